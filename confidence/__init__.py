@@ -1,0 +1,20 @@
+"""Confidence kernels: intervals, pmfs and window to the exact probability and tight range of a match."""
+
+from confidence.pmf import chain_confidence_pmf, support_range
+from confidence.uniform import (
+    chain_confidence,
+    confidence_of_three,
+    confidence_of_two,
+    exact_chain_confidence,
+    tight_bounds,
+)
+
+__all__ = [
+    "chain_confidence",
+    "chain_confidence_pmf",
+    "confidence_of_three",
+    "confidence_of_two",
+    "exact_chain_confidence",
+    "support_range",
+    "tight_bounds",
+]

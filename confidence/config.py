@@ -1,0 +1,11 @@
+"""Numeric thresholds of the confidence kernels, each named once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+WORST_CANCELLATION: Final = 1e5
+"""Largest ratio of summed absolute terms to result that float64 is trusted with: about 1e-11 relative."""
+
+LARGEST_COUNT: Final = 1e280
+"""Counts above this leave float64's range soon; they are redone in exact arithmetic."""

@@ -1,0 +1,342 @@
+"""Exact confidence of a chain of uniform intervals, at a cost independent of the intervals' length.
+
+With ``u_j = t_j - j`` (0-based) the condition ``t_0 < ... < t_{l-1}``, ``t_{l-1} - t_0 <= W - 1`` reads
+``u_0 <= u_1 <= ... <= u_{l-1} <= u_0 + w`` with ``w = W - l``: a *cycle* of l weak inequalities once the
+sequence is continued by ``u_{j+l} = u_j + w``. Inclusion-exclusion over the set of violated
+inequalities splits the cycle into arcs of consecutive violations; as tight bounds do not decrease
+along the continued sequence, the strictly decreasing arcs from i to k number
+``C(b_i - a_k + 1, k - i + 1)``. Where an inequality cannot be violated the cycle is cut, and each piece
+is Steck's determinant (G. P. Steck, Ann. Math. Statist. 42, 1971); without a cut the arc over position
+0 is summed out first. No sum over ticks is left, whether the window binds or not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from confidence.config import LARGEST_COUNT, WORST_CANCELLATION
+
+__all__ = [
+    "chain_confidence",
+    "confidence_of_three",
+    "confidence_of_two",
+    "exact_chain_confidence",
+    "scratch",
+    "tight_bounds",
+]
+
+
+def scratch(length: int) -> tuple[Any, Any]:
+    """Return the work arrays that :func:`chain_confidence` needs for chains of ``length`` events."""
+    return np.empty((4, length), dtype=np.int64), np.empty((2, length + 1), dtype=np.float64)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def tight_bounds(lower, upper, w, a, b):
+    """Tighten the bounds of one chain by order and window; return whether it is feasible.
+
+    The paper's valid bounds (sections 4.1 and C.1), made tight under the window as well. O(l).
+
+    Parameters
+    ----------
+    lower, upper : (l,) int64
+        Interval bounds minus position, ticks, inclusive.
+    w : int64
+        Window minus length, ``W - l``.
+    a, b : (l,) int64
+        Overwritten by the valid bounds, minus position.
+    """
+    length = lower.shape[0]
+    a[0] = lower[0]
+    for j in range(1, length):
+        a[j] = max(a[j - 1], lower[j])
+    b[length - 1] = upper[length - 1]
+    for j in range(length - 2, -1, -1):
+        b[j] = min(b[j + 1], upper[j])
+    first = a[length - 1] - w
+    last = b[0] + w
+    feasible = True
+    for j in range(length):
+        a[j] = max(a[j], first)
+        b[j] = min(b[j], last)
+        feasible = feasible and a[j] <= b[j]
+    return feasible
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _binomial(n, k):
+    """Return C(n, k) for n >= k >= 1 as float64."""
+    product = float(n)
+    for i in range(1, k):
+        product = product * (n - i) / (i + 1)
+    return product
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _suffix_counts(a, b, stop, lowest, chains, magnitude):
+    """Count the weakly increasing chains of positions k..stop-1, for each k from ``lowest`` on.
+
+    ``chains[k]`` and ``magnitude[k]`` receive the count and the sum of the absolute terms behind it.
+    """
+    chains[stop] = 1.0
+    magnitude[stop] = 1.0
+    for k in range(stop - 1, lowest - 1, -1):
+        total = 0.0
+        absolute = 0.0
+        sign = 1.0
+        for end in range(k, stop):
+            room = b[k] - a[end] + 1
+            size = end - k + 1
+            if room < size:
+                break
+            term = _binomial(room, size)
+            total += sign * term * chains[end + 1]
+            absolute += term * magnitude[end + 1]
+            sign = -sign
+        chains[k] = total
+        magnitude[k] = absolute
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rotate(a, b, w, start, ra, rb):
+    """Write the continued sequence of tight bounds from position ``start`` on into ``ra`` and ``rb``."""
+    length = a.shape[0]
+    for k in range(length):
+        j = start + k
+        if j < length:
+            ra[k] = a[j]
+            rb[k] = b[j]
+        else:
+            ra[k] = a[j - length] + w
+            rb[k] = b[j - length] + w
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _count(a, b, w, ra, rb, chains, magnitude):
+    """Return the number of point matches within tight bounds; NaN where float64 cannot give it.
+
+    O(l^2) if the window or some order condition cannot be violated, else O(l^3).
+    """
+    length = a.shape[0]
+    cut = -1
+    if b[length - 1] <= a[0] + w:
+        cut = 0
+    else:
+        for j in range(1, length):
+            if b[j - 1] <= a[j]:
+                cut = j
+                break
+    if cut >= 0:
+        _rotate(a, b, w, cut, ra, rb)
+        count = 1.0
+        start = 0
+        while start < length:
+            stop = start + 1
+            while stop < length and rb[stop - 1] > ra[stop]:
+                stop += 1
+            _suffix_counts(ra, rb, stop, start, chains, magnitude)
+            if not chains[start] * WORST_CANCELLATION >= magnitude[start]:
+                return np.nan
+            count *= chains[start]
+            start = stop
+        return count
+    total = 0.0
+    absolute = 0.0
+    for back in range(length):
+        _rotate(a, b, w, (length - back) % length, ra, rb)
+        _suffix_counts(ra, rb, length, back + 1, chains, magnitude)
+        for end in range(back, length):
+            room = rb[0] - ra[end] + 1
+            size = end + 1
+            if room < size:
+                break
+            term = _binomial(room, size)
+            absolute += term * magnitude[end + 1]
+            total += -term * chains[end + 1] if end % 2 else term * chains[end + 1]
+    return total if total * WORST_CANCELLATION >= absolute else np.nan
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _weakly_increasing(room, size):
+    """Return the number of weakly increasing sequences of ``size`` values out of ``room + 1``."""
+    return _binomial(room + size, size) if size > 0 else 1.0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _count_in_pieces(a, b, w, bounds, floats):
+    """Return the count by pieces of the first event's time, where one sum over all of it cancels.
+
+    Intervals much longer than the window make the terms of the cycle much larger than the count. While
+    no other event's bound is within reach of the window the count per tick of the first event is
+    constant; what is left at either end is no longer than the window, and its terms are small.
+    """
+    length = a.shape[0]
+    low, high = bounds[0], bounds[1]
+    start = a[length - 1]
+    stop = min(b[0], b[1] - w)
+    first, last = a[0], b[0]
+    if start > stop:
+        return np.nan
+    total = (stop - start + 1) * _weakly_increasing(w, length - 1)
+    for side in range(2):
+        for j in range(length):
+            low[j] = a[j]
+            high[j] = b[j]
+        if side == 0:
+            high[0] = start - 1
+        else:
+            low[0] = stop + 1
+        if low[0] > high[0] or low[0] < first or high[0] > last:
+            continue
+        ta, tb = bounds[2], bounds[3]
+        if tight_bounds(low.copy(), high.copy(), w, ta, tb):
+            low[:] = ta
+            high[:] = tb
+            total += _count(low, high, w, ta, tb, floats[0], floats[1])
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def chain_confidence(lower, upper, sizes, w, a, b, bounds, floats):
+    """Return P(t_0 < ... < t_{l-1}, t_{l-1} - t_0 <= W - 1) for independent uniform times.
+
+    Parameters
+    ----------
+    lower, upper : (l,) int64
+        Interval bounds minus position, ticks, inclusive.
+    sizes : float64
+        Product of the numbers of ticks of the intervals.
+    w : int64
+        ``W - l``, at least 0.
+    a, b : (l,) int64
+        Overwritten by the valid bounds, minus position.
+    bounds, floats
+        Work arrays of :func:`scratch`.
+
+    Returns
+    -------
+    float64
+        0 if the chain is not feasible; NaN if float64 cannot give the value to about 11 digits, and
+        :func:`exact_chain_confidence` has to. At most O(l^3).
+    """
+    if not tight_bounds(lower, upper, w, a, b):
+        return 0.0
+    count = _count(a, b, w, bounds[0], bounds[1], floats[0], floats[1])
+    if math.isnan(count):
+        count = _count_in_pieces(a, b, w, bounds, floats)
+    return count / sizes if sizes < LARGEST_COUNT else np.nan
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, length, w, sizes):
+    """Return :func:`chain_confidence` for the rare short chains on which the written-out sum cancels."""
+    lower = np.array([lower0, lower1, lower2])[:length].copy()
+    upper = np.array([upper0, upper1, upper2])[:length].copy()
+    bounds = np.empty((6, length), np.int64)
+    return chain_confidence(
+        lower, upper, sizes, w, bounds[4], bounds[5], bounds[:4], np.empty((2, length + 1))
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def confidence_of_two(lower0, upper0, lower1, upper1, w, sizes):
+    """Return :func:`chain_confidence` for two events, written out. O(1)."""
+    a0 = max(lower0, lower1 - w)
+    a1 = max(lower1, a0)
+    b1 = min(upper1, upper0 + w)
+    b0 = min(upper0, b1)
+    if a0 > b0 or a1 > b1:
+        return 0.0
+    everything = float(b0 - a0 + 1) * float(b1 - a1 + 1)
+    inner = max(float(b0 - a1 + 1), 1.0)
+    outer = max(float(b1 - a0 - w + 1), 1.0)
+    count = everything - 0.5 * (inner * (inner - 1.0) + outer * (outer - 1.0))
+    if count * WORST_CANCELLATION >= everything:
+        return count / sizes
+    return _confidence_of_few(lower0, upper0, lower1, upper1, lower1, upper1, 2, w, sizes)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def confidence_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes):
+    """Return :func:`chain_confidence` for three events, written out. O(1)."""
+    a1 = max(lower0, lower1)
+    a2 = max(a1, lower2)
+    a0 = max(lower0, a2 - w)
+    a1 = max(a1, a0)
+    b1 = min(upper2, upper1)
+    b0 = min(b1, upper0)
+    b2 = min(upper2, b0 + w)
+    b1 = min(b1, b2)
+    if a0 > b0 or a1 > b1 or a2 > b2:
+        return 0.0
+    n0 = float(b0 - a0 + 1)
+    n1 = float(b1 - a1 + 1)
+    n2 = float(b2 - a2 + 1)
+    p01 = max(float(b0 - a1 + 1), 1.0)
+    p12 = max(float(b1 - a2 + 1), 1.0)
+    p20 = max(float(b2 - a0 - w + 1), 1.0)
+    t012 = max(float(b0 - a2 + 1), 1.0)
+    t120 = max(float(b1 - a0 - w + 1), 1.0)
+    t201 = max(float(b2 - a1 - w + 1), 1.0)
+    everything = n0 * n1 * n2
+    pairs = 0.5 * (p01 * (p01 - 1.0) * n2 + p12 * (p12 - 1.0) * n0 + p20 * (p20 - 1.0) * n1)
+    triples = (
+        t012 * (t012 - 1.0) * (t012 - 2.0)
+        + t120 * (t120 - 1.0) * (t120 - 2.0)
+        + t201 * (t201 - 1.0) * (t201 - 2.0)
+    ) * (1.0 / 6.0)
+    count = everything - pairs + triples
+    if count * WORST_CANCELLATION >= everything:
+        return count / sizes
+    return _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, 3, w, sizes)
+
+
+def exact_chain_confidence(lower: Sequence[int], upper: Sequence[int], window: int) -> Fraction:
+    """Return the confidence of one chain of uniform intervals as an exact fraction.
+
+    Parameters
+    ----------
+    lower, upper : sequence of int
+        Interval bounds, ticks, inclusive.
+    window : int
+        W, ticks.
+
+    Notes
+    -----
+    The same cycle of inequalities as the kernel, in whole numbers: for the few chains on which float64
+    cancels. O(l^3) operations on integers of about ``l log2(U)`` bits.
+    """
+    length = len(lower)
+    w = window - length
+    if w < 0:
+        return Fraction(0)
+    low = [value - j for j, value in enumerate(lower)]
+    high = [value - j for j, value in enumerate(upper)]
+    a = [max(max(low[: j + 1]), max(low) - w) for j in range(length)]
+    b = [min(min(high[j:]), min(high) + w) for j in range(length)]
+    if any(first > last for first, last in zip(a, b, strict=True)):
+        return Fraction(0)
+    a += [value + w for value in a]
+    b += [value + w for value in b]
+    total = 0
+    for back in range(length):
+        start = (length - back) % length
+        counts = [1] * (length + 1)
+
+        def arcs(k: int, first: int, start: int = start, counts: list[int] = counts) -> int:
+            return sum(
+                (-1) ** (end - k) * math.comb(max(b[start + k] - a[start + end] + 1, 0), end - k + 1)
+                * counts[end + 1]
+                for end in range(first, length)
+            )  # fmt: skip
+
+        for k in range(length - 1, back, -1):
+            counts[k] = arcs(k, k)
+        total += arcs(0, back)
+    return Fraction(total, math.prod(last - first + 1 for first, last in zip(lower, upper, strict=True)))

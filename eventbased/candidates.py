@@ -1,0 +1,210 @@
+"""Candidates of the components, laid out for the join: one time line, classes of interval length.
+
+Partitions are lifted onto one time line, each behind the one before by more than the window, so that
+no order or window condition can hold across two of them and the join needs no notion of a partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from eventbased.config import CLASS_MERGE_EVENTS, CLASS_RATIO_BITS
+
+__all__ = ["Candidates", "lay_out", "partition_bases"]
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The arrays of :func:`eventbased.query_order.join`, and ``rows``: the event table row of each."""
+
+    first_class: Int64
+    class_start: Int64
+    class_stop: Int64
+    class_longest: Int64
+    lower: Int64
+    upper: Int64
+    highest: Int64
+    rows: Int64
+    base: Int64
+    first: Int64
+
+    def check(self) -> None:
+        """Assert the invariants that the join relies on."""
+        for c in range(self.class_start.shape[0]):
+            part = slice(int(self.class_start[c]), int(self.class_stop[c]))
+            assert np.all(np.diff(self.lower[part]) >= 0)
+            assert np.all(self.upper[part] - self.lower[part] <= self.class_longest[c])
+            assert np.array_equal(self.highest[part], np.maximum.accumulate(self.upper[part]))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _partition_bounds(partition, lower, upper, low, high):
+    for i in range(partition.shape[0]):
+        g = partition[i]
+        low[g] = min(low[g], lower[i])
+        high[g] = max(high[g], upper[i])
+
+
+def partition_bases(
+    lower: Sequence[Int64],
+    upper: Sequence[Int64],
+    partition: Sequence[Int64] | None,
+    partitions: int,
+    gap: int,
+) -> tuple[Int64, int, int]:
+    """Return the shift of each partition, the last tick of the time line, and the ticks it covers.
+
+    Parameters
+    ----------
+    lower, upper : sequence of (n_j,) int64
+        Interval bounds of each component's candidates, ticks; none empty.
+    partition : sequence of (n_j,) int64 or None
+        Their partition numbers; None if there is one partition.
+    partitions : int
+    gap : int
+        Ticks to leave free between two partitions.
+
+    Returns
+    -------
+    shift : (partitions,) int64
+        Added to the times of a partition; not usable if ``line`` is beyond int64.
+    line : int
+    covered : int
+        Ticks between the first and the last time of each partition, summed.
+    """
+    if partition is None:
+        low = np.array([min(int(part.min()) for part in lower)], dtype=np.int64)
+        high = np.array([max(int(part.max()) for part in upper)], dtype=np.int64)
+    else:
+        low = np.full(partitions, np.iinfo(np.int64).max)
+        high = np.full(partitions, np.iinfo(np.int64).min)
+        for numbers, first, last in zip(partition, lower, upper, strict=True):
+            _partition_bounds(numbers, first, last, low, high)
+        empty = high < low
+        low[empty] = high[empty] = 0
+    covered = int((high.astype(np.float64) - low + 1.0).sum())
+    lengths = high - low + gap
+    starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths[:-1])))
+    return starts - low, covered + gap * partitions, covered
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _lift(lower, upper, partition, shift, position, out_lower, out_upper, out_base, lengths):
+    """Lift one component's candidates, count their length classes; return whether they ascend."""
+    ascending = True
+    for i in range(lower.shape[0]):
+        moved = shift[partition[i]] if partition.shape[0] else shift[0]
+        out_lower[i] = lower[i] + moved - position
+        out_upper[i] = upper[i] + moved - position
+        out_base[i] = moved
+        if i and out_lower[i] < out_lower[i - 1]:
+            ascending = False
+        size = upper[i] - lower[i]
+        k = 0
+        while size >> (k * CLASS_RATIO_BITS):
+            k += 1
+        lengths[k, 0] += 1
+        lengths[k, 1] = max(lengths[k, 1], size)
+    return ascending
+
+
+def _length_classes(lengths: Int64, covered: int) -> list[int]:
+    """Return the largest interval length of each class, ascending, merging where a search hardly notices."""
+    limits: list[int] = []
+    held = 0
+    for count, longest in lengths.tolist():
+        if not count:
+            continue
+        if limits and held * (longest - limits[-1]) <= CLASS_MERGE_EVENTS * covered:
+            limits[-1] = longest
+            held += count
+        else:
+            limits.append(longest)
+            held = count
+    return limits
+
+
+def _sorted_by_class(lower: Int64, upper: Int64, limits: list[int]) -> tuple[Int64, list[int]]:
+    """Return the order by class, then A, and the size of each class."""
+    by_time = np.argsort(lower, kind="stable")
+    if len(limits) == 1:
+        return by_time, [lower.shape[0]]
+    kind = np.searchsorted(limits, upper - lower).astype(np.uint8)
+    order = by_time[np.argsort(kind[by_time], kind="stable")]
+    return order, np.bincount(kind, minlength=len(limits)).tolist()
+
+
+def lay_out(
+    rows: Sequence[Int64],
+    lower: Sequence[Int64],
+    upper: Sequence[Int64],
+    partition: Sequence[Int64] | None,
+    shift: Int64,
+    covered: int,
+) -> Candidates:
+    """Lay the candidates of all components out for the join.
+
+    Parameters
+    ----------
+    rows : sequence of (n_j,) int64
+        Rows of the events that each component can take, in any order; none empty.
+    lower, upper : sequence of (n_j,) int64
+        Their interval bounds, ticks.
+    partition : sequence of (n_j,) int64 or None
+        Their partition numbers.
+    shift : (partitions,) int64
+    covered : int
+        Both from :func:`partition_bases`.
+
+    Notes
+    -----
+    O(n log n) if some component's events do not come sorted by lower bound or differ much in length,
+    else O(n).
+    """
+    total = sum(part.shape[0] for part in rows)
+    out_lower, out_upper, base, all_rows, highest = (np.empty(total, dtype=np.int64) for _ in range(5))
+    first = [0]
+    first_class = [0]
+    class_start: list[int] = []
+    class_longest: list[int] = []
+    for j, part in enumerate(rows):
+        here = slice(first[-1], first[-1] + part.shape[0])
+        lengths = np.zeros((64 // CLASS_RATIO_BITS + 1, 2), dtype=np.int64)
+        numbers = np.empty(0, dtype=np.int64) if partition is None else partition[j]
+        ascending = _lift(
+            lower[j], upper[j], numbers, shift, j, out_lower[here], out_upper[here], base[here], lengths
+        )
+        all_rows[here] = part
+        limits = _length_classes(lengths, covered)
+        sizes = [part.shape[0]]
+        if len(limits) > 1 or not ascending:
+            order, sizes = _sorted_by_class(out_lower[here], out_upper[here], limits)
+            for array in (out_lower, out_upper, base, all_rows):
+                array[here] = array[here][order]
+        start = here.start
+        for size, limit in zip(sizes, limits, strict=True):
+            class_start.append(start)
+            class_longest.append(limit)
+            np.maximum.accumulate(out_upper[start : start + size], out=highest[start : start + size])
+            start += size
+        first.append(start)
+        first_class.append(len(class_start))
+    return Candidates(
+        first_class=np.array(first_class, dtype=np.int64),
+        class_start=np.array(class_start, dtype=np.int64),
+        class_stop=np.array([*class_start[1:], total], dtype=np.int64),
+        class_longest=np.array(class_longest, dtype=np.int64),
+        lower=out_lower,
+        upper=out_upper,
+        highest=highest,
+        rows=all_rows,
+        base=base,
+        first=np.array(first, dtype=np.int64),
+    )

@@ -1,0 +1,14 @@
+"""Numeric thresholds of the event-based evaluation, each named once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CLASS_RATIO_BITS: Final = 2
+"""Intervals of one length class differ in length by at most a factor of 2 to this power."""
+
+CLASS_MERGE_EVENTS: Final = 4.0
+"""Two length classes are merged while a search then passes at most about this many more events."""
+
+LARGEST_LIFTED_TIME: Final = 2**61
+"""Partitions are laid out one behind the other on one time line up to this tick."""

@@ -1,0 +1,228 @@
+"""The functions a user calls: match, iter_matches, explain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+
+from uncertain_cep.engine import BATCH_ROWS, best_matches, run
+from uncertain_cep.errors import MatchLimitError, OptionError
+from uncertain_cep.plan import EvaluationPlan, make_plan
+from uncertain_cep.plan.explain import explain_plan, explain_query
+from uncertain_cep.query import Query, parse
+from uncertain_cep.timedomain import TICK_METADATA, Names
+from uncertain_cep.traces.intervals import as_arrow
+
+__all__ = ["MAX_MATCHES", "explain", "iter_matches", "match", "warm_up"]
+
+MAX_MATCHES: Final = 50_000_000
+"""Most matches that :func:`match` collects unless told otherwise."""
+
+FrameT = TypeVar("FrameT")
+
+
+def _names(names: Names | Mapping[str, str] | None) -> Names:
+    if isinstance(names, Names):
+        return names
+    try:
+        return Names(**(names or {}))
+    except TypeError:
+        known = ", ".join(Names.__dataclass_fields__)
+        raise OptionError(f"names={dict(names or {})!r}: its keys are among {known}") from None
+
+
+def _library(frame: object) -> str:
+    return type(frame).__module__.partition(".")[0]
+
+
+def _table(events: Any) -> pa.Table:
+    if isinstance(events, pa.RecordBatchReader):
+        return events.read_all()
+    table = as_arrow(events)
+    tick = getattr(events, "attrs", {}).get(TICK_METADATA.decode())
+    if tick is not None:
+        table = table.replace_schema_metadata({TICK_METADATA: tick})
+    return table
+
+
+def _plan(
+    query: Query | str,
+    schema: pa.Schema,
+    names: Names | Mapping[str, str] | None,
+    tick: str | None,
+    evaluation: str,
+    confidence: bool,
+) -> EvaluationPlan:
+    parsed = parse(query) if isinstance(query, str) else query
+    return make_plan(
+        parsed, schema, names=_names(names), tick=tick, evaluation=evaluation, confidence=confidence
+    )
+
+
+def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
+    found = 0
+    for batch in batches:
+        found += batch.num_rows
+        if limit is not None and found > limit:
+            raise MatchLimitError(found, limit)
+        yield batch
+
+
+def match(
+    events: FrameT,
+    query: Query | str,
+    *,
+    names: Names | Mapping[str, str] | None = None,
+    tick: str | None = None,
+    evaluation: str = "auto",
+    confidence: bool = True,
+    approximate: None = None,
+    max_matches: int | None = MAX_MATCHES,
+) -> FrameT:
+    """Return the matches of a query over events with uncertain times.
+
+    Parameters
+    ----------
+    events : pyarrow.Table or RecordBatchReader, pandas, Polars or Spark DataFrame
+        One row an event: ``type`` (string), ``id`` (integer or string), ``lower`` and ``upper`` (int64
+        ticks or timestamps, inclusive), optionally ``pmf`` (list of float64, one for each tick; null:
+        uniform), and any attributes.
+    query : Query or str
+    names : Names or mapping, optional
+        Other names of those columns, such as ``{"type": "event_type"}``.
+    tick : str, optional
+        Length of a tick, such as ``"100ms"``. Default: what the table's metadata says, else the
+        resolution of its timestamp columns; for int64 columns needed only for ``WITHIN 15 seconds``.
+    evaluation : {"auto", "query_order", "point"}
+        The method; all give the same answer.
+    confidence : bool
+        Whether to compute confidences.
+    approximate : None
+        Confidences are exact; nothing else is offered for ``skip_till_any_match``.
+    max_matches : int or None
+        Stop with an error beyond this many; not used for Spark, whose matches stay on the cluster.
+
+    Returns
+    -------
+    the same kind of frame (a Table for a reader)
+        In order: the partition attributes, if any; a column for each variable with the event's id; RETURN
+        expressions; ``range_lower`` and ``range_upper``, of the type of the input's times; ``confidence``.
+
+    Raises
+    ------
+    QuerySyntaxError, QueryError
+        If the query cannot be read, or not be answered on these columns.
+    TraceError
+        If the events are not as described.
+    OptionError
+        If an option has no such value.
+    MatchLimitError
+        If there are more than ``max_matches`` matches.
+    """
+    if approximate is not None:
+        raise OptionError("approximate= is not supported yet: leave it out, confidences are exact")
+    given: Any = events
+    library = _library(given)
+    result: Any
+    if library == "pyspark":
+        from uncertain_cep.spark import match as spark_match
+
+        result = spark_match(
+            given, query, names=_names(names), tick=tick, evaluation=evaluation, confidence=confidence
+        )
+        return result  # type: ignore[no-any-return]
+    table = _table(given)
+    plan = _plan(query, table.schema, names, tick, evaluation, confidence)
+    limit = None if plan.query.limit is not None else max_matches
+    result = best_matches(plan, _limited(run(plan, table), limit))
+    if library == "pandas":
+        result = result.to_pandas()
+    elif library == "polars":
+        import polars as pl
+
+        result = pl.from_arrow(result)
+    return result  # type: ignore[no-any-return]
+
+
+def iter_matches(
+    events: Any,
+    query: Query | str,
+    *,
+    names: Names | Mapping[str, str] | None = None,
+    tick: str | None = None,
+    evaluation: str = "auto",
+    confidence: bool = True,
+    batch_rows: int = BATCH_ROWS,
+    max_matches: int | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the matches of a query in batches, in memory bounded by the batch whatever their number.
+
+    Parameters
+    ----------
+    events : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
+    query, names, tick, evaluation, confidence, max_matches
+        As for :func:`match`; by default there is no limit.
+    batch_rows : int
+        Most matches in a batch.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        With the columns of :func:`match`. With LIMIT the one table of best matches is yielded at the end.
+    """
+    if _library(events) == "pyspark":
+        raise OptionError(
+            "iter_matches reads frames in this process: use match, whose result is a Spark frame"
+        )
+    if batch_rows < 1:
+        raise OptionError(f"batch_rows={batch_rows}: it must be at least 1")
+    table = _table(events)
+    plan = _plan(query, table.schema, names, tick, evaluation, confidence)
+    batches = _limited(run(plan, table, batch_rows=batch_rows), max_matches)
+    if plan.query.limit is None:
+        return batches
+    return iter(best_matches(plan, batches).to_batches(max_chunksize=batch_rows))
+
+
+def explain(
+    query: Query | str,
+    events: Any = None,
+    *,
+    names: Names | Mapping[str, str] | None = None,
+    tick: str | None = None,
+    evaluation: str = "auto",
+) -> str:
+    """Return in words how a query is evaluated; on events, with the number of candidates it finds there.
+
+    Parameters
+    ----------
+    query : Query or str
+    events : frame, optional
+        As for :func:`match`.
+    names, tick, evaluation
+        As for :func:`match`.
+    """
+    parsed = parse(query) if isinstance(query, str) else query
+    if events is None:
+        return explain_query(parsed)
+    if _library(events) == "pyspark":
+        from uncertain_cep.spark import arrow_schema
+
+        return explain_plan(_plan(parsed, arrow_schema(events), names, tick, evaluation, True), None)
+    table = _table(events)
+    return explain_plan(_plan(parsed, table.schema, names, tick, evaluation, True), table)
+
+
+def warm_up() -> None:
+    """Compile the kernels, or load them from the cache on disk: about 20 s the first time on a machine."""
+    events = {
+        "type": ["A", "B", "C", "D"],
+        "id": [1, 2, 3, 4],
+        "lower": [1, 2, 3, 4],
+        "upper": [3, 4, 5, 6],
+        "pmf": [None, [0.5, 0.0, 0.5], None, None],
+        "k": [0, 0, 0, 0],
+    }
+    match(pa.table(events), "PATTERN SEQ(A a, B b, C c, D d) WHERE [k] AND a.k + 0.5 > b.k WITHIN 5")

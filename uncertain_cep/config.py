@@ -1,0 +1,19 @@
+"""The numeric thresholds of the library, each named once."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = ["FAULT_LIMIT", "LONGEST_PMF_CHAIN", "MAX_TICK", "PMF_TOLERANCE"]
+
+PMF_TOLERANCE: Final = 1e-9
+"""How far the sum of a probability mass function may be from 1."""
+
+FAULT_LIMIT: Final = 20
+"""How many rows with the same fault are listed one by one; the others are counted."""
+
+MAX_TICK: Final = 2**61
+"""Largest magnitude of a time in ticks: differences and window ends of such times stay within int64."""
+
+LONGEST_PMF_CHAIN: Final = 10_000_000
+"""Most ticks from the first to the last time of a match with an explicit pmf: its confidence walks them."""

@@ -1,0 +1,150 @@
+"""One plan and one table of events in, batches of matches out: what every way of running shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final, NoReturn
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.output import best_matches, id_payload, to_batch
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
+from uncertain_cep.predicates import evaluate
+from uncertain_cep.selection import Selection, Slicing, select
+from uncertain_cep.sequence import Chunk, evaluate_sequence
+from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
+
+__all__ = ["BATCH_ROWS", "Slicing", "best_matches", "candidates", "run"]
+
+BATCH_ROWS: Final = 131_072
+"""Matches a batch holds unless the caller says otherwise."""
+
+Int64 = NDArray[np.int64]
+
+
+def run(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    *,
+    slicing: Slicing | None = None,
+    batch_rows: int = BATCH_ROWS,
+    file: str | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Evaluate a plan on a table of events and yield the matches in batches.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+        With at least ``plan.required_columns``, and ``slicing.column`` if slicing is given.
+    slicing : Slicing or None
+        The slices of time that the table is cut into; each is evaluated apart.
+    batch_rows : int
+        Most matches a batch holds.
+    file : str or None
+        Where the table comes from, for error messages.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        Of ``plan.output_schema``, in no particular order. HAVING is applied; with ``ORDER BY CONFIDENCE
+        DESC LIMIT k`` or ``LIMIT k`` the caller merges the batches with :func:`best_matches`.
+
+    Raises
+    ------
+    TraceError
+        Before the first batch, if the events are not those of the model (SEMANTICS, time and events).
+
+    Notes
+    -----
+    Memory beyond the table is O(candidates + batch_rows), whatever the number of matches.
+    """
+    if batch_rows < 1:
+        raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
+    _check(plan, table, file)
+    if not _constants_hold(plan) or plan.window < len(plan.components) or not table.num_rows:
+        return
+    table = table.select(_columns_of(plan, slicing)).combine_chunks()
+    selection, pmfs = _selected(plan, table, slicing)
+    if selection.empty:
+        return
+    payload = id_payload(plan, table)
+    if len(plan.components) == 1:
+        chunks = _single_events(plan, selection, payload, batch_rows)
+    else:
+        chunks = evaluate_sequence(plan, table, selection, pmfs, payload, batch_rows)
+    least = plan.query.min_confidence
+    for chunk in chunks:
+        kept = chunk
+        if least is not None and chunk.confidence is not None:
+            kept = chunk.keep(chunk.confidence >= least)
+        if len(kept.lower):
+            yield to_batch(plan, table, kept, payload is not None)
+
+
+def candidates(plan: EvaluationPlan, table: pa.Table) -> Selection:
+    """Return the candidates of each component in a table of events.
+
+    Raises
+    ------
+    TraceError
+        If the events are not those of the model.
+    """
+    _check(plan, table, None)
+    return _selected(plan, table, None)[0]
+
+
+def _check(plan: EvaluationPlan, table: pa.Table, file: str | None) -> None:
+    faults = check_columns(table.schema, plan.names)
+    if not faults:
+        faults = check_nulls(table, plan.names) + check_intervals(table, plan.names, plan.domain)
+        faults += check_pmfs(table, plan.names, plan.domain)
+    if faults:
+        raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
+
+
+def _selected(
+    plan: EvaluationPlan, table: pa.Table, slicing: Slicing | None
+) -> tuple[Selection, ExplicitPmfs | None]:
+    lower, upper = _ticks(table, plan.names.lower, plan), _ticks(table, plan.names.upper, plan)
+    pmfs, lower, upper = explicit_pmfs(table, plan.names.pmf, lower, upper)
+    return select(plan, table, lower, upper, slicing), pmfs
+
+
+def _columns_of(plan: EvaluationPlan, slicing: Slicing | None) -> list[str]:
+    return [*plan.required_columns, *([] if slicing is None else [slicing.column])]
+
+
+def _constants_hold(plan: EvaluationPlan) -> bool:
+    """Return whether the predicates that mention no variable are all true."""
+    for predicate in plan.constant:
+        found = evaluate(predicate, _no_column)
+        if not bool(found.data) or (found.valid is not None and not bool(found.valid)):
+            return False
+    return True
+
+
+def _no_column(column: object) -> NoReturn:
+    raise AssertionError(f"{column} in a predicate without variables")
+
+
+def _ticks(table: pa.Table, name: str, plan: EvaluationPlan) -> Int64:
+    times = np.asarray(table.column(name).cast(pa.int64()).to_numpy())
+    return times if plan.domain.tick == 1 else times // plan.domain.tick
+
+
+def _single_events(
+    plan: EvaluationPlan, selection: Selection, payload: Int64 | None, batch_rows: int
+) -> Iterator[Chunk]:
+    """Yield the matches of a pattern of one component: every candidate, with certainty."""
+    rows = selection.rows[0]
+    for start in range(0, len(rows), batch_rows):
+        part = slice(start, start + batch_rows)
+        events = rows[part] if payload is None else payload[rows[part]]
+        confidence = np.ones(len(events)) if plan.needs_confidence else None
+        yield Chunk(events[None, :], selection.lower[0][part], selection.upper[0][part], confidence)

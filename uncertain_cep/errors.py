@@ -1,0 +1,157 @@
+"""The errors a user can meet, one tree under :class:`UncertainCepError`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = [
+    "Fault",
+    "MatchLimitError",
+    "OptionError",
+    "QueryError",
+    "QuerySyntaxError",
+    "RuntimeEnvironmentError",
+    "TraceError",
+    "TraceFault",
+    "UncertainCepError",
+]
+
+
+class UncertainCepError(Exception):
+    """Base of every error this library raises on purpose."""
+
+
+class OptionError(UncertainCepError, ValueError):
+    """An option or argument has a value that cannot be used; the message says which are allowed."""
+
+
+class RuntimeEnvironmentError(UncertainCepError, RuntimeError):
+    """Something outside the input is missing, such as a Java runtime or an optional package."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault of a query: what is wrong, what to do, and where (1-based line and column)."""
+
+    message: str
+    line: int
+    column: int
+
+
+def _excerpt(text: str, line: int, column: int) -> str:
+    lines = text.split("\n")
+    if not 1 <= line <= len(lines):
+        return ""
+    shown = "".join(char if char.isprintable() else "?" for char in lines[line - 1].expandtabs(1))
+    start = max(0, column - 61)
+    clipped = shown[start : start + 120]
+    return f"  {clipped}\n  {' ' * (column - 1 - start)}^"
+
+
+class QuerySyntaxError(UncertainCepError):
+    """The text of a query does not follow the grammar.
+
+    Attributes
+    ----------
+    line, column : int
+        Where reading stopped, 1-based.
+    expected : tuple of str
+        What could have stood there, in words a user knows.
+    """
+
+    def __init__(
+        self, message: str, *, text: str, line: int, column: int, expected: Sequence[str] = ()
+    ) -> None:
+        self.line = line
+        self.column = column
+        self.expected = tuple(expected)
+        wanted = f"\n  expected: {', '.join(self.expected)}" if self.expected else ""
+        excerpt = _excerpt(text, line, column)
+        where = f"line {line}, column {column}"
+        super().__init__(f"{where}: {message}" + (f"\n{excerpt}" if excerpt else "") + wanted)
+
+
+class QueryError(UncertainCepError):
+    """A query reads well but cannot be answered; every fault is reported at once.
+
+    Attributes
+    ----------
+    faults : tuple of Fault
+        In the order in which they stand in the text.
+    """
+
+    def __init__(self, faults: Sequence[Fault], *, text: str = "") -> None:
+        self.faults = tuple(sorted(faults, key=lambda fault: (fault.line, fault.column)))
+        parts = []
+        for fault in self.faults:
+            excerpt = _excerpt(text, fault.line, fault.column)
+            head = f"line {fault.line}, column {fault.column}: {fault.message}"
+            parts.append(f"{head}\n{excerpt}" if excerpt else head)
+        super().__init__("\n".join(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFault:
+    """One fault of a trace.
+
+    Attributes
+    ----------
+    message : str
+        What is wrong and what to do.
+    file : str or None
+        The file, or None for a frame in memory.
+    row : int or None
+        1-based number of the data row (a header line is not counted), if one row is at fault.
+    column : str or None
+        The column, if one is at fault.
+    value : str or None
+        The offending value as text.
+    """
+
+    message: str
+    file: str | None = None
+    row: int | None = None
+    column: str | None = None
+    value: str | None = None
+
+    def __str__(self) -> str:
+        where = [part for part in (self.file, None if self.row is None else f"row {self.row}") if part]
+        if self.column is not None:
+            where.append(f"column {self.column!r}")
+        if self.value is not None:
+            where.append(f"value {self.value}")
+        return f"{', '.join(where)}: {self.message}" if where else self.message
+
+
+class TraceError(UncertainCepError):
+    """A trace cannot be used; the message names file, row, column and value of each fault.
+
+    Attributes
+    ----------
+    faults : tuple of TraceFault
+    """
+
+    def __init__(self, faults: TraceFault | Sequence[TraceFault] | str) -> None:
+        if isinstance(faults, str):
+            faults = TraceFault(faults)
+        self.faults = (faults,) if isinstance(faults, TraceFault) else tuple(faults)
+        super().__init__("\n".join(str(fault) for fault in self.faults))
+
+
+class MatchLimitError(UncertainCepError):
+    """More matches exist than ``max_matches`` allows.
+
+    Attributes
+    ----------
+    found : int
+        How many had been found when the search was stopped.
+    """
+
+    def __init__(self, found: int, limit: int) -> None:
+        self.found = found
+        super().__init__(
+            f"stopped after {found:,} matches: more than max_matches={limit:,}. "
+            "Ask for fewer (HAVING CONFIDENCE >= x, LIMIT k, a shorter WITHIN, an equated attribute), "
+            "raise max_matches, or read them in bounded batches with iter_matches."
+        )

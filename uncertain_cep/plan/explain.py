@@ -1,0 +1,91 @@
+"""What a query means and how it is evaluated, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+
+from uncertain_cep.plan.plan import EvaluationPlan
+from uncertain_cep.query import Query, format_expression
+from uncertain_cep.query.traversal import components_of
+
+__all__ = ["explain_plan", "explain_query"]
+
+
+def _aligned(rows: Iterable[tuple[str, str]]) -> str:
+    pairs = list(rows)
+    width = max(len(label) for label, _ in pairs)
+    return "\n".join(f"{label.ljust(width)}  {text}" for label, text in pairs)
+
+
+def _output(query: Query) -> list[tuple[str, str]]:
+    rows = []
+    if query.min_confidence is not None:
+        rows.append(("having", f"confidence >= {query.min_confidence:g}"))
+    if query.order_by_confidence:
+        rows.append(("order", "by falling confidence, ties by signature"))
+    if query.limit is not None:
+        rows.append(("limit", f"{query.limit:,} matches"))
+    return rows
+
+
+def explain_query(query: Query) -> str:
+    """Explain a query that is not bound to a trace."""
+    rows: list[tuple[str, str]] = [("strategy", query.strategy)]
+    for number, component in enumerate(components_of(query.pattern), 1):
+        types = " | ".join(component.types) or "any type"
+        rows.append((f"component {number}", f"{component.variable}: {types}"))
+    if query.window is not None:
+        unit = query.window.unit or "ticks"
+        rows.append(("window", f"{query.window.amount:g} {unit}"))
+    rows.append(("bound to", "nothing yet: name a trace to see keys, predicates and candidates"))
+    return _aligned(rows + _output(query))
+
+
+def explain_plan(plan: EvaluationPlan, table: pa.Table | None) -> str:
+    """Explain a plan; with a table, count the candidates of each component there.
+
+    Raises
+    ------
+    TraceError
+        If the table is not one of events.
+    """
+    counts: list[str] = [""] * len(plan.components)
+    partitions = ""
+    if table is not None:
+        from uncertain_cep.engine import candidates
+
+        selection = candidates(plan, table)
+        counts = [
+            f"  [{len(rows):,} candidates, intervals of {_lengths(lower, upper)}]"
+            for rows, lower, upper in zip(selection.rows, selection.lower, selection.upper, strict=True)
+        ]
+        partitions = f"  [{selection.partitions:,} partitions]"
+    rows: list[tuple[str, str]] = [("strategy", plan.query.strategy)]
+    for number, (component, count) in enumerate(zip(plan.components, counts, strict=True), 1):
+        types = " | ".join(component.types) or "any type"
+        tests = "".join(f" and {format_expression(part)}" for part in component.local)
+        rows.append((f"component {number}", f"{component.variable}: {types}{tests}{count}"))
+    keys = ", ".join(key.name or " = ".join(key.columns) for key in plan.keys) or "none: one partition"
+    rows.append(("partition by", f"{keys}{partitions}"))
+    rows += [("join predicate", format_expression(part)) for part in plan.joined]
+    rows += [("condition", format_expression(part)) for part in plan.constant]
+    length = "" if plan.domain.tick_nanoseconds is None else f" of {plan.domain.describe()}"
+    rows.append(("window", f"{plan.window:,} ticks{length}"))
+    if plan.evaluation == "point":
+        rows.append(("method", "point: expand the events into points, match those, collapse by signature"))
+    else:
+        rows.append(("method", "query order: candidates sorted by their bounds, joined without dead ends"))
+    rows += _output(plan.query)
+    rows.append(("result", ", ".join(f"{field.name} {field.type}" for field in plan.output_schema)))
+    return _aligned(rows)
+
+
+def _lengths(lower: np.ndarray, upper: np.ndarray) -> str:
+    if not len(lower):
+        return "no length"
+    lengths = upper - lower + 1
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    return f"{shortest:,} ticks" if shortest == longest else f"{shortest:,} to {longest:,} ticks"

@@ -1,0 +1,225 @@
+"""From a bound query to what the engine runs: immutable, picklable, free of any data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+import pyarrow as pa
+
+from uncertain_cep.errors import Fault, OptionError, QueryError
+from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
+from uncertain_cep.query import Query, bind
+from uncertain_cep.query.bound import BoundQuery
+from uncertain_cep.query.typed import Column, Constant, TypedExpression, variables_of
+from uncertain_cep.timedomain import Names, TimeDomain
+
+__all__ = ["EVALUATIONS", "Evaluation", "EvaluationPlan", "PlannedComponent", "make_plan"]
+
+Evaluation = Literal["auto", "query_order", "point"]
+EVALUATIONS: Final[tuple[str, ...]] = get_args(Evaluation)
+_LATER: Final = ("any_state", "selectivity")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedComponent:
+    """One component of the pattern.
+
+    Attributes
+    ----------
+    variable : str
+    types : tuple of str
+        Event types it takes; empty for any.
+    local : tuple of TypedExpression
+        The predicates that mention this variable alone.
+    """
+
+    variable: str
+    types: tuple[str, ...]
+    local: tuple[TypedExpression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationPlan:
+    """What is needed to evaluate a query on any table with the columns it was made for.
+
+    Attributes
+    ----------
+    bound : BoundQuery
+    names : Names
+    domain : TimeDomain
+    components : tuple of PlannedComponent
+        In pattern order.
+    keys : tuple of PartitionKey
+        The attributes equated across all components.
+    constant : tuple of TypedExpression
+        Predicates that mention no variable.
+    joined : tuple of TypedExpression
+        Predicates across components that the keys do not enforce.
+    evaluation : {"query_order", "point"}
+    confidence : bool
+        Whether the result has a confidence column.
+    required_columns : tuple of str
+        Columns of the trace that the evaluation reads.
+    output_schema : pyarrow.Schema
+    """
+
+    bound: BoundQuery
+    names: Names
+    domain: TimeDomain
+    components: tuple[PlannedComponent, ...]
+    keys: tuple[PartitionKey, ...]
+    constant: tuple[TypedExpression, ...]
+    joined: tuple[TypedExpression, ...]
+    evaluation: Literal["query_order", "point"]
+    confidence: bool
+    required_columns: tuple[str, ...]
+    output_schema: pa.Schema
+
+    @property
+    def query(self) -> Query:
+        """The query as parsed."""
+        return self.bound.query
+
+    @property
+    def window(self) -> int:
+        """WITHIN, in ticks."""
+        return self.bound.window
+
+    @property
+    def partition_attributes(self) -> tuple[str, ...]:
+        """The partition keys that have one name in all components; they lead the result."""
+        return tuple(key.name for key in self.keys if key.name is not None)
+
+    @property
+    def needs_confidence(self) -> bool:
+        """Whether confidences have to be computed, shown or not."""
+        query = self.query
+        return self.confidence or query.min_confidence is not None or query.order_by_confidence
+
+
+def _columns_in(expression: TypedExpression) -> list[Column]:
+    if isinstance(expression, Column):
+        return [expression]
+    if isinstance(expression, Constant):
+        return []
+    return [column for operand in expression.operands for column in _columns_in(operand)]
+
+
+def _arrow_type(expression: TypedExpression, schema: pa.Schema) -> pa.DataType:
+    if isinstance(expression, Column):
+        found = schema.field(expression.name).type
+        return found.value_type if pa.types.is_dictionary(found) else found
+    types: dict[str, pa.DataType] = {
+        "int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_(),
+        "time": pa.timestamp("ns"), "null": pa.null(),
+    }  # fmt: skip
+    return types[expression.kind]
+
+
+def _output_schema(
+    bound: BoundQuery, keys: tuple[PartitionKey, ...], schema: pa.Schema, names: Names, domain: TimeDomain,
+    confidence: bool,
+) -> pa.Schema:  # fmt: skip
+    def plain(name: str) -> pa.DataType:
+        found = schema.field(name).type
+        return found.value_type if pa.types.is_dictionary(found) else found
+
+    variables = [component.variable for component in bound.components]
+    fields = [(key.name, plain(key.name)) for key in keys if key.name is not None]
+    fields += [(variable, plain(names.id)) for variable in variables]
+    for item in bound.returns:
+        if item.expression is not None:
+            fields.append((item.name, _arrow_type(item.expression, schema)))
+        elif item.name != item.variable:
+            fields.append((item.name, plain(names.id)))
+    fields += [("range_lower", domain.arrow_type), ("range_upper", domain.arrow_type)]
+    if confidence:
+        fields.append(("confidence", pa.float64()))
+    seen: set[str] = set()
+    faults = []
+    for name, _ in fields:
+        if name in seen:
+            message = f"two columns of the result would be called {name!r}: rename the variable or use AS"
+            position = next((item.position for item in bound.query.returns if item.name == name), None)
+            faults.append(
+                Fault(message, position.line if position else 1, position.column if position else 1)
+            )
+        seen.add(name)
+    if faults:
+        raise QueryError(faults, text=bound.query.text)
+    return pa.schema(fields)
+
+
+def make_plan(
+    query: Query,
+    schema: pa.Schema,
+    *,
+    names: Names = Names(),  # noqa: B008
+    tick: str | None = None,
+    evaluation: str = "auto",
+    confidence: bool = True,
+) -> EvaluationPlan:
+    """Bind a query to the columns of a trace and plan its evaluation.
+
+    Parameters
+    ----------
+    query : Query
+    schema : pyarrow.Schema
+        Of the event table.
+    names : Names
+        Its columns for type, id, times and pmf.
+    tick : str or None
+        Length of a tick, see :meth:`TimeDomain.of`.
+    evaluation : str
+        One of ``EVALUATIONS``; ``auto`` is ``query_order``.
+    confidence : bool
+        Whether to return confidences.
+
+    Raises
+    ------
+    QueryError, TraceError, OptionError
+        For everything that can be told without reading an event.
+    """
+    if evaluation in _LATER:
+        raise OptionError(
+            f"evaluation={evaluation!r} is not supported yet: use one of {', '.join(EVALUATIONS)}"
+        )
+    if evaluation not in EVALUATIONS:
+        raise OptionError(f"evaluation={evaluation!r} is unknown: use one of {', '.join(EVALUATIONS)}")
+    domain = TimeDomain.of(schema, names, tick)
+    bound = bind(query, schema, names, domain)
+    keys, predicates = partition_keys(bound)
+    local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}
+    constant, joined = [], []
+    for predicate in predicates:
+        mentioned = variables_of(predicate)
+        if not mentioned:
+            constant.append(predicate)
+        elif len(mentioned) == 1:
+            local[next(iter(mentioned))].append(predicate)
+        else:
+            joined.append(predicate)
+    needed = dict.fromkeys((names.type, names.id, names.lower, names.upper))
+    if names.pmf in schema.names:
+        needed[names.pmf] = None
+    for key in keys:
+        needed.update(dict.fromkeys(key.columns))
+    expressions = [*predicates, *(item.expression for item in bound.returns if item.expression is not None)]
+    needed.update(dict.fromkeys(column.name for part in expressions for column in _columns_in(part)))
+    return EvaluationPlan(
+        bound=bound,
+        names=names,
+        domain=domain,
+        components=tuple(
+            PlannedComponent(part.variable, part.types, tuple(local[part.variable]))
+            for part in bound.components
+        ),
+        keys=keys,
+        constant=tuple(constant),
+        joined=tuple(joined),
+        evaluation="point" if evaluation == "point" else "query_order",
+        confidence=confidence,
+        required_columns=tuple(needed),
+        output_schema=_output_schema(bound, keys, schema, names, domain, confidence),
+    )

@@ -1,0 +1,70 @@
+"""The explicit probability mass functions of a table's events, as flat arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+__all__ = ["ExplicitPmfs", "explicit_pmfs"]
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class ExplicitPmfs:
+    """Probabilities of the events that have a pmf of their own.
+
+    Attributes
+    ----------
+    offset : (n,) int64
+        Where an event's probabilities start in ``values``; -1 for a uniform interval.
+    values : (m,) float64
+    """
+
+    offset: Int64
+    values: NDArray[np.float64]
+
+
+def explicit_pmfs(
+    table: pa.Table, name: str, lower: Int64, upper: Int64
+) -> tuple[ExplicitPmfs | None, Int64, Int64]:
+    """Return the pmfs of a table, or None if all intervals are uniform, and the intervals trimmed to them.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Whose pmfs were checked.
+    name : str
+        Its pmf column; it may be absent.
+    lower, upper : (n,) int64
+        The intervals, ticks.
+
+    Returns
+    -------
+    pmfs : ExplicitPmfs or None
+    lower, upper : (n,) int64
+        Without the ticks of probability 0 at either end. O(n + m).
+    """
+    if name not in table.column_names or table.column(name).null_count == table.num_rows:
+        return None, lower, upper
+    lists = table.column(name).cast(pa.large_list(pa.float64())).combine_chunks()
+    values = np.array(lists.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False))
+    lengths = lengths.astype(np.int64)
+    ends = np.cumsum(lengths)
+    starts = ends - lengths
+    given = lengths > 0
+    # The first and last place with a positive probability at or behind, or before, each place.
+    places = np.arange(len(values))
+    positive = values > 0
+    behind = np.minimum.accumulate(np.where(positive, places, len(values))[::-1])[::-1]
+    before = np.maximum.accumulate(np.where(positive, places, -1))
+    first = np.where(given, behind[np.minimum(starts, max(len(values) - 1, 0))], -1)
+    last = before[np.maximum(ends - 1, 0)]
+    trimmed_lower = np.where(given, lower + (first - starts), lower)
+    trimmed_upper = np.where(given, upper - (ends - 1 - last), upper)
+    return ExplicitPmfs(first.astype(np.int64), values), trimmed_lower, trimmed_upper

@@ -1,0 +1,256 @@
+"""Vectorised evaluation of typed expressions on the columns of an Arrow table.
+
+Values come with a validity mask (None: no nulls) and follow SQL's three-valued logic; NaN counts as
+null. Integers stay int64; where the extremes of the columns show that a sum, difference or product
+could leave int64, that operation is done in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.query.kinds import kind_of
+from uncertain_cep.query.typed import Column, Constant, TypedExpression
+
+__all__ = ["Values", "column_values", "evaluate", "evaluate_mask", "within_int64"]
+
+_CHUNK: Final = 1 << 16
+"""Rows evaluated at a time, so that intermediate results stay in cache."""
+
+_INT64: Final = (-(2**63), 2**63 - 1)
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Values (numpy int64, float64 or bool, or an Arrow array of strings) and which are not null (None: all)."""
+
+    data: Any
+    valid: Mask | None
+
+    def part(self, start: int, stop: int) -> Values:
+        """Return rows start..stop-1."""
+        return Values(
+            self.data.slice(start, stop - start) if isinstance(self.data, pa.Array)
+            else self.data[start:stop],
+            None if self.valid is None else self.valid[start:stop],
+        )  # fmt: skip
+
+    def take(self, rows: NDArray[np.int64]) -> Values:
+        """Return the values of some rows."""
+        data = self.data.take(pa.array(rows)) if isinstance(self.data, pa.Array) else self.data[rows]
+        return Values(data, None if self.valid is None else self.valid[rows])
+
+
+def column_values(column: pa.ChunkedArray | pa.Array, name: str) -> Values:
+    """Return a trace's column as :class:`Values`: times in nanoseconds, dictionaries and decimals decoded.
+
+    Raises
+    ------
+    TraceError
+        If an integer is beyond int64 or a time beyond the years that int64 nanoseconds reach.
+    """
+    found = column.type
+    if pa.types.is_dictionary(found):
+        column = column.cast(found.value_type)
+    kind = kind_of(column.type)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    valid = None
+    if column.null_count:
+        valid = np.asarray(column.is_valid().to_numpy(zero_copy_only=False))
+    if kind == "string":
+        return Values(column.cast(pa.large_string()), valid)
+    if kind == "null":
+        return Values(np.zeros(len(column), dtype=np.int64), np.zeros(len(column), dtype=np.bool_))
+    if kind == "bool":
+        filled = column.fill_null(False) if valid is not None else column
+        return Values(np.asarray(filled.to_numpy(zero_copy_only=False)), valid)
+    try:
+        if kind == "float":
+            data = np.asarray(
+                column.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
+            )
+            nan = np.isnan(data)
+            if nan.any():
+                valid = ~nan if valid is None else valid & ~nan
+                data = np.where(nan, 0.0, data)
+            return Values(data, valid)
+        if kind == "time":
+            column = column.cast(pa.timestamp("ns", getattr(column.type, "tz", None)))
+        whole = column.cast(pa.int64())
+    except pa.ArrowInvalid as error:
+        what = "a time beyond the years 1678 to 2261" if kind == "time" else "an integer beyond int64"
+        raise TraceError(
+            TraceFault(f"holds {what}, which cannot be compared ({error})", column=name)
+        ) from None
+    if valid is not None:
+        whole = whole.fill_null(0)
+    return Values(np.asarray(whole.to_numpy(zero_copy_only=False)), valid)
+
+
+Extremes = Callable[[Column], tuple[int, int]]
+
+
+def within_int64(expression: TypedExpression, extremes: Extremes) -> TypedExpression:
+    """Return the expression with every integer operation that could leave int64 turned into float64.
+
+    Parameters
+    ----------
+    expression : TypedExpression
+    extremes : callable
+        Smallest and largest value of an integer column.
+    """
+    return _bounded(expression, extremes)[0]
+
+
+def _bounded(expression: TypedExpression, extremes: Extremes) -> tuple[TypedExpression, tuple[int, int]]:
+    nothing = (0, 0)
+    if isinstance(expression, Column):
+        return expression, extremes(expression) if expression.kind == "int" else nothing
+    if isinstance(expression, Constant):
+        if expression.kind == "int" and isinstance(expression.value, int):
+            value = int(expression.value)
+            if not _INT64[0] <= value <= _INT64[1]:
+                return Constant(float(value), "float"), nothing
+            return expression, (value, value)
+        return expression, nothing
+    parts = [_bounded(operand, extremes) for operand in expression.operands]
+    operands = tuple(part for part, _ in parts)
+    if expression.kind != "int":
+        return replace(expression, operands=operands), nothing
+    if any(operand.kind == "float" for operand in operands):
+        return replace(expression, operands=operands, kind="float"), nothing
+    (low, high), (low2, high2) = parts[0][1], parts[-1][1]
+    corners = {
+        "add": (low + low2, high + high2),
+        "subtract": (low - high2, high - low2),
+        "multiply": (low * low2, low * high2, high * low2, high * high2),
+        "negate": (-high, -low),
+        "remainder": (min(low, 0), max(high, 0)),
+    }[expression.operator]
+    smallest, largest = min(corners), max(corners)
+    if smallest < _INT64[0] or largest > _INT64[1]:
+        return replace(expression, operands=operands, kind="float"), nothing
+    return replace(expression, operands=operands), (smallest, largest)
+
+
+def _both(left: Mask | None, right: Mask | None) -> Mask | None:
+    if left is None:
+        return right
+    return left if right is None else left & right
+
+
+def _remainder(left: Any, right: Any, valid: Mask | None) -> tuple[Any, Mask | None]:
+    if np.ndim(right) == 0 and isinstance(right, (int, np.integer)) and right > 0:
+        rest = left - left // right * right
+        if np.ndim(left) == 0 or (len(left) and left.min() < 0):
+            rest = np.where((np.asarray(left) < 0) & (rest != 0), rest - right, rest)
+        return rest, valid
+    zero = np.asarray(right == 0)
+    if zero.any():
+        valid = _both(valid, np.broadcast_to(~zero, np.broadcast_shapes(np.shape(left), zero.shape)))
+        right = np.where(zero, 1, right)
+    return np.fmod(left, right), valid
+
+
+def _compare(operator: str, left: Any, right: Any) -> Any:
+    strings = isinstance(left, (pa.Array, pa.Scalar)) or isinstance(right, (pa.Array, pa.Scalar))
+    if strings:
+        found = getattr(pc, operator)(left, right)
+        if isinstance(found, pa.Scalar):
+            return np.bool_(bool(found.as_py()))
+        return np.asarray(found.fill_null(False).to_numpy(zero_copy_only=False))
+    return getattr(np, operator)(left, right)
+
+
+def evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> Values:
+    """Evaluate an expression whose columns ``load`` provides; constants come out as scalars.
+
+    Integer operations must have been made safe by :func:`within_int64`.
+    """
+    if isinstance(expression, Column):
+        return load(expression)
+    if isinstance(expression, Constant):
+        if expression.value is None:
+            return Values(np.int64(0), np.zeros((), dtype=np.bool_))
+        if isinstance(expression.value, str):
+            return Values(pa.scalar(expression.value, pa.large_string()), None)
+        return Values(expression.value, None)
+    parts = [evaluate(operand, load) for operand in expression.operands]
+    operator = expression.operator
+    left = parts[0]
+    if operator == "not":
+        return Values(~np.asarray(left.data, dtype=np.bool_), left.valid)
+    if operator == "negate":
+        return Values(-left.data, left.valid)
+    right = parts[1]
+    valid = _both(left.valid, right.valid)
+    if operator in ("and", "or"):
+        return _logic(operator, left, right)
+    if operator in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
+        return Values(_compare(operator, left.data, right.data), valid)
+    x, y = left.data, right.data
+    if expression.kind == "float":
+        x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if operator == "remainder":
+        return Values(*_remainder(x, y, valid))
+    if operator == "divide":
+        zero = y == 0.0
+        if zero.any():
+            valid = _both(valid, np.broadcast_to(~zero, np.broadcast_shapes(np.shape(x), np.shape(y))))
+            y = np.where(zero, 1.0, y)
+        return Values(x / y, valid)
+    return Values(getattr(np, operator)(x, y), valid)
+
+
+def _logic(operator: str, left: Values, right: Values) -> Values:
+    x, y = np.asarray(left.data, dtype=np.bool_), np.asarray(right.data, dtype=np.bool_)
+    if operator == "and":
+        if left.valid is None and right.valid is None:
+            return Values(x & y, None)
+    elif left.valid is None and right.valid is None:
+        return Values(x | y, None)
+    p = np.ones_like(x) if left.valid is None else left.valid
+    q = np.ones_like(y) if right.valid is None else right.valid
+    if operator == "and":
+        decided = (p & ~x) | (q & ~y)
+        return Values(x & y, decided | (p & q))
+    decided = (p & x) | (q & y)
+    return Values((p & x) | (q & y), decided | (p & q))
+
+
+def evaluate_mask(expression: TypedExpression, table: pa.Table) -> Mask:
+    """Return for each row of a table whether a boolean expression over its columns is true.
+
+    The variables of the expression are ignored: every column is one of the table. O(rows).
+    """
+    loaded: dict[str, Values] = {}
+
+    def column(found: Column) -> Values:
+        if found.name not in loaded:
+            loaded[found.name] = column_values(table.column(found.name), found.name)
+        return loaded[found.name]
+
+    def extremes(found: Column) -> tuple[int, int]:
+        data = column(found).data
+        return (int(data.min()), int(data.max())) if len(data) else (0, 0)
+
+    safe = within_int64(expression, extremes)
+    rows = table.num_rows
+    mask = np.empty(rows, dtype=np.bool_)
+    for start in range(0, rows, _CHUNK):
+        stop = min(start + _CHUNK, rows)
+        found = evaluate(safe, lambda wanted, start=start, stop=stop: column(wanted).part(start, stop))  # type: ignore[misc]
+        truth = np.asarray(found.data, dtype=np.bool_)
+        mask[start:stop] = truth if found.valid is None else truth & found.valid
+    return mask

@@ -1,0 +1,17 @@
+"""The query language: text to syntax tree, checked, and bound to the columns of a trace."""
+
+from uncertain_cep.query.binder import bind, bind_row_condition
+from uncertain_cep.query.checker import check
+from uncertain_cep.query.parser import parse, parse_row_condition
+from uncertain_cep.query.syntax import Query
+from uncertain_cep.query.text import format_expression
+
+__all__ = [
+    "Query",
+    "bind",
+    "bind_row_condition",
+    "check",
+    "format_expression",
+    "parse",
+    "parse_row_condition",
+]

@@ -1,0 +1,130 @@
+"""Binding: a checked query meets the columns of a trace, and every fault that shows is told at once."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import pyarrow as pa
+
+from uncertain_cep.durations import format_duration
+from uncertain_cep.errors import QueryError
+from uncertain_cep.query.bound import BoundComponent, BoundQuery, BoundReturn
+from uncertain_cep.query.checker import check
+from uncertain_cep.query.inference import Binding
+from uncertain_cep.query.syntax import Duration, Equivalence, Expression, Query, ReturnItem, Variable
+from uncertain_cep.query.traversal import components_of
+from uncertain_cep.query.typed import TypedExpression
+from uncertain_cep.timedomain import Names, TimeDomain
+
+__all__ = ["MAX_WINDOW", "bind", "bind_row_condition"]
+
+MAX_WINDOW: Final = 2**62
+"""The longest window, in ticks, so that a time plus a window stays within int64."""
+
+
+def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> BoundQuery:
+    """Bind a query to the columns of a trace.
+
+    Parameters
+    ----------
+    query : Query
+    schema : pyarrow.Schema
+        Of the event table.
+    names : Names
+        Its columns for type, id and times; ``a.type`` and the like find them.
+    domain : TimeDomain
+        The tick, into which WITHIN is converted.
+
+    Raises
+    ------
+    QueryError
+        With every fault: unknown attributes, kinds that do not go together, a window that is not a
+        whole number of ticks, and whatever `check` finds.
+    """
+    check(query)
+    binding = Binding(schema, names)
+    predicates: list[TypedExpression] = []
+    equivalences: dict[str, None] = {}
+    for condition in query.where:
+        if isinstance(condition, Equivalence):
+            found = binding.column(condition.name, condition.position)
+            if found is not None:
+                equivalences[found[0]] = None
+        else:
+            typed = binding.condition(condition)
+            if typed is not None:
+                predicates.append(typed)
+    assert query.window is not None
+    window = _ticks(query.window, domain, binding)
+    variables = [component.variable for component in components_of(query.pattern)]
+    returns = [_bound_return(item, variables, binding) for item in query.returns]
+    if binding.faults:
+        raise QueryError(binding.faults, text=query.text)
+    return BoundQuery(
+        query=query,
+        components=tuple(
+            BoundComponent(component.variable, tuple(dict.fromkeys(component.types)))
+            for component in components_of(query.pattern)
+        ),
+        predicates=tuple(predicates),
+        equivalences=tuple(equivalences),
+        window=window,
+        returns=tuple(item for item in returns if item is not None),
+    )
+
+
+def bind_row_condition(expression: Expression, schema: pa.Schema, *, text: str = "") -> TypedExpression:
+    """Bind a condition on single rows, as `parse_row_condition` reads it, to a table's columns.
+
+    Parameters
+    ----------
+    expression : Expression
+    schema : pyarrow.Schema
+        Of the table with the rows.
+    text : str
+        What the expression was parsed from, for excerpts in errors.
+
+    Raises
+    ------
+    QueryError
+        With every fault.
+    """
+    binding = Binding(schema, Names())
+    typed = binding.condition(expression)
+    if typed is None:
+        raise QueryError(binding.faults, text=text)
+    return typed
+
+
+def _bound_return(item: ReturnItem, variables: list[str], binding: Binding) -> BoundReturn | None:
+    expression = item.expression
+    if isinstance(expression, Variable) and expression.name in variables:
+        return BoundReturn(item.name, None, expression.name)
+    typed = binding.expression(expression)
+    return None if typed is None else BoundReturn(item.name, typed, None)
+
+
+def _ticks(duration: Duration, domain: TimeDomain, binding: Binding) -> int:
+    if duration.nanoseconds is None:
+        ticks = int(duration.amount)
+    elif domain.tick_nanoseconds is None:
+        binding.refuse(
+            "the times of this trace are plain ticks of unknown length: give the tick, such as tick='1ms', "
+            f"or write WITHIN in ticks, such as WITHIN {math.ceil(duration.amount)}",
+            duration.position,
+        )
+        return 1
+    else:
+        ticks, rest = divmod(duration.nanoseconds, domain.tick_nanoseconds)
+        if rest:
+            length = format_duration(duration.nanoseconds)
+            binding.refuse(
+                f"{length} is not a whole number of ticks of {domain.describe()}: use a multiple of it, "
+                "or a finer tick",
+                duration.position,
+            )
+            return 1
+    if ticks > MAX_WINDOW:
+        binding.refuse(f"the window is longer than {MAX_WINDOW} ticks", duration.position)
+    return ticks

@@ -1,0 +1,344 @@
+"""From lark's parse tree to the values of :mod:`uncertain_cep.query.syntax`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence as SequenceOf
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, Literal, NoReturn
+
+from lark import ParseTree, Token, Transformer_NonRecursive, v_args
+from lark.exceptions import VisitError
+from lark.tree import Meta
+
+from uncertain_cep.durations import UNIT_NANOSECONDS, unit_nanoseconds
+from uncertain_cep.errors import QuerySyntaxError
+from uncertain_cep.query import syntax
+from uncertain_cep.query.syntax import Expression, Position
+from uncertain_cep.query.traversal import children_of, conjuncts_of
+
+__all__ = ["MAX_DEPTH", "build"]
+
+MAX_DEPTH: Final = 100
+"""Levels of nesting allowed in an expression or a pattern (parentheses alone do not count)."""
+
+_COMPARISONS: Final = {"==": "=", "<>": "!="}
+_INDEX_KINDS: Final = {
+    "INDEX_FIRST": "first",
+    "INDEX_CURRENT": "current",
+    "INDEX_PREVIOUS": "previous",
+    "INDEX_LAST": "last",
+    "INDEX_BEFORE": "before",
+}
+_MAX_DIGITS: Final = 400
+
+# White space and comments between words; what is quoted is kept as it is (group 1).
+_GAP: Final = re.compile(r"""('[^'\n]*'|"[^"\n]*"|`[^`\n]*`)|(?:\s|--[^\n]*\n)+""")
+
+
+@dataclass(frozen=True, slots=True)
+class _StrategyCall:
+    strategy: syntax.SelectionStrategy
+    variables: tuple[syntax.ListedVariable, ...]
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    keyword: str
+    position: Position
+    fields: dict[str, Any]
+
+
+def _at(token: Token) -> Position:
+    return Position(token.line or 1, token.column or 1)
+
+
+def _name(token: Token) -> str:
+    return token[1:-1].replace("``", "`") if token.type == "QUOTED" else str(token)
+
+
+def build(tree: ParseTree, text: str) -> syntax.Query | Expression:
+    """Return the value of a parse tree: a query or an expression, as its start rule says.
+
+    Parameters
+    ----------
+    tree : lark.ParseTree
+    text : str
+        What was parsed, for excerpts in errors and for output names as written.
+
+    Raises
+    ------
+    QuerySyntaxError
+        For what the grammar cannot say, such as a number out of range or nesting out of bounds.
+    """
+    try:
+        return _Builder(text).transform(tree)  # type: ignore[no-any-return]
+    except VisitError as error:
+        raise error.orig_exc from None
+
+
+class _Builder(Transformer_NonRecursive[Token, Any]):
+    """One method a grammar rule, called bottom up and without recursion."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(visit_tokens=False)
+        self._text = text
+
+    def _refuse(self, message: str, position: Position, expected: SequenceOf[str] = ()) -> NoReturn:
+        raise QuerySyntaxError(
+            message, text=self._text, line=position.line, column=position.column, expected=expected
+        )
+
+    # Starting points
+
+    def query(self, clauses: list[_Clause]) -> syntax.Query:
+        fields: dict[str, Any] = {
+            "where": (), "strategy": "skip_till_any_match", "strategy_position": None, "window": None,
+            "min_confidence": None, "returns": (), "expected_count": None, "order_by_confidence": False,
+            "limit": None, "non_overlapping": False,
+        }  # fmt: skip
+        for clause in clauses:
+            fields |= clause.fields
+        positions = tuple((clause.keyword, clause.position) for clause in clauses)
+        return syntax.Query(**fields, text=self._text, clause_positions=positions)
+
+    def row_condition(self, children: list[Expression]) -> Expression:
+        self._check_expression(children[0])
+        return children[0]
+
+    # PATTERN
+
+    def pattern_clause(self, children: list[Any]) -> _Clause:
+        pattern: syntax.Pattern = children[1]
+        level: list[syntax.Pattern] = [pattern]
+        for _ in range(MAX_DEPTH):
+            level = [
+                item for found in level if not isinstance(found, syntax.Component) for item in found.items
+            ]
+        if level:
+            self._refuse(f"the pattern is nested more than {MAX_DEPTH} levels deep", level[0].position)
+        return _Clause("PATTERN", _at(children[0]), {"pattern": pattern})
+
+    def sequence(self, children: list[Any]) -> syntax.Sequence:
+        return syntax.Sequence(tuple(children[1:]), _at(children[0]))
+
+    def conjunction(self, children: list[Any]) -> syntax.Conjunction:
+        return syntax.Conjunction(tuple(children[1:]), _at(children[0]))
+
+    def any_of(self, children: list[Any]) -> syntax.Disjunction:
+        return syntax.Disjunction(tuple(children[1:]), _at(children[0]))
+
+    def component(self, children: list[Token]) -> syntax.Component:
+        return self._component(children, kleene=False)
+
+    def kleene(self, children: list[Token]) -> syntax.Component:
+        return self._component(children, kleene=True)
+
+    @staticmethod
+    def _component(children: list[Token], *, kleene: bool) -> syntax.Component:
+        return syntax.Component(
+            types=tuple(_name(token) for token in children if token.type in ("WORD", "QUOTED")),
+            variable=str(children[-1]),
+            kleene=kleene,
+            negated=children[0].type == "NEGATION",
+            position=_at(children[-1]),
+        )
+
+    # The other clauses
+
+    def where_clause(self, children: list[Any]) -> _Clause:
+        conditions: list[Any] = list(conjuncts_of(children[1]))
+        calls = [condition for condition in conditions if isinstance(condition, _StrategyCall)]
+        predicates = [condition for condition in conditions if not isinstance(condition, _StrategyCall)]
+        if len(calls) > 1:
+            self._refuse("the query has a second selection strategy: keep one", calls[1].position)
+        return self._where(children[0], calls[0] if calls else None, predicates)
+
+    def where_block(self, children: list[Any]) -> _Clause:
+        predicates = list(conjuncts_of(children[2])) if len(children) > 2 else []
+        return self._where(children[0], children[1], predicates)
+
+    def _where(self, keyword: Token, call: _StrategyCall | None, predicates: list[Expression]) -> _Clause:
+        for predicate in predicates:
+            self._check_expression(predicate)
+        fields: dict[str, Any] = {"where": tuple(predicates)}
+        if call is not None:
+            fields |= {
+                "strategy": call.strategy,
+                "strategy_position": call.position,
+                "strategy_variables": call.variables,
+            }
+        return _Clause("WHERE", _at(keyword), fields)
+
+    def within_clause(self, children: list[Any]) -> _Clause:
+        return _Clause("WITHIN", _at(children[0]), {"window": children[1]})
+
+    def duration(self, children: list[Token]) -> syntax.Duration:
+        amount, position = self._number(children[0]), _at(children[0])
+        unit = str(children[1]) if len(children) > 1 else None
+        if unit is None or unit.lower() in ("tick", "ticks"):
+            return syntax.Duration(amount, None, None, position)
+        length = unit_nanoseconds(unit)
+        if length is None:
+            self._refuse(f"unknown unit of time '{unit}'", _at(children[1]), (*UNIT_NANOSECONDS, "ticks"))
+        # The shortest text of the float is what the user wrote: 0.1 s is exactly 100 ms.
+        nanoseconds = Fraction(str(amount)) * length
+        if nanoseconds.denominator != 1:
+            self._refuse("this is not a whole number of nanoseconds", position)
+        return syntax.Duration(amount, unit, int(nanoseconds), position)
+
+    def having_clause(self, children: list[Any]) -> _Clause:
+        return _Clause("HAVING", _at(children[0]), {"min_confidence": float(children[-1].value)})
+
+    def return_clause(self, children: list[Any]) -> _Clause:
+        return _Clause("RETURN", _at(children[0]), {"returns": tuple(children[1:])})
+
+    def return_item(self, children: list[Any]) -> syntax.ReturnItem:
+        expression, written, position = children[0]
+        name = _name(children[2]) if len(children) > 1 else written
+        return syntax.ReturnItem(expression, name, position)
+
+    @v_args(meta=True)
+    def written(self, meta: Meta, children: list[Expression]) -> tuple[Expression, str, Position]:
+        self._check_expression(children[0])
+        text = _GAP.sub(lambda gap: gap[1] or " ", self._text[meta.start_pos : meta.end_pos])
+        return children[0], text, Position(meta.line, meta.column)
+
+    def expected_clause(self, children: list[Any]) -> _Clause:
+        tokens = [child for child in children if isinstance(child, Token)]
+        by = tuple(_name(token) for token in tokens if token.type in ("WORD", "QUOTED"))
+        every = children[-1] if isinstance(children[-1], syntax.Duration) else None
+        count = syntax.ExpectedCount(by, every, _at(children[1]))
+        return _Clause("RETURN", _at(children[0]), {"expected_count": count})
+
+    def output_clause(self, children: list[Token]) -> _Clause:
+        return _Clause("OUTPUT", _at(children[0]), {"non_overlapping": True})
+
+    def order_clause(self, children: list[Token]) -> _Clause:
+        return _Clause("ORDER BY", _at(children[0]), {"order_by_confidence": True})
+
+    def limit_clause(self, children: list[Token]) -> _Clause:
+        limit = self._number(children[1])
+        if not isinstance(limit, int):
+            self._refuse("LIMIT takes a whole number", _at(children[1]))
+        return _Clause("LIMIT", _at(children[0]), {"limit": limit})
+
+    # Expressions
+
+    def alternatives(self, children: list[Any]) -> Expression:
+        return self._balanced("or", children[::2], children[1::2])
+
+    def conjuncts(self, children: list[Any]) -> Expression:
+        return self._balanced("and", children[::2], children[1::2])
+
+    def _balanced(
+        self, operator: Literal["and", "or"], operands: list[Expression], tokens: list[Token]
+    ) -> Expression:
+        # AND and OR are associative: a balanced tree keeps a chain of hundreds shallow.
+        if len(operands) == 1:
+            return operands[0]
+        middle = len(operands) // 2
+        left = self._balanced(operator, operands[:middle], tokens[: middle - 1])
+        right = self._balanced(operator, operands[middle:], tokens[middle:])
+        return syntax.Binary(operator, left, right, _at(tokens[middle - 1]))
+
+    def negation(self, children: list[Any]) -> Expression:
+        return syntax.Unary("not", children[1], _at(children[0]))
+
+    def comparison(self, children: list[Any]) -> Expression:
+        left, token, right = children
+        operator: Any = _COMPARISONS.get(token, str(token))
+        return syntax.Binary(operator, left, right, _at(token))
+
+    def arithmetic(self, children: list[Any]) -> Expression:
+        left, token, right = children
+        operator: Any = str(token)
+        return syntax.Binary(operator, left, right, _at(token))
+
+    def minus(self, children: list[Any]) -> Expression:
+        position, operand = _at(children[0]), children[1]
+        value = operand.value if isinstance(operand, syntax.Literal) else None
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return syntax.Literal(-value, position)
+        return syntax.Unary("-", operand, position)
+
+    def number(self, children: list[Token]) -> Expression:
+        return syntax.Literal(self._number(children[0]), _at(children[0]))
+
+    def string(self, children: list[Token]) -> Expression:
+        quote = children[0][0]
+        return syntax.Literal(children[0][1:-1].replace(quote * 2, quote), _at(children[0]))
+
+    def constant(self, children: list[Token]) -> Expression:
+        value = {"TRUE": True, "FALSE": False, "NULL": None}[children[0].type]
+        return syntax.Literal(value, _at(children[0]))
+
+    def attribute(self, children: list[Any]) -> Expression:
+        variable, name = children[0], children[-1]
+        index = self._index(variable, children[1]) if len(children) > 2 else None
+        return syntax.Attribute(str(variable), _name(name), index, _at(variable))
+
+    def variable(self, children: list[Token]) -> Expression:
+        return syntax.Variable(_name(children[0]), _at(children[0]))
+
+    def aggregate(self, children: list[Any]) -> Expression:
+        function: Any = children[0].lower()
+        variable = children[1]
+        name = _name(children[3]) if len(children) > 3 else None
+        if name is None and function != "count":
+            self._refuse(f"{function} needs an attribute: {function}({variable}[].name)", _at(children[0]))
+        index = self._index(variable, children[2])
+        return syntax.Aggregate(function, str(variable), name, index, _at(children[0]))
+
+    def index(self, children: list[Token]) -> Token | None:
+        return children[0] if children else None
+
+    def _index(self, variable: Token, token: Token | None) -> syntax.Index:
+        if token is None:
+            return syntax.Index("all")
+        if token.type == "INDEX_LAST" and token.partition(".")[0].strip() != variable:
+            self._refuse(f"write {variable}[{variable}.LEN]: an index speaks of its own variable", _at(token))
+        kind: Any = _INDEX_KINDS[token.type]
+        return syntax.Index(kind)
+
+    def equivalence(self, children: list[Token]) -> Expression:
+        found: list[Expression] = [syntax.Equivalence(_name(token), _at(token)) for token in children]
+        return self._balanced("and", found, children[1:])
+
+    def strategy(self, children: list[Any]) -> _StrategyCall:
+        strategy: Any = children[0].lower()
+        return _StrategyCall(strategy, tuple(children[1:]), _at(children[0]))
+
+    def listed(self, children: list[Token]) -> syntax.ListedVariable:
+        return syntax.ListedVariable(str(children[0]), len(children) > 1, _at(children[0]))
+
+    # What holds for every number and every expression
+
+    def _number(self, token: Token) -> int | float:
+        text = token.replace("_", "")
+        mantissa, _, exponent = text.removesuffix("%").lower().partition("e")
+        if len(text) > _MAX_DIGITS or len(exponent) > len("+000"):
+            self._refuse("this number is out of range", _at(token))
+        if token.type == "PERCENT":
+            value = float(f"{mantissa}e{int(exponent or 0) - 2}")
+        elif mantissa.isdecimal() and not exponent:
+            return int(mantissa)
+        else:
+            value = float(text)
+        if math.isinf(value):
+            self._refuse("this number is out of range", _at(token))
+        return value
+
+    def _check_expression(self, expression: Expression) -> None:
+        stack: list[tuple[Any, int]] = [(expression, 1)]
+        while stack:
+            found, depth = stack.pop()
+            if isinstance(found, _StrategyCall):
+                message = "must be a condition of WHERE by itself, given once and joined to the others by AND"
+                self._refuse(f"{found.strategy}(...) {message}", found.position)
+            if depth > MAX_DEPTH:
+                self._refuse(f"the expression is nested more than {MAX_DEPTH} levels deep", found.position)
+            stack.extend((child, depth + 1) for child in children_of(found))

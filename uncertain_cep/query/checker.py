@@ -1,0 +1,233 @@
+"""Faults of a query that show without a trace, all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from typing import Final
+
+from uncertain_cep.durations import UNIT_NANOSECONDS
+from uncertain_cep.errors import Fault, QueryError
+from uncertain_cep.query.syntax import (
+    Aggregate,
+    Attribute,
+    Component,
+    Conjunction,
+    Disjunction,
+    Equivalence,
+    Expression,
+    Pattern,
+    Position,
+    Query,
+    Variable,
+)
+from uncertain_cep.query.traversal import components_of, expressions_in
+from uncertain_cep.query.words import quote_name
+
+__all__ = ["OUTPUT_COLUMNS", "check", "did_you_mean"]
+
+OUTPUT_COLUMNS: Final = ("range_lower", "range_upper", "confidence", "exact", "std_error")
+"""Result columns that every query has, so no variable or output expression can have their names."""
+
+_LARGEST: Final = 2**63 - 1
+
+
+def check(query: Query) -> None:
+    """Refuse a query that no trace could make valid, and constructs that no engine answers yet.
+
+    Parameters
+    ----------
+    query : Query
+
+    Raises
+    ------
+    QueryError
+        With every fault found.
+    """
+    components = {component.variable: component for component in components_of(query.pattern)}
+    faults = [
+        *_pattern_faults(query.pattern),
+        *_strategy_faults(query),
+        *_where_faults(query, components),
+        *_return_faults(query, components),
+        *_window_faults(query),
+        *_output_faults(query),
+    ]
+    if faults:
+        raise QueryError(faults, text=query.text)
+
+
+def did_you_mean(name: str, known: list[str]) -> str:
+    """Return ``": did you mean x?"``, or what there is if nothing is close."""
+    folded = {candidate.lower(): candidate for candidate in reversed(known)}
+    if name.lower() in folded:
+        return f": did you mean {folded[name.lower()]}?"
+    close = get_close_matches(name, known, n=1)
+    return f": did you mean {close[0]}?" if close else ""
+
+
+def _fault(message: str, position: Position) -> Fault:
+    return Fault(message, position.line, position.column)
+
+
+def _unsupported(construct: str, position: Position) -> Fault:
+    return _fault(f"not supported yet: {construct}", position)
+
+
+def _pattern_faults(pattern: Pattern) -> Iterator[Fault]:
+    yield from _set_faults(pattern)
+    seen: set[str] = set()
+    for component in components_of(pattern):
+        name, position = component.variable, component.position
+        if name in seen:
+            yield _fault(f"variable {name} is declared twice: give each component its own", position)
+        seen.add(name)
+        if name in OUTPUT_COLUMNS:
+            yield _fault(f"{name} is the name of an output column: give the variable another", position)
+        if component.kleene and component.negated:
+            yield _fault(f"a negated component is a single event: write {name} without + and []", position)
+        elif component.kleene:
+            yield _unsupported(f"Kleene closure ({_written(component)})", position)
+        elif component.negated:
+            yield _unsupported(f"negation ({_written(component)})", position)
+    if all(component.negated for component in components_of(pattern)):
+        yield _fault("every component is negated: a match needs at least one event", pattern.position)
+
+
+def _written(component: Component) -> str:
+    names = [quote_name(name) for name in component.types]
+    types = f"({'|'.join(names)})" if len(names) > 1 else (names or ["ANY"])[0]
+    end = f"+ {component.variable}[]" if component.kleene else f" {component.variable}"
+    return f"{'!' if component.negated else ''}{types}{end}"
+
+
+def _set_faults(pattern: Pattern) -> Iterator[Fault]:
+    stack = [(pattern, True)]
+    while stack:
+        found, outermost = stack.pop()
+        if isinstance(found, Component):
+            continue
+        if isinstance(found, Conjunction):
+            yield _unsupported("event sets, AND(...)", found.position)
+        elif isinstance(found, Disjunction):
+            yield _unsupported("alternative patterns, OR(...)", found.position)
+        elif not outermost:
+            yield _unsupported("nested patterns, SEQ(...) inside another", found.position)
+        stack.extend((item, False) for item in found.items)
+
+
+def _strategy_faults(query: Query) -> Iterator[Fault]:
+    if query.strategy_position is None:
+        return
+    if query.strategy != "skip_till_any_match":
+        yield _unsupported(query.strategy, query.strategy_position)
+    components = list(components_of(query.pattern))
+    listed = [variable.name for variable in query.strategy_variables]
+    # A negated component may be left out; everything else stands in the order of the pattern.
+    wanted = [found.variable for found in components if not found.negated or found.variable in listed]
+    if listed != wanted:
+        yield _fault(
+            f"{query.strategy}({', '.join(listed)}) must list the variables of the pattern in its order: "
+            f"{', '.join(wanted)}",
+            query.strategy_position,
+        )
+    single = {component.variable for component in components if not component.kleene}
+    for variable in query.strategy_variables:
+        if variable.kleene and variable.name in single:
+            yield _fault(f"{variable.name} is a single event: write it without []", variable.position)
+
+
+def _where_faults(query: Query, components: dict[str, Component]) -> Iterator[Fault]:
+    for predicate in query.where:
+        yield from _name_faults(predicate, components)
+        for found in expressions_in(predicate):
+            if isinstance(found, Equivalence) and found is not predicate:
+                message = f"[{found.name}] must be a condition by itself, joined to the others by AND"
+                yield _fault(message, found.position)
+
+
+def _name_faults(expression: Expression, components: dict[str, Component]) -> Iterator[Fault]:
+    for found in expressions_in(expression):
+        if isinstance(found, Variable):
+            yield _bare_name_fault(found, components)
+        elif isinstance(found, Attribute | Aggregate):
+            yield from _reference_faults(found, components)
+
+
+def _bare_name_fault(found: Variable, components: dict[str, Component]) -> Fault:
+    name = found.name
+    if name in components:
+        return _fault(f"{name} is an event: name one of its attributes, such as {name}.id", found.position)
+    variable = next(iter(components))
+    message = f"{name} is no variable of the pattern; an attribute needs one, such as {variable}.{name}"
+    return _fault(message, found.position)
+
+
+def _reference_faults(found: Attribute | Aggregate, components: dict[str, Component]) -> Iterator[Fault]:
+    component = components.get(found.variable)
+    if component is None:
+        known = f"the pattern has {', '.join(components)}"
+        hint = did_you_mean(found.variable, list(components)) if len(found.variable) > 2 else ""
+        yield _fault(f"unknown variable {found.variable}{hint or f': {known}'}", found.position)
+        return
+    if isinstance(found, Aggregate):
+        yield _unsupported(f"aggregates ({found.function})", found.position)
+        if found.index.kind not in ("all", "before"):
+            message = f"an aggregate speaks of several events: {found.variable}[] or {found.variable}[..i-1]"
+            yield _fault(message, found.position)
+    if found.index is not None and not component.kleene:
+        yield _fault(f"{found.variable} is a single event: write it without an index", found.position)
+
+
+def _return_faults(query: Query, components: dict[str, Component]) -> Iterator[Fault]:
+    if query.expected_count is not None:
+        yield _unsupported("RETURN EXPECTED COUNT", query.expected_count.position)
+    seen: set[str] = set()
+    for item in query.returns:
+        expression, name = item.expression, item.name
+        whole = expression.name if isinstance(expression, Variable) else None
+        if whole not in components:
+            yield from _name_faults(expression, components)
+        for found in expressions_in(expression):
+            if isinstance(found, Equivalence):
+                yield _fault(f"[{found.name}] is a condition: it belongs in WHERE", found.position)
+            elif isinstance(found, Attribute | Variable):
+                variable = found.name if isinstance(found, Variable) else found.variable
+                component = components.get(variable)
+                if component is not None and component.negated:
+                    message = f"{variable} is negated: no event is bound to it that could be returned"
+                    yield _fault(message, found.position)
+        if name in OUTPUT_COLUMNS or (name in components and whole != name):
+            yield _fault(f"the output has a column {name} already: name this one with AS", item.position)
+        elif name in seen:
+            yield _fault(f"two output columns are named {name}: name one with AS", item.position)
+        seen.add(name)
+
+
+def _window_faults(query: Query) -> Iterator[Fault]:
+    window = query.window
+    if window is None:
+        yield _fault(
+            "WITHIN is missing: say how long a match may last, such as WITHIN 15 seconds",
+            query.pattern.position,
+        )
+    elif window.amount == 0:
+        yield _fault("a window of 0 holds no event: WITHIN must be at least one tick", window.position)
+    elif window.unit is None and not isinstance(window.amount, int):
+        units = ", ".join(UNIT_NANOSECONDS)
+        yield _fault(f"a number of ticks must be whole: round it, or name a unit ({units})", window.position)
+
+
+def _output_faults(query: Query) -> Iterator[Fault]:
+    if query.min_confidence is not None and not 0 <= query.min_confidence <= 1:
+        message = f"a confidence lies between 0 and 1 (or 0% and 100%), not at {query.min_confidence:g}"
+        yield _fault(message, query.position_of("HAVING"))
+    if query.non_overlapping:
+        yield _unsupported("OUTPUT NON OVERLAPPING", query.position_of("OUTPUT"))
+    if query.order_by_confidence and query.limit is None:
+        yield _unsupported(
+            "ORDER BY CONFIDENCE DESC without LIMIT: say how many of the best to keep",
+            query.position_of("ORDER BY"),
+        )
+    if query.limit is not None and not 1 <= query.limit <= _LARGEST:
+        yield _fault(f"LIMIT must be from 1 to {_LARGEST}", query.position_of("LIMIT"))

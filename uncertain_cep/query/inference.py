@@ -1,0 +1,227 @@
+"""Syntax to typed expressions: columns found, kinds inferred, constants converted."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+
+from uncertain_cep.errors import Fault
+from uncertain_cep.query import syntax
+from uncertain_cep.query.checker import did_you_mean
+from uncertain_cep.query.kinds import KIND_NAMES, kind_of, parse_time
+from uncertain_cep.query.syntax import Expression, Position
+from uncertain_cep.query.text import format_expression
+from uncertain_cep.query.typed import Apply, Column, Constant, Kind, Operator, TypedExpression
+from uncertain_cep.timedomain import Names
+
+__all__ = ["Binding"]
+
+_ARITHMETIC: Final[dict[str, Operator]] = {
+    "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "remainder",
+}  # fmt: skip
+_COMPARISONS: Final[dict[str, Operator]] = {
+    "=": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
+}  # fmt: skip
+_LOGIC: Final[dict[str, Operator]] = {"and": "and", "or": "or", "not": "not"}
+_NUMBERS: Final[frozenset[Kind]] = frozenset({"int", "float"})
+_NULL: Final = Constant(None, "null")
+_PARTS_OF_AN_EVENT: Final = ("type", "id", "lower", "upper", "pmf")
+_NUMERAL: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_SHOWN_COLUMNS: Final = 20
+_SHOWN_LENGTH: Final = 40
+
+
+@dataclass(slots=True)
+class Binding:
+    """Binds expressions to one schema and collects the faults met on the way.
+
+    Attributes
+    ----------
+    schema : pyarrow.Schema
+    names : Names
+        So that ``a.type`` finds the type column whatever the trace calls it.
+    faults : list of Fault
+    """
+
+    schema: pa.Schema
+    names: Names
+    faults: list[Fault] = field(default_factory=list)
+
+    def refuse(self, message: str, position: Position) -> None:
+        """Note a fault."""
+        self.faults.append(Fault(message, position.line, position.column))
+
+    def column(self, name: str, position: Position) -> tuple[str, Kind] | None:
+        """Return the column an attribute stands for and its kind; None, with a fault noted, if none."""
+        columns = self.schema.names
+        if name not in columns and name in _PARTS_OF_AN_EVENT:
+            name = getattr(self.names, name)
+        if name not in columns:
+            hint = did_you_mean(name, columns) or f": the trace has {_listed(columns)}"
+            self.refuse(f"unknown attribute {name}{hint}", position)
+            return None
+        if columns.count(name) > 1:
+            self.refuse(f"the trace has several columns named {name}: rename them", position)
+            return None
+        type_ = self.schema.field(name).type
+        kind = kind_of(type_)
+        if kind is None:
+            usable = "numbers, strings, true/false and times"
+            self.refuse(f"attribute {name} is of type {type_}: only {usable} can be used", position)
+            return None
+        return name, kind
+
+    def condition(self, expression: Expression) -> TypedExpression | None:
+        """Return a typed condition; None, with faults noted, if it is none."""
+        typed = self.expression(expression)
+        return None if typed is None else self._boolean(typed, expression.position)
+
+    def expression(self, expression: Expression) -> TypedExpression | None:
+        """Return a typed expression; None, with faults noted, if it has no meaning."""
+        match expression:
+            case syntax.Literal():
+                return self._literal(expression)
+            case syntax.Attribute():
+                found = self.column(expression.name, expression.position)
+                if found is None:
+                    return None
+                name, kind = found
+                # A column of nothing but nulls need not be read.
+                return _NULL if kind == "null" else Column(expression.variable, name, kind)
+            case syntax.Unary():
+                return self._unary(expression)
+            case syntax.Binary():
+                return self._binary(expression)
+        self.refuse("this cannot be a part of an expression", expression.position)
+        return None
+
+    def _literal(self, literal: syntax.Literal) -> TypedExpression | None:
+        value = literal.value
+        if value is None:
+            return _NULL
+        if isinstance(value, bool):
+            return Constant(value, "bool")
+        if isinstance(value, str):
+            return Constant(value, "string")
+        if isinstance(value, float):
+            return Constant(value, "float")
+        if -(2**63) <= value < 2**63:
+            return Constant(value, "int")
+        self.refuse(
+            "this whole number does not fit in 64 bits: write it with a decimal point", literal.position
+        )
+        return None
+
+    def _boolean(self, typed: TypedExpression, position: Position) -> TypedExpression | None:
+        if typed.kind in ("bool", "null"):
+            return typed
+        self.refuse(
+            f"{_shown(typed)} is {KIND_NAMES[typed.kind]}, not a condition: compare it with something",
+            position,
+        )
+        return None
+
+    def _number(self, typed: TypedExpression, sign: str, position: Position) -> bool:
+        if typed.kind in _NUMBERS or typed.kind == "null":
+            return True
+        self.refuse(f"{sign} needs numbers, but {_shown(typed)} is {KIND_NAMES[typed.kind]}", position)
+        return False
+
+    def _unary(self, expression: syntax.Unary) -> TypedExpression | None:
+        operand = self.expression(expression.operand)
+        if operand is None:
+            return None
+        if expression.operator == "-":
+            if not self._number(operand, "-", expression.position):
+                return None
+            return _NULL if operand.kind == "null" else Apply("negate", (operand,), operand.kind)
+        condition = self._boolean(operand, expression.operand.position)
+        return None if condition is None else Apply("not", (condition,), "bool")
+
+    def _binary(self, expression: syntax.Binary) -> TypedExpression | None:
+        left, right = self.expression(expression.left), self.expression(expression.right)
+        if left is None or right is None:
+            return None
+        operator = expression.operator
+        if operator in _LOGIC:
+            conditions = (
+                self._boolean(left, expression.left.position),
+                self._boolean(right, expression.right.position),
+            )
+            if conditions[0] is None or conditions[1] is None:
+                return None
+            return Apply(_LOGIC[operator], (conditions[0], conditions[1]), "bool")
+        if operator in _ARITHMETIC:
+            return self._arithmetic(expression, left, right)
+        return self._comparison(expression, left, right)
+
+    def _arithmetic(
+        self, expression: syntax.Binary, left: TypedExpression, right: TypedExpression
+    ) -> TypedExpression | None:
+        sign = expression.operator
+        numbers = [self._number(operand, sign, expression.position) for operand in (left, right)]
+        if not all(numbers):
+            return None
+        if "null" in (left.kind, right.kind):
+            return _NULL
+        whole = left.kind == right.kind == "int" and sign != "/"
+        return Apply(_ARITHMETIC[sign], (left, right), "int" if whole else "float")
+
+    def _comparison(
+        self, expression: syntax.Binary, left: TypedExpression, right: TypedExpression
+    ) -> TypedExpression | None:
+        sign = expression.operator
+        if "null" in (left.kind, right.kind):
+            return _NULL
+        if left.kind == "time" and isinstance(right, Constant) and right.kind == "string":
+            timed = self._time(right, expression.right.position)
+            return None if timed is None else Apply(_COMPARISONS[sign], (left, timed), "bool")
+        if right.kind == "time" and isinstance(left, Constant) and left.kind == "string":
+            timed = self._time(left, expression.left.position)
+            return None if timed is None else Apply(_COMPARISONS[sign], (timed, right), "bool")
+        if left.kind != right.kind and not {left.kind, right.kind} <= _NUMBERS:
+            self.refuse(
+                f"{_shown(left)} is {KIND_NAMES[left.kind]} and {_shown(right)} {KIND_NAMES[right.kind]}: "
+                f"they cannot be compared{_remedy(left, right) or _remedy(right, left)}",
+                expression.position,
+            )
+            return None
+        if left.kind == "bool" and sign not in ("=", "!="):
+            self.refuse("true and false have no order: use = or !=", expression.position)
+            return None
+        return Apply(_COMPARISONS[sign], (left, right), "bool")
+
+    def _time(self, constant: Constant, position: Position) -> Constant | None:
+        nanoseconds = parse_time(str(constant.value))
+        if nanoseconds is None:
+            message = "is no time: write ISO 8601, such as '2024-05-01T12:00:00Z' or '2024-05-01'"
+            self.refuse(f"{_shown(constant)} {message}", position)
+            return None
+        return Constant(nanoseconds, "time")
+
+
+def _remedy(one: TypedExpression, other: TypedExpression) -> str:
+    if not isinstance(other, Constant):
+        return ""
+    if one.kind == "time":
+        return ", write the time as ISO 8601 text such as '2024-05-01T12:00:00Z'"
+    if one.kind == "bool":
+        return ", write TRUE or FALSE"
+    if one.kind == "string" and other.kind in _NUMBERS:
+        return f", write '{_shown(other)}'"
+    if one.kind in _NUMBERS and isinstance(other.value, str) and _NUMERAL.fullmatch(other.value):
+        return f", write {other.value} without quotes"
+    return ""
+
+
+def _shown(typed: TypedExpression) -> str:
+    text = format_expression(typed)
+    return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 3]}..."
+
+
+def _listed(columns: list[str]) -> str:
+    more = len(columns) - _SHOWN_COLUMNS
+    return ", ".join(columns[:_SHOWN_COLUMNS]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,244 @@
+"""The syntax tree of a query: immutable values, nothing resolved against a trace yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as Choice
+
+__all__ = [
+    "Aggregate",
+    "Attribute",
+    "Binary",
+    "Component",
+    "Conjunction",
+    "Disjunction",
+    "Duration",
+    "Equivalence",
+    "ExpectedCount",
+    "Expression",
+    "Index",
+    "ListedVariable",
+    "Literal",
+    "Pattern",
+    "Position",
+    "Query",
+    "ReturnItem",
+    "SelectionStrategy",
+    "Sequence",
+    "Unary",
+    "Variable",
+]
+
+SelectionStrategy = Choice[
+    "skip_till_any_match", "skip_till_next_match", "partition_contiguity", "strict_contiguity"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in the query text, 1-based."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A constant: a whole number, a decimal number (``95%`` is 0.95), a string, TRUE/FALSE or NULL."""
+
+    value: int | float | str | bool | None
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """The element of a Kleene variable that is meant.
+
+    ``kind`` is ``first`` (``c[1]``), ``current`` (``c[i]``), ``previous`` (``c[i-1]``),
+    ``last`` (``c[c.LEN]``), ``all`` (``c[]``) or ``before`` (``c[..i-1]``).
+    """
+
+    kind: Choice["first", "current", "previous", "last", "all", "before"]
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """``v.name`` or, for an element of a Kleene variable, ``v[index].name``."""
+
+    variable: str
+    name: str
+    index: Index | None
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable alone, as in ``RETURN a``."""
+
+    name: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """``avg/sum/min/max/count`` over the elements of a Kleene variable; ``name`` None for ``count(c[])``."""
+
+    function: Choice["avg", "sum", "min", "max", "count"]
+    variable: str
+    name: str | None
+    index: Index
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """``-x`` (operator ``-``) or ``NOT x`` (operator ``not``)."""
+
+    operator: Choice["-", "not"]
+    operand: Expression
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """An operator between two expressions; ``==`` and ``<>`` are read as ``=`` and ``!=``."""
+
+    operator: Choice["+", "-", "*", "/", "%", "=", "!=", "<", "<=", ">", ">=", "and", "or"]
+    left: Expression
+    right: Expression
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """``[name]``: the events of all components agree on the attribute."""
+
+    name: str
+    position: Position
+
+
+Expression = Literal | Attribute | Variable | Aggregate | Unary | Binary | Equivalence
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """One component of a pattern; ``types`` is empty for ``ANY``."""
+
+    types: tuple[str, ...]
+    variable: str
+    kleene: bool
+    negated: bool
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """``SEQ(...)``: every event of an item is before every event of the next."""
+
+    items: tuple[Pattern, ...]
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """``AND(...)``: all items, in any order."""
+
+    items: tuple[Pattern, ...]
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    """``OR(...)``: any one of the items."""
+
+    items: tuple[Pattern, ...]
+    position: Position
+
+
+Pattern = Component | Sequence | Conjunction | Disjunction
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """``15 seconds`` or, with ``unit`` None, a number of ticks. ``nanoseconds`` is None without a unit."""
+
+    amount: float | int
+    unit: str | None
+    nanoseconds: int | None
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class ListedVariable:
+    """A variable in the list of a selection strategy; ``kleene`` if written ``a[]``."""
+
+    name: str
+    kleene: bool
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnItem:
+    """One output expression; ``name`` is the alias, or the text as written."""
+
+    expression: Expression
+    name: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedCount:
+    """``RETURN EXPECTED COUNT [BY attr, ...] [EVERY n unit]``."""
+
+    by: tuple[str, ...]
+    every: Duration | None
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A parsed query.
+
+    Attributes
+    ----------
+    pattern : Pattern
+    where : tuple of Expression
+        The conjuncts of WHERE, without the selection strategy.
+    strategy : SelectionStrategy
+    window : Duration or None
+        None if WITHIN is missing (a fault that the checker reports).
+    min_confidence : float or None
+        ``HAVING CONFIDENCE >= x``.
+    returns : tuple of ReturnItem
+        Empty without RETURN: every positive variable.
+    expected_count : ExpectedCount or None
+    order_by_confidence : bool
+    limit : int or None
+    non_overlapping : bool
+        ``OUTPUT NON OVERLAPPING``.
+    text : str
+        The text it was parsed from.
+    strategy_variables : tuple of ListedVariable
+        The list in ``skip_till_any_match(a, b)``; empty if no strategy is written.
+    clause_positions : tuple of (str, Position)
+        The first keyword of each clause in the text, such as ``WITHIN``, and where it stands.
+    """
+
+    pattern: Pattern
+    where: tuple[Expression, ...]
+    strategy: SelectionStrategy
+    strategy_position: Position | None
+    window: Duration | None
+    min_confidence: float | None
+    returns: tuple[ReturnItem, ...]
+    expected_count: ExpectedCount | None
+    order_by_confidence: bool
+    limit: int | None
+    non_overlapping: bool
+    text: str
+    strategy_variables: tuple[ListedVariable, ...] = ()
+    clause_positions: tuple[tuple[str, Position], ...] = ()
+
+    def position_of(self, clause: str) -> Position:
+        """Return where a clause begins, or the pattern's place if the text has no such clause."""
+        return dict(self.clause_positions).get(clause, self.pattern.position)

@@ -1,0 +1,198 @@
+"""Evaluation of SEQ by the event-based query-order method: candidates to kernels to chunks of matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence import exact_chain_confidence
+from eventbased import describe_matches, describe_uncertain, initial_state, join, lay_out, partition_bases
+from eventbased.candidates import Candidates
+from eventbased.config import LARGEST_LIFTED_TIME
+from uncertain_cep.config import LONGEST_PMF_CHAIN
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.predicates import Values, column_values
+from uncertain_cep.programs import binding_orders, compile_programs
+from uncertain_cep.query.typed import Column
+from uncertain_cep.selection import Selection
+
+__all__ = ["Chunk", "evaluate_sequence"]
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some matches.
+
+    Attributes
+    ----------
+    events : (l, k) int64
+        For each component what the caller asked for: the event's id or its row.
+    lower, upper : (k,) int64
+        Time ranges, ticks.
+    confidence : (k,) float64 or None
+    """
+
+    events: Int64
+    lower: Int64
+    upper: Int64
+    confidence: NDArray[np.float64] | None
+
+    def keep(self, mask: NDArray[np.bool_]) -> Chunk:
+        """Return the matches where ``mask`` is true."""
+        confidence = None if self.confidence is None else self.confidence[mask]
+        return Chunk(self.events[:, mask], self.lower[mask], self.upper[mask], confidence)
+
+
+def _halves(selection: Selection) -> tuple[Selection, Selection]:
+    """Return the selection of the lower and of the upper half of the partition numbers."""
+    assert selection.partition is not None
+    middle = selection.partitions // 2
+    halves = []
+    for upper in (False, True):
+        masks = [(part >= middle) == upper for part in selection.partition]
+        halves.append(
+            replace(
+                selection,
+                rows=tuple(part[mask] for part, mask in zip(selection.rows, masks, strict=True)),
+                lower=tuple(part[mask] for part, mask in zip(selection.lower, masks, strict=True)),
+                upper=tuple(part[mask] for part, mask in zip(selection.upper, masks, strict=True)),
+                partition=tuple(
+                    part[mask] - (middle if upper else 0)
+                    for part, mask in zip(selection.partition, masks, strict=True)
+                ),
+                partitions=selection.partitions - middle if upper else middle,
+            )
+        )
+    return halves[0], halves[1]
+
+
+def evaluate_sequence(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    pmfs: ExplicitPmfs | None,
+    payload: Int64 | None,
+    batch_rows: int,
+) -> Iterator[Chunk]:
+    """Yield the matches of a pattern of at least two components, in chunks of at most ``batch_rows``.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+    selection : Selection
+    pmfs : ExplicitPmfs or None
+    payload : (n,) int64 or None
+        What to return for each row of the table; None: the row itself.
+    batch_rows : int
+
+    Raises
+    ------
+    TraceError
+        If a time line or the chain of a match with explicit pmf is too long.
+    """
+    length = len(plan.components)
+    if selection.empty:
+        return
+    earliest = min(int(part.min()) for part in selection.lower)
+    latest = max(int(part.max()) for part in selection.upper)
+    w = min(plan.window - length, latest - earliest + length)
+    shift, line, covered = partition_bases(
+        selection.lower, selection.upper, selection.partition, selection.partitions, w + length + 2
+    )
+    if line > LARGEST_LIFTED_TIME:
+        if selection.partition is None or selection.partitions == 1:
+            message = f"the times reach over more than {LARGEST_LIFTED_TIME:,} ticks: choose a longer tick"
+            raise TraceError(TraceFault(message, column=plan.names.lower))
+        for half in _halves(selection):
+            yield from evaluate_sequence(plan, table, half, pmfs, payload, batch_rows)
+        return
+    candidates = lay_out(
+        selection.rows, selection.lower, selection.upper, selection.partition, shift, covered
+    )
+    yield from _matches(plan, table, candidates, selection.shared, pmfs, payload, batch_rows, w)
+
+
+def _matches(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    candidates: Candidates,
+    shared: NDArray[np.bool_],
+    pmfs: ExplicitPmfs | None,
+    payload: Int64 | None,
+    batch_rows: int,
+    w: int,
+) -> Iterator[Chunk]:
+    length = len(plan.components)
+    rows = candidates.rows
+    variables = [component.variable for component in plan.components]
+    full: dict[str, Values] = {}
+
+    def load(column: Column) -> Values:
+        component = variables.index(column.variable)
+        if column.name not in full:
+            full[column.name] = column_values(table.column(column.name), column.name)
+        part = rows[candidates.first[component] : candidates.first[component + 1]]
+        return full[column.name].take(part)
+
+    programs = compile_programs(plan.joined, variables, candidates.first, load)
+    full.clear()
+    output = rows if payload is None else payload[rows]
+    offset = np.zeros(0, dtype=np.int64) if pmfs is None else pmfs.offset[rows]
+    wanted = plan.needs_confidence
+    state = initial_state(length, len(candidates.class_start))
+    orders = binding_orders(length)
+    places = np.empty((batch_rows, length), dtype=np.int64)
+    while True:
+        found = join(
+            w, candidates.first_class, candidates.class_start, candidates.class_stop,
+            candidates.class_longest, candidates.lower, candidates.upper, candidates.highest, rows,
+            shared, orders, programs.start, programs.code, programs.ints, programs.floats,
+            programs.nulls, programs.slots, *state, places,
+        )  # fmt: skip
+        if found:
+            events = np.empty((length, found), dtype=np.int64)
+            lower, upper = np.empty(found, dtype=np.int64), np.empty(found, dtype=np.int64)
+            confidence = np.empty(found if wanted or pmfs is not None else 0)
+            describe_matches(
+                places, found, w, candidates.lower, candidates.upper, candidates.base, output, wanted,
+                events, lower, upper, confidence,
+            )  # fmt: skip
+            if pmfs is not None:
+                too_long = describe_uncertain(
+                    places, found, w, candidates.lower, candidates.upper, candidates.base, offset,
+                    pmfs.values, LONGEST_PMF_CHAIN, wanted, lower, upper, confidence,
+                )  # fmt: skip
+                if too_long >= 0:
+                    message = (
+                        f"a match with an explicit pmf reaches over more than {LONGEST_PMF_CHAIN:,} ticks, "
+                        "too many to sum over: choose a longer tick or a shorter WITHIN"
+                    )
+                    raise TraceError(TraceFault(message, column=plan.names.pmf))
+            if wanted:
+                _redo_exactly(plan, candidates, places, confidence)
+            chunk = Chunk(events, lower, upper, confidence if wanted else None)
+            if pmfs is not None:
+                chunk = chunk.keep(lower <= upper)
+            yield chunk
+        if found < batch_rows:
+            return
+
+
+def _redo_exactly(
+    plan: EvaluationPlan, candidates: Candidates, places: Int64, confidence: NDArray[np.float64]
+) -> None:
+    """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
+    for row in np.flatnonzero(np.isnan(confidence)).tolist():
+        chosen = places[row]
+        lower = [int(candidates.lower[i]) + j for j, i in enumerate(chosen)]
+        upper = [int(candidates.upper[i]) + j for j, i in enumerate(chosen)]
+        confidence[row] = float(exact_chain_confidence(lower, upper, plan.window))

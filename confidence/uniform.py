@@ -227,10 +227,12 @@ def chain_confidence(lower, upper, sizes, w, a, b, bounds, floats):
     """
     if not tight_bounds(lower, upper, w, a, b):
         return 0.0
+    if sizes > LARGEST_COUNT:
+        return np.nan
     count = _count(a, b, w, bounds[0], bounds[1], floats[0], floats[1])
     if math.isnan(count):
         count = _count_in_pieces(a, b, w, bounds, floats)
-    return count / sizes if sizes < LARGEST_COUNT else np.nan
+    return count / sizes
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -1,10 +1,11 @@
 """Event-based evaluation: valid bounds, candidates, and the query-order join over them."""
 
 from eventbased.candidates import Candidates, lay_out, partition_bases
-from eventbased.describe import describe_matches, describe_uncertain
-from eventbased.query_order import initial_state, join
+from eventbased.describe import describe_matches, describe_uncertain, places_of
+from eventbased.query_order import RUNS, initial_state, join
 
 __all__ = [
+    "RUNS",
     "Candidates",
     "describe_matches",
     "describe_uncertain",
@@ -12,4 +13,5 @@ __all__ = [
     "join",
     "lay_out",
     "partition_bases",
+    "places_of",
 ]

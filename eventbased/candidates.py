@@ -22,7 +22,15 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The arrays of :func:`eventbased.query_order.join`, and ``rows``: the event table row of each."""
+    """The arrays of :func:`eventbased.query_order.join`; ``index`` and ``first`` say what was moved where.
+
+    Attributes
+    ----------
+    index : (n,) int64
+        Of each candidate, its place among the candidates of its component as they were given.
+    first : (l + 1,) int64
+        Where the candidates of each component start.
+    """
 
     first_class: Int64
     class_start: Int64
@@ -31,7 +39,7 @@ class Candidates:
     lower: Int64
     upper: Int64
     highest: Int64
-    rows: Int64
+    index: Int64
     base: Int64
     first: Int64
 
@@ -59,7 +67,7 @@ def partition_bases(
     partitions: int,
     gap: int,
 ) -> tuple[Int64, int, int]:
-    """Return the shift of each partition, the last tick of the time line, and the ticks it covers.
+    """Return the shift of each partition, the length of the time line, and the ticks it covers.
 
     Parameters
     ----------
@@ -92,7 +100,8 @@ def partition_bases(
     covered = int((high.astype(np.float64) - low + 1.0).sum())
     lengths = high - low + gap
     starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths[:-1])))
-    return starts - low, covered + gap * partitions, covered
+    line = covered + gap * (partitions - 1)
+    return starts - line // 2 - low if line < 2**63 else starts, line, covered
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -142,7 +151,6 @@ def _sorted_by_class(lower: Int64, upper: Int64, limits: list[int]) -> tuple[Int
 
 
 def lay_out(
-    rows: Sequence[Int64],
     lower: Sequence[Int64],
     upper: Sequence[Int64],
     partition: Sequence[Int64] | None,
@@ -153,10 +161,8 @@ def lay_out(
 
     Parameters
     ----------
-    rows : sequence of (n_j,) int64
-        Rows of the events that each component can take, in any order; none empty.
     lower, upper : sequence of (n_j,) int64
-        Their interval bounds, ticks.
+        Interval bounds of the events that each component can take, ticks, in any order; none empty.
     partition : sequence of (n_j,) int64 or None
         Their partition numbers.
     shift : (partitions,) int64
@@ -168,25 +174,25 @@ def lay_out(
     O(n log n) if some component's events do not come sorted by lower bound or differ much in length,
     else O(n).
     """
-    total = sum(part.shape[0] for part in rows)
-    out_lower, out_upper, base, all_rows, highest = (np.empty(total, dtype=np.int64) for _ in range(5))
+    total = sum(part.shape[0] for part in lower)
+    out_lower, out_upper, base, index, highest = (np.empty(total, dtype=np.int64) for _ in range(5))
     first = [0]
     first_class = [0]
     class_start: list[int] = []
     class_longest: list[int] = []
-    for j, part in enumerate(rows):
+    for j, part in enumerate(lower):
         here = slice(first[-1], first[-1] + part.shape[0])
         lengths = np.zeros((64 // CLASS_RATIO_BITS + 1, 2), dtype=np.int64)
         numbers = np.empty(0, dtype=np.int64) if partition is None else partition[j]
         ascending = _lift(
-            lower[j], upper[j], numbers, shift, j, out_lower[here], out_upper[here], base[here], lengths
+            part, upper[j], numbers, shift, j, out_lower[here], out_upper[here], base[here], lengths
         )
-        all_rows[here] = part
+        index[here] = np.arange(part.shape[0])
         limits = _length_classes(lengths, covered)
         sizes = [part.shape[0]]
         if len(limits) > 1 or not ascending:
             order, sizes = _sorted_by_class(out_lower[here], out_upper[here], limits)
-            for array in (out_lower, out_upper, base, all_rows):
+            for array in (out_lower, out_upper, base, index):
                 array[here] = array[here][order]
         start = here.start
         for size, limit in zip(sizes, limits, strict=True):
@@ -204,7 +210,7 @@ def lay_out(
         lower=out_lower,
         upper=out_upper,
         highest=highest,
-        rows=all_rows,
+        index=index,
         base=base,
         first=np.array(first, dtype=np.int64),
     )

@@ -10,5 +10,5 @@ CLASS_RATIO_BITS: Final = 2
 CLASS_MERGE_EVENTS: Final = 4.0
 """Two length classes are merged while a search then passes at most about this many more events."""
 
-LARGEST_LIFTED_TIME: Final = 2**61
-"""Partitions are laid out one behind the other on one time line up to this tick."""
+LONGEST_LINE: Final = 2**62 + 2**20
+"""Ticks of the time line on which partitions are laid out one behind the other, around tick 0."""

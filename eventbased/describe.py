@@ -1,4 +1,4 @@
-"""From the chosen candidates of a batch of matches to ids, tight time ranges and exact confidences."""
+"""From runs of matches to their ids, tight time ranges and exact confidences."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from numba import njit
 from confidence.pmf import chain_confidence_pmf, support_range
 from confidence.uniform import chain_confidence, confidence_of_three, confidence_of_two
 
-__all__ = ["describe_matches", "describe_uncertain"]
+__all__ = ["describe_matches", "describe_uncertain", "places_of"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def describe_matches(
-    places,
+    runs,
     count,
     w,
     lower,
@@ -26,126 +26,148 @@ def describe_matches(
     out_upper,
     out_confidence,
 ):
-    """Fill the output columns of ``count`` matches of uniform intervals.
+    """Fill the output columns of ``count`` runs of matches, as if all intervals were uniform.
 
     Parameters
     ----------
-    places : (k, l) int64
+    runs : (k, l + 2) int64
         What :func:`eventbased.query_order.join` wrote.
     count : int64
-        Rows of ``places`` in use.
+        Rows of ``runs`` in use.
     w : int64
         ``W - l``.
     lower, upper, base, payload : (n,) int64
         Of the candidates: bounds minus position on the common time line, the shift to take off again, and
         what to write as the event's id.
     with_confidence : bool
-    out_ids : (l, k) int64; out_lower, out_upper : (k,) int64; out_confidence : (k,) float64
-        Overwritten in rows 0..count-1. A confidence of NaN asks for exact arithmetic
+    out_ids : (l, m) int64; out_lower, out_upper : (m,) int64; out_confidence : (m,) float64
+        Overwritten, m being the number of matches. A confidence of NaN asks for exact arithmetic
         (:func:`confidence.uniform.exact_chain_confidence`).
     """
-    length = places.shape[1]
+    length = runs.shape[1] - 2
     depth = length - 1
-    for n in range(count):
-        i = places[n, 0]
-        first = lower[i]
-        highest = first
-        lowest = upper[i]
-        out_ids[0, n] = payload[i]
-        for k in range(1, length):
-            i = places[n, k]
-            highest = max(highest, lower[i])
-            lowest = min(lowest, upper[i])
-            out_ids[k, n] = payload[i]
-        shift = base[i]
-        out_lower[n] = max(first, highest - w) - shift
-        out_upper[n] = min(upper[i], lowest + w) + depth - shift
-    if not with_confidence:
-        return
-    if length == 3:
-        for n in range(count):
-            i = places[n, 0]
-            j = places[n, 1]
-            k = places[n, 2]
-            sizes = (
-                float(upper[i] - lower[i] + 1)
-                * float(upper[j] - lower[j] + 1)
-                * float(upper[k] - lower[k] + 1)
-            )
-            out_confidence[n] = confidence_of_three(
-                lower[i], upper[i], lower[j], upper[j], lower[k], upper[k], w, sizes
-            )
-        return
-    if length == 2:
-        for n in range(count):
-            i = places[n, 0]
-            j = places[n, 1]
-            sizes = float(upper[i] - lower[i] + 1) * float(upper[j] - lower[j] + 1)
-            out_confidence[n] = confidence_of_two(lower[i], upper[i], lower[j], upper[j], w, sizes)
-        return
     low = np.empty(length, np.int64)
     high = np.empty(length, np.int64)
     a = np.empty(length, np.int64)
     b = np.empty(length, np.int64)
     bounds = np.empty((4, length), np.int64)
     floats = np.empty((2, length + 1), np.float64)
-    for n in range(count):
-        sizes = 1.0
+    n = 0
+    for r in range(count):
+        size = runs[r, length]
+        j = runs[r, length + 1]
+        start = runs[r, j]
+        stop = n + size
+        highest = lower[start]
+        lowest = upper[start]
+        ticks = 1.0
         for k in range(length):
-            i = places[n, k]
+            i = runs[r, k]
             low[k] = lower[i]
             high[k] = upper[i]
-            sizes *= float(high[k] - low[k] + 1)
-        out_confidence[n] = chain_confidence(low, high, sizes, w, a, b, bounds, floats)
+            if k != j:
+                highest = max(highest, low[k])
+                lowest = min(lowest, high[k])
+                ticks *= float(high[k] - low[k] + 1)
+                value = payload[i]
+                for m in range(n, stop):
+                    out_ids[k, m] = value
+        shift = base[start]
+        for m in range(size):
+            i = start + m
+            out_ids[j, n + m] = payload[i]
+            first = lower[i] if j == 0 else low[0]
+            last = upper[i] if j == depth else high[depth]
+            out_lower[n + m] = max(first, max(highest, lower[i]) - w) - shift
+            out_upper[n + m] = min(last, min(lowest, upper[i]) + w) + depth - shift
+        if with_confidence:
+            for m in range(size):
+                low[j] = lower[start + m]
+                high[j] = upper[start + m]
+                sizes = ticks * float(high[j] - low[j] + 1)
+                if length == 3:
+                    out_confidence[n + m] = confidence_of_three(
+                        low[0], high[0], low[1], high[1], low[2], high[2], w, sizes
+                    )
+                elif length == 2:
+                    out_confidence[n + m] = confidence_of_two(low[0], high[0], low[1], high[1], w, sizes)
+                else:
+                    out_confidence[n + m] = chain_confidence(low, high, sizes, w, a, b, bounds, floats)
+        n = stop
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def places_of(runs, count, match, out):
+    """Write the places of the candidates of one match of ``count`` runs to ``out``, (l,) int64. O(count)."""
+    length = out.shape[0]
+    n = 0
+    for r in range(count):
+        size = runs[r, length]
+        if match < n + size:
+            for k in range(length):
+                out[k] = runs[r, k]
+            out[runs[r, length + 1]] += match - n
+            return
+        n += size
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def describe_uncertain(
-    places, count, w, lower, upper, base, pmf_offset, pmf, longest, with_confidence, out_lower, out_upper,
+    runs,
+    count,
+    w,
+    lower,
+    upper,
+    base,
+    pmf_offset,
+    pmf,
+    longest,
+    with_confidence,
+    out_lower,
+    out_upper,
     out_confidence,
-):  # fmt: skip
-    """Correct range and confidence of the matches with explicit probabilities among ``count``.
+):
+    """Correct range and confidence of the matches with explicit probabilities.
 
     Parameters
     ----------
-    places, count, w, lower, upper, base, with_confidence, out_lower, out_upper, out_confidence
-        As for :func:`describe_matches`, which filled the output as if all intervals were uniform.
-        A match that the probabilities exclude gets an empty range and the confidence 0.
+    runs, count, w, lower, upper, base, with_confidence, out_lower, out_upper, out_confidence
+        As for :func:`describe_matches`, which filled the output as if all intervals were uniform. A
+        match that the probabilities exclude gets an empty range.
     pmf_offset : (n,) int64
         Where the probabilities of a candidate start in ``pmf``; -1 for uniform.
     pmf : (m,) float64
     longest : int64
-        Ticks between the earliest and the latest time of a match that are worth a pass.
+        Most ticks between the earliest and the latest time of a match that are worth a pass.
 
     Returns
     -------
     int64
-        The first row that spans more than ``longest`` ticks, or -1.
+        The first match that reaches over more than ``longest`` ticks, or -1.
     """
-    length = places.shape[1]
+    length = runs.shape[1] - 2
     low = np.empty(length, np.int64)
     high = np.empty(length, np.int64)
     offset = np.empty(length, np.int64)
-    for n in range(count):
-        explicit = False
-        for k in range(length):
-            i = places[n, k]
-            offset[k] = pmf_offset[i]
-            explicit = explicit or offset[k] >= 0
-            low[k] = lower[i] + k
-            high[k] = upper[i] + k
-        if not explicit:
-            continue
-        first, last = support_range(low, high, offset, pmf, w + length)
-        shift = base[places[n, 0]]
-        out_lower[n] = first - shift
-        out_upper[n] = last - shift
-        out_confidence[n] = 0.0
-        if first > last:
-            out_lower[n] = 0
-            out_upper[n] = -1
-        elif with_confidence:
-            if last - first > longest:
-                return n
-            out_confidence[n] = chain_confidence_pmf(low, high, offset, pmf, w + length, first, last)
+    n = 0
+    for r in range(count):
+        j = runs[r, length + 1]
+        for m in range(runs[r, length]):
+            explicit = False
+            for k in range(length):
+                i = runs[r, k] + (m if k == j else 0)
+                offset[k] = pmf_offset[i]
+                explicit = explicit or offset[k] >= 0
+                low[k] = lower[i] + k
+                high[k] = upper[i] + k
+            if explicit:
+                first, last = support_range(low, high, offset, pmf, w + length)
+                shift = base[runs[r, j]]
+                out_lower[n] = first - shift
+                out_upper[n] = last - shift
+                if with_confidence and first <= last:
+                    if last - first > longest:
+                        return n
+                    out_confidence[n] = chain_confidence_pmf(low, high, offset, pmf, w + length, first, last)
+            n += 1
     return -1

@@ -28,17 +28,18 @@ from numba import njit
 
 from eventbased.programs import STACK_DEPTH, holds
 
-__all__ = ["initial_state", "join"]
+__all__ = ["RUNS", "initial_state", "join"]
 
 PASS: Final = 0
 CLASS: Final = 1
 INDEX: Final = 2
 LEVEL: Final = 3
+RUNS: Final = 4
 
 
 def initial_state(length: int, classes: int) -> tuple[Any, Any, Any]:
     """Return ``(state, per_component, per_class)`` for :func:`join`, before the first match."""
-    state = np.zeros(4, dtype=np.int64)
+    state = np.zeros(5, dtype=np.int64)
     state[INDEX] = -1
     per_component = np.zeros((4, length), dtype=np.int64)
     return state, per_component, np.zeros((3, classes), dtype=np.int64)
@@ -130,9 +131,12 @@ def join(
     state,
     per_component,
     per_class,
-    out,
+    runs,
 ):
-    """Write the next feasible choices and return how many; fewer than fit means that there are no more.
+    """Find the next feasible choices and return how many; fewer than asked for means that there are no more.
+
+    They are written as runs: matches that share all candidates but one component's, whose candidates
+    stand side by side.
 
     Parameters
     ----------
@@ -158,10 +162,12 @@ def join(
         For each pivot component and binding step, the rows of ``code`` to run then.
     code, ints, floats, nulls, slots
         Predicates across components, see :func:`eventbased.programs.holds`.
-    state : (4,) int64, per_component : (4, l) int64, per_class : (3, c) int64
+    state : (5,) int64, per_component : (4, l) int64, per_class : (3, c) int64
         Where the search stands, see :func:`initial_state`.
-    out : (k, l) int64
-        Overwritten, a row a match: the places of its candidates; k >= 1.
+    runs : (k, l + 2) int64
+        Overwritten in the first ``state[RUNS]`` rows: the places of the candidates, for the running
+        component the first one; the number of matches; the running component. k >= 1 is the number of
+        matches asked for.
 
     Notes
     -----
@@ -169,9 +175,10 @@ def join(
     move from one to the next.
     """
     length = first_class.shape[0] - 1
-    capacity = out.shape[0]
+    capacity = runs.shape[0]
     depth = length - 1
-    written = 0
+    count = 0
+    room = capacity
 
     cursor = per_component[0]
     chosen = per_component[1]
@@ -198,7 +205,8 @@ def join(
                 if pivot_class == first_class[p + 1]:
                     p += 1
                     if p == length:
-                        return written
+                        state[RUNS] = count
+                        return capacity - room
                 pivot = class_start[pivot_class]
             m = upper[pivot]
             if not _reach_of_pivot(
@@ -223,36 +231,43 @@ def join(
             k = order[p, s]
             taken[s] = event[chosen[k]] if shared[j, k] else -1
         found = False
-        while True:
-            while i < stop:
-                chosen[j] = i
-                i += 1
-                if upper[i - 1] < need:
+        while not found:
+            while i < stop and not found:
+                begin = -1
+                while i < stop:
+                    free = upper[i] >= need
+                    if free:
+                        this = event[i]
+                        for s in range(level):
+                            free = free and taken[s] != this
+                        if free and row < row_stop:
+                            chosen[j] = i
+                            free = holds(
+                                code, row, row_stop, ints, floats, nulls, slots, chosen, whole, real, absent
+                            )
+                    if free:
+                        if begin < 0:
+                            begin = i
+                        i += 1
+                        if level < depth or i - begin == room:
+                            break
+                    elif begin < 0:
+                        i += 1
+                    else:
+                        break
+                if begin < 0:
                     continue
-                this = event[i - 1]
-                free = True
-                for s in range(level):
-                    free = free and taken[s] != this
-                if not free:
-                    continue
-                if row < row_stop and not holds(
-                    code, row, row_stop, ints, floats, nulls, slots, chosen, whole, real, absent
-                ):
-                    continue
+                chosen[j] = begin
                 if level < depth:
                     found = True
                     break
                 for k in range(length):
-                    out[written, k] = chosen[k]
-                written += 1
-                if written == capacity:
-                    cursor[j] = i
-                    current[j] = c
-                    state[PASS] = p
-                    state[CLASS] = pivot_class
-                    state[INDEX] = pivot
-                    state[LEVEL] = level
-                    return written
+                    runs[count, k] = chosen[k]
+                runs[count, length] = i - begin
+                runs[count, length + 1] = j
+                count += 1
+                room -= i - begin
+                found = room == 0
             if found:
                 break
             c += 1
@@ -261,12 +276,19 @@ def join(
             stop = class_end[c]
             i = _first_above(lower, class_start[c], stop, need - class_longest[c] - 1, begin_hint[c])
             begin_hint[c] = i
-        if found:
-            cursor[j] = i
-            current[j] = c
-            level += 1
-            reach[level] = max(need, lower[chosen[j]]) if behind else reach[level - 1]
-            j = order[p, level]
-            current[j] = first_class[j] - 1
-        else:
+        if not found:
             level -= 1
+            continue
+        cursor[j] = i
+        current[j] = c
+        if level == depth:
+            state[PASS] = p
+            state[CLASS] = pivot_class
+            state[INDEX] = pivot
+            state[LEVEL] = level
+            state[RUNS] = count
+            return capacity
+        level += 1
+        reach[level] = max(need, lower[chosen[j]]) if behind else reach[level - 1]
+        j = order[p, level]
+        current[j] = first_class[j] - 1

@@ -37,13 +37,22 @@ def _library(frame: object) -> str:
     return type(frame).__module__.partition(".")[0]
 
 
-def _table(events: Any) -> pa.Table:
+def _table(events: Any, names: Names | Mapping[str, str] | None) -> pa.Table:
     if isinstance(events, pa.RecordBatchReader):
         return events.read_all()
-    table = as_arrow(events)
+    table = _with_texts(as_arrow(events), _names(names))
     tick = getattr(events, "attrs", {}).get(TICK_METADATA.decode())
     if tick is not None:
         table = table.replace_schema_metadata({TICK_METADATA: tick})
+    return table
+
+
+def _with_texts(table: pa.Table, names: Names) -> pa.Table:
+    """Return a table whose type and id columns are text if they hold nothing, as in an empty frame."""
+    for name in (names.type, names.id):
+        place = table.schema.get_field_index(name)
+        if place >= 0 and pa.types.is_null(table.schema.field(place).type):
+            table = table.set_column(place, name, table.column(place).cast(pa.string()))
     return table
 
 
@@ -133,7 +142,7 @@ def match(
             given, query, names=_names(names), tick=tick, evaluation=evaluation, confidence=confidence
         )
         return result  # type: ignore[no-any-return]
-    table = _table(given)
+    table = _table(given, names)
     plan = _plan(query, table.schema, names, tick, evaluation, confidence)
     limit = None if plan.query.limit is not None else max_matches
     result = best_matches(plan, _limited(run(plan, table), limit))
@@ -178,7 +187,7 @@ def iter_matches(
         )
     if batch_rows < 1:
         raise OptionError(f"batch_rows={batch_rows}: it must be at least 1")
-    table = _table(events)
+    table = _table(events, names)
     plan = _plan(query, table.schema, names, tick, evaluation, confidence)
     batches = _limited(run(plan, table, batch_rows=batch_rows), max_matches)
     if plan.query.limit is None:
@@ -211,7 +220,7 @@ def explain(
         from uncertain_cep.spark import arrow_schema
 
         return explain_plan(_plan(parsed, arrow_schema(events), names, tick, evaluation, True), None)
-    table = _table(events)
+    table = _table(events, names)
     return explain_plan(_plan(parsed, table.schema, names, tick, evaluation, True), table)
 
 

@@ -14,7 +14,8 @@ from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.output import best_matches, id_payload, to_batch
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
-from uncertain_cep.predicates import evaluate
+from uncertain_cep.points import evaluate_points
+from uncertain_cep.predicates import evaluate as evaluate_expression
 from uncertain_cep.selection import Selection, Slicing, select
 from uncertain_cep.sequence import Chunk, evaluate_sequence
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
@@ -52,7 +53,7 @@ def run(
     Yields
     ------
     pyarrow.RecordBatch
-        Of ``plan.output_schema``, in no particular order. HAVING is applied; with ``ORDER BY CONFIDENCE
+        Of ``plan.batch_schema``, in no particular order. HAVING is applied; with ``ORDER BY CONFIDENCE
         DESC LIMIT k`` or ``LIMIT k`` the caller merges the batches with :func:`best_matches`.
 
     Raises
@@ -77,7 +78,9 @@ def run(
     if len(plan.components) == 1:
         chunks = _single_events(plan, selection, payload, batch_rows)
     else:
-        chunks = evaluate_sequence(plan, table, selection, pmfs, payload, batch_rows)
+        evaluate = evaluate_points if plan.evaluation == "point" else evaluate_sequence
+        wanted = plan.needs_confidence
+        chunks = evaluate(plan, table, selection, pmfs, payload, wanted, batch_rows)
     least = plan.query.min_confidence
     for chunk in chunks:
         kept = chunk
@@ -123,7 +126,7 @@ def _columns_of(plan: EvaluationPlan, slicing: Slicing | None) -> list[str]:
 def _constants_hold(plan: EvaluationPlan) -> bool:
     """Return whether the predicates that mention no variable are all true."""
     for predicate in plan.constant:
-        found = evaluate(predicate, _no_column)
+        found = evaluate_expression(predicate, _no_column)
         if not bool(found.data) or (found.valid is not None and not bool(found.valid)):
             return False
     return True

@@ -67,7 +67,7 @@ def _returned(
 
 
 def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) -> pa.RecordBatch:
-    """Return matches as a batch of the plan's output schema.
+    """Return matches as a batch of the plan's batch schema.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
     direct : bool
         Whether ``chunk.events`` holds ids (:func:`id_payload`) and not rows.
     """
-    schema = plan.output_schema
+    schema = plan.batch_schema
     variables = [component.variable for component in plan.components]
     columns: list[pa.Array] = []
 
@@ -104,7 +104,7 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
     for times in (chunk.lower, chunk.upper):
         ticks = times if plan.domain.tick == 1 else times * plan.domain.tick
         add(pa.array(ticks) if plan.domain.unit == "tick" else pa.array(ticks).cast(wanted()))
-    if plan.confidence:
+    if "confidence" in schema.names:
         add(pa.array(chunk.confidence))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -119,18 +119,18 @@ def best_matches(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.
     """Merge batches into one table, with ORDER BY and LIMIT applied.
 
     Ties in confidence are broken by signature (SEMANTICS, output controls). Memory stays O(k + batch) with
-    LIMIT k. The confidence column must be there to order by it, see ``plan.confidence``.
+    LIMIT k. The result has the plan's output schema.
     """
     limit = plan.query.limit
+    ordered = plan.query.order_by_confidence
     if limit is None:
-        held = list(batches)
-        table = pa.Table.from_batches(held, schema=plan.output_schema)
-        return _ordered(plan, table) if plan.query.order_by_confidence else table
-    best = plan.output_schema.empty_table()
+        best = pa.Table.from_batches(list(batches), schema=plan.batch_schema)
+        return (_ordered(plan, best) if ordered else best).select(plan.output_schema.names)
+    best = plan.batch_schema.empty_table()
     for batch in batches:
         best = pa.concat_tables([best, pa.Table.from_batches([batch])])
-        if plan.query.order_by_confidence:
+        if ordered:
             best = _ordered(plan, best).slice(0, limit)
         elif best.num_rows >= limit:
-            return best.slice(0, limit)
-    return best
+            break
+    return best.slice(0, limit).select(plan.output_schema.names)

@@ -22,7 +22,7 @@ from uncertain_cep.query.typed import Column, Constant, TypedExpression
 
 __all__ = ["Values", "column_values", "evaluate", "evaluate_mask", "within_int64"]
 
-_CHUNK: Final = 1 << 16
+_CHUNK: Final = 1 << 14
 """Rows evaluated at a time, so that intermediate results stay in cache."""
 
 _INT64: Final = (-(2**63), 2**63 - 1)
@@ -32,7 +32,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Values (numpy int64, float64 or bool, or an Arrow array of strings) and which are not null (None: all)."""
+    """Values (numpy int64, float64 or bool, or Arrow strings) and which of them are not null (None: all)."""
 
     data: Any
     valid: Mask | None

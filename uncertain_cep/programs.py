@@ -20,8 +20,9 @@ __all__ = ["JoinPrograms", "binding_orders", "compile_programs"]
 
 _PLAIN: Final = {
     "add": Opcode.ADD, "subtract": Opcode.SUBTRACT, "multiply": Opcode.MULTIPLY,
-    "remainder": Opcode.REMAINDER, "negate": Opcode.NEGATE, "equal": Opcode.EQUAL, "not_equal": Opcode.NOT_EQUAL, "less": Opcode.LESS,
-    "less_equal": Opcode.LESS_EQUAL, "and": Opcode.AND, "or": Opcode.OR, "not": Opcode.NOT,
+    "remainder": Opcode.REMAINDER, "negate": Opcode.NEGATE, "equal": Opcode.EQUAL,
+    "not_equal": Opcode.NOT_EQUAL, "less": Opcode.LESS, "less_equal": Opcode.LESS_EQUAL,
+    "and": Opcode.AND, "or": Opcode.OR, "not": Opcode.NOT,
 }  # fmt: skip
 _FLOAT: Final = {
     "add": Opcode.ADD_F, "subtract": Opcode.SUBTRACT_F, "multiply": Opcode.MULTIPLY_F,

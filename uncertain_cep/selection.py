@@ -55,6 +55,8 @@ class Selection:
     partitions : int
     shared : (l, l) bool
         Whether two components have a candidate in common.
+    tags : tuple of (n_j,) int64 or None
+        What stands for a candidate in the matches found, if not its event.
     """
 
     rows: tuple[Int64, ...]
@@ -63,11 +65,41 @@ class Selection:
     partition: tuple[Int64, ...] | None
     partitions: int
     shared: Mask
+    tags: tuple[Int64, ...] | None = None
 
     @property
     def empty(self) -> bool:
         """Whether some component has no candidate, so that there is no match."""
         return any(not len(part) for part in self.rows)
+
+    def halves(self) -> tuple[Selection, Selection]:
+        """Return the candidates in the lower and in the upper half of the partitions."""
+        assert self.partition is not None
+        middle = self.partitions // 2
+        masks = [part < middle for part in self.partition]
+        lower = self._where(masks)
+        upper = self._where([~mask for mask in masks])
+        assert upper.partition is not None
+        shifted = tuple(part - middle for part in upper.partition)
+        return (
+            replace(lower, partitions=middle),
+            replace(upper, partition=shifted, partitions=self.partitions - middle),
+        )
+
+    def _where(self, masks: list[Mask]) -> Selection:
+        def kept(parts: tuple[Int64, ...] | None) -> tuple[Int64, ...] | None:
+            return (
+                None if parts is None else tuple(part[mask] for part, mask in zip(parts, masks, strict=True))
+            )
+
+        return replace(
+            self,
+            rows=kept(self.rows) or (),
+            lower=kept(self.lower) or (),
+            upper=kept(self.upper) or (),
+            partition=kept(self.partition),
+            tags=kept(self.tags),
+        )
 
 
 def _type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str, Mask]) -> Mask | None:

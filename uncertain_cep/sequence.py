@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence import exact_chain_confidence
-from eventbased import describe_matches, describe_uncertain, initial_state, join, lay_out, partition_bases
+from eventbased import (
+    RUNS,
+    describe_matches,
+    describe_uncertain,
+    initial_state,
+    join,
+    lay_out,
+    partition_bases,
+    places_of,
+)
 from eventbased.candidates import Candidates
-from eventbased.config import LARGEST_LIFTED_TIME
+from eventbased.config import LONGEST_LINE
 from uncertain_cep.config import LONGEST_PMF_CHAIN
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
@@ -51,35 +61,13 @@ class Chunk:
         return Chunk(self.events[:, mask], self.lower[mask], self.upper[mask], confidence)
 
 
-def _halves(selection: Selection) -> tuple[Selection, Selection]:
-    """Return the selection of the lower and of the upper half of the partition numbers."""
-    assert selection.partition is not None
-    middle = selection.partitions // 2
-    halves = []
-    for upper in (False, True):
-        masks = [(part >= middle) == upper for part in selection.partition]
-        halves.append(
-            replace(
-                selection,
-                rows=tuple(part[mask] for part, mask in zip(selection.rows, masks, strict=True)),
-                lower=tuple(part[mask] for part, mask in zip(selection.lower, masks, strict=True)),
-                upper=tuple(part[mask] for part, mask in zip(selection.upper, masks, strict=True)),
-                partition=tuple(
-                    part[mask] - (middle if upper else 0)
-                    for part, mask in zip(selection.partition, masks, strict=True)
-                ),
-                partitions=selection.partitions - middle if upper else middle,
-            )
-        )
-    return halves[0], halves[1]
-
-
 def evaluate_sequence(
     plan: EvaluationPlan,
     table: pa.Table,
     selection: Selection,
     pmfs: ExplicitPmfs | None,
     payload: Int64 | None,
+    with_confidence: bool,
     batch_rows: int,
 ) -> Iterator[Chunk]:
     """Yield the matches of a pattern of at least two components, in chunks of at most ``batch_rows``.
@@ -91,13 +79,14 @@ def evaluate_sequence(
     selection : Selection
     pmfs : ExplicitPmfs or None
     payload : (n,) int64 or None
-        What to return for each row of the table; None: the row itself.
+        What to return for each row of the table; None: the row itself. Tags in the selection come first.
+    with_confidence : bool
     batch_rows : int
 
     Raises
     ------
     TraceError
-        If a time line or the chain of a match with explicit pmf is too long.
+        If the chain of a match with an explicit pmf is too long.
     """
     length = len(plan.components)
     if selection.empty:
@@ -108,31 +97,40 @@ def evaluate_sequence(
     shift, line, covered = partition_bases(
         selection.lower, selection.upper, selection.partition, selection.partitions, w + length + 2
     )
-    if line > LARGEST_LIFTED_TIME:
-        if selection.partition is None or selection.partitions == 1:
-            message = f"the times reach over more than {LARGEST_LIFTED_TIME:,} ticks: choose a longer tick"
-            raise TraceError(TraceFault(message, column=plan.names.lower))
-        for half in _halves(selection):
-            yield from evaluate_sequence(plan, table, half, pmfs, payload, batch_rows)
+    if line > LONGEST_LINE and selection.partitions > 1:
+        for half in selection.halves():
+            yield from evaluate_sequence(plan, table, half, pmfs, payload, with_confidence, batch_rows)
         return
-    candidates = lay_out(
-        selection.rows, selection.lower, selection.upper, selection.partition, shift, covered
+    candidates = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
+    rows = _moved(selection.rows, candidates)
+    if selection.tags is not None:
+        output = _moved(selection.tags, candidates)
+    else:
+        output = rows if payload is None else payload[rows]
+    yield from _matches(
+        plan, table, candidates, rows, output, selection.shared, pmfs, with_confidence, batch_rows, w
     )
-    yield from _matches(plan, table, candidates, selection.shared, pmfs, payload, batch_rows, w)
+
+
+def _moved(parts: tuple[Int64, ...], candidates: Candidates) -> Int64:
+    """Return what belongs to each component's candidates in the order of the layout."""
+    first = candidates.first
+    return np.concatenate([part[candidates.index[first[j] : first[j + 1]]] for j, part in enumerate(parts)])
 
 
 def _matches(
     plan: EvaluationPlan,
     table: pa.Table,
     candidates: Candidates,
+    rows: Int64,
+    output: Int64,
     shared: NDArray[np.bool_],
     pmfs: ExplicitPmfs | None,
-    payload: Int64 | None,
+    wanted: bool,
     batch_rows: int,
     w: int,
 ) -> Iterator[Chunk]:
     length = len(plan.components)
-    rows = candidates.rows
     variables = [component.variable for component in plan.components]
     full: dict[str, Values] = {}
 
@@ -145,30 +143,29 @@ def _matches(
 
     programs = compile_programs(plan.joined, variables, candidates.first, load)
     full.clear()
-    output = rows if payload is None else payload[rows]
     offset = np.zeros(0, dtype=np.int64) if pmfs is None else pmfs.offset[rows]
-    wanted = plan.needs_confidence
     state = initial_state(length, len(candidates.class_start))
     orders = binding_orders(length)
-    places = np.empty((batch_rows, length), dtype=np.int64)
+    runs = np.empty((batch_rows, length + 2), dtype=np.int64)
     while True:
         found = join(
             w, candidates.first_class, candidates.class_start, candidates.class_stop,
             candidates.class_longest, candidates.lower, candidates.upper, candidates.highest, rows,
             shared, orders, programs.start, programs.code, programs.ints, programs.floats,
-            programs.nulls, programs.slots, *state, places,
+            programs.nulls, programs.slots, *state, runs,
         )  # fmt: skip
         if found:
-            events = np.empty((length, found), dtype=np.int64)
-            lower, upper = np.empty(found, dtype=np.int64), np.empty(found, dtype=np.int64)
-            confidence = np.empty(found if wanted or pmfs is not None else 0)
+            count = int(state[0][RUNS])
+            events = _pooled(length * found, np.int64).reshape(length, found)
+            lower, upper = _pooled(found, np.int64), _pooled(found, np.int64)
+            confidence = _pooled(found if wanted or pmfs is not None else 0, np.float64)
             describe_matches(
-                places, found, w, candidates.lower, candidates.upper, candidates.base, output, wanted,
+                runs, count, w, candidates.lower, candidates.upper, candidates.base, output, wanted,
                 events, lower, upper, confidence,
             )  # fmt: skip
             if pmfs is not None:
                 too_long = describe_uncertain(
-                    places, found, w, candidates.lower, candidates.upper, candidates.base, offset,
+                    runs, count, w, candidates.lower, candidates.upper, candidates.base, offset,
                     pmfs.values, LONGEST_PMF_CHAIN, wanted, lower, upper, confidence,
                 )  # fmt: skip
                 if too_long >= 0:
@@ -178,7 +175,7 @@ def _matches(
                     )
                     raise TraceError(TraceFault(message, column=plan.names.pmf))
             if wanted:
-                _redo_exactly(plan, candidates, places, confidence)
+                _redo_exactly(plan, candidates, runs[:count], confidence)
             chunk = Chunk(events, lower, upper, confidence if wanted else None)
             if pmfs is not None:
                 chunk = chunk.keep(lower <= upper)
@@ -187,12 +184,18 @@ def _matches(
             return
 
 
+def _pooled(size: int, dtype: type[np.generic]) -> NDArray[Any]:
+    """Return an array in Arrow's memory pool, which hands memory back without a page fault for each page."""
+    return np.frombuffer(pa.allocate_buffer(size * 8), dtype=dtype)
+
+
 def _redo_exactly(
-    plan: EvaluationPlan, candidates: Candidates, places: Int64, confidence: NDArray[np.float64]
+    plan: EvaluationPlan, candidates: Candidates, runs: Int64, confidence: NDArray[np.float64]
 ) -> None:
     """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
+    chosen = np.empty(len(plan.components), dtype=np.int64)
     for row in np.flatnonzero(np.isnan(confidence)).tolist():
-        chosen = places[row]
+        places_of(runs, len(runs), row, chosen)
         lower = [int(candidates.lower[i]) + j for j, i in enumerate(chosen)]
         upper = [int(candidates.upper[i]) + j for j, i in enumerate(chosen)]
         confidence[row] = float(exact_chain_confidence(lower, upper, plan.window))

@@ -92,6 +92,13 @@ class EvaluationPlan:
         return tuple(key.name for key in self.keys if key.name is not None)
 
     @property
+    def batch_schema(self) -> pa.Schema:
+        """Columns of the engine's batches: the result's, and the confidence if it is only ordered by."""
+        if self.query.order_by_confidence and not self.confidence:
+            return self.output_schema.append(pa.field("confidence", pa.float64()))
+        return self.output_schema
+
+    @property
     def needs_confidence(self) -> bool:
         """Whether confidences have to be computed, shown or not."""
         query = self.query

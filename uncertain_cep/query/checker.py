@@ -224,10 +224,5 @@ def _output_faults(query: Query) -> Iterator[Fault]:
         yield _fault(message, query.position_of("HAVING"))
     if query.non_overlapping:
         yield _unsupported("OUTPUT NON OVERLAPPING", query.position_of("OUTPUT"))
-    if query.order_by_confidence and query.limit is None:
-        yield _unsupported(
-            "ORDER BY CONFIDENCE DESC without LIMIT: say how many of the best to keep",
-            query.position_of("ORDER BY"),
-        )
     if query.limit is not None and not 1 <= query.limit <= _LARGEST:
         yield _fault(f"LIMIT must be from 1 to {_LARGEST}", query.position_of("LIMIT"))

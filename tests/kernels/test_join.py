@@ -1,0 +1,72 @@
+"""The layout's invariants, and the join against the feasibility condition tried on every choice."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eventbased import RUNS, initial_state, join, lay_out, partition_bases
+from uncertain_cep.programs import binding_orders
+
+Event = tuple[int, int, int]
+
+
+@st.composite
+def components(draw: st.DrawFn) -> list[list[Event]]:
+    """For each component some events: partition, lower and upper bound; lengths mixed or all alike."""
+    lengths = draw(st.sampled_from([(0,), (3,), (0, 1, 40), (2, 300, 5000)]))
+    event = st.tuples(st.integers(0, 2), st.integers(0, 60), st.sampled_from(lengths))
+    return draw(st.lists(st.lists(event, min_size=1, max_size=12), min_size=2, max_size=4))
+
+
+def feasible(chosen: tuple[Event, ...], window: int) -> bool:
+    length = len(chosen)
+    if len({partition for partition, _, _ in chosen}) > 1:
+        return False
+    low = [lower - j for j, (_, lower, _) in enumerate(chosen)]
+    high = [lower + size - j for j, (_, lower, size) in enumerate(chosen)]
+    ordered = all(low[i] <= high[j] for i in range(length) for j in range(i, length))
+    return ordered and max(low) <= min(high) + window - length
+
+
+@given(components(), st.integers(0, 30), st.sampled_from([1, 2, 7, 1000]))
+def test_every_feasible_choice_comes_out_once(events: list[list[Event]], slack: int, capacity: int) -> None:
+    length = len(events)
+    window = length + slack
+    partition = [np.array([p for p, _, _ in part]) for part in events]
+    lower = [np.array([low for _, low, _ in part]) for part in events]
+    upper = [np.array([low + size for _, low, size in part]) for part in events]
+    shift, _, covered = partition_bases(lower, upper, partition, 3, slack + length + 2)
+    layout = lay_out(lower, upper, partition, shift, covered)
+    layout.check()
+    identity = np.arange(len(layout.lower))
+    state = initial_state(length, len(layout.class_start))
+    runs = np.empty((capacity, length + 2), np.int64)
+    none = np.zeros((length, length + 1), np.int64)
+    found: list[tuple[int, ...]] = []
+    while True:
+        size = join(
+            slack, layout.first_class, layout.class_start, layout.class_stop, layout.class_longest,
+            layout.lower, layout.upper, layout.highest, identity, np.zeros((length, length), np.bool_),
+            binding_orders(length), none, np.zeros((0, 2), np.int64), np.zeros(0, np.int64), np.zeros(0),
+            np.zeros(0, np.bool_), np.zeros((0, 3), np.int64), *state, runs,
+        )  # fmt: skip
+        before = len(found)
+        for row in runs[: state[0][RUNS]]:
+            for step in range(row[length]):
+                places = row[:length].copy()
+                places[row[length + 1]] += step
+                found.append(tuple(int(layout.index[place]) for place in places))
+        assert len(found) - before == size
+        if size < capacity:
+            break
+    choices = itertools.product(*(range(len(part)) for part in events))
+    expected = [
+        choice
+        for choice in choices
+        if feasible(tuple(part[i] for part, i in zip(events, choice, strict=True)), window)
+    ]
+    assert sorted(found) == expected

@@ -35,6 +35,7 @@ class Candidates:
     first_class: Int64
     class_start: Int64
     class_stop: Int64
+    class_shortest: Int64
     class_longest: Int64
     lower: Int64
     upper: Int64
@@ -48,7 +49,9 @@ class Candidates:
         for c in range(self.class_start.shape[0]):
             part = slice(int(self.class_start[c]), int(self.class_stop[c]))
             assert np.all(np.diff(self.lower[part]) >= 0)
-            assert np.all(self.upper[part] - self.lower[part] <= self.class_longest[c])
+            lengths = self.upper[part] - self.lower[part]
+            assert lengths.min(initial=self.class_shortest[c]) == self.class_shortest[c]
+            assert lengths.max(initial=self.class_longest[c]) == self.class_longest[c]
             assert np.array_equal(self.highest[part], np.maximum.accumulate(self.upper[part]))
 
 
@@ -179,6 +182,7 @@ def lay_out(
     first = [0]
     first_class = [0]
     class_start: list[int] = []
+    class_shortest: list[int] = []
     class_longest: list[int] = []
     for j, part in enumerate(lower):
         here = slice(first[-1], first[-1] + part.shape[0])
@@ -198,6 +202,8 @@ def lay_out(
         for size, limit in zip(sizes, limits, strict=True):
             class_start.append(start)
             class_longest.append(limit)
+            length = out_upper[start : start + size] - out_lower[start : start + size]
+            class_shortest.append(int(length.min()))
             np.maximum.accumulate(out_upper[start : start + size], out=highest[start : start + size])
             start += size
         first.append(start)
@@ -206,6 +212,7 @@ def lay_out(
         first_class=np.array(first_class, dtype=np.int64),
         class_start=np.array(class_start, dtype=np.int64),
         class_stop=np.array([*class_start[1:], total], dtype=np.int64),
+        class_shortest=np.array(class_shortest, dtype=np.int64),
         class_longest=np.array(class_longest, dtype=np.int64),
         lower=out_lower,
         upper=out_upper,

@@ -34,12 +34,13 @@ PASS: Final = 0
 CLASS: Final = 1
 INDEX: Final = 2
 LEVEL: Final = 3
-RUNS: Final = 4
+RESUMING: Final = 4
+RUNS: Final = 5
 
 
 def initial_state(length: int, classes: int) -> tuple[Any, Any, Any]:
     """Return ``(state, per_component, per_class)`` for :func:`join`, before the first match."""
-    state = np.zeros(5, dtype=np.int64)
+    state = np.zeros(6, dtype=np.int64)
     state[INDEX] = -1
     per_component = np.zeros((4, length), dtype=np.int64)
     return state, per_component, np.zeros((3, classes), dtype=np.int64)
@@ -110,17 +111,37 @@ def _reach_of_pivot(p, m, w, first_class, class_start, class_stop, lower, highes
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _events_taken(event, order, p, step, chosen, taken):
+    """Write the chosen events that another component could take again; return how many there are. O(l)."""
+    count = 0
+    for s in range(step):
+        found = event[chosen[order[p, s]]]
+        if found >= 0:
+            taken[count] = found
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _contains(taken, count, found):
+    for s in range(count):
+        if taken[s] == found:
+            return True
+    return False
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def join(
     w,
     first_class,
     class_start,
     class_stop,
+    class_shortest,
     class_longest,
     lower,
     upper,
     highest,
     event,
-    shared,
     order,
     program_start,
     code,
@@ -146,23 +167,22 @@ def join(
         Classes of component j: ``first_class[j] .. first_class[j + 1] - 1``.
     class_start, class_stop : (c,) int64
         Candidates of a class, as places in the candidate arrays.
-    class_longest : (c,) int64
-        Largest ``upper - lower`` of a class.
+    class_shortest, class_longest : (c,) int64
+        Smallest and largest ``upper - lower`` of a class.
     lower, upper : (n,) int64
         A and B of every candidate, ticks; ascending A within a class.
     highest : (n,) int64
         Running maximum of B within the class.
     event : (n,) int64
-        What identifies the candidate's event: the same event has the same value in every component.
-    shared : (l, l) bool
-        Whether two components can hold the same event.
+        The same number >= 0 wherever the same event is a candidate of several components; -1 for an
+        event that is a candidate of one component only.
     order : (l, l) int64
         For each pivot component, the components in the order in which they are bound.
     program_start : (l, l + 1) int64
         For each pivot component and binding step, the rows of ``code`` to run then.
     code, ints, floats, nulls, slots
         Predicates across components, see :func:`eventbased.programs.holds`.
-    state : (5,) int64, per_component : (4, l) int64, per_class : (3, c) int64
+    state : (6,) int64, per_component : (4, l) int64, per_class : (3, c) int64
         Where the search stands, see :func:`initial_state`.
     runs : (k, l + 2) int64
         Overwritten in the first ``state[RUNS]`` rows: the places of the candidates, for the running
@@ -171,8 +191,9 @@ def join(
 
     Notes
     -----
-    O(matches) steps apart from predicates, and O(n c log d) for the pivots, d being how far the bounds
-    move from one to the next.
+    O(runs) steps where intervals of a class are equally long and no predicate is left, else O(matches)
+    apart from predicates; and O(n c log d) for the pivots, d being how far the bounds move from one to
+    the next.
     """
     length = first_class.shape[0] - 1
     capacity = runs.shape[0]
@@ -191,104 +212,149 @@ def join(
     pivot_class = state[CLASS]
     pivot = state[INDEX]
     level = state[LEVEL]
+    resuming = state[RESUMING] == 1
 
     whole = np.empty(STACK_DEPTH, np.int64)
     real = np.empty(STACK_DEPTH, np.float64)
     absent = np.empty(STACK_DEPTH, np.bool_)
     taken = np.empty(length, np.int64)
+    bound = np.empty(length, np.int64)
+    entering = True
+    m = upper[pivot] if pivot >= 0 else 0
+    j = 0
+    behind = False
+    need = m
+    c = 0
+    i = 0
+    stop = 0
+    takens = 0
 
     while True:
-        if level == 0:
-            pivot += 1
-            while pivot == class_stop[pivot_class]:
-                pivot_class += 1
-                if pivot_class == first_class[p + 1]:
-                    p += 1
-                    if p == length:
-                        state[RUNS] = count
-                        return capacity - room
-                pivot = class_start[pivot_class]
-            m = upper[pivot]
-            if not _reach_of_pivot(
-                p, m, w, first_class, class_start, class_stop, lower, highest, class_end, end_hint
-            ):
-                continue
-            chosen[p] = pivot
-            reach[1] = m
-            level = 1
-            j = order[p, 1]
-            current[j] = first_class[j] - 1
-
-        j = order[p, level]
-        behind = j > p
-        need = reach[level] if behind else upper[pivot] + 1
-        c = current[j]
-        i = cursor[j]
-        stop = class_end[c] if c >= first_class[j] else i
-        row = program_start[p, level]
-        row_stop = program_start[p, level + 1]
-        for s in range(level):
-            k = order[p, s]
-            taken[s] = event[chosen[k]] if shared[j, k] else -1
-        found = False
-        while not found:
-            while i < stop and not found:
-                begin = -1
-                while i < stop:
-                    free = upper[i] >= need
-                    if free:
-                        this = event[i]
-                        for s in range(level):
-                            free = free and taken[s] != this
-                        if free and row < row_stop:
+        last = order[p, depth]
+        if resuming:
+            resuming = False
+            d = current[last]
+            k = cursor[last]
+            k_stop = class_end[d]
+        else:
+            if level == 0:
+                pivot += 1
+                while pivot == class_stop[pivot_class]:
+                    pivot_class += 1
+                    if pivot_class == first_class[p + 1]:
+                        p += 1
+                        if p == length:
+                            state[RUNS] = count
+                            return capacity - room
+                    pivot = class_start[pivot_class]
+                m = upper[pivot]
+                if not _reach_of_pivot(
+                    p, m, w, first_class, class_start, class_stop, lower, highest, class_end, end_hint
+                ):
+                    continue
+                chosen[p] = pivot
+                reach[0] = m
+                entering = True
+                last = order[p, depth]
+            else:
+                if entering:
+                    entering = False
+                    j = order[p, level]
+                    behind = j > p
+                    need = reach[level - 1] if behind else m + 1
+                    c = current[j]
+                    i = cursor[j]
+                    stop = class_end[c] if c >= first_class[j] else i
+                    takens = _events_taken(event, order, p, level, chosen, taken)
+                found = False
+                while True:
+                    while i < stop and not found:
+                        found = upper[i] >= need
+                        if found and takens > 0:
+                            found = not _contains(taken, takens, event[i])
+                        if found and program_start[p, level] < program_start[p, level + 1]:
                             chosen[j] = i
+                            found = holds(
+                                code, program_start[p, level], program_start[p, level + 1],
+                                ints, floats, nulls, slots, chosen, whole, real, absent,
+                            )  # fmt: skip
+                        i += 1
+                    if found:
+                        break
+                    c += 1
+                    if c == first_class[j + 1]:
+                        break
+                    stop = class_end[c]
+                    i = _first_above(lower, class_start[c], stop, need - class_longest[c] - 1, begin_hint[c])
+                    begin_hint[c] = i
+                if not found:
+                    level -= 1
+                    entering = True
+                    continue
+                chosen[j] = i - 1
+                reach[level] = max(need, lower[i - 1]) if behind else reach[level - 1]
+            if level + 1 < depth:
+                if level > 0:
+                    cursor[j] = i
+                    current[j] = c
+                level += 1
+                entering = True
+                current[order[p, level]] = first_class[order[p, level]] - 1
+                cursor[order[p, level]] = 0
+                continue
+            d = first_class[last] - 1
+            k = 0
+            k_stop = 0
+
+        k_need = reach[level] if last > p else m + 1
+        bounds = _events_taken(event, order, p, depth, chosen, bound)
+        row = program_start[p, depth]
+        row_stop = program_start[p, depth + 1]
+        while True:
+            while k < k_stop:
+                begin = k
+                if bounds == 0 and row == row_stop and class_shortest[d] == class_longest[d]:
+                    # The search for the start has left exactly the candidates that reach far enough.
+                    k = min(k_stop, k + room)
+                else:
+                    while k < k_stop and k - begin < room:
+                        free = upper[k] >= k_need
+                        if free and bounds > 0:
+                            free = not _contains(bound, bounds, event[k])
+                        if free and row < row_stop:
+                            chosen[last] = k
                             free = holds(
                                 code, row, row_stop, ints, floats, nulls, slots, chosen, whole, real, absent
                             )
-                    if free:
-                        if begin < 0:
-                            begin = i
-                        i += 1
-                        if level < depth or i - begin == room:
+                        if not free:
                             break
-                    elif begin < 0:
-                        i += 1
-                    else:
-                        break
-                if begin < 0:
-                    continue
-                chosen[j] = begin
-                if level < depth:
-                    found = True
-                    break
-                for k in range(length):
-                    runs[count, k] = chosen[k]
-                runs[count, length] = i - begin
-                runs[count, length + 1] = j
+                        k += 1
+                    if k == begin:
+                        k += 1
+                        continue
+                chosen[last] = begin
+                for s in range(length):
+                    runs[count, s] = chosen[s]
+                runs[count, length] = k - begin
+                runs[count, length + 1] = last
                 count += 1
-                room -= i - begin
-                found = room == 0
-            if found:
+                room -= k - begin
+                if room == 0:
+                    cursor[last] = k
+                    current[last] = d
+                    if not entering:
+                        cursor[j] = i
+                        current[j] = c
+                    state[PASS] = p
+                    state[CLASS] = pivot_class
+                    state[INDEX] = pivot
+                    state[LEVEL] = level
+                    state[RESUMING] = 1
+                    state[RUNS] = count
+                    return capacity
+            d += 1
+            if d == first_class[last + 1]:
                 break
-            c += 1
-            if c == first_class[j + 1]:
-                break
-            stop = class_end[c]
-            i = _first_above(lower, class_start[c], stop, need - class_longest[c] - 1, begin_hint[c])
-            begin_hint[c] = i
-        if not found:
-            level -= 1
-            continue
-        cursor[j] = i
-        current[j] = c
-        if level == depth:
-            state[PASS] = p
-            state[CLASS] = pivot_class
-            state[INDEX] = pivot
-            state[LEVEL] = level
-            state[RUNS] = count
-            return capacity
-        level += 1
-        reach[level] = max(need, lower[chosen[j]]) if behind else reach[level - 1]
-        j = order[p, level]
-        current[j] = first_class[j] - 1
+            k_stop = class_end[d]
+            k = _first_above(lower, class_start[d], k_stop, k_need - class_longest[d] - 1, begin_hint[d])
+            begin_hint[d] = k

@@ -53,8 +53,6 @@ class Selection:
     partition : tuple of (n_j,) int64 or None
         Their partition numbers, a slice making partitions of its own; None if there is one.
     partitions : int
-    shared : (l, l) bool
-        Whether two components have a candidate in common.
     tags : tuple of (n_j,) int64 or None
         What stands for a candidate in the matches found, if not its event.
     """
@@ -64,7 +62,6 @@ class Selection:
     upper: tuple[Int64, ...]
     partition: tuple[Int64, ...] | None
     partitions: int
-    shared: Mask
     tags: tuple[Int64, ...] | None = None
 
     @property
@@ -225,12 +222,6 @@ def select(
     ]
     rows, numbers, count = _partition(plan, table, rows, slicing)
     _check_unique(plan, table, rows, slicing)
-    length = len(rows)
-    shared = np.zeros((length, length), dtype=np.bool_)
-    for i in range(length):
-        for j in range(i):
-            one, other = masks[i], masks[j]
-            shared[i, j] = shared[j, i] = one is None or other is None or bool((one & other).any())
     if slicing is not None:
         assert numbers is not None
         slices = np.asarray(table.column(slicing.column).to_numpy())[rows[0]]
@@ -243,7 +234,6 @@ def select(
         upper=tuple(upper[part] for part in rows),
         partition=None if numbers is None or count == 1 else tuple(numbers),
         partitions=count,
-        shared=shared,
     )
 
 

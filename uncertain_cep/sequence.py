@@ -108,7 +108,16 @@ def evaluate_sequence(
     else:
         output = rows if payload is None else payload[rows]
     yield from _matches(
-        plan, table, candidates, rows, output, selection.shared, pmfs, with_confidence, batch_rows, w
+        plan,
+        table,
+        candidates,
+        rows,
+        output,
+        _shared_events(selection.rows, rows),
+        pmfs,
+        with_confidence,
+        batch_rows,
+        w,
     )
 
 
@@ -118,13 +127,21 @@ def _moved(parts: tuple[Int64, ...], candidates: Candidates) -> Int64:
     return np.concatenate([part[candidates.index[first[j] : first[j + 1]]] for j, part in enumerate(parts)])
 
 
+def _shared_events(parts: tuple[Int64, ...], rows: Int64) -> Int64:
+    """Return the row of each candidate whose event is one of several components; -1 for the others."""
+    components = np.zeros(int(rows.max()) + 1, dtype=np.uint8)
+    for part in parts:
+        components[part] += 1
+    return np.where(components[rows] > 1, rows, -1)
+
+
 def _matches(
     plan: EvaluationPlan,
     table: pa.Table,
     candidates: Candidates,
     rows: Int64,
     output: Int64,
-    shared: NDArray[np.bool_],
+    events_shared: Int64,
     pmfs: ExplicitPmfs | None,
     wanted: bool,
     batch_rows: int,
@@ -150,8 +167,8 @@ def _matches(
     while True:
         found = join(
             w, candidates.first_class, candidates.class_start, candidates.class_stop,
-            candidates.class_longest, candidates.lower, candidates.upper, candidates.highest, rows,
-            shared, orders, programs.start, programs.code, programs.ints, programs.floats,
+            candidates.class_shortest, candidates.class_longest, candidates.lower, candidates.upper, candidates.highest,
+            events_shared, orders, programs.start, programs.code, programs.ints, programs.floats,
             programs.nulls, programs.slots, *state, runs,
         )  # fmt: skip
         if found:

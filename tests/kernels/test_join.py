@@ -42,15 +42,15 @@ def test_every_feasible_choice_comes_out_once(events: list[list[Event]], slack: 
     shift, _, covered = partition_bases(lower, upper, partition, 3, slack + length + 2)
     layout = lay_out(lower, upper, partition, shift, covered)
     layout.check()
-    identity = np.arange(len(layout.lower))
+    alone = np.full(len(layout.lower), -1)
     state = initial_state(length, len(layout.class_start))
     runs = np.empty((capacity, length + 2), np.int64)
     none = np.zeros((length, length + 1), np.int64)
     found: list[tuple[int, ...]] = []
     while True:
         size = join(
-            slack, layout.first_class, layout.class_start, layout.class_stop, layout.class_longest,
-            layout.lower, layout.upper, layout.highest, identity, np.zeros((length, length), np.bool_),
+            slack, layout.first_class, layout.class_start, layout.class_stop, layout.class_shortest, layout.class_longest,
+            layout.lower, layout.upper, layout.highest, alone,
             binding_orders(length), none, np.zeros((0, 2), np.int64), np.zeros(0, np.int64), np.zeros(0),
             np.zeros(0, np.bool_), np.zeros((0, 3), np.int64), *state, runs,
         )  # fmt: skip

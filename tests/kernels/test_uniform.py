@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -110,7 +111,7 @@ def test_written_out_forms_are_the_general_one(case: tuple[Intervals, int]) -> N
     length = len(intervals)
     flat = [value for j, (low, high) in enumerate(intervals) for value in (low - j, high - j)]
     sizes = math.prod(float(high - low + 1) for low, high in intervals)
-    kernel = confidence_of_two if length == 2 else confidence_of_three
+    kernel: Any = confidence_of_two if length == 2 else confidence_of_three
     found = float(kernel(*flat, window - length, sizes))
     expected = exact(intervals, window)
     assert not math.isnan(found)

@@ -1,0 +1,98 @@
+"""The commands of ``python -m benchmarks``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Final, Literal
+
+import click
+from rich.console import Console
+
+from benchmarks.figures import Options, Results
+from benchmarks.isolated import ONE_THREAD, IsolatedError, end_on_request, run_isolated
+from benchmarks.machine import facts
+from benchmarks.report import show, write_json
+
+__all__ = ["main"]
+
+_MAIN: Final = {
+    "throughput": "throughput",
+    "peers": "peers",
+    "units": "units",
+    "growth": "growth",
+    "memory": "memory",
+    "spark": "spark_job",
+    "cold": "cold",
+}
+"""Name of a benchmark -> its module, in the order in which they run."""
+
+_WIDTH: Final = 160
+"""Characters of a line where there is no terminal to ask."""
+
+_MANY_THREADS: Final = frozenset({"spark", "cold"})
+
+
+@click.group()
+def main() -> None:
+    """Measure uncertain_cep beside its targets and its peers."""
+
+
+def _measure(module: str, options: Options) -> Results:
+    found: Results = import_module(f"benchmarks.{module}").measure(options)
+    return found
+
+
+def _default_core() -> int | None:
+    return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+
+
+@main.command("main")
+@click.option("--only", multiple=True, type=click.Choice(tuple(_MAIN)), help="Only this; can be repeated.")
+@click.option(
+    "--rounds", type=click.IntRange(1), default=5, show_default=True, help="Rounds after the warm-up."
+)
+@click.option("--scale", type=click.FloatRange(0, 1, min_open=True), default=1.0, show_default=True,
+              help="Factor on the numbers of events; the targets are for 1.")  # fmt: skip
+@click.option("--clock", type=click.Choice(("wall", "cpu")), default="wall", show_default=True,
+              help="Time passed, or (other than for Spark) time on the processor.")  # fmt: skip
+@click.option("--core", type=click.IntRange(0), default=_default_core,
+              help="Core for figures of one core; default: the last one.")  # fmt: skip
+@click.option("--json", "json_path", type=click.Path(dir_okay=False, path_type=Path),
+              default=Path("build/benchmarks/main.json"), show_default=True,
+              help="Where the JSON goes.")  # fmt: skip
+@click.option("--check", is_flag=True, help="Exit with 1 if a target is missed or a figure is missing.")
+def main_job(
+    only: tuple[str, ...],
+    rounds: int,
+    scale: float,
+    clock: Literal["wall", "cpu"],
+    core: int | None,
+    json_path: Path,
+    check: bool,
+) -> None:
+    """Measure the main job: throughput, peers, units, growth, memory, Spark, cold start."""
+    end_on_request()
+    options = Options(rounds, scale, clock, core)
+    console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
+    about = facts() | {"options": asdict(options)}
+    measured: dict[str, Results] = {}
+    for name, module in _MAIN.items():
+        if only and name not in only:
+            continue
+        console.print(f"measuring {name} ...", style="dim")
+        environment = {} if name in _MANY_THREADS else ONE_THREAD
+        try:
+            results = run_isolated(_measure, module, options, environment=environment)
+        except IsolatedError as error:
+            results = Results(failures=[str(error)])
+        measured[name] = results
+        show(name, results, console)
+        write_json(json_path, about, measured)
+    console.print(f"results: {json_path}")
+    missed = [figure for found in measured.values() for figure in found.figures if figure.passed is False]
+    if check and (missed or any(found.failures for found in measured.values())):
+        sys.exit(1)

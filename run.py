@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""Set up everything in ``.venv`` and run the main job or the checks.
+
+    python3 run.py demo             set up, then run the main job on local Spark
+    python3 run.py test             set up, then ruff, mypy and pytest (--thorough: the long tests too)
+    python3 run.py lock             write requirements/*.lock anew (needs uv)
+
+Only Python 3.11 or newer is needed to begin with. A second call finds everything in place.
+"""
+
+import sys
+
+if sys.version_info < (3, 11):  # noqa: UP036 - said here, before a syntax error of the code says it worse
+    sys.exit(
+        f"uncertain-cep needs Python 3.11 or newer; this is {sys.version.split()[0]} ({sys.executable}).\n"
+        "Run it with a newer one, for example: python3.11 run.py"
+    )
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).resolve().parent
+ENVIRONMENT = ROOT / ".venv"
+BINARIES = ENVIRONMENT / ("Scripts" if os.name == "nt" else "bin")
+PYTHON = BINARIES / ("python.exe" if os.name == "nt" else "python")
+STAMP = ENVIRONMENT / "installed.json"
+INSTALL_LOG = ROOT / "build" / "install.log"
+RESULTS = ROOT / "build" / "casestudy"
+
+LOCKS = {
+    "runtime": ROOT / "requirements" / "runtime.lock",
+    "java": ROOT / "requirements" / "java.lock",
+    "test": ROOT / "requirements" / "test.lock",
+}
+LOCKED_EXTRAS = {"test": ("dev", "java", "connect", "bench"), "runtime": (), "java": ("java",)}
+SETS_WITHIN = {"runtime": ("java", "test"), "java": ("test",), "test": ()}
+
+
+def say(message: str) -> None:
+    """Print a line about the set-up on stderr, which keeps stdout for results."""
+    print(f"[run.py] {message}", file=sys.stderr, flush=True)
+
+
+def stop(message: str) -> NoReturn:
+    """End with a clear message and exit code 1."""
+    sys.exit(f"[run.py] {message}")
+
+
+def run(command: Sequence[str | Path]) -> int:
+    """Run a command with the environment's programs first on PATH and return its exit code."""
+    path = os.pathsep.join([str(BINARIES), os.environ.get("PATH", "")])
+    variables = {**os.environ, "VIRTUAL_ENV": str(ENVIRONMENT), "PATH": path}
+    with subprocess.Popen([*map(str, command)], cwd=ROOT, env=variables) as process:
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:
+                # The command got the same signal: let it clean up and end by itself.
+                continue
+
+
+def wanted_stamp(lock_set: str) -> str:
+    """Return what an environment that holds this set is stamped with."""
+    content = hashlib.sha256(str(ROOT).encode())
+    for file in (LOCKS[lock_set], ROOT / "pyproject.toml"):
+        content.update(file.read_bytes())
+    return content.hexdigest()
+
+
+def read_stamps() -> dict[str, str]:
+    """Return the stamps of the sets that were installed completely."""
+    try:
+        stamps = json.loads(STAMP.read_text())
+    except (OSError, ValueError):
+        return {}
+    return stamps if isinstance(stamps, dict) else {}
+
+
+def is_installed(lock_set: str) -> bool:
+    """Whether the environment holds this set, or a larger one, as locked now."""
+    stamps = read_stamps()
+    return any(stamps.get(name) == wanted_stamp(name) for name in (lock_set, *SETS_WITHIN[lock_set]))
+
+
+def environment_works() -> bool:
+    """Whether ``.venv`` has a Python that starts and is new enough."""
+    ask = "import sys; print(sys.version_info >= (3, 11))"
+    try:
+        answer = subprocess.run([str(PYTHON), "-c", ask], capture_output=True, text=True, check=False)
+    except OSError:
+        return False
+    return answer.stdout.strip() == "True"
+
+
+def logged(command: Sequence[str | Path], what: str, hint: str) -> None:
+    """Run a step of the set-up with its output in the log; end with the log's last lines if it fails."""
+    INSTALL_LOG.parent.mkdir(exist_ok=True)
+    with INSTALL_LOG.open("w", encoding="utf-8") as log:
+        log.write(f"$ {' '.join(map(str, command))}\n")
+        log.flush()
+        code = subprocess.run(
+            [*map(str, command)], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False
+        ).returncode
+    if code:
+        lines = INSTALL_LOG.read_text(encoding="utf-8", errors="replace").splitlines()
+        sys.stderr.write("\n".join(["", *lines[-15:], ""]))
+        stop(f"{what} failed (exit code {code}; all it said is in {INSTALL_LOG}).\n{hint}")
+
+
+def create_environment(uv: str | None) -> None:
+    """Make ``.venv`` anew."""
+    say(f"making {ENVIRONMENT} with Python {sys.version.split()[0]}")
+    hint = (
+        "This Python comes without its venv or ensurepip module. Install it (on Debian and Ubuntu: the\n"
+        "package python3-venv), or install uv, and run this command again."
+    )
+    maker = [uv, "venv", "--seed", "--python", sys.executable] if uv else [sys.executable, "-m", "venv"]
+    logged([*maker, "--clear", ENVIRONMENT], "making the virtual environment", hint)
+
+
+def install(lock_set: str) -> None:
+    """Bring ``.venv`` to a locked set and put the project itself in it, unless it is there already."""
+    uv = shutil.which("uv")
+    if not environment_works():
+        create_environment(uv)
+    elif is_installed(lock_set):
+        return
+    STAMP.unlink(missing_ok=True)
+    say(f"installing {LOCKS[lock_set].relative_to(ROOT)} (at first about 700 MB, a minute or two)")
+    started = time.monotonic()
+    pip = [uv, "pip", "install", "--python", str(PYTHON)] if uv else [str(PYTHON), "-m", "pip", "install"]
+    hint = (
+        "The packages come from PyPI, or from the mirror that PIP_INDEX_URL (uv: UV_DEFAULT_INDEX) names:\n"
+        "check that this machine reaches it and the disk is not full. The same command goes on from here."
+    )
+    logged([*pip, "--require-hashes", "-r", LOCKS[lock_set]], "installing the packages", hint)
+    logged([*pip, "--no-deps", "--no-build-isolation", "-e", ROOT], "installing the project", hint)
+    STAMP.write_text(json.dumps({lock_set: wanted_stamp(lock_set)}))
+    say(f"installed in {time.monotonic() - started:.0f} s")
+
+
+def demo() -> int:
+    """Run the main job: an hour of cluster monitoring, four queries, local Spark."""
+    install("runtime")
+    if run([PYTHON, "-c", "from uncertain_cep.java import find_java; find_java() or exit(1)"]):
+        say("no Java runtime 17 or newer was found: adding one to .venv (35 MB)")
+        install("java")
+    return run([BINARIES / "uncertain-cep", "casestudy", "-o", RESULTS, "--overwrite"])
+
+
+def test(thorough: bool, arguments: Sequence[str]) -> int:
+    """Run every check and return 0 only if all hold."""
+    install("test")
+    checks: dict[str, list[str | Path]] = {
+        "ruff check": [PYTHON, "-m", "ruff", "check", "."],
+        "ruff format": [PYTHON, "-m", "ruff", "format", "--check", "."],
+        "mypy": [PYTHON, "-m", "mypy"],
+        "pytest": [PYTHON, "-m", "pytest", *(["--thorough"] if thorough else []), *arguments],
+    }
+    failed = []
+    for name, command in checks.items():
+        say(f"{name}: {' '.join(map(str, command[1:]))}")
+        if run(command):
+            failed.append(name)
+    if failed:
+        say(f"failed: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def lock() -> int:
+    """Write the lock files anew from pyproject.toml, the test set first and the others as parts of it."""
+    uv = shutil.which("uv")
+    if uv is None:
+        stop("writing the lock files needs uv: install it, for example with pip install uv")
+    for lock_set, extras in LOCKED_EXTRAS.items():
+        within: list[str | Path] = [] if lock_set == "test" else ["-c", LOCKS["test"]]
+        command: list[str | Path] = [
+            uv, "pip", "compile", "pyproject.toml", "--quiet", "--upgrade", "--universal",
+            "--python-version", "3.11", "--generate-hashes", "--no-emit-index-url", "--no-emit-find-links",
+            "--no-annotate", "--no-header", "--group", "build",
+            *(f"--extra={extra}" for extra in extras), *within, "-o", LOCKS[lock_set],
+        ]  # fmt: skip
+        say(f"locking {LOCKS[lock_set].relative_to(ROOT)}")
+        code = run(command)
+        if code:
+            return code
+    return 0
+
+
+def main() -> int:
+    """Read the command line and run it."""
+    parser = argparse.ArgumentParser(
+        description="Set up everything in .venv and run the main job or the checks.", allow_abbrev=False
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,test,lock}")
+    commands.add_parser("demo", help="set up, then run the main job on local Spark")
+    tests = commands.add_parser("test", help="set up, then run ruff, mypy and pytest")
+    tests.add_argument("--thorough", action="store_true", help="run the tests that take minutes, too")
+    tests.add_argument("arguments", nargs="*", help="passed on to pytest (after --)")
+    commands.add_parser("lock", help="write requirements/*.lock anew (needs uv)")
+    chosen = parser.parse_args()
+    if chosen.command == "demo":
+        return demo()
+    if chosen.command == "test":
+        return test(chosen.thorough, chosen.arguments)
+    return lock()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

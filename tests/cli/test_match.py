@@ -1,0 +1,257 @@
+"""``uncertain-cep match`` in process: formats in and out, options, and where results end up."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.conftest import Invoke, write_trace
+from uncertain_cep.cli.outputs import ABOUT_FILE
+
+QUERY = "PATTERN SEQ(A a, B b, C c) WITHIN 4"
+MATCHES = {(1, 3, 2, 1, 5): 25 / 225, (1, 3, 4, 1, 7): 27 / 225}
+COLUMNS = ["a", "b", "c", "range_lower", "range_upper", "confidence"]
+
+
+def confidences(rows: list[dict[str, float]]) -> dict[tuple[int, ...], float]:
+    assert all(list(row) == COLUMNS for row in rows)
+    return {tuple(int(row[name]) for name in COLUMNS[:-1]): float(row["confidence"]) for row in rows}
+
+
+def read_csv(text: str) -> list[dict[str, float]]:
+    return [{name: float(value) for name, value in row.items()} for row in csv.DictReader(io.StringIO(text))]
+
+
+def leftovers(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir() if entry.name.startswith(".")]
+
+
+def test_reads_every_format(invoke: Invoke, trace: Path) -> None:
+    result = invoke("match", QUERY, trace)
+    assert result.exit_code == 0, result.stderr
+    assert confidences(read_csv(result.stdout)) == pytest.approx(MATCHES)
+
+
+def test_says_which_engine_and_how_many_on_stderr_only(invoke: Invoke, parquet: Path) -> None:
+    result = invoke("match", QUERY, parquet)
+    assert "engine: in process (0.0 MiB of traces, at most 512 MiB)" in result.stderr
+    assert "2 matches in" in result.stderr
+    assert "engine" not in result.stdout
+
+
+def test_prints_json_lines(invoke: Invoke, parquet: Path) -> None:
+    result = invoke("match", QUERY, parquet, "--format", "json")
+    rows = [json.loads(line) for line in result.stdout.splitlines()]
+    assert confidences(rows) == pytest.approx(MATCHES)
+
+
+def test_does_not_print_parquet(invoke: Invoke, parquet: Path) -> None:
+    result = invoke("match", QUERY, parquet, "--format", "parquet")
+    assert result.exit_code == 2
+    assert "add -o OUT" in result.stderr
+    assert result.stdout == ""
+
+
+def test_query_file(invoke: Invoke, parquet: Path, tmp_path: Path) -> None:
+    file = tmp_path / "query.sase"
+    file.write_text(f"-- what the paper shows\n{QUERY}\n")
+    result = invoke("match", file, parquet)
+    assert confidences(read_csv(result.stdout)) == pytest.approx(MATCHES)
+
+
+@pytest.mark.parametrize(
+    "text", ["pattern seq(A a, B b, C c) within 4", f"  \n{QUERY}", f"-- a comment\n\n  -- more\n{QUERY}"]
+)
+def test_query_text(invoke: Invoke, parquet: Path, text: str) -> None:
+    # After --, since a comment would be taken for an option.
+    assert "2 matches" in invoke("match", "--", text, parquet).stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["matches.parquet", "matches.csv", "matches.jsonl", "matches", "deep/down/matches"]
+)
+def test_writes_files_and_directories(invoke: Invoke, parquet: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    result = invoke("match", QUERY, parquet, "-o", out)
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == ""
+    if out.suffix == ".csv":
+        rows = read_csv(out.read_text())
+    elif out.suffix == ".jsonl":
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+    else:
+        rows = pq.read_table(out).to_pylist()
+    assert confidences(rows) == pytest.approx(MATCHES)
+    assert not leftovers(out.parent)
+
+
+@pytest.mark.parametrize("format_name", ["parquet", "csv", "json"])
+def test_directory_says_how_it_was_made(
+    invoke: Invoke, parquet: Path, tmp_path: Path, format_name: str
+) -> None:
+    out = tmp_path / "out"
+    assert invoke("match", QUERY, parquet, "-o", out, "--format", format_name).exit_code == 0
+    about = json.loads((out / ABOUT_FILE).read_text())
+    assert about["query"] == QUERY
+    assert about["matches"] == 2
+    assert about["format"] == format_name
+    assert (out / f"part-00000.{format_name}").is_file()
+
+
+def test_no_match_is_an_empty_result(invoke: Invoke, parquet: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    query = "PATTERN SEQ(C c, B b, A a, B d) WITHIN 4"
+    assert invoke("match", query, parquet, "-o", out).exit_code == 0
+    assert out.read_text().replace('"', "").strip() == "c,b,a,d,range_lower,range_upper,confidence"
+
+
+def test_keeps_a_result_unless_told_to_overwrite(invoke: Invoke, parquet: Path, tmp_path: Path) -> None:
+    for out in (tmp_path / "out", tmp_path / "out.csv"):
+        assert invoke("match", QUERY, parquet, "-o", out).exit_code == 0
+        again = invoke("match", f"{QUERY} HAVING CONFIDENCE >= 0.9", parquet, "-o", out)
+        assert again.exit_code == 2
+        assert "--overwrite" in again.stderr
+        forced = invoke("match", f"{QUERY} HAVING CONFIDENCE >= 0.9", parquet, "-o", out, "--overwrite")
+        assert forced.exit_code == 0, forced.stderr
+        assert "0 matches" in forced.stderr
+    assert not leftovers(tmp_path)
+
+
+def test_never_overwrites_a_directory_of_something_else(
+    invoke: Invoke, parquet: Path, tmp_path: Path
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "thesis.tex").write_text("years of work")
+    result = invoke("match", QUERY, parquet, "-o", home, "--overwrite")
+    assert result.exit_code == 2
+    assert (home / "thesis.tex").read_text() == "years of work"
+
+
+def test_interrupted_run_leaves_the_former_result(
+    invoke: Invoke, parquet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    assert invoke("match", QUERY, parquet, "-o", out).exit_code == 0
+
+    def interrupted(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("uncertain_cep.cli.matching.write_batches", interrupted)
+    result = invoke("match", QUERY, parquet, "-o", out, "--overwrite")
+    assert result.exit_code == 1
+    assert pq.read_table(out).num_rows == 2
+    assert not leftovers(tmp_path)
+
+
+def test_options_for_the_best_matches(invoke: Invoke, parquet: Path) -> None:
+    best = invoke("match", QUERY, parquet, "--top", 1)
+    assert confidences(read_csv(best.stdout)) == pytest.approx({(1, 3, 4, 1, 7): 27 / 225})
+    sure = invoke("match", QUERY, parquet, "--min-confidence", 0.115)
+    assert confidences(read_csv(sure.stdout)) == pytest.approx({(1, 3, 4, 1, 7): 27 / 225})
+    surer = invoke("match", f"{QUERY} HAVING CONFIDENCE >= 0.115", parquet, "--min-confidence", 0.01)
+    assert confidences(read_csv(surer.stdout)) == pytest.approx({(1, 3, 4, 1, 7): 27 / 225})
+
+
+def test_no_confidence(invoke: Invoke, parquet: Path) -> None:
+    result = invoke("match", QUERY, parquet, "--no-confidence")
+    assert result.stdout.replace('"', "").splitlines()[0] == "a,b,c,range_lower,range_upper"
+    assert len(result.stdout.splitlines()) == 3
+
+
+def test_max_matches(invoke: Invoke, parquet: Path, tmp_path: Path) -> None:
+    result = invoke("match", QUERY, parquet, "-o", tmp_path / "out", "--max-matches", 1)
+    assert result.exit_code == 1
+    assert "max_matches=1" in result.stderr
+    assert not (tmp_path / "out").exists()
+    assert not leftovers(tmp_path)
+
+
+def test_several_traces(invoke: Invoke, figure1: pa.Table, tmp_path: Path) -> None:
+    first = write_trace(figure1.slice(0, 2), tmp_path / "first.csv")
+    second = write_trace(figure1.slice(2), tmp_path / "second.parquet")
+    result = invoke("match", QUERY, first, second)
+    assert confidences(read_csv(result.stdout)) == pytest.approx(MATCHES)
+
+
+RAW = """when,kind,serial,host
+2026-01-05T08:00:01,Start,s1,n1
+2026-01-05T08:00:04,End,e1,n1
+2026-01-05T08:00:02,Start,s2,n2
+"""
+RAW_QUERY = "PATTERN SEQ(Start a, End b) WHERE [host] WITHIN 10 seconds"
+
+
+def test_flags_and_schema_file_say_the_same(invoke: Invoke, tmp_path: Path) -> None:
+    raw = tmp_path / "raw.csv"
+    raw.write_text(RAW)
+    schema = tmp_path / "schema.toml"
+    schema.write_text(
+        'tick = "100ms"\n[[events]]\ntype_column = "kind"\nid = "serial"\ntime = "when"\n'
+        'uncertainty = { kind = "plus_minus", by = "2s" }\n'
+    )
+    by_file = invoke("match", RAW_QUERY, raw, "--schema", schema, "--format", "json")
+    by_flags = invoke(
+        "match", RAW_QUERY, raw, "--type-column", "kind", "--id", "serial", "--time", "when", "--tick",
+        "100ms", "--uncertainty", "plus_minus:2s", "--format", "json",
+    )  # fmt: skip
+    assert by_file.exit_code == 0, by_file.stderr
+    assert by_flags.stdout == by_file.stdout
+    row = json.loads(by_file.stdout)
+    assert (row["a"], row["b"]) == ("s1", "e1")
+    assert row["range_lower"].startswith("2026-01-05T07:59:59.0")
+    assert row["range_upper"].startswith("2026-01-05T08:00:06.0")
+    # 41 ticks each; the start is the later one, or at the same tick, in 11 * 12 / 2 of the pairs.
+    assert row["confidence"] == pytest.approx(1 - 66 / 41**2)
+
+
+def test_flags_and_schema_file_exclude_each_other(invoke: Invoke, parquet: Path) -> None:
+    result = invoke("match", QUERY, parquet, "--schema", "schema.toml", "--time", "when")
+    assert result.exit_code == 2
+    assert "--time and --schema exclude each other" in result.stderr
+
+
+def test_flags_need_an_uncertainty(invoke: Invoke, parquet: Path) -> None:
+    result = invoke("match", QUERY, parquet, "--type", "A", "--time", "when")
+    assert result.exit_code == 2
+    assert "--uncertainty" in result.stderr
+
+
+def test_tick_of_plain_columns(invoke: Invoke, parquet: Path) -> None:
+    result = invoke("match", "PATTERN SEQ(A a, B b, C c) WITHIN 40 seconds", parquet, "--tick", "10s")
+    assert confidences(read_csv(result.stdout)) == pytest.approx(MATCHES)
+
+
+def test_times_are_iso_text(invoke: Invoke, figure1: pa.Table, tmp_path: Path) -> None:
+    for number, zone in enumerate((None, "UTC")):
+        kind = pa.timestamp("s", zone)
+        table = figure1
+        for name in ("lower", "upper"):
+            column = table.column(name).cast(kind)
+            table = table.set_column(table.schema.get_field_index(name), name, column)
+        trace = write_trace(table, tmp_path / f"stamps{number}.parquet")
+        result = invoke("match", "PATTERN SEQ(A a, B b, C c) WITHIN 4 seconds", trace)
+        # Parquet keeps whole seconds as milliseconds.
+        assert f'"1970-01-01T00:00:01.000{"Z" if zone else ""}"' in result.stdout, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--engine", "local", "--master", "local[2]"], "--master is for Spark"),
+        (["--min-confidence", "1.5"], "not in the range"),
+        (["--top", "0"], "not in the range"),
+        (["--format", "xml"], "parquet"),
+    ],
+)
+def test_wrong_usage(invoke: Invoke, parquet: Path, options: list[str], said: str) -> None:
+    result = invoke("match", QUERY, parquet, *options)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert "Traceback" not in result.output

@@ -1,0 +1,119 @@
+"""The commands on Spark: the same answers, written by Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.conftest import Invoke, write_trace
+from tests.cli.test_match import MATCHES, QUERY, confidences, leftovers, read_csv
+from uncertain_cep.cli.outputs import ABOUT_FILE
+
+ROOT = Path(__file__).resolve().parents[2]
+ON_SPARK = ("--master", "local[2]")
+
+
+def test_same_answer_on_stdout(invoke: Invoke, parquet: Path) -> None:
+    result = invoke("match", QUERY, parquet, *ON_SPARK)
+    assert result.exit_code == 0, result.stderr
+    assert "engine: Spark (because of --master)" in result.stderr
+    assert confidences(read_csv(result.stdout)) == pytest.approx(MATCHES)
+
+
+@pytest.mark.parametrize("name", ["out", "out.parquet", "out.csv", "out.jsonl"])
+def test_same_answer_in_files(invoke: Invoke, parquet: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    result = invoke("match", QUERY, parquet, "-o", out, *ON_SPARK)
+    assert result.exit_code == 0, result.stderr
+    assert "2 matches in" in result.stderr
+    if name.endswith(".csv"):
+        rows = read_csv(out.read_text())
+    elif name.endswith(".jsonl"):
+        rows = [json.loads(line) for line in out.read_text().splitlines()]
+    else:
+        rows = pq.read_table(out).to_pylist()
+    assert confidences(rows) == pytest.approx(MATCHES)
+    assert not leftovers(tmp_path)
+
+
+@pytest.mark.parametrize("format_name", ["csv", "json"])
+def test_directories_of_text(invoke: Invoke, parquet: Path, tmp_path: Path, format_name: str) -> None:
+    out = tmp_path / "out"
+    assert invoke("match", QUERY, parquet, "-o", out, "--format", format_name, *ON_SPARK).exit_code == 0
+    assert json.loads((out / ABOUT_FILE).read_text())["matches"] == 2
+    text = "".join(part.read_text() for part in sorted(out.glob("part-*")))
+    if format_name == "csv":
+        header = ",".join(text.splitlines()[:1])
+        rows = read_csv("\n".join([header, *(line for line in text.splitlines() if line != header)]))
+    else:
+        rows = [json.loads(line) for line in text.splitlines()]
+    assert confidences(rows) == pytest.approx(MATCHES)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@pytest.mark.parametrize("limit", ["", " ORDER BY CONFIDENCE DESC LIMIT 5"])
+def test_same_times_as_in_process(
+    invoke: Invoke, figure1: pa.Table, tmp_path: Path, zone: str | None, limit: str
+) -> None:
+    for name in ("lower", "upper"):
+        times = figure1.column(name).cast(pa.timestamp("ms", zone))
+        figure1 = figure1.set_column(figure1.schema.get_field_index(name), name, times)
+    trace = write_trace(figure1, tmp_path / "stamps.parquet")
+    for file in ("local.csv", "local.parquet", "spark.csv", "spark.parquet"):
+        on = ON_SPARK if file.startswith("spark") else ()
+        result = invoke("match", QUERY + limit, trace, "--tick", "1ms", "-o", tmp_path / file, *on)
+        assert result.exit_code == 0, result.stderr
+    local, spark = (pq.read_table(tmp_path / f"{engine}.parquet") for engine in ("local", "spark"))
+    for name in ("range_lower", "range_upper"):
+        assert spark.schema.field(name).type.tz == zone
+        assert sorted(spark.column(name).cast(pa.int64()).to_pylist()) == sorted(
+            value * (1000 if spark.schema.field(name).type.unit == "us" else 1)
+            for value in local.column(name).cast(pa.int64()).to_pylist()
+        )
+    read = [pyarrow.csv.read_csv(tmp_path / f"{engine}.csv").sort_by("c") for engine in ("local", "spark")]
+    assert (
+        read[0].select(["range_lower", "range_upper"]).equals(read[1].select(["range_lower", "range_upper"]))
+    )
+
+
+def test_bad_rows_end_with_2(invoke: Invoke, figure1: object, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.csv"
+    file.write_text("type,id,lower,upper\nA,1,5,1\nB,2,1,1\n")
+    result = invoke("match", QUERY, file, "-o", tmp_path / "out", *ON_SPARK)
+    assert result.exit_code == 2, result.output
+    assert "lower" in result.stderr
+    assert not (tmp_path / "out").exists()
+    assert not leftovers(tmp_path)
+
+
+def test_casestudy(invoke: Invoke, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    arguments = (
+        "casestudy", "-o", out, "--queries", ROOT / "datasets" / "cluster", "--minutes", 4, "--nodes", 3,
+        *ON_SPARK,
+    )  # fmt: skip
+    result = invoke(*arguments)
+    assert result.exit_code == 0, result.stderr
+    names = sorted(file.stem for file in (ROOT / "datasets" / "cluster").glob("*.query"))
+    assert len(names) == 4
+    assert sorted(entry.name for entry in (out / "matches").iterdir()) == names
+    counts = json.loads((out / ABOUT_FILE).read_text())["matches"]
+    for name in names:
+        assert pq.read_table(out / "matches" / name).num_rows == counts[name]
+        assert f"{counts[name]:,} matches in {out / 'matches' / name}" in result.stdout
+    assert (out / "trace" / "_truth" / "truth.parquet").is_file()
+    assert str(out) in result.stdout
+    again = invoke(*arguments)
+    assert again.exit_code == 2
+    assert "--overwrite" in again.stderr
+
+
+def test_casestudy_elsewhere_says_where_its_queries_are(invoke: Invoke, tmp_path: Path) -> None:
+    result = invoke("casestudy", "-o", tmp_path / "out", "--queries", tmp_path / "nowhere")
+    assert result.exit_code == 2
+    assert "datasets/cluster" in result.stderr

@@ -1,0 +1,63 @@
+"""What every test shares: the quick and the thorough profile, and where the real traces lie."""
+
+from __future__ import annotations
+
+import os
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+hypothesis.settings.register_profile("quick", deadline=None, print_blob=True, max_examples=50)
+hypothesis.settings.register_profile("thorough", deadline=None, print_blob=True, max_examples=2000)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--thorough",
+        action="store_true",
+        help="also run the tests marked thorough, and many more Hypothesis examples in every property",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # An explicit --hypothesis-profile goes on to win: its plugin loads it after this.
+    hypothesis.settings.load_profile("thorough" if config.getoption("--thorough") else "quick")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--thorough"):
+        return
+    skip = pytest.mark.skip(reason="takes minutes: run with --thorough")
+    for item in items:
+        if "thorough" in item.keywords:
+            item.add_marker(skip)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    packages = ("numpy", "numba", "pyarrow", "pandas", "pyspark")
+    profile = "thorough" if config.getoption("--thorough") else "quick"
+    return [
+        f"uncertain-cep: Python {platform.python_version()}, "
+        + ", ".join(f"{name} {version(name)}" for name in packages),
+        f"uncertain-cep: {profile} profile, real traces: {_shared_data()}",
+    ]
+
+
+def _shared_data() -> Path:
+    return ROOT.parent / "shared" / "data"
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of the real traces; they are too large to be part of the project."""
+    folder = _shared_data()
+    if not folder.is_dir():
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"the real traces must be at {folder} when CI=true")
+        pytest.skip(f"the real traces are not at {folder}")
+    return folder

@@ -1,0 +1,1 @@
+"""The trace generators keep what they promise."""

@@ -1,0 +1,1 @@
+"""The real traces, from their files to matches, against counts derived from the raw files."""

@@ -1,0 +1,67 @@
+"""Spans of a benchmark application on Kubernetes against the CPU metrics of the same pods."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import uncertain_cep as uc
+from tests.integration.chains import Answer, Interval, Signature, assert_matches, dataset, mirrored
+from tests.integration.raw import rows
+from uncertain_cep.traces import load_schema, read_traces
+
+MINUTES = ("03_54", "04_36", "05_20", "07_02", "07_27")
+"""Minutes that do not adjoin: the files of neighbouring ones both have the spans across."""
+WINDOW = 90_000
+
+
+@pytest.fixture(scope="module")
+def files(shared_data: Path) -> tuple[list[Path], list[Path]]:
+    day = shared_data / "nezha_onlineboutique_2022" / "2022-08-22"
+    spans = [day / "trace" / f"{minute}_trace.csv.gz" for minute in MINUTES]
+    return spans, sorted((day / "metric").glob("*_metric.csv.gz"))
+
+
+@pytest.fixture(scope="module")
+def trace(files: tuple[list[Path], list[Path]]) -> pa.Table:
+    spans, metrics = files
+    return read_traces([*spans, *metrics], load_schema(dataset("nezha", "schema.toml")))
+
+
+def _around(nanoseconds: str) -> Interval:
+    millisecond = int(nanoseconds) // 1_000_000
+    return millisecond - 1, millisecond + 1
+
+
+def test_a_slow_span_followed_a_cpu_peak(files: tuple[list[Path], list[Path]], trace: pa.Table) -> None:
+    span_files, metric_files = files
+    spans = [span for file in span_files for span in rows(file)]
+    metrics = [metric for file in metric_files for metric in rows(file)]
+    readable = [metric for metric in metrics if metric["TimeStamp"].startswith("16")]
+    assert len(metrics) - len(readable) == 1209
+    assert trace.num_rows == 2 * len(spans) + len(readable)
+
+    peaks: dict[str, list[int]] = defaultdict(list)
+    for metric in readable:
+        if float(metric["CpuUsageRate(%)"]) > 80:
+            peaks[metric["PodName"]].append(int(metric["TimeStamp"]))
+    expected: dict[Signature, Answer] = {}
+    for span in spans:
+        if int(span["Duration"]) < 500_000:
+            continue
+        started, ended = _around(span["StartTimeUnixNano"]), _around(span["EndTimeUnixNano"])
+        for stamp in peaks[span["PodName"]]:
+            peak = (stamp * 1000 - 59_999, stamp * 1000)
+            if peak[0] >= started[1] or ended[0] - peak[1] >= WINDOW:
+                continue
+            answer = mirrored([peak, started, ended], WINDOW)
+            if answer is not None:
+                name = f"{span['PodName']}:{stamp}"
+                expected[name, f"{span['SpanID']}:start", f"{span['SpanID']}:end"] = answer
+
+    text = dataset("nezha", "slow_span_after_cpu_peak.query").read_text(encoding="utf-8")
+    assert_matches(uc.match(trace, text), "abc", expected)
+    assert len(expected) == 274

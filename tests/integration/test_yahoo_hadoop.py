@@ -1,0 +1,142 @@
+"""Task attempts of a Hadoop cluster whose TaskTrackers' clocks are off by up to minutes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import uncertain_cep as uc
+from tests.integration.chains import Answer, Interval, Signature, assert_matches, dataset, pair
+from tests.integration.raw import rows
+from uncertain_cep.traces import load_schema, read_traces, validation_report
+
+SECONDS = 1000
+
+
+@pytest.fixture(scope="module")
+def folder(shared_data: Path) -> Path:
+    return shared_data / "yahoo_hadoop_2009_skew"
+
+
+@pytest.fixture(scope="module")
+def attempts(folder: Path) -> list[dict[str, str]]:
+    return rows(folder / "attempts_19jobs.csv.gz")
+
+
+@pytest.fixture(scope="module")
+def offsets(folder: Path) -> dict[str, Interval]:
+    return {
+        row["host"]: (int(row["offset_lo_ms"]), int(row["offset_hi_ms"]))
+        for row in rows(folder / "host_offsets_19jobs.csv.gz")
+    }
+
+
+@pytest.fixture(scope="module")
+def trace(folder: Path) -> pa.Table:
+    return read_traces(
+        [folder / "attempts_19jobs.csv.gz"], load_schema(dataset("yahoo_hadoop", "schema.toml"))
+    )
+
+
+def _bounded(stamp: int, host: str, offsets: dict[str, Interval]) -> Interval | None:
+    if host not in offsets:
+        return None
+    lower, upper = offsets[host]
+    return stamp + lower, stamp + upper
+
+
+def _failure(attempt: dict[str, str], offsets: dict[str, Interval]) -> Interval | None:
+    started, failed = int(attempt["tt_start_ms"]), int(attempt["tt_finish_ms"])
+    if started <= 0 or failed < started:
+        return failed, failed
+    return _bounded(failed, attempt["host"], offsets)
+
+
+def test_an_event_is_dropped_only_for_want_of_bounds(
+    trace: pa.Table, attempts: list[dict[str, str]], offsets: dict[str, Interval]
+) -> None:
+    known = [attempt for attempt in attempts if attempt["host"] in offsets]
+    failures = [attempt for attempt in attempts if attempt["result"] == "FAILED"]
+    kinds = trace["type"].to_pylist()
+    assert kinds.count("AttemptStart") == sum(int(attempt["tt_start_ms"]) > 0 for attempt in known)
+    assert kinds.count("AttemptFailed") == sum(_failure(a, offsets) is not None for a in failures)
+    assert kinds.count("MapFinish") == sum(
+        attempt["task_type"] == "MAP" and attempt["result"] == "SUCCESS" for attempt in known
+    )
+    assert kinds.count("ShuffleEnd") == sum(
+        attempt["task_type"] == "REDUCE" and attempt["result"] == "SUCCESS" for attempt in known
+    )
+
+
+def test_the_dropped_events_are_counted_and_nothing_else_is_wrong(
+    folder: Path, attempts: list[dict[str, str]], offsets: dict[str, Interval]
+) -> None:
+    report = validation_report(
+        [folder / "attempts_19jobs.csv.gz"],
+        load_schema(dataset("yahoo_hadoop", "schema.toml")),
+        partition=("task_id",),
+    )
+    unknown = [attempt for attempt in attempts if attempt["host"] not in offsets]
+    started = sum(int(attempt["tt_start_ms"]) > 0 for attempt in unknown)
+    failed = sum(_failure(a, offsets) is None for a in unknown if a["result"] == "FAILED")
+    succeeded = sum(attempt["result"] == "SUCCESS" for attempt in unknown)
+    assert report.faults == ()
+    assert report.dropped == started + failed
+    assert succeeded == 0
+
+
+def test_a_failed_attempt_was_retried_elsewhere(
+    trace: pa.Table, attempts: list[dict[str, str]], offsets: dict[str, Interval]
+) -> None:
+    by_name = {attempt["attempt_id"]: attempt for attempt in attempts}
+    expected: dict[Signature, Answer] = {}
+    for attempt in attempts:
+        task, _, number = attempt["attempt_id"].rpartition("_")
+        following = by_name.get(f"{task}_{int(number) + 1}")
+        if attempt["result"] != "FAILED" or following is None or following["host"] == attempt["host"]:
+            continue
+        failed = _failure(attempt, offsets)
+        started = int(following["tt_start_ms"])
+        retried = _bounded(started, following["host"], offsets) if started > 0 else None
+        if failed is None or retried is None:
+            continue
+        answer = pair(failed, retried, 120 * SECONDS)
+        if answer is not None:
+            signature = (f"{attempt['attempt_id']}:failed", f"{following['attempt_id']}:start")
+            expected[signature] = answer
+
+    matches = uc.match(trace, dataset("yahoo_hadoop", "retry.query").read_text(encoding="utf-8"))
+    assert_matches(matches, ("a", "b"), expected)
+    assert len(expected) == 677
+
+
+def test_a_map_finished_before_a_reduce_ended_its_shuffle(
+    trace: pa.Table, attempts: list[dict[str, str]], offsets: dict[str, Interval]
+) -> None:
+    maps: dict[str, list[tuple[str, Interval]]] = defaultdict(list)
+    shuffles: dict[str, list[tuple[str, Interval]]] = defaultdict(list)
+    for attempt in attempts:
+        if attempt["result"] != "SUCCESS":
+            continue
+        if attempt["task_type"] == "MAP":
+            ended = _bounded(int(attempt["tt_finish_ms"]), attempt["host"], offsets)
+            if ended is not None:
+                maps[attempt["job_id"]].append((f"{attempt['attempt_id']}:finish", ended))
+        elif attempt["task_type"] == "REDUCE":
+            ended = _bounded(int(attempt["tt_shuffle_ms"]), attempt["host"], offsets)
+            if ended is not None:
+                shuffles[attempt["job_id"]].append((f"{attempt['attempt_id']}:shuffle", ended))
+    expected: dict[Signature, Answer] = {}
+    for job, finished in maps.items():
+        for map_id, first in finished:
+            for shuffle_id, second in shuffles[job]:
+                answer = pair(first, second, 60 * SECONDS)
+                if answer is not None:
+                    expected[map_id, shuffle_id] = answer
+
+    text = dataset("yahoo_hadoop", "map_before_shuffle.query").read_text(encoding="utf-8")
+    assert_matches(uc.match(trace, text), ("a", "b"), expected)
+    assert len(expected) == 38_454

@@ -1,0 +1,30 @@
+"""Short ways to write down events and to compare answers, for the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+
+from tests.oracle.model import Entry, Event, Match, Value
+
+
+def event(
+    type: str,
+    id: int | str,
+    lower: int,
+    upper: int | None = None,
+    pmf: tuple[Fraction, ...] | None = None,
+    **attributes: Value,
+) -> Event:
+    """Return an event; without ``upper`` its time is certain."""
+    return Event(type, id, lower, lower if upper is None else upper, pmf, attributes)
+
+
+def rows(matches: Iterable[Match]) -> dict[tuple[Entry, ...], tuple[int, int, Fraction]]:
+    """Return range and confidence by the ids of the signature."""
+    return {match.ids: (match.range_lower, match.range_upper, match.confidence) for match in matches}
+
+
+def ids(matches: Iterable[Match]) -> set[tuple[Entry, ...]]:
+    """Return the ids of all signatures."""
+    return {match.ids for match in matches}

@@ -1,0 +1,255 @@
+"""Events, patterns, predicates and matches of the possible-worlds oracle: plain values without behaviour.
+
+Nothing here, or anywhere in this package, is shared with the engine or the query language: an error
+in either cannot hide in both.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+Value = int | float | str | bool | None
+Identifier = int | str
+Strategy = Literal[
+    "skip_till_any_match",
+    "skip_till_next_match",
+    "partition_contiguity",
+    "strict_contiguity",
+]
+Index = Literal["single", "first", "current", "previous", "last", "all", "before"]
+
+_MENTION = re.compile(r"(?P<variable>\w+)(?:\[(?P<index>.*)\])?")
+_INDICES: dict[str, Index] = {
+    "": "all",
+    "1": "first",
+    "i": "current",
+    "i-1": "previous",
+    "..i-1": "before",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Event:
+    """An event that happened at one tick of ``[lower, upper]`` (compared by identity, not by value).
+
+    ``pmf`` holds the probability of each tick, or None for the uniform distribution.
+    """
+
+    type: str
+    id: Identifier
+    lower: int
+    upper: int
+    pmf: tuple[Fraction, ...] | None = None
+    attributes: Mapping[str, Value] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what SEMANTICS 1 does not allow."""
+        if self.lower > self.upper:
+            raise ValueError(f"lower > upper: {self}")
+        if self.pmf is not None and (
+            len(self.pmf) != self.upper - self.lower + 1 or sum(self.pmf) != 1 or min(self.pmf) < 0
+        ):
+            raise ValueError(f"not a distribution over the interval: {self}")
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - predicates compare attributes of any kind
+        """Return an attribute; ``id``, ``type``, ``lower`` and ``upper`` are attributes too."""
+        if name in ("id", "type", "lower", "upper"):
+            return getattr(self, name)
+        return self.attributes.get(name)
+
+    def ticks(self) -> list[tuple[int, Fraction]]:
+        """Return the ticks of positive probability, each with its probability."""
+        length = self.upper - self.lower + 1
+        pmf = self.pmf if self.pmf is not None else (Fraction(1, length),) * length
+        return [(self.lower + offset, weight) for offset, weight in enumerate(pmf) if weight > 0]
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """``Type v``, ``(T1|T2) v``, ``ANY v`` (no types), ``Type+ v[]`` (kleene) or ``!Type v`` (negated)."""
+
+    variable: str
+    types: tuple[str, ...] = ()
+    kleene: bool = False
+    negated: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse ``!Type+``, which SEMANTICS does not define."""
+        if self.kleene and self.negated:
+            raise ValueError("a negated component cannot be Kleene")
+
+
+@dataclass(frozen=True, slots=True)
+class Seq:
+    """``SEQ(...)``: every event of an item is before every event of the next."""
+
+    items: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """``AND(...)``: all items, in any order, ties allowed."""
+
+    items: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """``OR(...)``: the union of the matches of its branches."""
+
+    items: tuple[Pattern, ...]
+
+
+Pattern = Component | Seq | And | Or
+
+
+def one(types: str, variable: str) -> Component:
+    """Return a single component; ``types`` as in ``"A"``, ``"A|B"`` or ``""`` for ANY."""
+    return Component(variable, tuple(filter(None, types.split("|"))))
+
+
+def plus(types: str, variable: str) -> Component:
+    """Return a Kleene component."""
+    return Component(variable, tuple(filter(None, types.split("|"))), kleene=True)
+
+
+def no(types: str, variable: str) -> Component:
+    """Return a negated component."""
+    return Component(variable, tuple(filter(None, types.split("|"))), negated=True)
+
+
+def seq(*items: Pattern) -> Seq:
+    """Return ``SEQ(items)``."""
+    return Seq(items)
+
+
+def conj(*items: Pattern) -> And:
+    """Return ``AND(items)``."""
+    return And(items)
+
+
+def disj(*items: Pattern) -> Or:
+    """Return ``OR(items)``."""
+    return Or(items)
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A variable as a predicate mentions it: ``a``, ``c[1]``, ``c[i]``, ``c[i-1]``, ``c[c.LEN]``, ..."""
+
+    variable: str
+    index: Index
+
+    @classmethod
+    def read(cls, text: str) -> Mention:
+        """Read a mention; a bare Kleene variable is told from a single one by the pattern."""
+        found = _MENTION.fullmatch(text)
+        if found is None:
+            raise ValueError(f"not a mention: {text}")
+        variable, index = found["variable"], found["index"]
+        if index is None:
+            return cls(variable, "single")
+        if index == f"{variable}.LEN":
+            return cls(variable, "last")
+        return cls(variable, _INDICES[index])
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A condition of WHERE.
+
+    Attributes
+    ----------
+    mentions : tuple of Mention
+    test : callable
+        Takes one argument for each mention: the event, or for ``c[]`` and ``c[..i-1]`` the tuple of
+        events. Anything but True (False, or None for SQL's unknown) means that it does not hold.
+    """
+
+    mentions: tuple[Mention, ...]
+    test: Callable[..., bool | None]
+
+    def variables(self) -> frozenset[str]:
+        """Return the variables it mentions."""
+        return frozenset(mention.variable for mention in self.mentions)
+
+    def indices(self, variable: str) -> frozenset[Index]:
+        """Return the ways in which it mentions a variable."""
+        return frozenset(mention.index for mention in self.mentions if mention.variable == variable)
+
+
+def where(mentions: str, test: Callable[..., bool | None]) -> Predicate:
+    """Return a predicate; ``mentions`` separated by spaces, as in ``where("a c[i]", lambda a, c: ...)``."""
+    return Predicate(tuple(Mention.read(text) for text in mentions.split()), test)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked, without output controls (those are functions in ``outputs``).
+
+    Attributes
+    ----------
+    pattern : Pattern
+    window : int
+        WITHIN, in ticks.
+    where : tuple of Predicate
+    strategy : Strategy
+    agree : tuple of str
+        The attributes of ``[attr]``.
+    chained : tuple of str
+        Attributes equated across all components by predicates in ``where``; the oracle cannot look
+        into a callable, so whoever writes the query says so. They make a partition as ``agree`` does.
+    """
+
+    pattern: Pattern
+    window: int
+    where: tuple[Predicate, ...] = ()
+    strategy: Strategy = "skip_till_any_match"
+    agree: tuple[str, ...] = ()
+    chained: tuple[str, ...] = ()
+
+    @property
+    def partition(self) -> tuple[str, ...]:
+        """The attributes whose values make a partition."""
+        return self.agree + self.chained
+
+
+Entry = Identifier | tuple[Identifier, ...] | None
+"""An event id; a Kleene variable's ids in order; None for a variable of another OR branch."""
+
+Signature = tuple[tuple[str, Entry], ...]
+Key = tuple[tuple[Value, ...], Signature]
+"""Values of the partition attributes, and signature: ids are unique only within a partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One row of the answer.
+
+    Attributes
+    ----------
+    partition : tuple of Value
+        Values of ``Query.partition``.
+    signature : Signature
+        Every positive variable in pattern order.
+    range_lower, range_upper : int
+    confidence : Fraction
+    first_times : mapping of int to Fraction
+        Probability that it is a match and its first event happened at that tick.
+    """
+
+    partition: tuple[Value, ...]
+    signature: Signature
+    range_lower: int
+    range_upper: int
+    confidence: Fraction
+    first_times: Mapping[int, Fraction]
+
+    @property
+    def ids(self) -> tuple[Entry, ...]:
+        """The signature's ids without the variables."""
+        return tuple(entry for _, entry in self.signature)

@@ -1,0 +1,344 @@
+"""Everything about a match that does not depend on the times: OR-free patterns, bindings, forbidden events.
+
+A predicate never sees the tick at which an event happened, so which events satisfy the types and
+predicates, and which others are forbidden in which gap, is the same in every world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise, permutations, product
+from typing import Literal
+
+from tests.oracle.model import And, Component, Event, Or, Pattern, Predicate, Query, Seq
+
+Bound = Event | tuple[Event, ...]
+Binding = Mapping[str, Bound]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Where some events are forbidden.
+
+    ``between``: the open interval from the last of ``after`` to the first of ``before``;
+    ``leading``: ``[last - W + 1, first)``; ``trailing``: ``(last, first + W - 1]`` of the whole match.
+    """
+
+    place: Literal["leading", "between", "trailing"]
+    after: tuple[Event, ...]
+    before: tuple[Event, ...]
+    forbidden: frozenset[Event]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Events that satisfy the types and predicates of an OR-free pattern, and what must not happen."""
+
+    pattern: Pattern
+    binding: Binding
+    gaps: tuple[Gap, ...]
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The match's own events, in pattern order."""
+        return own_events(self.pattern, self.binding)
+
+
+def components(pattern: Pattern) -> list[Component]:
+    """Return all components in pattern order."""
+    if isinstance(pattern, Component):
+        return [pattern]
+    return [component for item in pattern.items for component in components(item)]
+
+
+def positives(pattern: Pattern) -> list[Component]:
+    """Return the components that take events, in pattern order."""
+    return [component for component in components(pattern) if not component.negated]
+
+
+def expansions(pattern: Pattern) -> list[Pattern]:
+    """Return the OR-free patterns whose disjunction the pattern is, SEQ in SEQ and AND in AND flattened."""
+    if isinstance(pattern, Component):
+        return [pattern]
+    if isinstance(pattern, Or):
+        return [expansion for item in pattern.items for expansion in expansions(item)]
+    kind = type(pattern)
+    expanded = []
+    for choice in product(*(expansions(item) for item in pattern.items)):
+        items: list[Pattern] = []
+        for item in choice:
+            items.extend(item.items if isinstance(item, kind) else [item])
+        expanded.append(kind(tuple(items)))
+    return list(expanded)
+
+
+def check(pattern: Pattern, query: Query) -> None:
+    """Raise ValueError for an OR-free pattern that SEMANTICS does not define."""
+    variables = [component.variable for component in components(pattern)]
+    if len(set(variables)) < len(variables):
+        raise ValueError("a variable is used twice")
+    if not positives(pattern):
+        raise ValueError("there is no positive component")
+    for item in _inner(pattern):
+        if isinstance(item, And):
+            if query.strategy != "skip_till_any_match":
+                raise ValueError("AND is defined for skip_till_any_match only")
+            for inner in item.items:
+                edges = (inner.items[0], inner.items[-1]) if isinstance(inner, Seq) else (inner,)
+                if any(isinstance(edge, Component) and edge.negated for edge in edges):
+                    raise ValueError("a negation in AND must stand between two components of a SEQ")
+    negated = {component.variable for component in components(pattern) if component.negated}
+    for predicate in query.where:
+        if len(predicate.variables() & negated) > 1:
+            raise ValueError("a predicate mentions two negated variables")
+        for variable in set_variables(pattern):
+            if predicate.indices(variable) - {"single", "current", "all"}:
+                raise ValueError(f"{variable} stands in AND: its elements have no order")
+
+
+def _inner(pattern: Pattern) -> Iterator[Pattern]:
+    yield pattern
+    if not isinstance(pattern, Component):
+        for item in pattern.items:
+            yield from _inner(item)
+
+
+def set_variables(pattern: Pattern) -> frozenset[str]:
+    """Return the Kleene variables that stand directly in AND and so take a set, not a sequence."""
+    return frozenset(
+        item.variable
+        for inner in _inner(pattern)
+        if isinstance(inner, And)
+        for item in inner.items
+        if isinstance(item, Component) and item.kleene
+    )
+
+
+def as_tuple(bound: Bound) -> tuple[Event, ...]:
+    """Return the events bound to one variable."""
+    return (bound,) if isinstance(bound, Event) else bound
+
+
+def own_events(pattern: Pattern, binding: Binding) -> tuple[Event, ...]:
+    """Return the events bound to the positive components below ``pattern``, in pattern order."""
+    return tuple(event for component in positives(pattern) for event in as_tuple(binding[component.variable]))
+
+
+def is_type(component: Component, event: Event) -> bool:
+    """Tell whether an event has a type that the component takes."""
+    return not component.types or event.type in component.types
+
+
+def agree(events: Sequence[Event], attributes: Sequence[str]) -> bool:
+    """Tell whether the events have one value of each attribute; null agrees with nothing, itself included."""
+    return all(
+        event[name] is not None and event[name] == events[0][name] for name in attributes for event in events
+    )
+
+
+def predicate_holds(predicate: Predicate, binding: Binding, newest: str | None = None) -> bool:
+    """Tell whether a predicate holds of bound events.
+
+    ``c[i]`` (and a bare ``c``) speaks of every element, from the second on where ``c[i-1]`` or
+    ``c[..i-1]`` is mentioned as well. With ``newest`` naming a Kleene variable, only what concerns
+    its last element is asked.
+    """
+    ranges = []
+    running = sorted(
+        variable
+        for variable in predicate.variables()
+        if not isinstance(binding[variable], Event)
+        and predicate.indices(variable) & {"single", "current", "previous", "before"}
+    )
+    for variable in running:
+        length = len(as_tuple(binding[variable]))
+        start = 1 if predicate.indices(variable) & {"previous", "before"} else 0
+        if variable == newest:
+            start = max(start, length - 1)
+        ranges.append(range(start, length))
+    for choice in product(*ranges):
+        position = dict(zip(running, choice, strict=True))
+        arguments: list[Bound] = []
+        for mention in predicate.mentions:
+            bound = binding[mention.variable]
+            if isinstance(bound, Event):
+                arguments.append(bound)
+            elif mention.index == "first":
+                arguments.append(bound[0])
+            elif mention.index == "last":
+                arguments.append(bound[-1])
+            elif mention.index == "all":
+                arguments.append(bound)
+            elif mention.index == "previous":
+                arguments.append(bound[position[mention.variable] - 1])
+            elif mention.index == "before":
+                arguments.append(bound[: position[mention.variable]])
+            else:
+                arguments.append(bound[position[mention.variable]])
+        if predicate.test(*arguments) is not True:
+            return False
+    return True
+
+
+def candidates(query: Query, events: Sequence[Event]) -> Iterator[Candidate]:
+    """Yield every choice of distinct events that satisfies types and predicates, for every expansion.
+
+    A predicate is asked of the expansions that have all its variables: OR is the union of its branches,
+    and a condition on a variable of one branch says nothing about another.
+    """
+    identities = {(tuple(event[name] for name in query.partition), event.id) for event in events}
+    if len(identities) < len(events):
+        raise ValueError("an id is used twice in a partition")
+    for pattern in expansions(query.pattern):
+        check(pattern, query)
+        names = {component.variable for component in components(pattern)}
+        predicates = [predicate for predicate in query.where if predicate.variables() <= names]
+        for binding in _bindings(pattern, query, predicates, events):
+            yield Candidate(pattern, binding, tuple(_gaps(pattern, query, predicates, binding, events)))
+
+
+def _bindings(
+    pattern: Pattern, query: Query, predicates: Sequence[Predicate], events: Sequence[Event]
+) -> Iterator[dict[str, Bound]]:
+    order = positives(pattern)
+    sets = set_variables(pattern)
+    place = {component.variable: position for position, component in enumerate(order)}
+    # Asked as soon as all its variables are bound: the same answer as at the end, only sooner.
+    due: list[list[Predicate]] = [[] for _ in order]
+    for predicate in predicates:
+        if predicate.variables() <= place.keys():
+            due[max((place[name] for name in predicate.variables()), default=0)].append(predicate)
+
+    def choices(component: Component, used: Sequence[Event]) -> Iterator[Bound]:
+        free = [event for event in events if event not in used and is_type(component, event)]
+        if not component.kleene:
+            yield from free
+            return
+        for count in range(1, len(free) + 1):
+            if component.variable in sets:
+                for chosen in combinations(free, count):
+                    yield tuple(sorted(chosen, key=lambda event: (event.id,)))
+            else:
+                yield from permutations(free, count)
+
+    def extend(binding: dict[str, Bound], used: list[Event]) -> Iterator[dict[str, Bound]]:
+        if len(binding) == len(order):
+            yield binding
+            return
+        component = order[len(binding)]
+        for bound in choices(component, used):
+            extended = {**binding, component.variable: bound}
+            taken = [*used, *as_tuple(bound)]
+            if agree(taken, query.agree) and all(
+                predicate_holds(predicate, extended) for predicate in due[len(binding)]
+            ):
+                yield from extend(extended, taken)
+
+    yield from extend({}, [])
+
+
+def _gaps(
+    pattern: Pattern,
+    query: Query,
+    predicates: Sequence[Predicate],
+    binding: Binding,
+    events: Sequence[Event],
+) -> Iterator[Gap]:
+    own = own_events(pattern, binding)
+    others = [event for event in events if event not in own]
+    yield from _negation_gaps(pattern, query, predicates, binding, others)
+    if query.strategy == "skip_till_any_match":
+        return
+    takes = [
+        (component, number, event)
+        for component in positives(pattern)
+        for number, event in enumerate(as_tuple(binding[component.variable]))
+    ]
+    for (_, _, event), (component, number, taken) in pairwise(takes):
+        if query.strategy == "strict_contiguity":
+            forbidden = others
+        elif query.strategy == "partition_contiguity":
+            forbidden = [x for x in others if agree((own[0], x), query.partition)]
+        else:
+            before = own[: own.index(taken)]
+            forbidden = [
+                x
+                for x in others
+                if _could_be_taken(x, component, number, pattern, query, predicates, binding, before)
+            ]
+        yield Gap("between", (event,), (taken,), frozenset(forbidden))
+
+
+def _could_be_taken(
+    event: Event,
+    component: Component,
+    number: int,
+    pattern: Pattern,
+    query: Query,
+    predicates: Sequence[Predicate],
+    binding: Binding,
+    before: Sequence[Event],
+) -> bool:
+    """Tell whether a component could take ``event`` as its element ``number``, given what was taken before.
+
+    Asked are the predicates that mention the component and otherwise only earlier ones. A predicate on
+    ``c[c.LEN]`` or over ``c[]`` is decided when the Kleene component is complete, so no single take can
+    fail it.
+    """
+    if not is_type(component, event) or not agree((*before, event), query.agree):
+        return False
+    known: dict[str, Bound] = {}
+    for earlier in positives(pattern):
+        if earlier is component:
+            break
+        known[earlier.variable] = binding[earlier.variable]
+    name = component.variable
+    known[name] = (*as_tuple(binding[name])[:number], event) if component.kleene else event
+    for predicate in predicates:
+        if name not in predicate.variables() or not predicate.variables() <= known.keys():
+            continue
+        if component.kleene:
+            indices = predicate.indices(name)
+            if indices & {"last", "all"} or (indices == {"first"} and number > 0):
+                continue
+        if not predicate_holds(predicate, known, newest=name):
+            return False
+    return True
+
+
+def _negation_gaps(
+    pattern: Pattern,
+    query: Query,
+    predicates: Sequence[Predicate],
+    binding: Binding,
+    others: Sequence[Event],
+) -> Iterator[Gap]:
+    own = own_events(pattern, binding)
+
+    def spoilers(component: Component) -> frozenset[Event]:
+        asked = [predicate for predicate in predicates if component.variable in predicate.variables()]
+        return frozenset(
+            x
+            for x in others
+            if is_type(component, x)
+            and agree((*own, x), query.agree)
+            and all(predicate_holds(predicate, {**binding, component.variable: x}) for predicate in asked)
+        )
+
+    for inner in _inner(pattern):
+        if not isinstance(inner, Seq):
+            continue
+        previous: tuple[Event, ...] = ()
+        waiting: list[Component] = []
+        for item in inner.items:
+            if isinstance(item, Component) and item.negated:
+                waiting.append(item)
+                continue
+            current = own_events(item, binding)
+            for component in waiting:
+                place: Literal["between", "leading"] = "between" if previous else "leading"
+                yield Gap(place, previous, current, spoilers(component))
+            previous, waiting = current, []
+        for component in waiting:
+            yield Gap("trailing", previous, (), spoilers(component))

@@ -1,0 +1,163 @@
+"""Hypothesis strategies for tiny traces and patterns with every construct, to compare the oracle's forms."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from tests.oracle.model import And, Component, Event, Mention, Or, Pattern, Predicate, Query, Seq, Strategy
+from tests.oracle.patterns import components, set_variables
+
+_TYPES = ("A", "B")
+_RELATIONS = {"<": operator.lt, "<=": operator.le, "=": operator.eq, "!=": operator.ne}
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A test of two mentions' ``x`` (of several elements: its sum); null makes it unknown."""
+
+    relation: str
+
+    def __call__(self, left: Event | tuple[Event, ...], right: Event | tuple[Event, ...]) -> bool | None:
+        """Return whether the relation holds, or None."""
+        values = [
+            [event["x"] for event in (side if isinstance(side, tuple) else (side,))] for side in (left, right)
+        ]
+        if any(value is None for side in values for value in side):
+            return None
+        return bool(_RELATIONS[self.relation](sum(values[0]), sum(values[1])))
+
+
+@st.composite
+def pmfs(draw: st.DrawFn, length: int) -> tuple[Fraction, ...] | None:
+    """Draw None (uniform) or probabilities of small denominators, zeros included."""
+    if draw(st.booleans()):
+        return None
+    weights = draw(st.lists(st.integers(0, 2), min_size=length, max_size=length).filter(any))
+    return tuple(Fraction(weight, sum(weights)) for weight in weights)
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> list[Event]:
+    """Draw a few events that overlap, tie and touch a lot."""
+    events = []
+    for id in range(draw(st.sampled_from([0, 1, 2, 3, 4, 4, 4, 4]))):
+        lower = draw(st.integers(0, 4))
+        length = draw(st.sampled_from([1, 2, 2, 3, 3]))
+        attributes = {
+            "x": draw(st.sampled_from([0, 1, 2, None])),
+            "k": draw(st.sampled_from([1, 1, 2, None])),
+        }
+        events.append(
+            Event(
+                draw(st.sampled_from(_TYPES)),
+                id,
+                lower,
+                lower + length - 1,
+                draw(pmfs(length)),
+                attributes,
+            )
+        )
+    return events
+
+
+@st.composite
+def single(draw: st.DrawFn, variable: str) -> Component:
+    """Draw a positive single component."""
+    return Component(variable, draw(st.sampled_from([("A",), ("B",), ("A", "B"), ("A", "B", "C"), ()])))
+
+
+@st.composite
+def sequences(draw: st.DrawFn, names: list[str], max_positives: int = 3, closed: bool = False) -> Seq:
+    """Draw a SEQ of single, Kleene and negated components; ``closed``: no negation at either end."""
+    items: list[Pattern] = []
+    for number in range(draw(st.integers(1, max_positives))):
+        if draw(st.integers(0, 4)) == 0 and not (closed and number == 0):
+            items.append(Component(names.pop(), draw(single("n")).types, negated=True))
+        items.append(
+            Component(names.pop(), draw(single("c")).types, kleene=draw(st.sampled_from([0, 0, 1])) == 1)
+        )
+    if draw(st.integers(0, 4)) == 0 and not closed:
+        items.append(Component(names.pop(), draw(single("n")).types, negated=True))
+    return Seq(tuple(items))
+
+
+def _plain(draw: st.DrawFn, names: list[str]) -> Component:
+    return Component(names.pop(), draw(single("c")).types, kleene=draw(st.integers(0, 3)) == 0)
+
+
+@st.composite
+def patterns(draw: st.DrawFn) -> Pattern:
+    """Draw a pattern with sets, branches and nesting."""
+    names = list("hgfedcba")
+    shape = draw(st.sampled_from(["and", "seq of sets", "or", "or in seq", "seq in and"]))
+    if shape == "and":
+        return And(tuple(_plain(draw, names) for _ in range(draw(st.integers(1, 3)))))
+    if shape == "seq of sets":
+        items: list[Pattern] = [And((_plain(draw, names), _plain(draw, names)))]
+        if draw(st.booleans()):
+            items.append(Component(names.pop(), ("B",), negated=True))
+        items.append(_plain(draw, names))
+        return Seq(tuple(items))
+    if shape == "or":
+        return Or((draw(sequences(names, 2)), draw(sequences(names, 1))))
+    if shape == "or in seq":
+        return Seq((Or((_plain(draw, names), _plain(draw, names))), _plain(draw, names)))
+    return And((draw(sequences(names, 2, closed=True)), _plain(draw, names)))
+
+
+@st.composite
+def predicates(draw: st.DrawFn, pattern: Pattern) -> Predicate:
+    """Draw a comparison of two mentions of variables, at most one of them negated."""
+    sets = set_variables(pattern)
+    mentions: list[Mention] = []
+    for _ in range(2):
+        choices = [
+            component
+            for component in components(pattern)
+            if not (component.negated and mentions and mentions[0].variable != component.variable)
+        ]
+        if mentions and any(c.negated and c.variable == mentions[0].variable for c in components(pattern)):
+            choices = [c for c in choices if not c.negated or c.variable == mentions[0].variable]
+        component = draw(st.sampled_from(choices))
+        name = component.variable
+        if not component.kleene:
+            text = name
+        elif name in sets:
+            text = f"{name}{draw(st.sampled_from(['[i]', '[]', '']))}"
+        else:
+            index = draw(st.sampled_from(["[i]", "[i-1]", "[1]", "[{}.LEN]", "[]", "[..i-1]", ""]))
+            text = name + index.format(name)
+        mentions.append(Mention.read(text))
+    return Predicate(tuple(mentions), Compare(draw(st.sampled_from(sorted(_RELATIONS)))))
+
+
+@st.composite
+def queries(draw: st.DrawFn, *, sequences_only: bool = False) -> Query:
+    """Draw a query; with sets or branches under skip till any only."""
+    strategy: Strategy = "skip_till_any_match"
+    pattern: Pattern
+    if sequences_only or draw(st.booleans()):
+        pattern = draw(sequences(list("hgfedcba")))
+        strategy = draw(
+            st.sampled_from(
+                [
+                    "skip_till_any_match",
+                    "skip_till_next_match",
+                    "partition_contiguity",
+                    "strict_contiguity",
+                ]
+            )
+        )
+    else:
+        pattern = draw(patterns())
+    return Query(
+        pattern,
+        draw(st.sampled_from([1, 2, 3, 4, 4, 5, 5, 6, 6, 7, 8])),
+        tuple(draw(st.lists(predicates(pattern), max_size=2))) if draw(st.booleans()) else (),
+        strategy,
+        ("k",) if draw(st.integers(0, 3)) == 0 else (),
+    )

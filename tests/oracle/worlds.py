@@ -1,0 +1,188 @@
+"""The answer by enumeration of possible worlds (SEMANTICS 2 to 4).
+
+``answer_literally`` is the definition word for word: all worlds of all events, the matches of each,
+collapsed. ``answer`` sums, for each signature, over the worlds of only those events that its match
+can depend on; the others are independent of them and their probabilities sum to 1, so it is the same
+(and a test compares the two).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+from tests.oracle.model import Component, Entry, Event, Key, Match, Pattern, Query, Seq, Signature
+from tests.oracle.patterns import Binding, Candidate, Gap, candidates, components
+
+World = Mapping[Event, int]
+
+
+def worlds(events: Sequence[Event]) -> Iterator[tuple[Fraction, dict[Event, int]]]:
+    """Yield every world of positive probability: the probability and the tick of each event."""
+    if not events:
+        yield Fraction(1), {}
+        return
+    first, rest = events[0], events[1:]
+    ticks = first.ticks()
+    for probability, world in worlds(rest):
+        for tick, weight in ticks:
+            yield probability * weight, {first: tick, **world}
+
+
+def span(pattern: Pattern, binding: Binding, world: World) -> tuple[int, int] | None:
+    """Return the first and last tick of a pattern's events, or None if their order in the world is wrong.
+
+    Within SEQ each item, and each element of a Kleene component, is strictly before the next.
+    Within AND any order and ties will do; a Kleene component directly in AND is a set.
+    """
+    if isinstance(pattern, Component):
+        bound = binding[pattern.variable]
+        if isinstance(bound, Event):
+            return world[bound], world[bound]
+        times = [world[event] for event in bound]
+        increasing = all(earlier < later for earlier, later in pairwise(times))
+        return (times[0], times[-1]) if increasing else None
+    if isinstance(pattern, Seq):
+        first: int | None = None
+        last: int | None = None
+        for item in pattern.items:
+            if isinstance(item, Component) and item.negated:
+                continue
+            inner = span(item, binding, world)
+            if inner is None or (last is not None and inner[0] <= last):
+                return None
+            first = inner[0] if first is None else first
+            last = inner[1]
+        return None if first is None or last is None else (first, last)
+    spans = []
+    for item in pattern.items:
+        if isinstance(item, Component) and item.kleene:
+            bound = binding[item.variable]
+            assert isinstance(bound, tuple)
+            times = [world[event] for event in bound]
+            spans.append((min(times), max(times)))
+            continue
+        inner = span(item, binding, world)
+        if inner is None:
+            return None
+        spans.append(inner)
+    return min(low for low, _ in spans), max(high for _, high in spans)
+
+
+def is_broken(gap: Gap, first: int, last: int, window: int, world: World) -> bool:
+    """Tell whether a forbidden event happened inside a gap of a match from ``first`` to ``last``."""
+    for event in gap.forbidden:
+        time = world[event]
+        if gap.place == "leading":
+            inside = last - window + 1 <= time < first
+        elif gap.place == "trailing":
+            inside = last < time <= first + window - 1
+        else:
+            inside = max(world[own] for own in gap.after) < time < min(world[own] for own in gap.before)
+        if inside:
+            return True
+    return False
+
+
+def range_in(candidate: Candidate, window: int, world: World) -> tuple[int, int] | None:
+    """Return the first and last tick of a candidate that is a match in a world, else None."""
+    times = span(candidate.pattern, candidate.binding, world)
+    if times is None or times[1] - times[0] > window - 1:
+        return None
+    if any(is_broken(gap, *times, window, world) for gap in candidate.gaps):
+        return None
+    return times
+
+
+def key_of(candidate: Candidate, query: Query) -> Key:
+    """Return the partition and the signature: all positive variables of the whole pattern, in its order."""
+    signature: list[tuple[str, Entry]] = []
+    for component in components(query.pattern):
+        if component.negated:
+            continue
+        bound = candidate.binding.get(component.variable)
+        if bound is None:
+            signature.append((component.variable, None))
+        elif isinstance(bound, Event):
+            signature.append((component.variable, bound.id))
+        else:
+            signature.append((component.variable, tuple(event.id for event in bound)))
+    return tuple(candidate.events[0][name] for name in query.partition), tuple(signature)
+
+
+class _Rows:
+    """Collects the worlds of each signature."""
+
+    def __init__(self) -> None:
+        self._mass: dict[Key, dict[int, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+        self._last: dict[Key, int] = {}
+
+    def add(self, key: Key, probability: Fraction, times: tuple[int, int]) -> None:
+        first, last = times
+        self._mass[key][first] += probability
+        self._last[key] = max(last, self._last.get(key, last))
+
+    def matches(self) -> list[Match]:
+        rows = []
+        for key, first_times in self._mass.items():
+            partition, signature = key
+            rows.append(
+                Match(
+                    partition,
+                    signature,
+                    min(first_times),
+                    self._last[key],
+                    sum(first_times.values(), Fraction(0)),
+                    dict(first_times),
+                )
+            )
+        return sorted(rows, key=lambda row: (sort_key(row.signature), repr(row.partition)))
+
+
+def sort_key(signature: Signature) -> tuple[tuple[object, ...], ...]:
+    """Return a key that puts signatures in the order that breaks ties: by the ids in pattern order."""
+    return tuple(
+        () if entry is None else entry if isinstance(entry, tuple) else (entry,) for _, entry in signature
+    )
+
+
+def answer_literally(query: Query, events: Sequence[Event]) -> list[Match]:
+    """Return the answer by enumerating all worlds of all events. Exponential in the trace."""
+    choices = list(candidates(query, events))
+    rows = _Rows()
+    for probability, world in worlds(events):
+        found: dict[Key, tuple[int, int]] = {}
+        for candidate in choices:
+            times = range_in(candidate, query.window, world)
+            if times is not None:
+                found[key_of(candidate, query)] = times
+        for key, times in found.items():
+            rows.add(key, probability, times)
+    return rows.matches()
+
+
+def answer(query: Query, events: Sequence[Event]) -> list[Match]:
+    """Return the answer by enumerating, for each signature, the worlds of the events that matter to it."""
+    rows = _Rows()
+    seen: set[Key] = set()
+    for candidate in candidates(query, events):
+        key = key_of(candidate, query)
+        if key in seen:
+            raise AssertionError(f"two candidates have the signature {key}")
+        seen.add(key)
+        own = candidate.events
+        forbidden = sorted(
+            frozenset[Event]().union(*(gap.forbidden for gap in candidate.gaps)), key=lambda x: str(x.id)
+        )
+        unhindered = Candidate(candidate.pattern, candidate.binding, ())
+        for own_probability, own_world in worlds(own):
+            # Without the gaps first: most own worlds fail the order, whatever the others do.
+            if range_in(unhindered, query.window, own_world) is None:
+                continue
+            for probability, world in worlds(forbidden):
+                times = range_in(candidate, query.window, {**own_world, **world})
+                if times is not None:
+                    rows.add(key, own_probability * probability, times)
+    return rows.matches()

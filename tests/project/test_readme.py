@@ -1,0 +1,66 @@
+"""What the README says is so: its code runs, its commands, options and files are there."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from uncertain_cep.cli import main
+from uncertain_cep.query import parse
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    fences = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    return [text for name, text in fences if name == language]
+
+
+def every_command(group: click.Group) -> list[click.Command]:
+    found: list[click.Command] = []
+    for command in group.commands.values():
+        found += every_command(command) if isinstance(command, click.Group) else [command]
+    return found
+
+
+def test_the_quickstart_finds_what_the_text_says() -> None:
+    names: dict[str, Any] = {}
+    exec(blocks("python")[0], names)
+    (row,) = names["matches"].to_dict("records")
+    assert (row["node"], row["a"], row["b"], row["c"]) == ("n7", "t1:start", "c1", "t1:finish")
+    assert row["confidence"] == pytest.approx(92 / 150)
+    assert f"with probability {row['confidence']:.2f}." in README
+
+
+def test_the_query_can_be_read() -> None:
+    (query,) = (block for block in blocks("") if block.startswith("-- "))
+    assert parse(query).limit == 20
+
+
+def test_the_schema_is_that_of_the_main_job() -> None:
+    (schema,) = blocks("toml")
+    assert tomllib.loads(schema) == tomllib.loads((ROOT / "datasets" / "cluster" / "schema.toml").read_text())
+
+
+def test_commands_and_options_exist() -> None:
+    commands = {command.name for command in every_command(main)} | set(main.commands)
+    assert {
+        name for line in re.findall(r"^uncertain-cep ([a-z]+)", README, re.MULTILINE) for name in [line]
+    } <= commands
+    known = {
+        option for command in every_command(main) for parameter in command.params for option in parameter.opts
+    }
+    assert set(re.findall(r"`[^`\n]*?(--[a-z][a-z-]+)", README)) <= known
+
+
+@pytest.mark.parametrize("document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_links_lead_somewhere(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert target.startswith("https://") or (ROOT / target).exists()

@@ -1,0 +1,109 @@
+"""The set-up: ``run.py`` and the lock files it installs from."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import runpy
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+def locked(lock: Path) -> dict[str, set[str]]:
+    """Return the versions that a lock has of each package (several for several versions of Python)."""
+    versions: dict[str, set[str]] = {}
+    for name, version in re.findall(r"^([a-z0-9][a-z0-9-]*)==([^ ]+)", lock.read_text(), re.MULTILINE):
+        versions.setdefault(name, set()).add(version)
+    return versions
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_lock_satisfies_the_project(lock: Path) -> None:
+    versions = locked(lock)
+    extras = PROJECT["optional-dependencies"]
+    chosen = {
+        "runtime": [],
+        "java": extras["java"],
+        "test": [each for part in extras.values() for each in part],
+    }
+    for text in [*PROJECT["dependencies"], *chosen[lock.stem]]:
+        requirement = Requirement(text)
+        assert all(requirement.specifier.contains(version) for version in versions[requirement.name])
+
+
+def test_all_locks_have_the_same_versions() -> None:
+    assert [lock.stem for lock in LOCKS] == ["java", "runtime", "test"]
+    everything = locked(ROOT / "requirements" / "test.lock")
+    for lock in LOCKS:
+        assert locked(lock).items() <= everything.items()
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_lock_names_hashes_and_no_addresses(lock: Path) -> None:
+    text = lock.read_text()
+    assert "://" not in text
+    for entry in re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]:
+        assert "--hash=sha256:" in entry
+
+
+@pytest.fixture
+def run_py(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """The set-up as a module, with its environment elsewhere."""
+    spec = importlib.util.spec_from_file_location("run_py", ROOT / "run.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "STAMP", tmp_path / "installed.json")
+    return module
+
+
+def test_too_old_a_python_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 10, 13))
+    with pytest.raises(SystemExit, match=r"needs Python 3\.11 or newer"):
+        runpy.run_path(str(ROOT / "run.py"))
+
+
+def test_a_set_is_installed_if_it_or_a_larger_one_is(run_py: ModuleType) -> None:
+    assert not run_py.is_installed("runtime")
+    run_py.STAMP.write_text(json.dumps({"test": run_py.wanted_stamp("test")}))
+    assert all(run_py.is_installed(name) for name in ("runtime", "java", "test"))
+    run_py.STAMP.write_text(json.dumps({"runtime": run_py.wanted_stamp("runtime")}))
+    assert not run_py.is_installed("java")
+    assert not run_py.is_installed("test")
+
+
+def test_a_changed_lock_is_installed_anew(
+    run_py: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run_py.STAMP.write_text(json.dumps({"runtime": run_py.wanted_stamp("runtime")}))
+    assert run_py.is_installed("runtime")
+    changed = tmp_path / "runtime.lock"
+    changed.write_text(run_py.LOCKS["runtime"].read_text() + "# changed\n")
+    monkeypatch.setitem(run_py.LOCKS, "runtime", changed)
+    assert not run_py.is_installed("runtime")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{not json"])
+def test_a_damaged_stamp_counts_as_none(run_py: ModuleType, content: str) -> None:
+    run_py.STAMP.write_text(content)
+    assert not run_py.is_installed("runtime")
+
+
+def test_a_failing_step_shows_what_it_said(
+    run_py: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run_py, "INSTALL_LOG", tmp_path / "build" / "install.log")
+    with pytest.raises(SystemExit, match=r"(?s)the step failed \(exit code 3.*look here"):
+        run_py.logged([sys.executable, "-c", "print('no luck'); exit(3)"], "the step", "look here")
+    assert "no luck" in capsys.readouterr().err

@@ -1,0 +1,222 @@
+"""Expressions as descriptions: each can be written in the query language and evaluated in plain Python.
+
+The rules of evaluation are those of SEMANTICS 9 and of the language's documentation: SQL's three-valued
+logic, ``/`` divides floats, ``%`` takes the sign of the dividend, a zero divisor gives null.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from hypothesis import strategies as st
+
+from tests.oracle.model import Event, Value
+
+Kind = Literal["int", "float", "string", "bool", "clock"]
+"""``clock`` is a time column: it may be compared with another one, nothing else."""
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+_SPELLINGS = {"=": ("=", "=="), "!=": ("!=", "<>")}
+# How tightly an operator binds; an operand that binds less tightly needs parentheses.
+_OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _MINUS, _PRIMARY = range(8)
+_LEVELS = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT}
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """``variable.name``."""
+
+    variable: str
+    name: str
+
+    def text(self) -> str:
+        """Return it in the query language."""
+        return f"{self.variable}.{self.name}"
+
+    def value(self, events: Mapping[str, Event]) -> Value:
+        """Return its value for the events bound to the variables; None is null."""
+        value: Value = events[self.variable][self.name]
+        return value
+
+    def variables(self) -> frozenset[str]:
+        """Return the variables it mentions."""
+        return frozenset((self.variable,))
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A literal, with the way in which it is written."""
+
+    constant: Value
+    written: str
+
+    def text(self) -> str:
+        """Return it in the query language."""
+        return self.written
+
+    def value(self, _events: Mapping[str, Event]) -> Value:
+        """Return its value for the events bound to the variables; None is null."""
+        return self.constant
+
+    def variables(self) -> frozenset[str]:
+        """Return the variables it mentions."""
+        return frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """An operator between two operands, or one (``not`` and ``negate``)."""
+
+    operator: str
+    operands: tuple[Expression, ...]
+    spelling: str
+
+    def text(self) -> str:
+        """Return it in the query language."""
+        level = _level(self)
+        # Operators group to the left, so only a right operand of the same level needs parentheses;
+        # comparisons do not group at all, and two minus signs would begin a comment.
+        ungrouped = level in (_COMPARISON, _MINUS)
+        inner = [
+            f"({operand.text()})"
+            if _level(operand) < level or (_level(operand) == level and (place > 0 or ungrouped))
+            else operand.text()
+            for place, operand in enumerate(self.operands)
+        ]
+        if len(inner) == 1:
+            return f"{self.spelling} {inner[0]}" if self.operator == "not" else f"-{inner[0]}"
+        return f"{inner[0]} {self.spelling} {inner[1]}"
+
+    def value(self, events: Mapping[str, Event]) -> Value:
+        """Return its value for the events bound to the variables; None is null."""
+        values = [operand.value(events) for operand in self.operands]
+        if self.operator in ("and", "or"):
+            decisive = self.operator == "or"
+            if decisive in values:
+                return decisive
+            return None if None in values else not decisive
+        if None in values:
+            return None
+        if self.operator == "not":
+            return not values[0]
+        if self.operator in _COMPARISONS:
+            return bool(_COMPARISONS[self.operator](values[0], values[1]))
+        return _arithmetic(self.operator, values)
+
+    def variables(self) -> frozenset[str]:
+        """Return the variables it mentions."""
+        return frozenset[str]().union(*(operand.variables() for operand in self.operands))
+
+
+Expression = Attribute | Constant | Apply
+
+
+def _level(expression: Expression) -> int:
+    if not isinstance(expression, Apply):
+        # A negative literal is written with a minus sign.
+        return _MINUS if expression.text().startswith("-") else _PRIMARY
+    levels = {"or": _OR, "and": _AND, "not": _NOT, "negate": _MINUS, **_LEVELS}
+    return levels.get(expression.operator, _COMPARISON)
+
+
+def _arithmetic(sign: str, values: list[Value]) -> Value:
+    numbers = [value for value in values if isinstance(value, (int, float))]
+    left, right = numbers[0], numbers[-1]
+    if sign == "negate":
+        return -left
+    if sign == "+":
+        return left + right
+    if sign == "-":
+        return left - right
+    if sign == "*":
+        return left * right
+    if right == 0:
+        return None
+    if sign == "/":
+        return left / right
+    if isinstance(left, int) and isinstance(right, int):
+        rest = abs(left) % abs(right)
+        return rest if left >= 0 else -rest
+    return math.fmod(left, right)
+
+
+def literals(kind: Kind) -> st.SearchStrategy[Constant]:
+    """Return constants of a kind, in the ways in which they can be written."""
+    if kind == "int":
+        return st.integers(-3, 12).map(lambda value: Constant(value, str(value)))
+    if kind == "float":
+        percents = st.sampled_from([0, 50, 95, 150]).map(
+            # The double nearest to the exact value, whatever steps the engine takes to it.
+            lambda percent: Constant(float(Fraction(percent, 100)), f"{percent}%")
+        )
+        decimals = st.sampled_from([0.0, 0.5, 1.0, 1.5, -0.25, 2.75]).map(
+            lambda value: Constant(value, str(value))
+        )
+        return percents | decimals
+    if kind == "string":
+        return st.sampled_from(["u", "v", "w", "it's", ""]).map(
+            lambda value: Constant(value, "'" + value.replace("'", "''") + "'")
+        )
+    return st.booleans().map(lambda value: Constant(value, "TRUE" if value else "FALSE"))
+
+
+@st.composite
+def values_of(
+    draw: st.DrawFn, kind: Kind, variables: tuple[str, ...], columns: Mapping[str, Kind], depth: int
+) -> Expression:
+    """Draw an expression of a kind; an int may stand where a float may."""
+    wanted: set[Kind] = {"int", "float"} if kind == "float" else {kind}
+    names = sorted(name for name, column in columns.items() if column in wanted)
+    choice = draw(st.integers(0, 9))
+    if kind in ("int", "float") and depth > 0 and choice < 4:
+        signs = ["+", "-", "*", "%"] if kind == "int" else ["+", "-", "*", "%", "/"]
+        sign = draw(st.sampled_from([*signs, "negate"]))
+        count = 1 if sign == "negate" else 2
+        operands = tuple(draw(values_of(kind, variables, columns, depth - 1)) for _ in range(count))
+        return Apply(sign, operands, sign)
+    if kind != "clock" and (choice == 9 or not names):
+        return draw(literals(kind))
+    return Attribute(draw(st.sampled_from(variables)), draw(st.sampled_from(names)))
+
+
+@st.composite
+def conditions(
+    draw: st.DrawFn, variables: tuple[str, ...], columns: Mapping[str, Kind], depth: int = 2
+) -> Expression:
+    """Draw a condition that speaks of some of the variables."""
+    choice = draw(st.integers(0, 9))
+    if depth > 0 and choice < 3:
+        sign = draw(st.sampled_from(["and", "or", "or", "not"]))
+        count = 1 if sign == "not" else 2
+        operands = tuple(draw(conditions(variables, columns, depth - 1)) for _ in range(count))
+        return Apply(sign, operands, draw(st.sampled_from([sign, sign.upper()])))
+    flags = sorted(name for name, kind in columns.items() if kind == "bool")
+    if choice == 3 and flags:
+        flag = Attribute(draw(st.sampled_from(variables)), draw(st.sampled_from(flags)))
+        if draw(st.booleans()):
+            return flag
+        sign = draw(st.sampled_from(["=", "!="]))
+        return Apply(sign, (flag, draw(literals("bool"))), sign)
+    kinds: list[Kind] = ["int", "int", "float", "string"]
+    if any(kind == "clock" for kind in columns.values()):
+        kinds.append("clock")
+    if choice == 4:
+        # A comparison with NULL is never true, and neither is its NOT.
+        left = draw(values_of("int", variables, columns, 0))
+        return Apply("=", (left, Constant(None, "NULL")), "=")
+    kind = draw(st.sampled_from(kinds))
+    sign = draw(st.sampled_from(sorted(_COMPARISONS)))
+    operands = tuple(draw(values_of(kind, variables, columns, depth)) for _ in range(2))
+    return Apply(sign, operands, draw(st.sampled_from(_SPELLINGS.get(sign, (sign,)))))

@@ -1,0 +1,31 @@
+"""One small Spark session for all tests of this folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from uncertain_cep.spark import get_session
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session with two cores, which leaves nothing in the work tree."""
+    before = dict(os.environ)
+    session = get_session(
+        "local[2]",
+        "uncertain-cep tests",
+        {
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+            "spark.sql.session.timeZone": "America/New_York",
+            "spark.driver.memory": "1g",
+        },
+    )
+    yield session
+    session.stop()
+    os.environ.clear()
+    os.environ.update(before)

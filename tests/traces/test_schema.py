@@ -1,0 +1,256 @@
+"""Schema files and flags: what they say, and every mistake at once."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.traces import TraceSchema, by_value, columns, exact, load_schema, plus_minus, window
+from uncertain_cep.traces.events_schema import EventsSchema, UncertaintySpec
+
+
+def load(folder: Path, text: str) -> TraceSchema:
+    path = folder / "schema.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_schema(path)
+
+
+def faults(folder: Path, text: str) -> list[str]:
+    with pytest.raises(TraceError) as caught:
+        load(folder, text)
+    assert all(fault.file == str(folder / "schema.toml") for fault in caught.value.faults)
+    return [fault.message for fault in caught.value.faults]
+
+
+def test_everything_a_schema_can_say(tmp_path: Path) -> None:
+    schema = load(
+        tmp_path,
+        """
+        tick = "1ms"
+        delimiter = ";"
+        nulls = ["NA"]
+        [types]
+        serial = "string"
+        [extract]
+        task = "_(?P<attempt>[0-9]+)$"
+        [[events]]
+        files = "*.csv"
+        type = "Start"
+        id = "{task}:start"
+        time = "at"
+        unit = "ms"
+        where = "result = 'OK'"
+        attributes = { job = "job_id" }
+        uncertainty = { kind = "plus_minus", by = "5ms" }
+        missing = "drop"
+        [[events]]
+        type_column = "kind"
+        time = "at"
+        attributes = ["host", "job"]
+        [events.uncertainty_by.kind]
+        CPU = { kind = "window", length = "15s" }
+        "*" = { kind = "columns", lower = "lo", upper = "hi" }
+        """,
+    )
+    assert schema.tick == "1ms"
+    assert schema.options.delimiter == ";"
+    assert schema.options.nulls == ("NA",)
+    assert schema.options.types == (("serial", "string"),)
+    assert schema.options.extract == (("task", "_(?P<attempt>[0-9]+)$"),)
+    assert schema.folder == tmp_path
+    first, second = schema.events
+    assert first == EventsSchema(
+        UncertaintySpec("plus_minus", (("by", "5ms"),)),
+        type="Start",
+        id="{task}:start",
+        time="at",
+        unit="ms",
+        files="*.csv",
+        where="result = 'OK'",
+        attributes=(("job", "job_id"),),
+        missing="drop",
+    )
+    assert first.uncertainty.rule() == plus_minus("5ms")
+    assert second.attributes == (("host", "host"), ("job", "job"))
+    assert second.uncertainty.rule() == by_value("kind", {"CPU": window("15s")}, columns("lo", "hi"))
+    assert pickle.loads(pickle.dumps(schema)) == schema
+
+
+def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
+    found = faults(
+        tmp_path,
+        """
+        tick = "soon"
+        delimeter = ";"
+        nulls = "NA"
+        [types]
+        a = "integer"
+        [[events]]
+        time = 7
+        unit = "parsec"
+        missing = "ignore"
+        attributes = ["lower", "x", "x"]
+        uncertainty = { kind = "plus_minus", bye = "5ms" }
+        [[events]]
+        type = "A"
+        type_column = "b"
+        where = "a = = b"
+        uncertainty = { kind = "windows" }
+        [[events]]
+        type = "A"
+        uncertainty = { kind = "granularity", of = "0s" }
+        [[events]]
+        type = "A"
+        time = "t"
+        [[events]]
+        type = "A"
+        time = "t"
+        uncertainty = { kind = "exact" }
+        uncertainty_by = { a = { x = { kind = "exact" } } }
+        """,
+    )
+    for part in (
+        "delimeter: there is no such key: did you mean delimiter?",
+        "tick: the length 'soon' is not a length of time",
+        "nulls: must be a list of texts",
+        "types.a: must be one of string, int, float, bool, timestamp, not 'integer'",
+        "events[1].time: must be a text in quotes, not 7",
+        "events[1]: say the type of these events",
+        "events[1].unit: must be one of ns, us",
+        'events[1].missing: must be "error" or "drop", not \'ignore\'',
+        "events[1].attributes: no attribute can be called 'lower'",
+        "events[1].attributes: names x twice",
+        "events[1].uncertainty.bye: there is no such key: did you mean by?",
+        "events[1].uncertainty.by: is missing: plus_minus needs by",
+        "events[2]: say the type of these events",
+        "events[2].where: line 1, column 5",
+        "events[2].uncertainty.kind: must be one of exact, plus_minus, granularity, window, clock_offset, "
+        "columns, histogram, not 'windows'; did you mean window?",
+        "events[3].uncertainty.of: must be longer than 0",
+        "events[4].uncertainty: say how uncertain the times are",
+        "events[5].uncertainty: say how uncertain the times are",
+    ):
+        assert any(message.startswith(part) for message in found), (part, found)
+    assert len(found) == 18
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("tick = ", "the schema is no TOML"),
+        ("", "events: write one or more tables"),
+        ("events = 5", "events: write one or more tables"),
+        ("types = 5", "types: must be a table"),
+        ("extract = 5", "extract: must be a table of columns and regular expressions"),
+        ("extract = { a = '(x' }", "extract.a: is no regular expression that can be used"),
+        ("extract = { a = '(?P<b>x)(?=y)' }", "extract.a: is no regular expression that can be used"),
+        ("extract = { a = '(x)' }", "extract.a: names no group for the new column"),
+        ("delimiter = 'ab'", "delimiter: must be one character"),
+        ("tick = 5", "tick: must be a text in quotes"),
+        ("[[events]]\ntype = 'A'\nuncertainty = 'exact'", "events[1].uncertainty: must be a table"),
+        (
+            "[[events]]\ntype = 'A'\nuncertainty = { kind = 'exact' }",
+            "events[1].time: is missing: name the column of the stamps",
+        ),
+        (
+            "[[events]]\ntype = 'A'\nuncertainty_by = { a = 5 }",
+            "events[1].uncertainty_by: must be a table for one column",
+        ),
+        (
+            "[[events]]\ntype = 'A'\nattributes = 5\ntime = 't'\nuncertainty = { kind = 'exact' }",
+            "events[1].attributes: must be a list",
+        ),
+        (
+            "[[events]]\ntype = 'A'\ntime = 't'\nuncertainty_by = { a = { x = { kind = 'plus_minus' } } }",
+            "events[1].uncertainty_by.a.x.by: is missing",
+        ),
+        (
+            "[[events]]\ntype = 'A'\ntime = 't'\n"
+            "uncertainty = { kind = 'clock_offset', table = 'x', unit = 'y' }",
+            "events[1].uncertainty.unit: must be one of",
+        ),
+    ],
+)
+def test_single_mistakes(tmp_path: Path, text: str, message: str) -> None:
+    found = faults(tmp_path, text)
+    assert any(each.startswith(message) for each in found), found
+
+
+def test_schema_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="there is no such schema file"):
+        load_schema(tmp_path / "none.toml")
+    with pytest.raises(TraceError, match="cannot be read"):
+        load_schema(tmp_path)
+    (tmp_path / "latin.toml").write_bytes(b"tick = '\xff'")
+    with pytest.raises(TraceError, match="UTF-8"):
+        load_schema(tmp_path / "latin.toml")
+
+
+@pytest.mark.parametrize(
+    ("flag", "spec"),
+    [
+        ("exact", UncertaintySpec("exact")),
+        ("plus_minus:500ms", UncertaintySpec("plus_minus", (("by", "500ms"),))),
+        ("plus_minus:5", UncertaintySpec("plus_minus", (("by", 5),))),
+        ("granularity:1min", UncertaintySpec("granularity", (("of", "1min"),))),
+        ("window:15s", UncertaintySpec("window", (("length", "15s"),))),
+        ("columns:lo,hi", UncertaintySpec("columns", (("lower", "lo"), ("upper", "hi")))),
+        ("histogram:pmf", UncertaintySpec("histogram", (("pmf", "pmf"),))),
+        ("histogram:pmf,lower", UncertaintySpec("histogram", (("pmf", "pmf"), ("lower", "lower")))),
+        (
+            "clock_offset:table.csv:node",
+            UncertaintySpec("clock_offset", (("table", "table.csv"), ("key", "node"))),
+        ),
+        (
+            "clock_offset:t.csv:node:host:lo:hi:us",
+            UncertaintySpec(
+                "clock_offset",
+                (
+                    ("table", "t.csv"),
+                    ("key", "node"),
+                    ("host", "host"),
+                    ("lower", "lo"),
+                    ("upper", "hi"),
+                    ("unit", "us"),
+                ),
+            ),
+        ),
+    ],
+)
+def test_flags(flag: str, spec: UncertaintySpec) -> None:
+    schema = TraceSchema.from_flags(
+        uncertainty=flag, type="A", id="n", time="at", unit="ms", tick="1ms", where="a = 1", missing="drop"
+    )
+    assert schema == TraceSchema(
+        (EventsSchema(spec, type="A", id="n", time="at", unit="ms", where="a = 1", missing="drop"),), "1ms"
+    )
+    assert schema.folder is None
+
+
+def test_the_type_column_is_type_unless_said_otherwise() -> None:
+    (events,) = TraceSchema.from_flags(uncertainty="exact", time="at").events
+    assert (events.type, events.type_column) == (None, "type")
+    assert events.uncertainty.rule() == exact()
+
+
+def test_every_mistake_in_flags_is_told_with_its_flag() -> None:
+    with pytest.raises(OptionError) as caught:
+        TraceSchema.from_flags(
+            uncertainty="window:soon", type="A", type_column="b", unit="x", tick="y", missing="z"
+        )
+    lines = str(caught.value).splitlines()
+    assert [line.partition(":")[0] for line in lines] == [
+        "--tick",
+        "--type or --type-column",
+        "--unit",
+        "--missing",
+        "--uncertainty",
+    ]
+    with pytest.raises(OptionError, match="--time: is missing"):
+        TraceSchema.from_flags(uncertainty="exact")
+    for wrong in ("fuzzy:3", "columns:lo", "columns:a,b,c", ""):
+        with pytest.raises(OptionError, match="--uncertainty"):
+            TraceSchema.from_flags(uncertainty=wrong, time="t")

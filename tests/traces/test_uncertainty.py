@@ -1,0 +1,327 @@
+"""Each rule against intervals worked out by hand, and against plain integer arithmetic on random stamps."""
+
+from __future__ import annotations
+
+import datetime as dt
+import pickle
+from collections.abc import Callable
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.traces import (
+    by_value,
+    clock_offset,
+    columns,
+    exact,
+    granularity,
+    histogram,
+    intervals_of,
+    plus_minus,
+    window,
+)
+from uncertain_cep.traces.uncertainty import Uncertainty
+
+NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+
+
+def bounds(table: pa.Table) -> list[tuple[int, int]]:
+    lower, upper = (table.column(name).cast(pa.int64()).to_pylist() for name in ("lower", "upper"))
+    return list(zip(lower, upper, strict=True))
+
+
+def test_certain_stamps() -> None:
+    table = intervals_of(pa.table({"t": [3, 7]}), time="t", uncertainty=exact())
+    assert bounds(table) == [(3, 3), (7, 7)]
+    assert table.schema.metadata is None
+
+
+def test_plus_minus_of_plain_ticks() -> None:
+    table = intervals_of(pa.table({"t": [100, -3]}), time="t", uncertainty=plus_minus(5))
+    assert bounds(table) == [(95, 105), (-8, 2)]
+
+
+def test_plus_minus_floors_both_ends() -> None:
+    # 12.3 s +- 0.5 s in ticks of a second: 11.8 .. 12.8 falls into the ticks 11 and 12.
+    raw = pa.table({"t": pa.array([12_300]).cast(pa.timestamp("ms"))})
+    table = intervals_of(raw, time="t", uncertainty=plus_minus("500ms"), tick="1s")
+    assert bounds(table) == [(11, 12)]
+    assert table.schema.field("lower").type == pa.timestamp("s")
+
+
+def test_granularity_covers_the_truncated_part() -> None:
+    raw = pa.table({"t": pa.array([dt.datetime(2024, 5, 31, 23, 59)], pa.timestamp("s"))})
+    table = intervals_of(raw, time="t", uncertainty=granularity("1min"), tick="1ms")
+    assert table.column("lower").cast(pa.string()).to_pylist() == ["2024-05-31 23:59:00.000"]
+    assert table.column("upper").cast(pa.string()).to_pylist() == ["2024-05-31 23:59:59.999"]
+
+
+def test_window_ends_at_the_stamp_and_leaves_its_start_out() -> None:
+    table = intervals_of(pa.table({"t": [60]}), time="t", uncertainty=window("15s"), unit="s")
+    assert bounds(table) == [(46, 60)]
+
+
+def test_days() -> None:
+    raw = pa.table({"t": pa.array([dt.date(1970, 1, 3), dt.date(1969, 12, 31)])})
+    table = intervals_of(raw, time="t", uncertainty=granularity("1d"))
+    assert bounds(table) == [(2 * 86400, 2 * 86400), (-86400, -86400)]
+    assert table.schema.metadata == {b"uncertain_cep.tick": b"1d"}
+    finer = intervals_of(raw, time="t", uncertainty=granularity("1d"), tick="1h")
+    assert bounds(finer)[0] == (2 * 86400, 2 * 86400 + 23 * 3600)
+
+
+@pytest.mark.parametrize("offsets", ["mapping", "table", "floats", "durations"])
+def test_clock_offsets_by_host(offsets: str) -> None:
+    raw = pa.table({"t": [1000, 1000, 2000], "node": ["a", "b", "a"]})
+    pairs = {"a": (-53, -44), "b": (2, 9)}
+    if offsets == "mapping":
+        rule: Uncertainty = clock_offset(pairs, key="node")
+    else:
+        types = {"table": pa.int32(), "floats": pa.float64(), "durations": pa.duration("ms")}
+        low = pa.array([-53, 2]).cast(types[offsets])
+        high = pa.array([-44, 9]).cast(types[offsets])
+        table = pa.table({"host": ["a", "b"], "offset_lo": low, "offset_hi": high})
+        rule = clock_offset(table, key="node")
+    events = intervals_of(raw, time="t", uncertainty=rule, unit="ms")
+    assert bounds(events) == [(947, 956), (1002, 1009), (1947, 1956)]
+
+
+def test_fractions_of_an_offset_count() -> None:
+    rule = clock_offset({"a": (0.18, 0.51)}, key="host")
+    raw = pa.table({"t": [1000], "host": ["a"]})
+    assert bounds(intervals_of(raw, time="t", uncertainty=rule, unit="ms", tick="10us")) == [
+        (1_000_180, 1_000_510)
+    ]
+
+
+def test_offsets_in_ticks_suit_plain_ticks() -> None:
+    raw = pa.table({"t": [1000], "host": ["a"]})
+    rule = clock_offset({"a": (-1, 4)}, unit="tick")
+    assert bounds(intervals_of(raw, time="t", uncertainty=rule)) == [(999, 1004)]
+    with pytest.raises(OptionError, match="say what a tick is"):
+        intervals_of(raw, time="t", uncertainty=clock_offset({"a": (-1, 4)}))
+
+
+def test_a_host_without_offset_is_an_error_or_dropped() -> None:
+    offsets = pa.table({"host": ["a", "b"], "offset_lo": [1, None], "offset_hi": [2, 3]})
+    raw = pa.table({"t": [10, 20, 30], "host": ["a", "b", "c"]})
+    rule = clock_offset(offsets)
+    with pytest.raises(TraceError) as caught:
+        intervals_of(raw, time="t", uncertainty=rule, unit="ms")
+    assert [(fault.row, fault.column, fault.value) for fault in caught.value.faults] == [
+        (2, "host", "'b'"),
+        (3, "host", "'c'"),
+    ]
+    kept = intervals_of(raw, time="t", uncertainty=rule, unit="ms", missing="drop")
+    assert bounds(kept) == [(11, 12)]
+    assert kept.column("host").to_pylist() == ["a"]
+
+
+def test_a_table_of_offsets_is_checked() -> None:
+    table = pa.table({"host": ["a", "a", "b"], "offset_lo": [1, 1, 5], "offset_hi": [2, 2, 3]})
+    with pytest.raises(TraceError) as caught:
+        clock_offset(table)
+    assert [(fault.row, fault.column) for fault in caught.value.faults] == [(3, "offset_lo"), (2, "host")]
+    with pytest.raises(TraceError, match="it has host, offset_lo, offset_hi"):
+        clock_offset(table, host="node")
+    with pytest.raises(OptionError, match="unit 'parsec' is not known"):
+        clock_offset({}, unit="parsec")
+    with pytest.raises(TraceError, match="a length of time is a number"):
+        clock_offset(pa.table({"host": ["a"], "offset_lo": ["x"], "offset_hi": [1]}))
+
+
+def test_bounds_from_two_columns() -> None:
+    raw = pa.table({"lo": [1.5, 3.25], "hi": [2, 4]})
+    table = intervals_of(raw, time=None, uncertainty=columns("lo", "hi"), unit="s", tick="500ms")
+    assert bounds(table) == [(1500, 2000), (3000, 4000)]
+
+
+def test_bounds_as_sums_of_columns() -> None:
+    raw = pa.table({"launch": [1000, 2000], "finish": [1500, 2600], "slack": [80, None]})
+    rule = columns("finish - slack", "finish")
+    assert rule.reads(None) == ("finish", "slack")
+    table = intervals_of(raw, time=None, uncertainty=rule, unit="ms", missing="drop")
+    assert bounds(table) == [(1420, 1500)]
+    ticks = intervals_of(raw, time=None, uncertainty=columns("launch", "launch + slack"), missing="drop")
+    assert bounds(ticks) == [(1000, 1080)]
+    far = pa.table({"at": [0], "a": [2**33], "b": [2**33]})
+    with pytest.raises(TraceError, match="adds up to more than 292 years"):
+        intervals_of(far, time=None, uncertainty=columns("at", "at + a + b"), unit="s")
+    with pytest.raises(TraceError, match="a length of time is beyond 292 years"):
+        intervals_of(far, time=None, uncertainty=columns("at", "at + a"), unit="min")
+    stamps = pa.table({"at": pa.array([1000]).cast(pa.timestamp("ms")), "slack": [80]})
+    with pytest.raises(OptionError, match="say their unit"):
+        intervals_of(stamps, time=None, uncertainty=columns("at", "at + slack"))
+
+
+@pytest.mark.parametrize(
+    "dtype", [pa.list_(pa.float64()), pa.large_list(pa.float32()), pa.list_(pa.float64(), 2)]
+)
+def test_histograms(dtype: pa.DataType) -> None:
+    raw = pa.table({"lower": [10, 20], "pmf": pa.array([[0.5, 0.5], [0.25, 0.75]], dtype)})
+    table = intervals_of(raw, time=None, uncertainty=histogram("pmf", lower="lower"))
+    assert bounds(table) == [(10, 11), (20, 21)]
+    assert table.schema.field("pmf").type == pa.list_(pa.float64())
+    assert table.column("pmf").to_pylist() == [[0.5, 0.5], [0.25, 0.75]]
+
+
+def test_a_histogram_of_the_time_column_gets_a_column_of_its_own() -> None:
+    raw = pa.table({"at": [10, 20], "bins": [[1.0], []]})
+    with pytest.raises(TraceError, match=r"row 2, column 'bins', value \[\]: there is no probability"):
+        intervals_of(raw, time="at", uncertainty=histogram("bins"))
+    table = intervals_of(raw, time="at", uncertainty=histogram("bins"), missing="drop")
+    assert table.column_names == ["at", "bins", "lower", "upper", "pmf"]
+    with pytest.raises(TraceError, match="a histogram is a list of numbers"):
+        intervals_of(pa.table({"at": [1], "bins": [1.0]}), time="at", uncertainty=histogram("bins"))
+
+
+def test_rules_by_the_value_of_a_column() -> None:
+    raw = pa.table(
+        {
+            "t": [100, 200, 300, None],
+            "source": ["ganglia", "log", "sensor", "log"],
+            "p": [None, None, [0.5, 0.5], None],
+        }
+    )
+    rules: dict[str, Uncertainty] = {"ganglia": window(15), "sensor": histogram("p")}
+    table = intervals_of(
+        raw, time="t", uncertainty=by_value("source", rules, otherwise=plus_minus(2)), missing="drop"
+    )
+    assert bounds(table) == [(86, 100), (198, 202), (300, 301)]
+    assert table.column("pmf").to_pylist() == [None, None, [0.5, 0.5]]
+    with pytest.raises(TraceError) as caught:
+        intervals_of(raw, time="t", uncertainty=by_value("source", rules))
+    assert {(fault.row, fault.column) for fault in caught.value.faults} == {(2, "source"), (4, "source")}
+
+
+def test_faults_of_a_rule_for_some_rows_keep_their_rows() -> None:
+    raw = pa.table({"t": ["2024-01-01", "noon", "2024-01-02", "later"], "k": ["a", "b", "a", "b"]})
+    rule = by_value("k", {"a": exact(), "b": plus_minus("1s")})
+    with pytest.raises(TraceError) as caught:
+        intervals_of(raw.slice(0, 2), time="t", uncertainty=rule)
+    assert [(fault.row, fault.value) for fault in caught.value.faults] == [(2, "'noon'")]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: plus_minus("half a day"),
+        lambda: plus_minus(-1),
+        lambda: granularity(0),
+        lambda: granularity("0s"),
+        lambda: window("15 parsecs"),
+    ],
+)
+def test_lengths_are_checked_at_once(make: Callable[[], Uncertainty]) -> None:
+    with pytest.raises(OptionError):
+        make()
+
+
+def test_truncation_and_windows_take_whole_ticks() -> None:
+    raw = pa.table({"t": [100]})
+    with pytest.raises(OptionError, match="granularity 7ms must be one or more whole ticks of 2ms"):
+        intervals_of(raw, time="t", uncertainty=granularity("7ms"), unit="ms", tick="2ms")
+    with pytest.raises(OptionError, match="window 1ms must be one or more whole ticks of 1s"):
+        intervals_of(raw, time="t", uncertainty=window("1ms"), unit="s")
+    with pytest.raises(OptionError, match="is a length of time, but the times are plain whole numbers"):
+        intervals_of(raw, time="t", uncertainty=window("1ms"))
+    named = intervals_of(raw, time="t", uncertainty=window("5ms"), tick="1ms")
+    assert bounds(named) == [(96, 100)]
+    assert named.schema.metadata == {b"uncertain_cep.tick": b"1ms"}
+
+
+def test_a_rule_that_needs_a_time_column_says_so() -> None:
+    for rule in (exact(), clock_offset({}), histogram("p")):
+        with pytest.raises(OptionError, match="say time="):
+            intervals_of(pa.table({"t": [1], "p": [[1.0]]}), time=None, uncertainty=rule)
+
+
+def test_rules_travel_to_other_processes() -> None:
+    rule = by_value(
+        "host",
+        {
+            "a": clock_offset({"a": (1, 2)}),
+            "b": columns("lo", "hi + x"),
+            "c": histogram("p"),
+            "d": exact(),
+            "e": window("15s"),
+        },
+        granularity("1min"),
+    )
+    assert pickle.loads(pickle.dumps(rule)) == rule
+
+
+STAMPS = st.lists(st.one_of(st.none(), st.integers(-(10**9), 10**9)), max_size=20)
+TICKS = st.sampled_from([1, 7, 1000, 10**6, 25 * 10**5, 10**7, 10**9, 15 * 10**9, 60 * 10**9])
+LENGTHS = st.integers(0, 10**11)
+
+
+def expected(stamps: list[int | None], unit: str, tick: int, low: int, high: int) -> list[tuple[int, int]]:
+    # Python's // floors, as the definition asks.
+    scale = NANOSECONDS[unit]
+    return [
+        ((stamp * scale + low) // tick, (stamp * scale + high) // tick)
+        for stamp in stamps
+        if stamp is not None
+    ]
+
+
+def in_ticks(table: pa.Table, tick: int) -> list[tuple[int, int]]:
+    unit = NANOSECONDS[table.schema.field("lower").type.unit]
+    assert tick % unit == 0
+    found = []
+    for low, high in bounds(table):
+        assert low * unit % tick == 0
+        assert high * unit % tick == 0
+        found.append((low * unit // tick, high * unit // tick))
+    return found
+
+
+@given(STAMPS, st.sampled_from(list(NANOSECONDS)), st.booleans(), TICKS, LENGTHS)
+def test_plus_minus_is_the_floor_of_both_ends(
+    stamps: list[int | None], unit: str, as_timestamps: bool, tick: int, by: int
+) -> None:
+    numbers = pa.array(stamps, pa.int64())
+    raw = pa.table({"t": numbers.cast(pa.timestamp(unit)) if as_timestamps else numbers})
+    table = intervals_of(
+        raw, time="t", uncertainty=plus_minus(f"{by}ns"), tick=f"{tick}ns", unit=unit, missing="drop"
+    )
+    assert in_ticks(table, tick) == expected(stamps, unit, tick, -by, by)
+
+
+@given(STAMPS, st.sampled_from(list(NANOSECONDS)), TICKS, st.integers(1, 100))
+def test_truncation_and_windows_have_whole_lengths(
+    stamps: list[int | None], unit: str, tick: int, count: int
+) -> None:
+    raw = pa.table({"t": pa.array(stamps, pa.int64())})
+    length = f"{tick * count}ns"
+    options = {"time": "t", "tick": f"{tick}ns", "unit": unit, "missing": "drop"}
+    after = intervals_of(raw, uncertainty=granularity(length), **options)  # type: ignore[arg-type]
+    assert in_ticks(after, tick) == expected(stamps, unit, tick, 0, (count - 1) * tick)
+    before = intervals_of(raw, uncertainty=window(length), **options)  # type: ignore[arg-type]
+    assert in_ticks(before, tick) == expected(stamps, unit, tick, (1 - count) * tick, 0)
+
+
+@given(
+    st.lists(st.tuples(st.integers(-(10**9), 10**9), st.sampled_from("abcd")), max_size=20),
+    st.dictionaries(st.sampled_from("abc"), st.tuples(LENGTHS, LENGTHS)),
+    TICKS,
+)
+def test_clock_offsets_are_the_floor_of_both_ends(
+    rows: list[tuple[int, str]], offsets: dict[str, tuple[int, int]], tick: int
+) -> None:
+    pairs = {host: (-low, high) for host, (low, high) in offsets.items()}
+    raw = pa.table(
+        {"t": pa.array([t for t, _ in rows], pa.int64()), "host": pa.array([h for _, h in rows], pa.string())}
+    )
+    rule = clock_offset(pairs, unit="ns")
+    table = intervals_of(raw, time="t", uncertainty=rule, tick=f"{tick}ns", unit="us", missing="drop")
+    wanted = [
+        ((t * 1000 + pairs[host][0]) // tick, (t * 1000 + pairs[host][1]) // tick)
+        for t, host in rows
+        if host in pairs
+    ]
+    assert in_ticks(table, tick) == wanted

@@ -1,0 +1,85 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
+
+import click
+
+from uncertain_cep.errors import OptionError
+
+if TYPE_CHECKING:
+    from uncertain_cep.query import Query
+
+__all__ = [
+    "FORMATS",
+    "Format",
+    "evaluation_option",
+    "format_of_name",
+    "out_option",
+    "overwrite_option",
+    "query_argument",
+    "read_query",
+    "traces_argument",
+]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Format = Literal["parquet", "csv", "json"]
+EVALUATIONS: Final = ("auto", "point", "query_order", "any_state", "selectivity")
+FORMATS: Final = cast(tuple[Format, ...], get_args(Format))
+
+_SUFFIXES: Final[dict[str, Format]] = {
+    ".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
+}  # fmt: skip
+_QUERY_TEXT: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z))*PATTERN\b", re.IGNORECASE)
+
+query_argument = click.argument("query")
+traces_argument = click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
+evaluation_option = click.option(
+    "--evaluation",
+    type=click.Choice(EVALUATIONS),
+    default="auto",
+    show_default=True,
+    help="The method of evaluation; all give the same answer.",
+)
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a result that is there.")
+
+
+def out_option(explanation: str, *, required: bool = False) -> Callable[[Command], Command]:
+    """Return the option -o of a command."""
+    return click.option("-o", "--out", metavar="OUT", required=required, help=explanation)
+
+
+def format_of_name(name: str) -> Format | None:
+    """Return the format that a file name ends in, or None for the name of a directory."""
+    return _SUFFIXES.get(Path(name).suffix.lower())
+
+
+def read_query(argument: str) -> Query:
+    """Return the query of an argument: its text if that begins with PATTERN, else the file of that name.
+
+    Raises
+    ------
+    OptionError
+        If there is no such file, or it holds no text.
+    QuerySyntaxError, QueryError
+        If the query is wrong.
+    """
+    from uncertain_cep.query import parse
+
+    if _QUERY_TEXT.match(argument):
+        return parse(argument)
+    try:
+        text = Path(argument).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise OptionError(f"the query file {argument} is not UTF-8 text: {error.reason}") from None
+    except (OSError, ValueError) as error:
+        shown = argument if len(argument) <= 60 else f"{argument[:60]}..."
+        reason = getattr(error, "strerror", None) or error
+        raise OptionError(
+            f"cannot read the query file {shown!r}: {reason}. (A query given as text starts with PATTERN.)"
+        ) from None
+    return parse(text)

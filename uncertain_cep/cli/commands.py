@@ -1,0 +1,66 @@
+"""The group of commands: options of all, exit codes, and what a user sees of an error."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any, Final, NoReturn
+
+import click
+
+from uncertain_cep import __version__
+from uncertain_cep.cli.casestudy import casestudy
+from uncertain_cep.cli.explain import explain
+from uncertain_cep.cli.generate import generate
+from uncertain_cep.cli.match import match
+from uncertain_cep.cli.validate import validate
+from uncertain_cep.errors import MatchLimitError, RuntimeEnvironmentError, UncertainCepError
+
+__all__ = ["main"]
+
+FAILED: Final = 1
+BAD_INPUT: Final = 2
+
+
+class _Commands(click.Group):
+    """A group that turns every error into one message on stderr and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno == errno.EPIPE:
+                # The reader of a pipe, such as head, has seen enough; click ends quietly.
+                raise
+            if ctx.params["traceback"]:
+                raise
+            _report(ctx, error)
+
+
+def _report(ctx: click.Context, error: Exception) -> NoReturn:
+    if isinstance(error, UncertainCepError):
+        click.echo(f"error: {error}", err=True)
+        failed = isinstance(error, MatchLimitError | RuntimeEnvironmentError)
+        ctx.exit(FAILED if failed else BAD_INPUT)
+    if isinstance(error, OSError):
+        click.echo(f"error: {error}", err=True)
+        ctx.exit(FAILED)
+    lines = str(error).strip().splitlines()
+    click.echo(f"error: {type(error).__name__}: {lines[0] if lines else ''}", err=True)
+    click.echo("This was not expected. 'uncertain-cep --traceback COMMAND ...' shows where it was.", err=True)
+    ctx.exit(FAILED)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+@click.option("--traceback", is_flag=True, help="Show the traceback of an error.")
+def main(traceback: bool) -> None:
+    """Find event patterns in traces whose times are only known as intervals.
+
+    Exit codes: 0 done, 1 failed, 2 wrong usage or bad input.
+    """
+
+
+for _command in (match, explain, validate, generate, casestudy):
+    main.add_command(_command)

@@ -1,0 +1,31 @@
+"""``uncertain-cep explain``: how a query will be evaluated."""
+
+from __future__ import annotations
+
+import click
+
+from uncertain_cep.cli.arguments import evaluation_option, query_argument, read_query
+from uncertain_cep.cli.schemas import TraceOptions, schema_options
+
+__all__ = ["explain"]
+
+
+@click.command()
+@query_argument
+@click.argument("traces", nargs=-1, metavar="[TRACE...]")
+@evaluation_option
+@schema_options
+def explain(query: str, traces: tuple[str, ...], columns: TraceOptions, evaluation: str) -> None:
+    """Say how QUERY will be evaluated; with traces also how many events can take part.
+
+    QUERY is a file, or the text itself if it starts with PATTERN.
+    """
+    import uncertain_cep as uc
+
+    parsed = read_query(query)
+    table = None
+    if traces:
+        from uncertain_cep.traces import read_traces
+
+        table = read_traces(traces, columns.schema)
+    click.echo(uc.explain(parsed, table, tick=columns.tick, evaluation=evaluation))

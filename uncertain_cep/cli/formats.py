@@ -1,0 +1,75 @@
+"""Batches of matches as Parquet, CSV or JSON lines, one batch in memory at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from uncertain_cep.cli.arguments import Format
+
+__all__ = ["as_text", "write_batches"]
+
+BatchWriter = Callable[[pa.RecordBatch], None]
+
+
+def write_batches(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: Path | BinaryIO, format_name: Format
+) -> int:
+    """Write batches of one schema to a file or an open stream and return the number of rows.
+
+    CSV and JSON hold times as ISO 8601 text, in UTC with a Z if the column has a time zone.
+    """
+    rows = 0
+    with _writer(schema, sink, format_name) as write:
+        for batch in batches:
+            write(batch)
+            rows += batch.num_rows
+    return rows
+
+
+@contextmanager
+def _writer(schema: pa.Schema, sink: Path | BinaryIO, format_name: Format) -> Iterator[BatchWriter]:
+    target = str(sink) if isinstance(sink, Path) else sink
+    if format_name == "parquet":
+        with pq.ParquetWriter(target, schema, compression="zstd") as parquet:
+            yield parquet.write_batch
+    elif format_name == "csv":
+        with pyarrow.csv.CSVWriter(target, as_text(schema.empty_table()).schema) as writer:
+            yield lambda batch: writer.write_table(as_text(pa.Table.from_batches([batch])))
+    elif isinstance(sink, Path):
+        with sink.open("wb") as stream:
+            yield lambda batch: _write_json(batch, stream)
+    else:
+        yield lambda batch: _write_json(batch, sink)
+
+
+def _write_json(batch: pa.RecordBatch, stream: BinaryIO) -> None:
+    table = as_text(pa.Table.from_batches([batch]))
+    for number, field in enumerate(table.schema):
+        if pa.types.is_floating(field.type):
+            # JSON has no NaN and no infinity.
+            column = table.column(number)
+            table = table.set_column(number, field, pc.if_else(pc.is_finite(column), column, None))
+    lines = (json.dumps(row, ensure_ascii=False, default=str) for row in table.to_pylist())
+    stream.write("".join(f"{line}\n" for line in lines).encode())
+
+
+def as_text(table: pa.Table) -> pa.Table:
+    """Return a table with its timestamps as ISO 8601 text."""
+    for number, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            column = table.column(number)
+            pattern = "%Y-%m-%dT%H:%M:%S"
+            if field.type.tz is not None:
+                column = column.cast(pa.timestamp(field.type.unit, "UTC"))
+                pattern += "Z"
+            table = table.set_column(number, field.name, pc.strftime(column, pattern))
+    return table

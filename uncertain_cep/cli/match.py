@@ -1,0 +1,170 @@
+"""``uncertain-cep match``: the matches of a query, in process or on Spark."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+import click
+
+from uncertain_cep.cli.arguments import (
+    FORMATS,
+    Format,
+    evaluation_option,
+    format_of_name,
+    out_option,
+    overwrite_option,
+    query_argument,
+    read_query,
+    traces_argument,
+)
+from uncertain_cep.cli.progress import note
+from uncertain_cep.cli.schemas import TraceOptions, schema_options
+from uncertain_cep.errors import OptionError
+
+if TYPE_CHECKING:
+    from uncertain_cep.query import Query
+
+__all__ = ["IN_PROCESS_BYTES", "match"]
+
+IN_PROCESS_BYTES: Final = 512 * 2**20
+"""Files of up to this size in total are matched in process, unless --engine or --master says otherwise."""
+
+Engine = Literal["local", "spark"]
+
+
+@click.command()
+@query_argument
+@traces_argument
+@out_option(
+    "Where the matches go: a file if the name ends in .parquet, .csv, .json or .jsonl, else a directory. "
+    "Without it they are printed on stdout."
+)
+@overwrite_option
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    help="Default: by the name of OUT; for a directory parquet, for stdout csv. json is one object a line.",
+)
+@click.option("--min-confidence", type=click.FloatRange(0, 1), metavar="X", help="As HAVING CONFIDENCE >= X.")
+@click.option("--top", type=click.IntRange(min=1), metavar="K", help="As ORDER BY CONFIDENCE DESC LIMIT K.")
+@click.option("--no-confidence", is_flag=True, help="Leave the column confidence out, which is faster.")
+@click.option(
+    "--max-matches",
+    type=click.IntRange(min=1),
+    default=50_000_000,
+    show_default=True,
+    metavar="N",
+    help="Stop with an error when there are more.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "local", "spark"]),
+    default="auto",
+    show_default=True,
+    help="local: in this process. auto: Spark for traces above 512 MiB, on another file system, or with "
+    "--master.",
+)
+@click.option(
+    "--master",
+    metavar="M",
+    help="Spark's master: local[4], a cluster's URL, or sc://HOST for Spark Connect. Default: local[*].",
+)
+@evaluation_option
+@schema_options
+def match(
+    query: str,
+    traces: tuple[str, ...],
+    columns: TraceOptions,
+    out: str | None,
+    overwrite: bool,
+    format_name: Format | None,
+    min_confidence: float | None,
+    top: int | None,
+    no_confidence: bool,
+    max_matches: int,
+    engine: Literal["auto", "local", "spark"],
+    master: str | None,
+    evaluation: str,
+) -> None:
+    """Find the matches of QUERY in one or more traces.
+
+    QUERY is a file, or the text itself if it starts with PATTERN. A TRACE is a Parquet, CSV or JSON lines
+    file (also .gz); its columns are type, id, lower and upper unless a schema file or the options below
+    say otherwise.
+    """
+    started = time.monotonic()
+    from uncertain_cep.cli.matching import Destination, Matching, deliver
+
+    chosen, reason = choose_engine(engine, traces, master)
+    note(f"engine: {'Spark' if chosen == 'spark' else 'in process'} ({reason})")
+    matching = Matching(
+        query=with_controls(read_query(query), min_confidence, top),
+        traces=traces,
+        columns=columns,
+        evaluation=evaluation,
+        confidence=not no_confidence,
+        max_matches=max_matches,
+        master=None if chosen == "local" else master or "local[*]",
+    )
+    suffix = format_of_name(out) if out else None
+    if out is None and format_name == "parquet":
+        raise OptionError("Parquet is not printed on stdout: add -o OUT, or choose --format csv or json")
+    destination = Destination(
+        out=out,
+        as_file=suffix is not None,
+        format_name=format_name or suffix or ("parquet" if out else "csv"),
+        overwrite=overwrite,
+    )
+    count = deliver(matching, destination)
+    where = f", in {out}" if out else ""
+    note(f"{count:,} matches in {time.monotonic() - started:.1f} s{where}")
+
+
+def with_controls(query: Query, min_confidence: float | None, top: int | None) -> Query:
+    """Return the query with what the options ask on top of its own HAVING, ORDER BY and LIMIT."""
+    if min_confidence is not None:
+        query = replace(query, min_confidence=max(min_confidence, query.min_confidence or 0.0))
+    if top is not None:
+        query = replace(query, order_by_confidence=True, limit=min(top, query.limit or top))
+    return query
+
+
+def choose_engine(
+    wanted: Literal["auto", "local", "spark"], traces: tuple[str, ...], master: str | None
+) -> tuple[Engine, str]:
+    """Return the engine to use and, in words, why."""
+    remote = [trace for trace in traces if "://" in trace]
+    if wanted == "local":
+        if remote:
+            raise OptionError(f"the in-process engine reads local files, not {remote[0]}: use --engine spark")
+        if master is not None:
+            raise OptionError("--master is for Spark: leave it out, or use --engine spark")
+        return "local", "as --engine says"
+    if wanted == "spark":
+        return "spark", "as --engine says"
+    if master is not None:
+        return "spark", "because of --master"
+    if remote:
+        return "spark", f"{remote[0]} is not on this machine's file system"
+    size = sum(map(_bytes_of, traces))
+    limit = f"{IN_PROCESS_BYTES // 2**20} MiB"
+    shown = f"{size / 2**20:,.1f} MiB of traces"
+    if size > IN_PROCESS_BYTES:
+        return "spark", f"{shown}, more than {limit}"
+    return "local", f"{shown}, at most {limit}"
+
+
+def _bytes_of(trace: str) -> int:
+    """Return the size of a file, or of all files of a directory; 0 for one that reading will complain of."""
+    path = Path(trace)
+    try:
+        if path.is_dir():
+            return sum(_bytes_of(os.fspath(entry)) for entry in path.iterdir())
+        return path.stat().st_size
+    except OSError:
+        return 0

@@ -1,0 +1,213 @@
+"""Running a query for the command line: read, match, and put the matches where they were asked for."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import pyarrow as pa
+
+from uncertain_cep import __version__
+from uncertain_cep.cli.arguments import Format
+from uncertain_cep.cli.formats import write_batches
+from uncertain_cep.cli.outputs import describe_result, written_aside
+from uncertain_cep.cli.progress import compiled_kernels, note, working
+from uncertain_cep.cli.schemas import TraceOptions
+from uncertain_cep.engine import best_matches, run
+from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
+from uncertain_cep.plan import make_plan
+from uncertain_cep.query import Query
+from uncertain_cep.traces import validation_report
+from uncertain_cep.traces.reading import load_traces
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Destination", "Matching", "deliver", "spark_session"]
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """What to match, and how; ``master`` is None for the in-process engine."""
+
+    query: Query
+    traces: tuple[str, ...]
+    columns: TraceOptions
+    evaluation: str
+    confidence: bool
+    max_matches: int
+    master: str | None
+
+    def facts(self, format_name: Format, count: int) -> dict[str, object]:
+        """Return what the file about a result says."""
+        return {
+            "program": f"uncertain-cep {__version__}",
+            "query": self.query.text,
+            "min_confidence": self.query.min_confidence,
+            "limit": self.query.limit,
+            "traces": list(self.traces),
+            "engine": "in process" if self.master is None else f"Spark {self.master}",
+            "format": format_name,
+            "matches": count,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where matches go: ``out`` is None for stdout; else a file or, unless ``as_file``, a directory."""
+
+    out: str | None
+    as_file: bool
+    format_name: Format
+    overwrite: bool
+
+
+def deliver(matching: Matching, destination: Destination) -> int:
+    """Find the matches, put them where they are wanted and return their number."""
+    if matching.master is None:
+        return _deliver_in_process(matching, destination)
+    return _deliver_from_spark(matching, destination, matching.master)
+
+
+def _deliver_in_process(matching: Matching, destination: Destination) -> int:
+    format_name = destination.format_name
+    if destination.out is None or destination.as_file:
+        with _file_or_stdout(destination) as sink, _matches_in_process(matching) as (schema, batches):
+            return write_batches(batches, schema, sink, format_name)
+    with written_aside(Path(destination.out), overwrite=destination.overwrite) as aside:
+        aside.mkdir()
+        with _matches_in_process(matching) as (schema, batches):
+            count = write_batches(batches, schema, aside / f"part-00000.{format_name}", format_name)
+        describe_result(aside, matching.facts(format_name, count))
+    return count
+
+
+@contextmanager
+def _matches_in_process(matching: Matching) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+    columns = matching.columns
+    with working("reading") as update:
+        loaded = load_traces(matching.traces, columns.schema)
+        if loaded.table is None or loaded.faults:
+            raise TraceError(loaded.faults)
+        table = loaded.table
+        plan = make_plan(
+            matching.query,
+            table.schema,
+            tick=columns.tick,
+            evaluation=matching.evaluation,
+            confidence=matching.confidence,
+        )
+        update("loading kernels")
+        compiled_kernels()
+    dropped = f", dropped {loaded.dropped:,} rows without a time" if loaded.dropped else ""
+    note(f"read {table.num_rows:,} events{dropped}")
+    try:
+        batches = run(plan, table)
+        if plan.query.limit is not None:
+            batches = iter(best_matches(plan, batches).to_batches())
+        with working("matching") as update:
+            yield plan.output_schema, _counted(batches, matching.max_matches, update)
+    except TraceError:
+        # The engine knows rows of the table it got; which files and rows those were, only reading tells.
+        report = validation_report(matching.traces, columns.schema, partition=plan.partition_attributes)
+        if report.faults:
+            raise TraceError(report.faults) from None
+        raise
+
+
+def _counted(
+    batches: Iterable[pa.RecordBatch], limit: int, update: Callable[[str], None]
+) -> Iterator[pa.RecordBatch]:
+    found = 0
+    for batch in batches:
+        found += batch.num_rows
+        if found > limit:
+            raise MatchLimitError(found, limit)
+        update(f"matching: {found:,} matches")
+        yield batch
+
+
+def _deliver_from_spark(matching: Matching, destination: Destination, master: str) -> int:
+    out, format_name = destination.out, destination.format_name
+    if not master.startswith("local"):
+        if out is None or destination.as_file:
+            raise OptionError("a cluster writes a directory: name one with -o, without .csv or the like")
+        # The driver may not see the cluster's files: Spark's own commit keeps half a result apart.
+        return _write_on_spark(matching, out, destination, master)
+    if out is not None and not destination.as_file:
+        with written_aside(Path(out), overwrite=destination.overwrite) as aside:
+            count = _write_on_spark(matching, aside.as_uri(), destination, master)
+            describe_result(aside, matching.facts(format_name, count))
+        return count
+    with _file_or_stdout(destination) as sink, tempfile.TemporaryDirectory(prefix="uncertain-cep-") as folder:
+        import pyarrow.dataset
+
+        parts = Path(folder) / "parts"
+        _write_on_spark(matching, parts.as_uri(), replace(destination, format_name="parquet"), master)
+        matches = pyarrow.dataset.dataset(parts, format="parquet")
+        return write_batches(matches.to_batches(), matches.schema, sink, format_name)
+
+
+def _write_on_spark(matching: Matching, uri: str, destination: Destination, master: str) -> int:
+    """Have Spark write the matches as a directory of part files and return their number."""
+    from uncertain_cep.spark import match as match_frame
+    from uncertain_cep.spark import match_to_parquet, read_traces, write_matches
+    from uncertain_cep.spark.worker_errors import worker_errors
+
+    spark = spark_session(master)
+    if master.startswith("local"):
+        compiled_kernels()
+    options: dict[str, Any] = {
+        "tick": matching.columns.tick,
+        "evaluation": matching.evaluation,
+        "confidence": matching.confidence,
+    }
+    with working("matching on Spark"), worker_errors():
+        events = read_traces(spark, matching.traces, matching.columns.schema)
+        if destination.format_name == "parquet":
+            return match_to_parquet(events, matching.query, uri, overwrite=destination.overwrite, **options)
+        matches, count = _counted_frame(match_frame(events, matching.query, **options))
+        write_matches(matches, uri, destination.format_name, overwrite=destination.overwrite)
+        return count()
+
+
+def spark_session(master: str) -> SparkSession:
+    """Return a session that writes times to Parquet as what they are."""
+    from uncertain_cep.spark import get_session
+
+    with working("starting Spark"):
+        spark = get_session(master)
+    # Spark's default is a type without unit and zone.
+    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+    return spark
+
+
+def _counted_frame(frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
+    """Return a frame with text for times and a function that tells its number of rows once it is written."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as f
+    from pyspark.sql.types import TimestampNTZType, TimestampType
+
+    pattern = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+    for field in frame.schema:
+        if isinstance(field.dataType, TimestampNTZType):
+            frame = frame.withColumn(field.name, f.date_format(field.name, pattern))
+        elif isinstance(field.dataType, TimestampType):
+            in_utc = f.to_utc_timestamp(f.col(field.name), f.current_timezone())
+            frame = frame.withColumn(field.name, f.date_format(in_utc, f"{pattern}'Z'"))
+    written = Observation()
+    return frame.observe(written, f.count(f.lit(1)).alias("rows")), lambda: int(written.get["rows"])
+
+
+@contextmanager
+def _file_or_stdout(destination: Destination) -> Iterator[Path | BinaryIO]:
+    if destination.out is None:
+        yield sys.stdout.buffer
+    else:
+        with written_aside(Path(destination.out), overwrite=destination.overwrite) as aside:
+            yield aside

@@ -1,0 +1,53 @@
+"""The same queries on Spark: DataFrame in, DataFrame out.
+
+Everything here also works through Spark Connect. pyspark is imported with the first name taken from
+this package, not before.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, Final
+
+from uncertain_cep.errors import RuntimeEnvironmentError
+from uncertain_cep.spark.session import get_session
+
+if TYPE_CHECKING:
+    from uncertain_cep.spark.matching import match
+    from uncertain_cep.spark.reading import read_traces, to_intervals
+    from uncertain_cep.spark.schemas import arrow_schema
+    from uncertain_cep.spark.worker_errors import worker_errors
+    from uncertain_cep.spark.writing import match_to_parquet, write_matches
+
+__all__ = [
+    "arrow_schema",
+    "get_session",
+    "match",
+    "match_to_parquet",
+    "read_traces",
+    "to_intervals",
+    "worker_errors",
+    "write_matches",
+]
+
+_HOMES: Final = {
+    "arrow_schema": "schemas",
+    "match": "matching",
+    "match_to_parquet": "writing",
+    "read_traces": "reading",
+    "to_intervals": "reading",
+    "worker_errors": "worker_errors",
+    "write_matches": "writing",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        importlib.import_module("pyspark")
+    except ImportError as error:
+        raise RuntimeEnvironmentError(
+            f"Spark is not installed ({error}): pip install 'pyspark>=4.1'"
+        ) from error
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -1,0 +1,223 @@
+"""Local predicates as Spark conditions, so that rows which no match can use are dropped by the scan.
+
+The engine checks every predicate again. A condition here therefore may keep a row too many but never
+drop one that the engine would use: where Spark and the engine could differ (sums beyond int64, sums of
+infinities), the row is kept, and what has no counterpart is left to the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from uncertain_cep.plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.query import typed
+from uncertain_cep.spark.schemas import column
+
+__all__ = ["CandidateFilters", "candidate_filters", "condition"]
+
+_NODE_LIMIT: Final = 200
+"""Spark walks expressions recursively; the few predicates above this size are left to the engine."""
+
+_EXACT_FLOAT: Final = 2**53
+"""Up to here the engine's choice between int64 and float64 arithmetic makes no difference."""
+
+_INT64: Final = (-(2**63), 2**63 - 1)
+
+_KINDS: Final[dict[typed.Kind, tuple[type[t.DataType], ...]]] = {
+    "int": (t.ByteType, t.ShortType, t.IntegerType, t.LongType),
+    "float": (t.FloatType, t.DoubleType),
+    "bool": (t.BooleanType,),
+}
+
+_COMPARISONS: Final[dict[str, Callable[[Column, Column], Column]]] = {
+    "equal": lambda left, right: left == right,
+    "not_equal": lambda left, right: left != right,
+    "less": lambda left, right: left < right,
+    "less_equal": lambda left, right: left <= right,
+    "greater": lambda left, right: left > right,
+    "greater_equal": lambda left, right: left >= right,
+}
+
+_PLAIN: Final[dict[str, Callable[[Column, Column], Column]]] = {
+    "add": lambda left, right: left + right,
+    "subtract": lambda left, right: left - right,
+    "multiply": lambda left, right: left * right,
+}
+
+# Under Spark's ANSI mode the plain operators raise where these give null.
+_CHECKED: Final[dict[str, Callable[[Column, Column], Column]]] = {
+    "add": f.try_add,
+    "subtract": f.try_subtract,
+    "multiply": f.try_multiply,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateFilters:
+    """Conditions that hold for every event that can fill a component; never null.
+
+    Attributes
+    ----------
+    first : Column
+        The first component.
+    later : Column
+        Any of the others.
+    anywhere : Column
+        Any component; said so that a scan of Parquet can skip by types and keys.
+    keys : tuple of str
+        Columns that an event must agree on with the others of a match.
+    """
+
+    first: Column
+    later: Column
+    anywhere: Column
+    keys: tuple[str, ...]
+
+
+def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFilters:
+    """Return the conditions of a plan's components on a frame of this schema."""
+    types = {part.name: part.dataType for part in schema.fields}
+    keys = tuple(dict.fromkeys(plan.partition_attributes))
+    agreed = [column(name).isNotNull() for name in keys]
+
+    def takes(component: PlannedComponent) -> Column:
+        parts = agreed.copy()
+        if component.types:
+            parts.append(column(plan.names.type).isin(*component.types))
+        parts += [found for part in component.local if (found := condition(part, types)) is not None]
+        return reduce(lambda left, right: left & right, parts, f.lit(True))
+
+    first, *others = map(takes, plan.components)
+    later = reduce(lambda left, right: left | right, others, f.lit(False))
+    named = [component.types for component in plan.components]
+    if all(named):
+        agreed.append(column(plan.names.type).isin(*{name: None for part in named for name in part}))
+    return CandidateFilters(
+        first=f.coalesce(first, f.lit(False)),
+        later=f.coalesce(later, f.lit(False)),
+        anywhere=reduce(lambda left, right: left & right, agreed, first | later),
+        keys=keys,
+    )
+
+
+def condition(predicate: typed.TypedExpression, types: dict[str, t.DataType]) -> Column | None:
+    """Return a condition that holds wherever the predicate of one event is true; None if there is none.
+
+    Parameters
+    ----------
+    predicate : TypedExpression
+        Of kind bool, over one variable.
+    types : mapping of str to DataType
+        The frame's columns.
+    """
+    if _size(predicate) > _NODE_LIMIT:
+        return None
+    translation = _Translation(types)
+    try:
+        found = translation.value(predicate)
+    except _Untranslatable:
+        return None
+    return reduce(lambda left, right: left | right, translation.doubts, found)
+
+
+def _size(expression: typed.TypedExpression) -> int:
+    if isinstance(expression, typed.Apply):
+        return 1 + sum(map(_size, expression.operands))
+    return 1
+
+
+def _negated(constant: typed.Constant) -> typed.Constant:
+    value = constant.value
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return typed.Constant(-value if is_number else None, constant.kind)
+
+
+class _Untranslatable(Exception):
+    """An expression has no counterpart in Spark."""
+
+
+@dataclass(slots=True)
+class _Translation:
+    """Translates one predicate and collects the conditions under which the result is in doubt."""
+
+    types: dict[str, t.DataType]
+    doubts: list[Column] = field(default_factory=list)
+
+    def value(self, expression: typed.TypedExpression) -> Column:
+        """Return the column of an expression's values, or raise `_Untranslatable`."""
+        if isinstance(expression, typed.Column):
+            return self._attribute(expression)
+        if isinstance(expression, typed.Constant):
+            return self._constant(expression)
+        if expression.operator in _COMPARISONS:
+            left, right = (self._compared(operand) for operand in expression.operands)
+            return _COMPARISONS[expression.operator](left, right)
+        if expression.operator == "negate" and isinstance(expression.operands[0], typed.Constant):
+            return self._constant(_negated(expression.operands[0]))
+        if expression.operator == "not":
+            return ~self.value(expression.operands[0])
+        if expression.operator in ("and", "or"):
+            left, right = map(self.value, expression.operands)
+            return left & right if expression.operator == "and" else left | right
+        if expression.kind == "float":
+            return self._float_arithmetic(expression.operator, expression.operands)
+        return self._int_arithmetic(expression.operator, expression.operands)
+
+    def _attribute(self, attribute: typed.Column) -> Column:
+        found = self.types[attribute.name]
+        if attribute.kind == "string":
+            # Strings of another collation compare in another way.
+            if type(found) is not t.StringType or found != t.StringType():
+                raise _Untranslatable
+        elif not isinstance(found, _KINDS.get(attribute.kind, ())):
+            raise _Untranslatable
+        return column(attribute.name)
+
+    def _constant(self, constant: typed.Constant) -> Column:
+        value = constant.value
+        if value is None or constant.kind == "time":
+            raise _Untranslatable
+        if isinstance(value, int) and not isinstance(value, bool):
+            if not _INT64[0] <= value <= _INT64[1]:
+                raise _Untranslatable
+            return f.lit(value).cast("long")
+        return f.lit(value)
+
+    def _compared(self, operand: typed.TypedExpression) -> Column:
+        found = self.value(operand)
+        if isinstance(operand, typed.Apply) and operand.kind == "float":
+            # To Spark a NaN is equal to itself and above all numbers, to the engine neither.
+            self.doubts.append(f.isnan(found))
+        return found
+
+    def _float_arithmetic(self, operator: str, operands: Sequence[typed.TypedExpression]) -> Column:
+        parts = [self.value(operand).cast("double") for operand in operands]
+        if operator == "negate":
+            return -parts[0]
+        if operator == "divide":
+            return f.try_divide(*parts)
+        if operator == "remainder":
+            return f.try_mod(*parts)
+        return _PLAIN[operator](*parts)
+
+    def _int_arithmetic(self, operator: str, operands: Sequence[typed.TypedExpression]) -> Column:
+        parts = [self.value(operand).cast("long") for operand in operands]
+        if operator == "remainder":
+            divisor = operands[1]
+            if isinstance(divisor, typed.Constant) and divisor.value:
+                return parts[0] % parts[1]
+            return f.try_mod(*parts)
+        if operator == "negate":
+            operator, parts = "subtract", [f.lit(0).cast("long"), *parts]
+        found = _CHECKED[operator](*parts)
+        large = (found >= _EXACT_FLOAT) | (found <= -_EXACT_FLOAT)
+        # Null with operands that are not: beyond int64.
+        self.doubts.append(f.coalesce(large, parts[0].isNotNull() & parts[1].isNotNull()))
+        return found

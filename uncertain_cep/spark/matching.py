@@ -1,0 +1,190 @@
+"""Queries over Spark DataFrames of events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from uncertain_cep.engine import Slicing
+from uncertain_cep.errors import OptionError
+from uncertain_cep.plan import EvaluationPlan, make_plan
+from uncertain_cep.query import Query, parse
+from uncertain_cep.spark.filters import candidate_filters
+from uncertain_cep.spark.schemas import arrow_schema, as_names, column, from_arrow_schema
+from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
+from uncertain_cep.spark.statistics import collect_statistics
+from uncertain_cep.spark.worker import match_partition
+from uncertain_cep.timedomain import Names
+
+__all__ = ["PreparedMatch", "as_frame", "match", "prepare"]
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedMatch:
+    """Candidates in the partitions in which they are to be matched.
+
+    Attributes
+    ----------
+    plan : EvaluationPlan
+    candidates : DataFrame or None
+        None if no event can begin a match.
+    schema : pyarrow.Schema
+        Of the candidates.
+    slicing : Slicing or None
+    """
+
+    plan: EvaluationPlan
+    candidates: DataFrame | None
+    schema: pa.Schema
+    slicing: Slicing | None
+
+
+def match(
+    frame: DataFrame,
+    query: str | Query,
+    *,
+    names: Names | Mapping[str, str] | None = None,
+    tick: str | None = None,
+    evaluation: str = "auto",
+    confidence: bool = True,
+    partitions: int | None = None,
+    slice_length: int | None = None,
+) -> DataFrame:
+    """Return the matches of a query among the events of a frame.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        Events: ``type``, ``id``, ``lower``, ``upper``, optional ``pmf``, and attributes.
+    query : str or Query
+    names : Names or mapping of str to str, optional
+        The columns of the model, where they are called otherwise, such as ``{"lower": "begin"}``.
+    tick : str, optional
+        Length of a tick of timestamp columns. Default: what `to_intervals` noted, else 1us.
+    evaluation : str
+        See `uncertain_cep.plan.make_plan`.
+    confidence : bool
+        Whether to compute confidences.
+    partitions : int, optional
+        In how many partitions to match. Default: one for each core, unless the candidates are few, or more
+        than that many Python workers can hold.
+    slice_length : int, optional
+        Length of the time slices, in ticks. Default: a few slices for each partition.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        The same matches for any number of partitions and any length of slices, in no particular order unless
+        the query asks for one.
+
+    Raises
+    ------
+    QuerySyntaxError, QueryError
+        If the query is at fault.
+    TraceError
+        If an event is at fault. An id that is used twice is found only when the matches are computed, and
+        only if both events can take part in the same match; see `worker_errors`.
+    OptionError
+        If an option is at fault, or the frame is a stream.
+
+    Notes
+    -----
+    The events are read once here, for counts and extremes of their times, and again when the result is used:
+    ``cache()`` a frame that is dear to compute. Runs with classic Spark and with Spark Connect, on any master.
+
+    Examples
+    --------
+    A script for ``spark-submit``::
+
+        from uncertain_cep.spark import get_session, match
+
+        spark = get_session()
+        events = spark.read.parquet("events.parquet")
+        match(events, "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 100").write.parquet("matches")
+    """
+    prepared = prepare(
+        frame,
+        query,
+        names=names,
+        tick=tick,
+        evaluation=evaluation,
+        confidence=confidence,
+        partitions=partitions,
+        slice_length=slice_length,
+    )
+    return as_frame(prepared, frame.sparkSession)
+
+
+def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
+    """Return the frame of matches of prepared candidates."""
+    plan = prepared.plan
+    schema = from_arrow_schema(plan.output_schema)
+    if prepared.candidates is None:
+        return spark.createDataFrame([], schema)
+    evaluate = partial(match_partition, plan=plan, schema=prepared.schema, slicing=prepared.slicing)
+    matches = prepared.candidates.mapInArrow(evaluate, schema)
+    if plan.query.order_by_confidence:
+        signature = (column(component.variable) for component in plan.components)
+        matches = matches.orderBy(f.desc("confidence"), *signature)
+    return matches if plan.query.limit is None else matches.limit(plan.query.limit)
+
+
+def prepare(
+    frame: DataFrame,
+    query: str | Query,
+    *,
+    names: Names | Mapping[str, str] | None,
+    tick: str | None,
+    evaluation: str,
+    confidence: bool,
+    partitions: int | None,
+    slice_length: int | None,
+) -> PreparedMatch:
+    """Plan a query on a frame, look through its events and spread the candidates.
+
+    Parameters and errors are those of `match`.
+    """
+    if frame.isStreaming:
+        raise OptionError("a streaming frame is not supported yet: read the events with spark.read")
+    if partitions is not None and partitions < 1:
+        raise OptionError(f"partitions must be 1 or more, not {partitions}")
+    model = as_names(names)
+    parsed = parse(query) if isinstance(query, str) else query
+    schema = arrow_schema(frame, model)
+    plan = make_plan(parsed, schema, names=model, tick=tick, evaluation=evaluation, confidence=confidence)
+    if parsed.order_by_confidence and not confidence:
+        raise OptionError("ORDER BY CONFIDENCE needs confidences: leave confidence=False out")
+    needed = frame.select(*map(column, plan.required_columns))
+    candidates = candidate_filters(plan, needed.schema)
+    statistics = collect_statistics(needed, plan, candidates)
+    arrow = pa.schema([schema.field(name) for name in plan.required_columns])
+    if not statistics.first:
+        return PreparedMatch(plan, None, arrow, None)
+    if partitions is None:
+        partitions = choose_partitions(statistics, lambda: _cores(frame.sparkSession))
+    slices = choose_slices(plan, statistics, partitions, slice_length)
+    if slices is None:
+        rows = needed.filter(candidates.anywhere)
+        return PreparedMatch(plan, partitioned(rows, candidates, None, partitions), arrow, None)
+    rows = sliced(needed, plan, candidates, slices)
+    return PreparedMatch(
+        plan,
+        partitioned(rows, candidates, slices, partitions),
+        arrow.append(pa.field(slices.column, pa.int64())),
+        Slicing(slices.column, slices.origin, slices.length),
+    )
+
+
+def _cores(spark: SparkSession) -> int:
+    """Return how many tasks run at the same time."""
+    if local := re.fullmatch(r"local\[([0-9]+)\]", spark.conf.get("spark.master", "") or ""):
+        return int(local[1])
+    # Spark Connect tells it only by what it does.
+    numbers = spark.range(10_000).select(f.spark_partition_id().alias("number"))
+    return int(numbers.agg(f.max("number")).collect()[0][0]) + 1

@@ -1,0 +1,142 @@
+"""Spark schemas to Arrow schemas and back, without asking a running Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from uncertain_cep.errors import OptionError
+from uncertain_cep.timedomain import TICK_METADATA, Names
+
+__all__ = ["arrow_schema", "as_names", "column", "from_arrow_schema"]
+
+_TICK: Final = TICK_METADATA.decode()
+
+_PLAIN: Final[dict[type[t.DataType], pa.DataType]] = {
+    t.BooleanType: pa.bool_(),
+    t.ByteType: pa.int8(),
+    t.ShortType: pa.int16(),
+    t.IntegerType: pa.int32(),
+    t.LongType: pa.int64(),
+    t.FloatType: pa.float32(),
+    t.DoubleType: pa.float64(),
+    t.StringType: pa.string(),
+    t.CharType: pa.string(),
+    t.VarcharType: pa.string(),
+    t.BinaryType: pa.binary(),
+    t.DateType: pa.date32(),
+    t.TimestampType: pa.timestamp("us", "UTC"),
+    t.TimestampNTZType: pa.timestamp("us"),
+    t.NullType: pa.null(),
+}
+
+_FROM_ARROW: Final[tuple[tuple[Callable[[pa.DataType], bool], t.DataType], ...]] = (
+    (pa.types.is_boolean, t.BooleanType()),
+    (pa.types.is_int8, t.ByteType()),
+    (pa.types.is_int16, t.ShortType()),
+    (pa.types.is_uint8, t.ShortType()),
+    (pa.types.is_int32, t.IntegerType()),
+    (pa.types.is_uint16, t.IntegerType()),
+    (pa.types.is_integer, t.LongType()),
+    (pa.types.is_float16, t.FloatType()),
+    (pa.types.is_float32, t.FloatType()),
+    (pa.types.is_float64, t.DoubleType()),
+    (pa.types.is_string, t.StringType()),
+    (pa.types.is_large_string, t.StringType()),
+    (pa.types.is_string_view, t.StringType()),
+    (pa.types.is_binary, t.BinaryType()),
+    (pa.types.is_large_binary, t.BinaryType()),
+    (pa.types.is_date, t.DateType()),
+    (pa.types.is_null, t.NullType()),
+)
+
+
+def column(name: str) -> Column:
+    """Return the column of this very name, whatever characters it holds."""
+    return f.col(f"`{name.replace('`', '``')}`")
+
+
+def as_names(names: Names | Mapping[str, str] | None) -> Names:
+    """Return the columns of the model as given by an option.
+
+    Raises
+    ------
+    OptionError
+        If a part of the model is not known.
+    """
+    if isinstance(names, Names):
+        return names
+    try:
+        return Names(**(names or {}))
+    except TypeError:
+        known = ", ".join(Names.__dataclass_fields__)
+        raise OptionError(f"names={names!r} names an unknown part of an event: known are {known}") from None
+
+
+def arrow_schema(frame: DataFrame, names: Names | None = None) -> pa.Schema:
+    """Return the Arrow schema in which Spark hands the rows of a frame to Python.
+
+    A tick that `to_intervals` left with the time columns comes along as the schema's metadata. Types that
+    no query can use become opaque ones, which say so when a query names them.
+    """
+    names = names or Names()
+    given = frame.schema.fields
+    fields = [pa.field(field.name, _arrow_type(field.dataType)) for field in given]
+    times = [field.metadata for field in given if field.name in (names.lower, names.upper)]
+    tick = next((metadata[_TICK] for metadata in times if _TICK in metadata), None)
+    return pa.schema(fields, None if tick is None else {TICK_METADATA: str(tick).encode()})
+
+
+def _arrow_type(spark: t.DataType) -> pa.DataType:
+    if isinstance(spark, t.DecimalType):
+        return pa.decimal128(spark.precision, spark.scale)
+    if isinstance(spark, t.ArrayType):
+        return pa.list_(pa.field("element", _arrow_type(spark.elementType), nullable=spark.containsNull))
+    for known, arrow in _PLAIN.items():
+        if isinstance(spark, known):
+            return arrow
+    return pa.opaque(pa.binary(), type_name=spark.simpleString(), vendor_name="Spark")
+
+
+def from_arrow_schema(schema: pa.Schema, names: Names | None = None) -> t.StructType:
+    """Return the Spark schema that holds rows of an Arrow schema; times are kept in microseconds.
+
+    Parameters
+    ----------
+    schema : pyarrow.Schema
+    names : Names or None
+        Whose time columns keep the tick in the schema's metadata.
+
+    Raises
+    ------
+    OptionError
+        If Spark has no such type.
+    """
+    tick = (schema.metadata or {}).get(TICK_METADATA)
+    fields = []
+    for field in schema:
+        metadata = None
+        if names is not None and tick is not None and field.name in (names.lower, names.upper):
+            metadata = {_TICK: tick.decode()}
+        fields.append(t.StructField(field.name, _spark_type(field.name, field.type), True, metadata))
+    return t.StructType(fields)
+
+
+def _spark_type(name: str, arrow: pa.DataType) -> t.DataType:
+    if pa.types.is_dictionary(arrow):
+        return _spark_type(name, arrow.value_type)
+    if pa.types.is_timestamp(arrow):
+        return t.TimestampNTZType() if arrow.tz is None else t.TimestampType()
+    if pa.types.is_decimal(arrow):
+        return t.DecimalType(arrow.precision, arrow.scale)
+    if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):
+        return t.ArrayType(_spark_type(name, arrow.value_type), True)
+    for holds, spark in _FROM_ARROW:
+        if holds(arrow):
+            return spark
+    raise OptionError(f"column {name!r} has the type {arrow}, which Spark does not have: leave it out")

@@ -1,0 +1,135 @@
+"""A Spark session that starts fast and quietly on one machine, or joins the one that is there."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from uncertain_cep.errors import RuntimeEnvironmentError
+from uncertain_cep.java import ensure_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["get_session"]
+
+_ARROW_ROWS: Final = 131_072
+_LARGEST_HEAP_MEBIBYTES: Final = 8192
+_JVM_OPTIONS: Final = "spark.driver.extraJavaOptions"
+_LOGGING: Final = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = error
+appender.console.type = Console
+appender.console.name = stderr
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+def get_session(
+    master: str = "local[*]",
+    app_name: str = "uncertain-cep",
+    conf: Mapping[str, str] | None = None,
+) -> SparkSession:
+    """Return the active Spark session, or start one.
+
+    Parameters
+    ----------
+    master : str
+        ``local[2]``, ``local[*]``, the URL of a cluster's master or, for Spark Connect, ``sc://host``.
+        Under ``spark-submit`` its own ``--master`` holds and this one is ignored.
+    app_name : str
+    conf : mapping of str to str, optional
+        Spark settings, which win over those chosen here. ``{"spark.ui.enabled": "true"}`` brings the
+        web page of a local session back.
+
+    Returns
+    -------
+    pyspark.sql.SparkSession
+
+    Raises
+    ------
+    RuntimeEnvironmentError
+        If pyspark, or a Java for it, is not installed.
+
+    Notes
+    -----
+    Starting a local session sets ``JAVA_HOME``, ``PYSPARK_PYTHON`` and ``PYSPARK_DRIVER_PYTHON`` of this
+    process, since Spark reads those and nothing else.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise RuntimeEnvironmentError(
+            f"Spark is not installed ({error}): pip install 'pyspark>=4.1'"
+        ) from error
+    if (active := SparkSession.getActiveSession()) is not None:
+        return active
+    settings = dict(_common_conf())
+    builder = SparkSession.builder.appName(app_name)
+    if master.startswith("sc://"):
+        builder = builder.remote(master)
+        settings = {}
+    elif "PYSPARK_GATEWAY_PORT" not in os.environ:
+        ensure_java()
+        builder = builder.master(master)
+        if master.startswith("local"):
+            # Workers would otherwise run the first python3 of PATH and miss the packages of this one.
+            os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+            settings |= _local_conf()
+    for key, value in (conf or {}).items():
+        # Options of the JVM add up; the later one of two holds.
+        own = settings.get(key) if key == _JVM_OPTIONS else None
+        settings[key] = f"{own} {value}" if own else value
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def _common_conf() -> dict[str, str]:
+    settings = {"spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_ROWS)}
+    if cache := os.environ.get("NUMBA_CACHE_DIR"):
+        settings["spark.executorEnv.NUMBA_CACHE_DIR"] = cache
+    return settings
+
+
+def _local_conf() -> dict[str, str]:
+    options = [f"-Dlog4j2.configurationFile={_log_configuration().as_uri()}"]
+    if (os.cpu_count() or 1) <= 2:
+        # The threads of a concurrent collector would take turns with the tasks.
+        options.append("-XX:+UseSerialGC")
+    return {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.memory": f"{_heap_mebibytes()}m",
+        _JVM_OPTIONS: " ".join(options),
+    }
+
+
+def _log_configuration() -> Path:
+    """Return a file that has Spark log errors alone, from its very start on."""
+    folder = Path(tempfile.mkdtemp(prefix="uncertain-cep-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    file = folder / "log4j2.properties"
+    file.write_text(_LOGGING, encoding="utf-8")
+    return file
+
+
+def _heap_mebibytes() -> int:
+    """Return a quarter of the machine's memory, since the Python workers need as much again."""
+    try:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 1024
+    return min(max(total // 4 // 2**20, 1024), _LARGEST_HEAP_MEBIBYTES)

@@ -1,0 +1,148 @@
+"""Slices of time that can be evaluated apart from each other, each match in one of them.
+
+Slice s reports the matches whose first event has its `lower` in ``[origin + s L, origin + (s + 1) L)``. The
+first event then happens by the end of the slice plus the longest interval of the first component's
+candidates, and the others within the window after it. So an event goes to every slice whose matches it
+can take part in: as a first event, to one; as a later one, to few if L is large against the window.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import reduce
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from uncertain_cep.errors import OptionError
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.spark.filters import CandidateFilters
+from uncertain_cep.spark.schemas import column
+from uncertain_cep.spark.statistics import FrameStatistics
+from uncertain_cep.spark.ticks import in_ticks, quotient
+
+__all__ = ["Slices", "choose_partitions", "choose_slices", "partitioned", "sliced"]
+
+_LARGEST_COPIED_SHARE: Final = 0.25
+"""How many rows the slices may add to those there are."""
+
+_SLICES_PER_PARTITION: Final = 4
+"""More than one, so that a busy hour is spread over several partitions."""
+
+_ROWS_PER_PARTITION: Final = 4_000_000
+"""Candidates that a Python worker holds in memory at a time."""
+
+_ROWS_WORTH_A_TASK: Final = 20_000
+"""Fewer candidates are matched before another Python task has started."""
+
+_LARGEST_INT64: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """The slices of a trace, in ticks.
+
+    Attributes
+    ----------
+    column : str
+        The column that tells the slice of a row, a name that the trace does not use.
+    origin : int
+        Where slice 0 begins: the smallest `lower` of a first event.
+    length : int
+    count : int
+    reach : int
+        How long after the end of its slice an event can still take part in a match.
+    """
+
+    column: str
+    origin: int
+    length: int
+    count: int
+    reach: int
+
+
+def choose_partitions(statistics: FrameStatistics, count_cores: Callable[[], int]) -> int:
+    """Return the number of partitions: that of the cores, unless the rows are few or more than memory."""
+    rows = math.ceil(statistics.candidates * (1 + _LARGEST_COPIED_SHARE))
+    useful = math.ceil(rows / _ROWS_WORTH_A_TASK)
+    if useful <= 1:
+        return 1
+    return max(min(count_cores(), useful), math.ceil(rows / _ROWS_PER_PARTITION))
+
+
+def choose_slices(
+    plan: EvaluationPlan,
+    statistics: FrameStatistics,
+    partitions: int,
+    length: int | None,
+) -> Slices | None:
+    """Return the slices for a number of partitions, or None if slices are of no use.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    statistics : FrameStatistics
+    partitions : int
+    length : int or None
+        Length of a slice in ticks. Default: a few slices for each partition, but as long as it takes for
+        the copies of later events to stay few.
+
+    Raises
+    ------
+    OptionError
+        If the length is below 1.
+    """
+    reach = min(plan.window - 1 + statistics.longest, _LARGEST_INT64)
+    span = statistics.latest - statistics.earliest + 1
+    if length is None:
+        if partitions == 1:
+            return None
+        copies = statistics.later * (reach + statistics.mean_length)
+        shortest = math.ceil(copies / (_LARGEST_COPIED_SHARE * max(statistics.candidates, 1)))
+        length = max(math.ceil(span / (_SLICES_PER_PARTITION * partitions)), shortest, 1)
+    elif length < 1:
+        raise OptionError(f"slice_length must be 1 tick or more, not {length}")
+    count = math.ceil(span / length)
+    if count < 2:
+        return None
+    name = "slice"
+    while name in plan.required_columns:
+        name += "_"
+    return Slices(name, statistics.earliest, length, count, reach)
+
+
+def sliced(
+    frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters, slices: Slices
+) -> DataFrame:
+    """Return the candidates of a frame with the column of their slices, a row for each of them."""
+    lower, upper = (in_ticks(plan, frame.schema, name) for name in (plan.names.lower, plan.names.upper))
+    origin, length = slices.origin, slices.length
+    last = origin + slices.count * length - 1
+    own = quotient(lower - origin, length)
+    # Clipped before the subtraction, which otherwise could leave int64 with a very long window.
+    begins = f.greatest(lower, f.lit(origin)) - origin - slices.reach
+    earliest = f.greatest(quotient(begins, length), f.lit(0))
+    latest = quotient(f.least(upper, f.lit(last)) - origin, length)
+    is_later = candidates.later
+    in_time = (upper >= origin) & (lower <= min(last + slices.reach, _LARGEST_INT64))
+    first_slice = f.when(is_later, earliest).otherwise(own)
+    last_slice = f.when(is_later, latest).otherwise(own)
+    number = f.explode(f.sequence(first_slice, last_slice)).alias(slices.column)
+    return frame.filter(candidates.anywhere & in_time).select(*map(column, plan.required_columns), number)
+
+
+def partitioned(
+    frame: DataFrame, candidates: CandidateFilters, slices: Slices | None, partitions: int
+) -> DataFrame:
+    """Return a frame whose rows of one key and slice are in one partition."""
+    parts = [f.xxhash64(*map(column, candidates.keys))] if candidates.keys else []
+    if slices is not None:
+        # Added to the hash, so that the slices of one key go round all the partitions.
+        parts.append(column(slices.column))
+    if not parts:
+        return frame.repartition(1)
+    number = reduce(lambda left, right: f.pmod(left, f.lit(partitions)) + right, parts)
+    return frame.repartitionById(partitions, f.pmod(number, f.lit(partitions)).cast("int"))

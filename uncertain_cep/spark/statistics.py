@@ -1,0 +1,131 @@
+"""What the slices are chosen by, and the faults of a trace, in one pass over a frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.spark.filters import CandidateFilters
+from uncertain_cep.spark.schemas import column
+from uncertain_cep.spark.ticks import in_microseconds, in_ticks
+from uncertain_cep.traces.checks import check_intervals, check_nulls, check_pmfs
+
+__all__ = ["FrameStatistics", "collect_statistics"]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameStatistics:
+    """Counts and extremes of the candidates of a query, all times in ticks.
+
+    Attributes
+    ----------
+    first : int
+        Candidates of the first component.
+    later : int
+        Candidates of any other.
+    candidates : int
+        Events that are one or the other.
+    earliest, latest : int
+        Smallest and largest `lower` among the first; 0 without any.
+    longest : int
+        Largest `upper - lower` among the first.
+    mean_length : float
+        Mean `upper - lower` of the later.
+    """
+
+    first: int
+    later: int
+    candidates: int
+    earliest: int
+    latest: int
+    longest: int
+    mean_length: float
+
+
+def collect_statistics(
+    frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters
+) -> FrameStatistics:
+    """Return the statistics of a frame of events.
+
+    Raises
+    ------
+    TraceError
+        If an event is at fault, candidate or not.
+    """
+    schema = frame.schema
+    lower, upper = (in_ticks(plan, schema, name) for name in (plan.names.lower, plan.names.upper))
+    faulty = _faulty(plan, schema)
+    # Each condition is computed once, into a column, instead of once for each aggregate that uses it.
+    marked = frame.select(
+        lower.alias("lower"),
+        f.try_subtract(upper, lower).alias("length"),
+        candidates.first.alias("first"),
+        candidates.later.alias("later"),
+        faulty.alias("faulty"),
+    )
+    first, later = f.col("first"), f.col("later")
+    found = (
+        marked.filter(first | later | f.col("faulty"))
+        .agg(
+            f.count_if("faulty").alias("faulty"),
+            f.count_if(first).alias("first"),
+            f.count_if(later).alias("later"),
+            f.count_if(first | later).alias("candidates"),
+            f.min(f.when(first, f.col("lower"))).alias("earliest"),
+            f.max(f.when(first, f.col("lower"))).alias("latest"),
+            f.max(f.when(first, f.col("length"))).alias("longest"),
+            f.avg(f.when(later, f.col("length"))).alias("mean_length"),
+        )
+        .collect()[0]
+    )
+    if found["faulty"]:
+        _report(frame.filter(faulty), plan, found["faulty"])
+    values = {name: found[name] or 0 for name in FrameStatistics.__dataclass_fields__}
+    return FrameStatistics(**values)
+
+
+def _faulty(plan: EvaluationPlan, schema: t.StructType) -> Column:
+    """Return the condition of rows that are no event of the model; never null."""
+    names, domain = plan.names, plan.domain
+    lower, upper = column(names.lower), column(names.upper)
+    sound = column(names.type).isNotNull() & column(names.id).isNotNull() & (lower <= upper)
+    if domain.unit == "tick":
+        sound &= (lower >= -MAX_TICK) & (upper <= MAX_TICK)
+    elif domain.tick != 1:
+        sound &= (in_microseconds(schema, names.lower) % domain.tick == 0) & (
+            in_microseconds(schema, names.upper) % domain.tick == 0
+        )
+    if names.pmf in plan.required_columns and not isinstance(schema[names.pmf].dataType, t.NullType):
+        length = f.try_subtract(in_ticks(plan, schema, names.upper), in_ticks(plan, schema, names.lower))
+        pmf = column(names.pmf).cast("array<double>")
+        total = f.aggregate(pmf, f.lit(0.0), lambda total, part: total + part)
+        is_pmf = (
+            (f.size(pmf) == length + 1)
+            & f.forall(pmf, lambda part: f.coalesce(part >= 0, f.lit(False)))
+            & (f.abs(total - 1) <= PMF_TOLERANCE)
+        )
+        sound &= pmf.isNull() | is_pmf
+    return ~f.coalesce(sound, f.lit(False))
+
+
+def _report(faulty: DataFrame, plan: EvaluationPlan, count: int) -> None:
+    """Raise for some rows at fault what the in-process engine would raise for all."""
+    names = plan.names
+    wanted = [names.type, names.id, names.lower, names.upper]
+    if names.pmf in plan.required_columns:
+        wanted.append(names.pmf)
+    table = faulty.select(*map(column, wanted)).limit(FAULT_LIMIT).toArrow()
+    faults = check_nulls(table, names) + check_intervals(table, names, plan.domain)
+    # Spark has no numbers of rows: the value has to tell the row.
+    faults = [replace(fault, row=None) for fault in faults + check_pmfs(table, names, plan.domain)]
+    if not faults:
+        return
+    if count > FAULT_LIMIT:
+        faults.append(TraceFault(f"{count - FAULT_LIMIT:,} more events have such faults"))
+    raise TraceError(faults)

@@ -1,0 +1,88 @@
+"""What runs in Spark's Python workers; nothing here imports pyspark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from uncertain_cep.engine import Slicing, run
+from uncertain_cep.plan import EvaluationPlan
+
+__all__ = ["match_partition", "parquet_writer", "write_partition"]
+
+
+def match_partition(
+    batches: Iterable[pa.RecordBatch], *, plan: EvaluationPlan, schema: pa.Schema, slicing: Slicing | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the matches among the events of one partition.
+
+    Parameters
+    ----------
+    batches : iterable of RecordBatch
+        All events of some keys and slices.
+    plan : EvaluationPlan
+    schema : pyarrow.Schema
+        What the plan was made for; a session may hand out larger string types and another time zone.
+    slicing : Slicing or None
+
+    Notes
+    -----
+    Holds the events of the partition, and one batch of matches at a time.
+    """
+    received = list(batches)
+    if not received:
+        return
+    table = pa.Table.from_batches(received)
+    received.clear()
+    if table.schema != schema:
+        table = table.cast(schema)
+    yield from run(plan, table, slicing=slicing)
+
+
+def write_partition(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    plan: EvaluationPlan,
+    schema: pa.Schema,
+    slicing: Slicing | None,
+    folder: str,
+) -> Iterator[pa.RecordBatch]:
+    """Write the matches among the events of one partition to a Parquet file.
+
+    Parameters
+    ----------
+    batches, plan, schema, slicing
+        As for `match_partition`.
+    folder : str
+        A path that this machine shares with the others.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        The file's name and its number of matches; nothing without matches.
+    """
+    # A name of its own for each attempt: a task that is tried again must not find a half-written file.
+    name = f"part-{uuid4().hex}.parquet"
+    rows = 0
+    writer: pq.ParquetWriter | None = None
+    try:
+        for batch in match_partition(batches, plan=plan, schema=schema, slicing=slicing):
+            if writer is None:
+                writer = parquet_writer(f"{folder}/{name}", plan.output_schema)
+            writer.write_batch(batch)
+            rows += batch.num_rows
+    finally:
+        if writer is not None:
+            writer.close()
+    if rows:
+        yield pa.RecordBatch.from_pylist([{"name": name, "rows": rows}])
+
+
+def parquet_writer(path: str, schema: pa.Schema) -> pq.ParquetWriter:
+    """Return a writer of matches."""
+    # Ids, times and confidences hardly repeat: a dictionary of them costs more than all the rest.
+    repeating = [field.name for field in schema if not pa.types.is_primitive(field.type)]
+    return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=repeating)

@@ -1,0 +1,166 @@
+"""Matches to files, written aside and then moved, so that nobody meets half a result."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+from uuid import uuid4
+
+from pyspark.sql import DataFrame
+
+from uncertain_cep.errors import OptionError
+from uncertain_cep.query import Query
+from uncertain_cep.spark.matching import as_frame, prepare
+from uncertain_cep.spark.worker import parquet_writer, write_partition
+from uncertain_cep.spark.worker_errors import worker_errors
+from uncertain_cep.timedomain import Names
+
+__all__ = ["match_to_parquet", "write_matches"]
+
+Format = Literal["parquet", "csv", "json"]
+
+
+def write_matches(
+    matches: DataFrame, folder: str | Path, format: Format = "parquet", *, overwrite: bool = False  # noqa: A002
+) -> None:
+    """Write a frame of matches as a folder of files.
+
+    Parameters
+    ----------
+    matches : pyspark.sql.DataFrame
+    folder : str or Path
+        A path that this machine shares with the workers: the files are written beside it and moved there
+        when all are complete. For any other URI, such as ``s3a://bucket/matches``, Spark's own committer
+        decides when files are seen, and marks a complete result with the file ``_SUCCESS``.
+    format : {"parquet", "csv", "json"}
+        CSV files have a header; JSON files have a line for each match.
+    overwrite : bool
+        Whether to replace a folder that is there.
+
+    Raises
+    ------
+    OptionError
+        If the format is not known, or something is there and not to be replaced.
+    TraceError
+        If a worker finds an event at fault.
+    """
+    if format not in ("parquet", "csv", "json"):
+        raise OptionError(f"format={format!r} is not known: use parquet, csv or json")
+    local = _local_path(folder)
+    with worker_errors():
+        if local is None:
+            mode = "overwrite" if overwrite else "errorifexists"
+            _save(matches, str(folder), format, mode)
+        else:
+            with _aside(local, overwrite) as aside:
+                _save(matches, aside.as_uri(), format, "errorifexists")
+
+
+def match_to_parquet(
+    frame: DataFrame,
+    query: str | Query,
+    folder: str | Path,
+    *,
+    names: Names | Mapping[str, str] | None = None,
+    tick: str | None = None,
+    evaluation: str = "auto",
+    confidence: bool = True,
+    partitions: int | None = None,
+    slice_length: int | None = None,
+    overwrite: bool = False,
+) -> int:
+    """Write the matches of a query as a folder of Parquet files and return their number.
+
+    Does what `match` and `write_matches` do, but on a shared path the workers write the matches where they
+    find them: to hand them back to Spark and have it write them takes several times as long.
+
+    Parameters
+    ----------
+    frame, query, names, tick, evaluation, confidence, partitions, slice_length
+        As for `match`.
+    folder, overwrite
+        As for `write_matches`.
+
+    Raises
+    ------
+    QuerySyntaxError, QueryError, TraceError, OptionError
+        As `match` and `write_matches`.
+    """
+    local = _local_path(folder)
+    prepared = prepare(
+        frame,
+        query,
+        names=names,
+        tick=tick,
+        evaluation=evaluation,
+        confidence=confidence,
+        partitions=partitions,
+        slice_length=slice_length,
+    )
+    if local is None or prepared.plan.query.limit is not None or prepared.plan.query.order_by_confidence:
+        matches = as_frame(prepared, frame.sparkSession)
+        write_matches(matches, folder, overwrite=overwrite)
+        return frame.sparkSession.read.parquet(str(folder) if local is None else local.as_uri()).count()
+    with worker_errors(), _aside(local, overwrite) as aside:
+        aside.mkdir()
+        written: dict[str, int] = {}
+        if prepared.candidates is not None:
+            write = partial(
+                write_partition,
+                plan=prepared.plan,
+                schema=prepared.schema,
+                slicing=prepared.slicing,
+                folder=str(aside),
+            )
+            rows = prepared.candidates.mapInArrow(write, "name string, rows long").collect()
+            written = {row["name"]: row["rows"] for row in rows}
+        # Attempts of a task that failed, or came second, have left files of their own.
+        for path in aside.iterdir():
+            if path.name not in written:
+                path.unlink()
+        if not written:
+            parquet_writer(str(aside / "part-empty.parquet"), prepared.plan.output_schema).close()
+    return sum(written.values())
+
+
+def _save(matches: DataFrame, uri: str, format_name: Format, mode: str) -> None:
+    writer = matches.write.mode(mode)
+    if format_name == "csv":
+        writer = writer.option("header", True)
+    writer.format(format_name).save(uri)
+
+
+def _local_path(folder: str | Path) -> Path | None:
+    """Return the path of a folder that is none of another file system's."""
+    if isinstance(folder, Path):
+        return folder.absolute()
+    parts = urlsplit(folder)
+    # A Windows path has a drive, which looks like a scheme of one letter.
+    if len(parts.scheme) <= 1:
+        return Path(folder).absolute()
+    return Path(unquote(parts.path)) if parts.scheme == "file" else None
+
+
+@contextmanager
+def _aside(folder: Path, overwrite: bool) -> Iterator[Path]:
+    """Yield a new path beside the folder, which takes its place unless there is an error."""
+    if folder.exists() and not overwrite:
+        raise OptionError(f"{folder} is there already: name another place, or allow to overwrite it")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    aside = folder.parent / f".{folder.name}.{uuid4().hex[:12]}.partial"
+    try:
+        yield aside
+        if folder.exists():
+            former = aside.with_suffix(".former")
+            folder.replace(former)
+            aside.replace(folder)
+            shutil.rmtree(former, ignore_errors=True)
+        else:
+            aside.replace(folder)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,269 @@
+"""Checks that a table holds events of the model; each check can be called by itself.
+
+All checks are vectorised. They return faults with 1-based rows of the table given; `check_events` puts the
+file in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
+from uncertain_cep.errors import TraceFault
+from uncertain_cep.timedomain import Names, TimeDomain
+from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
+from uncertain_cep.traces.instants import is_text
+from uncertain_cep.traces.unique_ids import check_ids
+
+__all__ = [
+    "RowOrigin",
+    "check_columns",
+    "check_events",
+    "check_intervals",
+    "check_nulls",
+    "check_pmfs",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrigin:
+    """Where the rows of a table come from that was put together from parts of files.
+
+    Attributes
+    ----------
+    files : tuple of str
+        The file of each part.
+    lengths : tuple of int
+        Rows of each part.
+    rows : tuple of ((k,) int64 or None)
+        The row in its file, counted from 0, of each row of a part; None if the part is the whole file.
+    """
+
+    files: tuple[str, ...]
+    lengths: tuple[int, ...]
+    rows: tuple[IntArray | None, ...]
+
+    def placed(self, fault: TraceFault) -> TraceFault:
+        """Return a fault with the file, and the row in it, instead of the row of the table."""
+        if fault.row is None:
+            return fault if len(set(self.files)) != 1 else replace(fault, file=self.files[0])
+        ends = np.cumsum(self.lengths)
+        part = int(np.searchsorted(ends, fault.row, side="left"))
+        within = fault.row - 1 - int(ends[part] - self.lengths[part])
+        rows = self.rows[part]
+        row = within if rows is None else int(rows[within])
+        return replace(fault, file=self.files[part], row=row + 1)
+
+
+def check_events(
+    table: pa.Table,
+    names: Names,
+    domain: TimeDomain,
+    *,
+    file: str | None = None,
+    limit: int = FAULT_LIMIT,
+    partition: Sequence[str] = (),
+    origin: RowOrigin | None = None,
+) -> list[TraceFault]:
+    """Return every fault of a table of events against the model.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    names : Names
+    domain : TimeDomain
+        Of the table's time columns.
+    file : str or None
+        For the faults.
+    limit : int
+        How many rows with the same fault are listed; the others are counted in one fault.
+    partition : sequence of str
+        Columns within whose values an id must be unique. Default: in the whole table.
+    origin : RowOrigin or None
+        For a table put together from several files: the faults then name file and row in it.
+
+    Returns
+    -------
+    list of TraceFault
+        Empty for a sound table. The order of the rows does not matter.
+
+    Notes
+    -----
+    O(n) for increasing int64 ids, else O(n log n).
+    """
+    faults = check_columns(table.schema, names)
+    if not faults:
+        faults += check_nulls(table, names, limit=limit)
+        faults += check_intervals(table, names, domain, limit=limit)
+        faults += check_pmfs(table, names, domain, limit=limit)
+        faults += check_ids(table, names, partition=partition, limit=limit)
+    if origin is not None:
+        return [origin.placed(fault) for fault in faults]
+    return faults if file is None else [replace(fault, file=file) for fault in faults]
+
+
+def check_columns(schema: pa.Schema, names: Names) -> list[TraceFault]:
+    """Return a fault for each column of the model that is missing or of the wrong type."""
+    faults = []
+    for name in (names.type, names.id, names.lower, names.upper):
+        if name not in schema.names:
+            message = f"there is no such column; the trace has {', '.join(schema.names) or 'none'}"
+            faults.append(
+                TraceFault(f"{message}. Name the columns, map them, or write a schema file", column=name)
+            )
+            continue
+        dtype = schema.field(name).type
+        if name == names.type and not is_text(dtype):
+            faults.append(TraceFault(f"its type is {dtype}: the type of an event is text", column=name))
+        if name == names.id and not (pa.types.is_integer(dtype) or is_text(dtype)):
+            message = f"its type is {dtype}: an id is a whole number or text"
+            faults.append(TraceFault(message, column=name))
+    if names.pmf in schema.names and not _is_list_of_numbers(schema.field(names.pmf).type):
+        message = f"its type is {schema.field(names.pmf).type}: a pmf is a list of numbers, one for each tick"
+        faults.append(TraceFault(message, column=names.pmf))
+    return faults
+
+
+def check_nulls(table: pa.Table, names: Names, *, limit: int = FAULT_LIMIT) -> list[TraceFault]:
+    """Return a fault for each null type, id or time. O(1) without nulls."""
+    faults = []
+    for name, what in (
+        (names.type, "an event needs a type"),
+        (names.id, "an event needs an id"),
+        (names.lower, "an event needs a time"),
+        (names.upper, "an event needs a time"),
+    ):
+        column = table.column(name)
+        if column.null_count:
+            nulls = np.asarray(column.is_null().to_numpy())
+            faults += row_faults(
+                nulls, f"{what}: fill it in, or leave the row out", column=name, limit=limit, values=column
+            )
+    return faults
+
+
+def check_intervals(
+    table: pa.Table, names: Names, domain: TimeDomain, *, limit: int = FAULT_LIMIT
+) -> list[TraceFault]:
+    """Return a fault for each interval that ends before it begins, and each time that is no usable tick."""
+    faults = []
+    lower, has_lower = _times(table, names.lower)
+    upper, has_upper = _times(table, names.upper)
+    reversed_ = lower > upper
+    if not (has_lower is None and has_upper is None):
+        reversed_ &= _both(has_lower, has_upper, len(lower))
+    if reversed_.any():
+        for row in np.flatnonzero(reversed_)[:limit].tolist():
+            low, high = _time_text(table, names.lower, row), _time_text(table, names.upper, row)
+            message = f"the interval ends before it begins: {names.upper} is {high}"
+            faults.append(TraceFault(message, row=row + 1, column=names.lower, value=low))
+        faults += _rest(int(reversed_.sum()), limit, "intervals end before they begin", names.lower)
+    largest = MAX_TICK * domain.tick
+    # Where no interval is reversed, two extremes bound all times.
+    near = not faults and (not len(lower) or (int(lower.min()) >= -largest and int(upper.max()) <= largest))
+    for name, times in ((names.lower, lower), (names.upper, upper)):
+        values = table.column(name)
+        if not near:
+            far = (times > largest) | (times < -largest)
+            message = f"beyond {MAX_TICK:,} ticks, the most that can be computed with: is its unit right?"
+            faults += row_faults(far, message, column=name, values=values, limit=limit)
+        if domain.tick != 1:
+            message = (
+                f"not a whole number of ticks of {domain.describe()}: name the tick that the trace was "
+                "made with, or make its intervals again"
+            )
+            uneven = times % domain.tick != 0
+            faults += row_faults(uneven, message, column=name, values=values, limit=limit)
+    return faults
+
+
+def check_pmfs(
+    table: pa.Table, names: Names, domain: TimeDomain, *, limit: int = FAULT_LIMIT
+) -> list[TraceFault]:
+    """Return a fault for each pmf of the wrong length, with a negative or no number, or not summing to 1.
+
+    A null pmf means uniform. O(total length of the pmfs).
+    """
+    if names.pmf not in table.column_names or pa.types.is_null(table.schema.field(names.pmf).type):
+        return []
+    values = table.column(names.pmf)
+    lists = values.cast(pa.large_list(pa.float64())).combine_chunks()
+    given = np.asarray(lists.is_valid().to_numpy(zero_copy_only=False))
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False))
+    numbers = np.asarray(pc.fill_null(lists.flatten(), np.nan).to_numpy(zero_copy_only=False))
+    lower, has_lower = _times(table, names.lower)
+    upper, has_upper = _times(table, names.upper)
+    ticks = upper // domain.tick - lower // domain.tick + 1
+    faults = []
+    # Where the interval itself is at fault, the length would only be a second complaint of the same.
+    wrong_length = given & (lengths != ticks) & (ticks >= 1) & _both(has_lower, has_upper, len(ticks))
+    if wrong_length.any():
+        for row in np.flatnonzero(wrong_length)[:limit].tolist():
+            message = (
+                f"the pmf has {lengths[row]:,} probabilities for an interval of {ticks[row]:,} ticks of "
+                f"{domain.describe()}: give one for each tick"
+            )
+            faults.append(TraceFault(message, row=row + 1, column=names.pmf, value=_list_text(values, row)))
+        faults += _rest(int(wrong_length.sum()), limit, "pmfs have the wrong length", names.pmf)
+    filled = lengths > 0
+    starts = (np.cumsum(lengths) - lengths)[filled]
+    least, total = np.ones(len(lengths)), np.where(given, 0.0, 1.0)
+    if len(starts):
+        least[filled] = np.minimum.reduceat(numbers, starts)
+        total[filled] = np.add.reduceat(numbers, starts)
+    # A minimum or a sum over something that is no number is none either.
+    unusable = ~np.isfinite(total) | (least < 0)
+    if unusable.any():
+        message = "a probability must be a number of at least 0: correct the pmf"
+        faults += row_faults(unusable, message, column=names.pmf, values=values, limit=limit)
+    off = ~unusable & (np.abs(total - 1) > PMF_TOLERANCE)
+    if off.any():
+        for row in np.flatnonzero(off)[:limit].tolist():
+            message = f"the pmf sums to {total[row]:.12g} instead of 1: scale it"
+            faults.append(TraceFault(message, row=row + 1, column=names.pmf, value=_list_text(values, row)))
+        faults += _rest(int(off.sum()), limit, "pmfs do not sum to 1", names.pmf)
+    return faults
+
+
+def _times(table: pa.Table, name: str) -> tuple[IntArray, BoolArray | None]:
+    column = table.column(name)
+    whole = column.cast(pa.int64())
+    if column.null_count == 0:
+        return np.asarray(whole.to_numpy()), None
+    return np.asarray(whole.fill_null(0).to_numpy()), np.asarray(column.is_valid().to_numpy())
+
+
+def _both(first: BoolArray | None, second: BoolArray | None, length: int) -> BoolArray:
+    both = np.ones(length, np.bool_)
+    for present in (first, second):
+        if present is not None:
+            both &= present
+    return both
+
+
+def _time_text(table: pa.Table, name: str, row: int) -> str:
+    value = table.column(name)[row]
+    return str(value.cast(pa.string()).as_py()) if pa.types.is_timestamp(value.type) else str(value.as_py())
+
+
+def _list_text(values: pa.ChunkedArray, row: int) -> str:
+    text = str(values[row].as_py())
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _rest(count: int, limit: int, what: str, column: str) -> list[TraceFault]:
+    return [TraceFault(f"{count - limit:,} more {what}", column=column)] if count > limit else []
+
+
+def _is_list_of_numbers(dtype: pa.DataType) -> bool:
+    if pa.types.is_null(dtype):
+        return True
+    if pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype):
+        inner = dtype.value_type
+        return bool(pa.types.is_floating(inner) or pa.types.is_integer(inner) or pa.types.is_null(inner))
+    return False

@@ -1,0 +1,74 @@
+"""Columns cut out of the text of other columns, such as a number at the end of a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence, Set
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.errors import TraceError, TraceFault
+
+__all__ = ["Extraction", "extracted_names", "extraction_groups", "sources_of", "with_extracted"]
+
+Extraction = tuple[str, str]
+"""A column and a regular expression whose named groups are the new columns."""
+
+
+def extraction_groups(pattern: str) -> list[str]:
+    """Return the names of the groups of a regular expression.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or one that Arrow (RE2) does not take.
+    """
+    try:
+        names = list(re.compile(pattern).groupindex)
+        if names:
+            pc.extract_regex(pa.array([""]), pattern)
+    except (re.error, pa.ArrowInvalid) as error:
+        raise ValueError(str(error)) from None
+    return names
+
+
+def extracted_names(extract: Sequence[Extraction], present: Collection[str]) -> list[str]:
+    """Return the columns that extraction adds to those present."""
+    return [
+        name for column, pattern in extract if column in present for name in re.compile(pattern).groupindex
+    ]
+
+
+def sources_of(extract: Sequence[Extraction], wanted: Set[str]) -> set[str]:
+    """Return the columns that some of the wanted ones are cut out of."""
+    return {column for column, pattern in extract if not wanted.isdisjoint(re.compile(pattern).groupindex)}
+
+
+def with_extracted(table: pa.Table, extract: Sequence[Extraction], file: str) -> pa.Table:
+    """Return a table with the extracted columns, as text; null where the expression is not found.
+
+    Raises
+    ------
+    TraceError
+        If the table has a column of that name already, or the source cannot be read as text.
+    """
+    for column, pattern in extract:
+        if column not in table.column_names:
+            continue
+        names = list(re.compile(pattern).groupindex)
+        taken = [name for name in names if name in table.column_names]
+        if taken:
+            message = (
+                f"[extract] makes a column of this name out of {column!r}, but the file has one: rename it"
+            )
+            raise TraceError([TraceFault(message, file=file, column=name) for name in taken])
+        try:
+            text = table.column(column).cast(pa.string())
+        except pa.ArrowNotImplementedError:
+            message = f"its type is {table.column(column).type}, and [extract] needs text"
+            raise TraceError(TraceFault(message, file=file, column=column)) from None
+        found = pc.extract_regex(text, pattern)
+        for name in names:
+            table = table.append_column(name, pc.struct_field(found, name))
+    return table

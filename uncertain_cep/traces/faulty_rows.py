@@ -1,0 +1,93 @@
+"""Faults of single rows: which rows of a column are bad, and what stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from uncertain_cep.config import FAULT_LIMIT
+from uncertain_cep.errors import TraceFault
+
+__all__ = ["BoolArray", "IntArray", "Values", "renumbered", "row_faults", "shown", "unreadable_rows"]
+
+IntArray: TypeAlias = npt.NDArray[np.int64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+Values: TypeAlias = "pa.ChunkedArray | pa.Array | IntArray"
+
+
+def row_faults(
+    bad: BoolArray,
+    message: str,
+    *,
+    column: str | None = None,
+    values: Values | None = None,
+    limit: int = FAULT_LIMIT,
+) -> list[TraceFault]:
+    """Return a fault for each marked row, the first ``limit`` by number, the rest counted in one.
+
+    Parameters
+    ----------
+    bad : (n,) bool
+    message : str
+    column : str or None
+    values : (n,) array or None
+        Where the offending values stand.
+    limit : int
+    """
+    rows = np.flatnonzero(bad)
+    faults = []
+    for row in rows[:limit].tolist():
+        value = None if values is None else shown(values[row])
+        faults.append(TraceFault(message, row=row + 1, column=column, value=value))
+    if len(rows) > limit:
+        faults.append(TraceFault(f"the same in {len(rows) - limit:,} more rows: {message}", column=column))
+    return faults
+
+
+def renumbered(faults: Sequence[TraceFault], rows: IntArray) -> list[TraceFault]:
+    """Return faults of a selection of rows with the row numbers of the whole.
+
+    Parameters
+    ----------
+    faults : sequence of TraceFault
+    rows : (m,) int64
+        Which row of the whole, counted from 0, each selected row is.
+    """
+    return [
+        fault if fault.row is None else replace(fault, row=int(rows[fault.row - 1]) + 1) for fault in faults
+    ]
+
+
+def shown(value: object) -> str:
+    """Return a value as it is shown in a fault: short, text in quotes."""
+    plain = value.as_py() if isinstance(value, pa.Scalar) else value
+    text = "null" if plain is None else repr(plain) if isinstance(plain, str) else str(plain)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def unreadable_rows(
+    values: pa.ChunkedArray | pa.Array, read: Callable[[pa.Array], object], limit: int
+) -> list[int]:
+    """Return the first rows, counted from 0, whose value ``read`` refuses, by halving.
+
+    ``read`` takes a part of the values and raises pyarrow.ArrowInvalid if one of them is bad. For an error's
+    message only: O(limit log n) calls.
+    """
+    found: list[int] = []
+    pending = [(0, len(values))]
+    while pending and len(found) < limit:
+        start, stop = pending.pop()
+        try:
+            read(values.slice(start, stop - start))
+        except pa.ArrowInvalid:
+            if stop - start == 1:
+                found.append(start)
+            else:
+                middle = (start + stop) // 2
+                pending += [(middle, stop), (start, middle)]
+    return found

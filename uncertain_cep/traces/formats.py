@@ -1,0 +1,374 @@
+"""Files of rows as Arrow tables: CSV, JSON lines and Parquet, with faults a user can act on."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+
+from uncertain_cep.config import FAULT_LIMIT
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.traces.extracting import Extraction, extracted_names, sources_of, with_extracted
+from uncertain_cep.traces.faulty_rows import row_faults, shown, unreadable_rows
+from uncertain_cep.traces.instants import is_text, read_iso
+from uncertain_cep.traces.jsonlines import json_line_faults
+
+__all__ = [
+    "COLUMN_TYPES",
+    "ColumnType",
+    "FileOptions",
+    "TraceFile",
+    "column_names",
+    "list_files",
+    "read_file",
+]
+
+ColumnType = Literal["string", "int", "float", "bool", "timestamp"]
+COLUMN_TYPES: Final[tuple[ColumnType, ...]] = get_args(ColumnType)
+
+_ARROW: Final[dict[str, pa.DataType]] = {
+    "string": pa.string(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "bool": pa.bool_(),
+    "timestamp": pa.timestamp("ns"),
+}
+_COMPRESSED: Final = (".gz", ".zst", ".bz2", ".lz4")
+_FORMATS: Final = {
+    ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
+    ".parquet": "parquet", ".pq": "parquet",
+}  # fmt: skip
+_KNOWN: Final = ".csv, .tsv, .json, .jsonl, .ndjson (each also .gz, .zst or .bz2) and .parquet"
+# A line of JSON must fit into one block.
+_JSON_BLOCK: Final = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """How the text of files is read.
+
+    Attributes
+    ----------
+    types : tuple of (str, ColumnType)
+        Columns whose type is given instead of found out.
+    nulls : tuple of str
+        Texts of a CSV file that stand for null besides the empty one.
+    delimiter : str or None
+        Of CSV files. Default: a comma, for ``.tsv`` a tab.
+    extract : tuple of (str, str)
+        Columns and the regular expressions whose named groups are cut out of them as further columns.
+    """
+
+    types: tuple[tuple[str, ColumnType], ...] = ()
+    nulls: tuple[str, ...] = ()
+    delimiter: str | None = None
+    extract: tuple[Extraction, ...] = ()
+
+
+_DEFAULT: Final = FileOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFile:
+    """A file to read.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+    root : pathlib.Path
+        What the user gave: the file itself or a folder above it.
+    """
+
+    path: Path
+    root: Path
+
+    def matches(self, pattern: str) -> bool:
+        """Tell whether a glob pattern fits the file, or a folder between it and the one given."""
+        if self.path.match(pattern):
+            return True
+        between = self.path.parents[: len(self.path.parts) - len(self.root.parts)]
+        return any(folder.match(pattern) for folder in between)
+
+    @property
+    def partitions(self) -> tuple[tuple[str, str], ...]:
+        """The ``column=value`` folders between the folder given and the file."""
+        folders = self.path.parts[len(self.root.parts) : -1]
+        pairs = (folder.partition("=") for folder in folders if "=" in folder)
+        return tuple((name, value) for name, _, value in pairs)
+
+
+def list_files(paths: Sequence[str | Path]) -> tuple[list[TraceFile], list[TraceFault]]:
+    """Return the files to read: those given, and those of known formats in the folders given.
+
+    Files and folders whose names start with ``_`` or ``.`` are passed over in folders, as Spark does.
+    """
+    files: list[TraceFile] = []
+    faults: list[TraceFault] = []
+    for given in map(Path, paths):
+        if not given.exists():
+            faults.append(TraceFault("there is no such file: check the path", file=str(given)))
+        elif not given.is_dir():
+            files.append(TraceFile(given, given))
+        else:
+            inside = sorted(
+                path
+                for path in given.rglob("*")
+                if path.is_file()
+                and not any(part[0] in "_." for part in path.relative_to(given).parts)
+                and _format_of(path) is not None
+            )
+            files += [TraceFile(path, given) for path in inside]
+            if not inside:
+                faults.append(TraceFault(f"the folder holds no file of {_KNOWN}", file=str(given)))
+    return files, faults
+
+
+def _stem_suffix(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def _format_of(path: Path) -> str | None:
+    return _FORMATS.get(_stem_suffix(path))
+
+
+def column_names(file: TraceFile, options: FileOptions = _DEFAULT) -> list[str] | None:
+    """Return a file's columns without reading its rows, or None where that takes a full read (JSON lines).
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read, or names a column twice.
+    """
+    names = _own_columns(file.path, options)
+    if names is None:
+        return None
+    names += [name for name, _ in file.partitions if name not in names]
+    return names + [name for name in extracted_names(options.extract, names) if name not in names]
+
+
+def _own_columns(path: Path, options: FileOptions) -> list[str] | None:
+    kind = _known_format(path)
+    with _naming(path):
+        if kind == "parquet":
+            import pyarrow.parquet as pq
+
+            names = list(pq.read_schema(path).names)
+        elif kind == "csv":
+            with pa.input_stream(str(path), compression="detect") as stream:
+                text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+                names = next(csv.reader(text, delimiter=_delimiter(path, options)), [])
+        else:
+            return None
+    if not names and kind == "csv":
+        message = "the file is empty: a line with the column names is expected"
+        raise TraceError(TraceFault(message, file=str(path)))
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        message = "two columns have this name: rename one"
+        raise TraceError([TraceFault(message, file=str(path), column=name) for name in twice])
+    return names
+
+
+def read_file(
+    file: Path | TraceFile, columns: Collection[str] | None = None, options: FileOptions = _DEFAULT
+) -> pa.Table:
+    """Return the rows of a file.
+
+    Parameters
+    ----------
+    file : pathlib.Path or TraceFile
+    columns : collection of str or None
+        Read these only, as far as the file has them. Default: all.
+    options : FileOptions
+
+    Returns
+    -------
+    pyarrow.Table
+        Without schema metadata other than the file's own.
+
+    Raises
+    ------
+    TraceError
+        If the file cannot be read; file, row, column and value are named as far as they are known.
+    """
+    given = file if isinstance(file, TraceFile) else TraceFile(file, file)
+    path = given.path
+    kind = _known_format(path)
+    names = _own_columns(path, options)
+    folders = dict(given.partitions)
+    asked = None if columns is None else set(columns)
+    needed = None if asked is None else asked | sources_of(options.extract, asked)
+    wanted = None if names is None or needed is None else [name for name in names if name in needed]
+    with _naming(path):
+        if kind == "parquet":
+            table = _read_parquet(path, wanted)
+        elif kind == "csv":
+            table = _read_csv(path, wanted, options)
+        else:
+            table = _read_json(path)
+    for name, text in folders.items():
+        if name not in table.column_names and (needed is None or name in needed):
+            table = table.append_column(name, pa.repeat(_folder_value(text), table.num_rows))
+    table = with_extracted(table, options.extract, str(path))
+    if asked is not None:
+        table = table.select([name for name in table.column_names if name in asked])
+    return _with_types(table, dict(options.types), str(path))
+
+
+def _folder_value(text: str) -> pa.Scalar:
+    if text == "__HIVE_DEFAULT_PARTITION__":
+        return pa.scalar(None, pa.null())
+    return pa.scalar(int(text) if re.fullmatch("-?[0-9]{1,18}", text) else unquote(text))
+
+
+def _known_format(path: Path) -> str:
+    kind = _format_of(path)
+    if kind is None:
+        raise TraceError(
+            TraceFault(f"its format is not known by its name: {_KNOWN} can be read", file=str(path))
+        )
+    return kind
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Turn what Arrow and the system say about a file into a fault that names it."""
+    try:
+        yield
+        return
+    except FileNotFoundError:
+        message = "there is no such file: check the path"
+    except PermissionError:
+        message = "it may not be read: check its permissions"
+    except (pa.ArrowException, OSError, csv.Error) as error:
+        said = str(error).splitlines()[0].removeprefix(f"Could not open Parquet input source '{path}': ")
+        message = f"it cannot be read, it is damaged or cut off: copy or make it again ({said.rstrip('.')})"
+    raise TraceError(TraceFault(message, file=str(path)))
+
+
+def _delimiter(path: Path, options: FileOptions) -> str:
+    return options.delimiter or ("\t" if _stem_suffix(path) == ".tsv" else ",")
+
+
+def _read_csv(path: Path, columns: list[str] | None, options: FileOptions) -> pa.Table:
+    import pyarrow.csv as pacsv
+
+    convert = pacsv.ConvertOptions(
+        include_columns=columns,
+        # Given types are converted afterwards, where the row of a bad value can be told.
+        column_types=dict.fromkeys((name for name, _ in options.types), pa.string()),
+        null_values=["", *options.nulls],
+        strings_can_be_null=True,
+    )
+    # Without newlines_in_values Arrow may cut a value that holds a line break in two, and say nothing.
+    parse = pacsv.ParseOptions(delimiter=_delimiter(path, options), newlines_in_values=True)
+    try:
+        with pa.input_stream(str(path), compression="detect") as stream:
+            table = pacsv.read_csv(stream, parse_options=parse, convert_options=convert)
+    except pa.ArrowInvalid as error:
+        faults = _broken_rows(path, parse) if "CSV parse" in str(error) else []
+        if not faults:
+            raise
+        raise TraceError(faults) from None
+    faults = [
+        TraceFault("its text is not UTF-8: convert the file", file=str(path), column=field.name)
+        for field in table.schema
+        if pa.types.is_binary(field.type)
+    ]
+    if faults:
+        raise TraceError(faults)
+    return table
+
+
+def _broken_rows(path: Path, parse: Any) -> list[TraceFault]:
+    import pyarrow.csv as pacsv
+
+    faults: list[TraceFault] = []
+    broken = 0
+
+    def note(row: pacsv.InvalidRow) -> str:
+        nonlocal broken
+        broken += 1
+        if broken <= FAULT_LIMIT:
+            # Arrow counts the line of the column names as row 1.
+            number = None if row.number is None else row.number - 1
+            message = f"it has {row.actual_columns} values for {row.expected_columns} columns: correct it"
+            faults.append(TraceFault(message, file=str(path), row=number, value=shown(row.text)))
+        return "skip"
+
+    parse.invalid_row_handler = note
+    with pa.input_stream(str(path), compression="detect") as stream:
+        # Only a single thread can number the rows.
+        pacsv.read_csv(stream, read_options=pacsv.ReadOptions(use_threads=False), parse_options=parse)
+    if broken > FAULT_LIMIT:
+        faults.append(TraceFault(f"{broken - FAULT_LIMIT:,} more rows are broken like these", file=str(path)))
+    return faults
+
+
+def _read_json(path: Path) -> pa.Table:
+    import pyarrow.json as pajson
+
+    try:
+        with pa.input_stream(str(path), compression="detect") as stream:
+            return pajson.read_json(stream, read_options=pajson.ReadOptions(block_size=_JSON_BLOCK))
+    except pa.ArrowInvalid as error:
+        if str(error).startswith("Empty JSON file"):
+            message = "the file is empty: one JSON object a line is expected"
+            raise TraceError(TraceFault(message, file=str(path))) from None
+        with pa.input_stream(str(path), compression="detect") as stream:
+            faults = json_line_faults(io.BufferedReader(stream))
+        if not faults:
+            raise
+        raise TraceError([replace(fault, file=str(path)) for fault in faults]) from None
+
+
+def _read_parquet(path: Path, columns: list[str] | None) -> pa.Table:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        return file.read(columns=columns)
+
+
+def _with_types(table: pa.Table, types: Mapping[str, ColumnType], file: str) -> pa.Table:
+    faults: list[TraceFault] = []
+    for name, wanted in types.items():
+        place = table.schema.get_field_index(name)
+        if place < 0:
+            continue
+        column, target = table.column(name), _ARROW[wanted]
+        if column.type == target:
+            continue
+        try:
+            table = table.set_column(place, name, _cast(column, target))
+        except pa.ArrowNotImplementedError:
+            message = f"its type is {column.type}, which cannot be read as {wanted}"
+            faults.append(TraceFault(message, file=file, column=name))
+        except pa.ArrowInvalid:
+            bad = np.zeros(len(column), np.bool_)
+            bad[unreadable_rows(column, partial(_cast, target=target), FAULT_LIMIT)] = True
+            message = f"the value is no {wanted}: correct it, or give the column another type"
+            faults += [
+                replace(fault, file=file) for fault in row_faults(bad, message, column=name, values=column)
+            ]
+    if faults:
+        raise TraceError(faults)
+    return table
+
+
+def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
+    if pa.types.is_timestamp(target) and is_text(column.type):
+        return read_iso(column.cast(pa.string()))
+    return column.cast(target)

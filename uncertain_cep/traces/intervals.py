@@ -1,0 +1,333 @@
+"""Raw stamps to interval events, on any kind of frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.timedomain import TICK_METADATA, Names
+from uncertain_cep.traces.faulty_rows import BoolArray, row_faults
+from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
+from uncertain_cep.traces.uncertainty import Stamps, Uncertainty
+
+__all__ = ["IntervalColumns", "as_arrow", "default_grid", "interval_columns", "intervals_of", "to_intervals"]
+
+FrameT = TypeVar("FrameT")
+MissingChoice = Literal["error", "drop"]
+_NAMES = Names()
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalColumns:
+    """The time columns of a table's rows.
+
+    Attributes
+    ----------
+    lower, upper : array
+        Times of the grid's type, for every row; of no meaning where not kept.
+    pmf : list array or None
+    keep : (n,) bool or None
+        Which rows have an interval; None for all.
+    grid : Grid
+    """
+
+    lower: pa.Array
+    upper: pa.Array
+    pmf: pa.Array | None
+    keep: BoolArray | None
+    grid: Grid
+
+
+def default_grid(
+    schema: pa.Schema, *, time: str | None, uncertainty: Uncertainty, tick: str | None, unit: str | None
+) -> Grid:
+    """Return the ticks that the times of a table with these columns are floored to.
+
+    Raises
+    ------
+    TraceError
+        If a column is missing or is no time.
+    OptionError
+        If the tick or the unit cannot be used.
+    """
+    absent = [name for name in uncertainty.reads(time) if name not in schema.names]
+    if absent:
+        has = ", ".join(schema.names) or "no columns"
+        raise TraceError(
+            [TraceFault(f"there is no such column; there is {has}", column=name) for name in absent]
+        )
+    kinds = [(name, stamp_kind(name, schema.field(name).type, unit)) for name in uncertainty.stamps(time)]
+    return grid_of(kinds, tick)
+
+
+def interval_columns(
+    table: pa.Table,
+    *,
+    time: str | None,
+    uncertainty: Uncertainty,
+    tick: str | None = None,
+    unit: str | None = None,
+    missing: MissingChoice = "error",
+) -> IntervalColumns:
+    """Return the time columns of a table, as `intervals_of` would add them.
+
+    Raises
+    ------
+    TraceError, OptionError
+        As `intervals_of`.
+    """
+    if missing not in ("error", "drop"):
+        raise OptionError(f'missing={missing!r} is not known: write "error" or "drop"')
+    grid = default_grid(table.schema, time=time, uncertainty=uncertainty, tick=tick, unit=unit)
+    found = uncertainty.intervals(Stamps(table, time, unit, grid))
+    keep = None
+    if any(gap.rows.any() for gap in found.missing):
+        if missing == "error":
+            hint = 'correct it, or leave such rows out with missing="drop"'
+            raise TraceError(
+                [
+                    fault
+                    for gap in found.missing
+                    for fault in row_faults(
+                        gap.rows, f"{gap.message}: {hint}", column=gap.column, values=table.column(gap.column)
+                    )
+                ]
+            )
+        keep = ~np.logical_or.reduce([gap.rows for gap in found.missing])
+    lower, upper = found.lower, found.upper
+    if keep is not None:
+        lower, upper = np.where(keep, lower, 0), np.where(keep, upper, 0)
+    return IntervalColumns(grid.column(lower, "lower"), grid.column(upper, "upper"), found.pmf, keep, grid)
+
+
+def intervals_of(
+    table: pa.Table,
+    *,
+    time: str | None,
+    uncertainty: Uncertainty,
+    tick: str | None = None,
+    unit: str | None = None,
+    missing: MissingChoice = "error",
+    names: Names = _NAMES,
+) -> pa.Table:
+    """Return a table with its interval columns added.
+
+    The columns and their types follow from the table's schema and the options alone, and each row from that
+    row alone: the function can be applied batch by batch, and to an empty table to learn the schema.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+    time : str or None
+        The column of stamps; None for the rules that name their columns themselves.
+    uncertainty : Uncertainty
+        Such as ``plus_minus("500ms")``.
+    tick : str or None
+        Length of a tick, such as ``"1ms"``. Default: the resolution of timestamps, a day for dates, the unit
+        of epoch numbers (1us for decimals), 1us for text.
+    unit : str or None
+        Unit of numeric stamps since 1970-01-01T00:00:00Z, such as ``ms``; None or ``tick``: plain ticks.
+    missing : {"error", "drop"}
+        What to do with a row whose time or offset is missing.
+    names : Names
+        What to call the columns.
+
+    Returns
+    -------
+    pyarrow.Table
+        With ``lower`` and ``upper``: int64 for plain ticks, else timestamps of the coarsest Arrow unit in
+        which the tick is whole; with ``pmf`` for histograms; the tick stands in the schema's metadata. Text
+        with a zone offset is converted to UTC; text without one is taken as it stands.
+
+    Raises
+    ------
+    TraceError
+        If a column is missing or of the wrong type, a column would be overwritten, or a value is no time.
+    OptionError
+        If the tick, the unit or the length of an uncertainty cannot be used.
+    """
+    added = interval_columns(table, time=time, uncertainty=uncertainty, tick=tick, unit=unit, missing=missing)
+    new = {names.lower: added.lower, names.upper: added.upper}
+    if added.pmf is not None:
+        new[names.pmf] = added.pmf
+    _check_overwrites(table.column_names, new, uncertainty.reads(time))
+    result = table
+    for name, column in new.items():
+        place = result.schema.get_field_index(name)
+        result = result.set_column(place, name, column) if place >= 0 else result.append_column(name, column)
+    if added.keep is not None:
+        result = result.filter(pa.array(added.keep))
+    metadata = dict(result.schema.metadata or {})
+    metadata.pop(TICK_METADATA, None)
+    if added.grid.text is not None:
+        metadata[TICK_METADATA] = added.grid.text.encode()
+    return result.replace_schema_metadata(metadata or None)
+
+
+def _check_overwrites(present: Sequence[str], new: dict[str, pa.Array], read: Sequence[str]) -> None:
+    lost = [name for name in new if name in present and name not in read]
+    if lost:
+        raise TraceError(
+            [
+                TraceFault(
+                    "there is such a column already, and it would be overwritten: rename it, or give the new "
+                    "columns other names with names=",
+                    column=name,
+                )
+                for name in lost
+            ]
+        )
+
+
+def to_intervals(
+    frame: FrameT,
+    *,
+    time: str | None = None,
+    uncertainty: Uncertainty,
+    tick: str | None = None,
+    unit: str | None = None,
+    missing: MissingChoice = "error",
+    names: Names = _NAMES,
+) -> FrameT:
+    """Make interval events of raw stamps.
+
+    Parameters
+    ----------
+    frame : pyarrow.Table or RecordBatch, pandas, Polars or Spark DataFrame
+        Rows with a stamp each.
+    time, uncertainty, tick, unit, missing, names
+        As for `intervals_of`.
+
+    Returns
+    -------
+    the same kind of frame
+        With the columns ``lower`` and ``upper``, and ``pmf`` for histograms. pyarrow keeps the tick in the
+        schema's metadata and pandas in ``frame.attrs``; Polars and Spark have no place for it, so that a tick
+        other than the columns' own resolution must be given to ``match`` too.
+
+    Raises
+    ------
+    TraceError
+        If a column is missing or of the wrong type, or a value is no time.
+    OptionError
+        If an option or the kind of frame cannot be used.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from uncertain_cep.traces import plus_minus, to_intervals
+    >>> raw = pa.table({"at": [1000, 2000], "type": ["A", "B"]})
+    >>> to_intervals(raw, time="at", uncertainty=plus_minus(5)).column("lower").to_pylist()
+    [995, 1995]
+    """
+    options: dict[str, Any] = {
+        "time": time,
+        "uncertainty": uncertainty,
+        "tick": tick,
+        "unit": unit,
+        "missing": missing,
+        "names": names,
+    }
+    given: Any = frame
+    result: Any
+    if isinstance(given, pa.Table):
+        result = intervals_of(given, **options)
+    elif isinstance(given, pa.RecordBatch):
+        table = intervals_of(pa.Table.from_batches([given]), **options).combine_chunks()
+        batches = table.to_batches()
+        result = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+    else:
+        kind = _library(given)
+        if kind == "pyspark":
+            from uncertain_cep.spark import to_intervals as spark_to_intervals
+
+            result = spark_to_intervals(given, **options)
+        elif kind == "pandas":
+            result = _pandas_intervals(given, options)
+        elif kind == "polars":
+            result = _polars_intervals(given, options)
+        else:
+            raise OptionError(
+                f"a {type(given).__name__} is no frame this can read: give a pyarrow Table or RecordBatch, "
+                "a pandas, Polars or Spark DataFrame"
+            )
+    return result  # type: ignore[no-any-return]
+
+
+def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return a pyarrow, pandas or Polars frame as a table, of these columns only as far as they are there.
+
+    Raises
+    ------
+    TraceError
+        If a column holds values of different types.
+    OptionError
+        If it is another kind of object.
+    """
+    if isinstance(frame, pa.RecordBatch):
+        frame = pa.Table.from_batches([frame])
+    if isinstance(frame, pa.Table):
+        return frame if columns is None else frame.select([c for c in columns if c in frame.column_names])
+    kind = _library(frame)
+    if kind == "polars":
+        if not hasattr(frame, "to_arrow"):
+            raise OptionError("a LazyFrame has no rows yet: collect() it first")
+        wanted = frame if columns is None else frame.select([c for c in columns if c in frame.columns])
+        return wanted.to_arrow()
+    if kind == "pandas":
+        wanted = frame if columns is None else frame[[c for c in columns if c in frame.columns]]
+        try:
+            return pa.Table.from_pandas(wanted, preserve_index=False).replace_schema_metadata(None)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            said = "; ".join(map(str, error.args))
+            raise TraceError(f"a column of the DataFrame holds values of different types: {said}") from None
+    raise OptionError(f"a {type(frame).__name__} is no pyarrow, pandas or Polars frame")
+
+
+def _library(frame: object) -> str:
+    return type(frame).__module__.partition(".")[0]
+
+
+def _pandas_intervals(frame: Any, options: dict[str, Any]) -> Any:
+    table, keep = _on_needed_columns(frame, list(frame.columns), options)
+    # Types as pandas makes them by itself: timestamps keep their unit, whole numbers have no gaps.
+    result = frame.copy(deep=False) if keep is None else frame.loc[keep].copy()
+    for name in table.column_names:
+        result[name] = table.column(name).to_pandas().array
+    if table.schema.metadata:
+        result.attrs[TICK_METADATA.decode()] = table.schema.metadata[TICK_METADATA].decode()
+    return result
+
+
+def _polars_intervals(frame: Any, options: dict[str, Any]) -> Any:
+    import polars as pl
+
+    if not hasattr(frame, "to_arrow"):
+        raise OptionError("a LazyFrame has no rows yet: collect() it first")
+    table, keep = _on_needed_columns(frame, list(frame.columns), options)
+    result = frame if keep is None else frame.filter(pl.Series(keep))
+    return result.with_columns(**{name: pl.from_arrow(table.column(name)) for name in table.column_names})
+
+
+def _on_needed_columns(
+    frame: Any, present: Sequence[str], options: dict[str, Any]
+) -> tuple[pa.Table, BoolArray | None]:
+    """Return the new columns alone, and which rows of the frame they belong to (None for all)."""
+    uncertainty, names = options["uncertainty"], options["names"]
+    arguments = {key: value for key, value in options.items() if key != "names"}
+    needed = uncertainty.reads(options["time"])
+    added = interval_columns(as_arrow(frame, needed), **arguments)
+    new = {names.lower: added.lower, names.upper: added.upper}
+    if added.pmf is not None:
+        new[names.pmf] = added.pmf
+    _check_overwrites(present, new, needed)
+    table = pa.table(new)
+    if added.keep is not None:
+        table = table.filter(pa.array(added.keep))
+    metadata = None if added.grid.text is None else {TICK_METADATA: added.grid.text.encode()}
+    return table.replace_schema_metadata(metadata), added.keep

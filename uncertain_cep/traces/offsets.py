@@ -1,0 +1,180 @@
+"""The uncertainty of clocks that are off by a bounded amount, which differs from host to host."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.durations import UNIT_NANOSECONDS, unit_nanoseconds
+from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
+from uncertain_cep.traces.lengths import lengths_of
+from uncertain_cep.traces.uncertainty import Intervals, Missing, Stamps
+
+__all__ = ["ClockOffset", "OffsetSource", "clock_offset"]
+
+OffsetSource = Any
+"""A pyarrow.Table, pandas or Polars frame, a mapping of hosts to pairs, or the path of a file of rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockOffset:
+    """Stamps of hosts whose clocks are off: ``[T + lower, T + upper]`` with the bounds of the row's host.
+
+    Attributes
+    ----------
+    hosts : (k,) string array
+        Each host once.
+    lower, upper : (k,) int64 array
+        Bounds of what must be added to a stamp of the host's clock to get the true time, in nanoseconds (in
+        ticks if ``in_ticks``).
+    key : str
+        Column of the events that names the host.
+    in_ticks : bool
+    """
+
+    hosts: pa.Array = field(repr=False, hash=False)
+    lower: pa.Array = field(repr=False, hash=False)
+    upper: pa.Array = field(repr=False, hash=False)
+    key: str
+    in_ticks: bool = False
+
+    def stamps(self, time: str | None) -> tuple[str, ...]:
+        """Return the columns whose values are stamps."""
+        if time is None:
+            raise OptionError("uncertainty clock_offset needs the column of the stamps: say time=")
+        return (time,)
+
+    def reads(self, time: str | None) -> tuple[str, ...]:
+        """Return all columns that the rule reads."""
+        return (*self.stamps(time), self.key)
+
+    def intervals(self, stamps: Stamps) -> Intervals:
+        """Return the interval of each row."""
+        (column,) = self.stamps(stamps.time)
+        if not self.in_ticks and stamps.grid.tick is None:
+            raise OptionError(
+                "clock offsets are lengths of time, but the times are plain whole numbers: say what a tick "
+                'is (tick="1ms"), or the unit of the numbers (unit="ms"), or unit="tick" for the offsets too'
+            )
+        scale = (stamps.grid.tick or 1) if self.in_ticks else 1
+        keys = stamps.table.column(self.key).cast(pa.string())
+        found = pc.index_in(keys, self.hosts)
+        known = np.asarray(found.is_valid().to_numpy())
+        position = np.asarray(found.fill_null(0).to_numpy())
+        shifts = [self._shift(bounds, position, known, scale) for bounds in (self.lower, self.upper)]
+        (lower, upper), present = stamps.ticks(column, *shifts)
+        gaps = []
+        if not present.all():
+            gaps.append(Missing(~present, column, "there is no time"))
+        if not known.all():
+            gaps.append(Missing(~known, self.key, "there is no clock offset for this host"))
+        return Intervals(lower, upper, tuple(gaps))
+
+    @staticmethod
+    def _shift(bounds: pa.Array, position: IntArray, known: BoolArray, scale: int) -> IntArray:
+        if len(bounds) == 0:
+            return np.zeros(len(position), np.int64)
+        return np.where(known, np.asarray(bounds.to_numpy())[position] * scale, 0)
+
+
+def clock_offset(
+    table: OffsetSource,
+    host: str = "host",
+    lower: str = "offset_lo",
+    upper: str = "offset_hi",
+    unit: str = "ms",
+    key: str | None = None,
+) -> ClockOffset:
+    """Stamps of hosts whose clocks are off by a bounded amount: ``[T + lower, T + upper]``.
+
+    Parameters
+    ----------
+    table : pyarrow.Table, pandas or Polars frame, mapping, or path
+        One row for each host with the bounds of its offset, true time minus clock; or a mapping of hosts to
+        pairs ``(lower, upper)``; or a CSV, JSON lines or Parquet file of such rows. A host whose bounds are
+        null counts as unknown.
+    host, lower, upper : str
+        Columns of that table.
+    unit : str
+        Unit of the bounds, such as ``ms``, or ``tick``.
+    key : str or None
+        Column of the events that names the host. Default: the same name as ``host``.
+
+    Returns
+    -------
+    ClockOffset
+
+    Raises
+    ------
+    TraceError
+        If columns are missing, a host stands there twice, or a lower bound is above the upper one.
+    OptionError
+        If there is no such unit.
+    """
+    in_ticks = unit.lower() in ("tick", "ticks")
+    if not in_ticks and unit_nanoseconds(unit) is None:
+        raise OptionError(f"unit {unit!r} is not known: write one of {', '.join(UNIT_NANOSECONDS)} or tick")
+    source = None
+    if isinstance(table, (str, PathLike)):
+        from uncertain_cep.traces.formats import read_file
+
+        source = str(table)
+        rows = read_file(Path(table))
+    elif isinstance(table, Mapping):
+        pairs = list(table.values())
+        rows = pa.table(
+            {host: list(table), lower: [low for low, _ in pairs], upper: [high for _, high in pairs]}
+        )
+    else:
+        from uncertain_cep.traces.intervals import as_arrow
+
+        rows = as_arrow(table)
+    try:
+        return _checked(rows, host, lower, upper, None if in_ticks else unit, key or host)
+    except TraceError as error:
+        raise TraceError([replace(fault, file=source) for fault in error.faults]) from None
+
+
+def _checked(rows: pa.Table, host: str, lower: str, upper: str, unit: str | None, key: str) -> ClockOffset:
+    absent = [name for name in (host, lower, upper) if name not in rows.column_names]
+    if absent:
+        has = ", ".join(rows.column_names)
+        raise TraceError(
+            [
+                TraceFault(f"the table of clock offsets has no such column; it has {has}", column=name)
+                for name in absent
+            ]
+        )
+    low, has_low = lengths_of(rows.column(lower), lower, unit)
+    high, has_high = lengths_of(rows.column(upper), upper, unit)
+    hosts = rows.column(host).cast(pa.string())
+    bounded = has_low & has_high
+    faults = row_faults(
+        bounded & (low > high),
+        f"the lower bound of the offset is above the upper one, {upper!r}",
+        column=lower,
+        values=rows.column(lower),
+    )
+    first = np.zeros(len(hosts), np.bool_)
+    codes = hosts.combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy()
+    first[np.unique(codes, return_index=True)[1]] = True
+    named = np.asarray(hosts.is_valid().to_numpy())
+    faults += row_faults(named & ~first, "this host stands here twice", column=host, values=hosts)
+    if faults:
+        raise TraceError(faults)
+    keep = pa.array(named & bounded)
+    return ClockOffset(
+        hosts=hosts.filter(keep).combine_chunks(),
+        lower=pa.array(low).filter(keep),
+        upper=pa.array(high).filter(keep),
+        key=key,
+        in_ticks=unit is None,
+    )

@@ -1,0 +1,283 @@
+"""Reads raw files through a schema into one table of events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from uncertain_cep.durations import format_duration
+from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.timedomain import TICK_METADATA, Names, TimeDomain
+from uncertain_cep.traces.assembling import Part, assembled
+from uncertain_cep.traces.checks import RowOrigin, check_columns, check_intervals, check_nulls, check_pmfs
+from uncertain_cep.traces.events_schema import EventsSchema, UncertaintySpec
+from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, list_files, read_file
+from uncertain_cep.traces.intervals import default_grid, interval_columns
+from uncertain_cep.traces.rows import Events, events_of_rows, id_column, needed_columns, type_column
+from uncertain_cep.traces.schema import TraceSchema
+from uncertain_cep.traces.uncertainty import Uncertainty
+
+__all__ = ["LoadedTrace", "load_traces", "read_traces"]
+
+_NAMES = Names()
+_MODEL = EventsSchema(
+    UncertaintySpec("columns", (("lower", _NAMES.lower), ("upper", _NAMES.upper))),
+    type_column=_NAMES.type,
+    id=_NAMES.id,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTrace:
+    """The events of some files and what is wrong with them.
+
+    Attributes
+    ----------
+    table : pyarrow.Table or None
+        None if the faults leave no table.
+    origin : RowOrigin
+        Where its rows come from.
+    faults : tuple of TraceFault
+    rows : int
+        Raw rows read.
+    dropped : int
+        Rows left out for want of a time or offset.
+    """
+
+    table: pa.Table | None
+    origin: RowOrigin
+    faults: tuple[TraceFault, ...]
+    rows: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A table of the schema, where it stands there, and the rule of its events."""
+
+    name: str
+    events: EventsSchema
+    rule: Uncertainty
+
+
+def read_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | None = None) -> pa.Table:
+    """Read files into one table of events.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        CSV, JSON lines or Parquet files (text also compressed), or folders of such files.
+    schema : TraceSchema or None
+        None for files whose columns are those of the model: type, id, lower, upper and, if wanted, pmf.
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns ``type`` (string), ``id`` (int64 or string), ``lower`` and ``upper`` (int64 ticks or
+        timestamps), ``pmf`` (list of double, null for uniform) if there are any, then the attributes; the
+        tick stands in the schema's metadata. Whether ids are unique is not checked, since that depends on
+        the partition.
+
+    Raises
+    ------
+    TraceError
+        With every fault found: file, row, column and value.
+    """
+    loaded = load_traces(paths, schema)
+    if loaded.faults or loaded.table is None:
+        raise TraceError(loaded.faults)
+    return loaded.table
+
+
+def load_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | None = None) -> LoadedTrace:
+    """Read files into one table of events, and note what is wrong instead of stopping at it.
+
+    Parameters are those of `read_traces`.
+    """
+    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    files, faults = list_files(given)
+    if not given:
+        faults.append(TraceFault("no file is given: name one or more"))
+    options = FileOptions() if schema is None else schema.options
+    plan = _plan(files, schema, faults)
+    rows = 0
+    parts: list[Part] = []
+    raws: Iterator[tuple[TraceFile, pa.Table]] | list[tuple[TraceFile, pa.Table]]
+    raws = _raw_tables(plan, options, faults)
+    tick = None
+    if schema is not None:
+        tick = schema.tick
+        if tick is None:
+            raws = list(raws)
+            tick = _finest_tick(raws, plan)
+    next_id = 1
+    for file, raw in raws:
+        rows += raw.num_rows
+        for step in plan[file]:
+            try:
+                if schema is None:
+                    events = _model_events(raw)
+                else:
+                    events = events_of_rows(raw, step.events, step.rule, tick=tick, first_id=next_id)
+                parts.append(Part(str(file.path), events))
+            except TraceError as error:
+                faults += [replace(fault, file=str(file.path)) for fault in error.faults]
+            except OptionError as error:
+                faults.append(
+                    TraceFault(f"{step.name}: {error}", file=None if schema is None else schema.file)
+                )
+            next_id += raw.num_rows
+    dropped = sum(part.events.dropped for part in parts)
+    table: pa.Table | None = None
+    if parts:
+        table, conflicts = assembled(parts)
+        faults += conflicts
+    kept = [part for part in parts if part.events.table.num_rows] or parts
+    origin = RowOrigin(
+        tuple(part.file for part in kept),
+        tuple(part.events.table.num_rows for part in kept),
+        tuple(part.events.rows for part in kept),
+    )
+    if table is not None:
+        faults += [origin.placed(fault) for fault in _model_faults(table)]
+    return LoadedTrace(table, origin, tuple(faults), rows, dropped)
+
+
+def _model_faults(table: pa.Table) -> list[TraceFault]:
+    faults = check_columns(table.schema, _NAMES)
+    if faults:
+        return faults
+    try:
+        domain = TimeDomain.of(table.schema, _NAMES)
+    except (TraceError, OptionError) as error:
+        return list(error.faults) if isinstance(error, TraceError) else [TraceFault(str(error))]
+    faults += check_nulls(table, _NAMES)
+    faults += check_intervals(table, _NAMES, domain)
+    return faults + check_pmfs(table, _NAMES, domain)
+
+
+def _plan(
+    files: Sequence[TraceFile], schema: TraceSchema | None, faults: list[TraceFault]
+) -> dict[TraceFile, list[_Step]]:
+    if schema is None:
+        step = _Step("the trace", _MODEL, _MODEL.uncertainty.rule())
+        return {file: [step] for file in files}
+    first = schema.folder or Path()
+    folders = [first, *dict.fromkeys(folder for file in files for folder in (file.path.parent, file.root))]
+    folders = [folder for folder in folders if folder.is_dir()]
+    plan: dict[TraceFile, list[_Step]] = {file: [] for file in files}
+    for number, events in enumerate(schema.events, 1):
+        name = f"events[{number}]"
+        try:
+            step = _Step(name, events, events.uncertainty.rule(folders))
+            needed_columns(step.events, step.rule)
+        except TraceError as error:
+            faults += [
+                replace(fault, file=fault.file or schema.file, message=f"{fault.message} (for {name})")
+                for fault in error.faults
+            ]
+            continue
+        taken = [file for file in files if events.files is None or file.matches(events.files)]
+        if files and not taken:
+            message = f"{name}.files: {events.files!r} fits none of the files given: {_listed(files)}"
+            faults.append(TraceFault(message, file=schema.file))
+        for file in taken:
+            plan[file].append(step)
+    globs = [events.files for events in schema.events if events.files is not None]
+    for file, steps in plan.items():
+        # A folder may hold other things; a file named by itself was meant to be read.
+        if not steps and file.path == file.root and len(globs) == len(schema.events):
+            message = (
+                f"no table of the schema takes this file, only {', '.join(map(repr, globs))}: see files there"
+            )
+            faults.append(TraceFault(message, file=str(file.path)))
+    return {file: steps for file, steps in plan.items() if steps}
+
+
+def _listed(files: Sequence[TraceFile]) -> str:
+    shown = ", ".join(file.path.name for file in files[:5])
+    return shown if len(files) <= 5 else f"{shown} and {len(files) - 5} more"
+
+
+def _raw_tables(
+    plan: dict[TraceFile, list[_Step]], options: FileOptions, faults: list[TraceFault]
+) -> Iterator[tuple[TraceFile, pa.Table]]:
+    for file, steps in plan.items():
+        needs = {step.name: needed_columns(step.events, step.rule) for step in steps}
+        wanted: set[str] | None = set()
+        for step in steps:
+            all_columns = step.events.attributes is None
+            wanted = None if all_columns or wanted is None else wanted | needs[step.name].keys() | {_NAMES.id}
+        try:
+            names = column_names(file, options)
+            found = [] if names is None else _absent(file, names, needs)
+            if not found:
+                raw = read_file(file, wanted, options)
+                found = _absent(file, raw.column_names, needs) if names is None else []
+        except TraceError as error:
+            found = list(error.faults)
+        if found:
+            faults += found
+        else:
+            yield file, raw
+
+
+def _absent(file: TraceFile, names: Sequence[str], needs: dict[str, dict[str, str]]) -> list[TraceFault]:
+    faults = []
+    for step, columns in needs.items():
+        for column, key in columns.items():
+            if column in names:
+                continue
+            has = ", ".join(names) or "none"
+            if step == "the trace":
+                message = (
+                    f"there is no such column; the file has {has}. Name the columns type, id, lower and "
+                    "upper, or say in a schema file or with flags what they are and how uncertain the times"
+                )
+            else:
+                message = f"there is no such column, but {step}.{key} names it; the file has {has}"
+            faults.append(TraceFault(message, file=str(file.path), column=column))
+    return faults
+
+
+def _finest_tick(
+    raws: Sequence[tuple[TraceFile, pa.Table]], plan: dict[TraceFile, list[_Step]]
+) -> str | None:
+    ticks: dict[bool, list[int]] = {True: [], False: []}
+    for file, raw in raws:
+        for step in plan[file]:
+            events = step.events
+            # A fault here is met again, and told with its file, when the intervals are made.
+            with suppress(TraceError, OptionError):
+                grid = default_grid(
+                    raw.schema, time=events.time, uncertainty=step.rule, tick=None, unit=events.unit
+                )
+                if grid.tick is not None:
+                    ticks[raw.num_rows > 0].append(grid.tick)
+    # What a file without rows takes its columns for is a guess.
+    found = ticks[True] or ticks[False]
+    return format_duration(min(found)) if found else None
+
+
+def _model_events(raw: pa.Table) -> Events:
+    """Take a table whose columns are those of the model already; only dates and text become timestamps."""
+    lower, upper = raw.column(_NAMES.lower), raw.column(_NAMES.upper)
+    metadata = {key: value for key, value in (raw.schema.metadata or {}).items() if key == TICK_METADATA}
+    if not all(
+        pa.types.is_timestamp(times.type) or pa.types.is_int64(times.type) for times in (lower, upper)
+    ):
+        made = interval_columns(raw, time=None, uncertainty=_MODEL.uncertainty.rule())
+        lower, upper = made.lower, made.upper
+        metadata = {} if made.grid.text is None else {TICK_METADATA: made.grid.text.encode()}
+    columns = {
+        _NAMES.type: type_column(raw, _MODEL),
+        _NAMES.id: id_column(raw, _MODEL.id),
+        _NAMES.lower: lower,
+        _NAMES.upper: upper,
+    }
+    others = {name: raw.column(name) for name in raw.column_names if name not in columns}
+    return Events(pa.table({**columns, **others}).replace_schema_metadata(metadata or None), None, 0)

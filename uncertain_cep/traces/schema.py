@@ -1,0 +1,179 @@
+"""Schema files: which columns of a raw trace are what, and how uncertain its times are."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.traces.events_schema import KINDS, EventsSchema
+from uncertain_cep.traces.formats import FileOptions
+from uncertain_cep.traces.schema_document import SchemaReader
+
+__all__ = ["TraceSchema", "load_schema"]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSchema:
+    """How the rows of raw files become interval events.
+
+    Attributes
+    ----------
+    events : tuple of EventsSchema
+        One raw row gives an event for each that takes its file and whose condition it meets.
+    tick : str or None
+        Length of a tick. Default: the finest of the default ticks of all the columns of stamps.
+    options : FileOptions
+        How the text of files is read.
+    file : str or None
+        Where the schema stands; relative paths in it start from there.
+
+    Notes
+    -----
+    A schema file is TOML::
+
+        tick = "1ms"               # optional
+        delimiter = ";"            # optional, of CSV files
+        nulls = ["NA", "-"]        # optional, texts of CSV files that stand for null besides the empty one
+
+        [types]                    # optional: string, int, float, bool or timestamp, not what is found out
+        serial = "string"
+
+        [extract]                  # optional: columns cut out of others, as the named groups of an expression
+        attempt_id = '_(?P<attempt>[0-9]+)$'
+
+        [[events]]                 # one table for each event that a raw row stands for
+        files = "*tasks*.csv.gz"   # optional glob on the file's name, or on the end of its path
+        type = "TaskFinish"        # or: type_column = "a column"
+        id = "{task}:finish"       # a column, or a template; default: the column id, else a running number
+        time = "finish_ms"         # column of the stamps
+        unit = "ms"                # of numbers since 1970: ns us ms s min h d; "tick" or none: plain ticks
+        where = "result = 'OK'"    # optional condition on the columns of the row, as in a query
+        attributes = ["job", "host"]   # or { new_name = "column" }; default: the columns not used above
+        uncertainty = { kind = "clock_offset", table = "offsets.csv", key = "host" }
+        missing = "drop"           # rows without time or offset: "error" (default) or "drop"
+
+    Kinds of uncertainty: ``exact``; ``plus_minus`` (``by``); ``granularity`` (``of``); ``window``
+    (``length``); ``columns`` (``lower``, ``upper``: columns, or sums such as ``"launch + slack"``);
+    ``histogram`` (``pmf``, and ``lower`` unless ``time`` is given); ``clock_offset`` (``table``, and if they
+    differ from the default ``key``, ``host``, ``lower``, ``upper``, ``unit``; see `clock_offset`). Lengths
+    are texts such as ``"15s"``, or numbers of ticks.
+
+    Where the uncertainty depends on a column, such as the type or source, write instead of ``uncertainty``::
+
+        [events.uncertainty_by.source]
+        ganglia = { kind = "window", length = "15s" }
+        kubelet = { kind = "plus_minus", by = "500ms" }
+        "*" = { kind = "exact" }   # optional: all other values
+
+    A relative path of a table is looked for beside the schema file, then in the folder of the trace.
+    """
+
+    events: tuple[EventsSchema, ...]
+    tick: str | None = None
+    options: FileOptions = field(default_factory=FileOptions)
+    file: str | None = None
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the schema file."""
+        return None if self.file is None else Path(self.file).parent
+
+    @classmethod
+    def from_flags(
+        cls,
+        *,
+        uncertainty: str,
+        type: str | None = None,
+        type_column: str | None = None,
+        id: str | None = None,
+        time: str | None = None,
+        unit: str | None = None,
+        tick: str | None = None,
+        where: str | None = None,
+        missing: str | None = None,
+    ) -> TraceSchema:
+        """Return the schema that flags of a command describe: one kind of events.
+
+        Parameters
+        ----------
+        uncertainty : str
+            A kind and its arguments: ``exact``, ``plus_minus:500ms``, ``granularity:1min``, ``window:15s``,
+            ``columns:lo,hi``, ``histogram:pmf``, ``histogram:pmf,lower`` or ``clock_offset:table.csv:host``
+            (table, column of the events that names the host, and if need be, each after a colon, the table's
+            columns of the host, the lower and the upper bound, and their unit).
+        type, type_column, id, time, unit, tick, where, missing : str or None
+            As in a schema file. Without a type or its column, the column ``type``.
+
+        Raises
+        ------
+        OptionError
+            With every mistake, each named after its flag.
+        """
+        given: dict[str, Any] = {
+            "type": type,
+            "type_column": type_column,
+            "id": id,
+            "time": time,
+            "unit": unit,
+            "where": where,
+            "missing": missing,
+        }
+        table = {key: value for key, value in given.items() if value is not None}
+        if type is None and type_column is None:
+            table["type_column"] = "type"
+        table["uncertainty"] = _split_flag(uncertainty)
+        document: dict[str, Any] = {"events": [table]}
+        if tick is not None:
+            document["tick"] = tick
+        reader = SchemaReader()
+        length, events, options = reader.read(document)
+        if reader.faults:
+            raise OptionError("\n".join(f"{_flag(path)}: {message}" for path, message in reader.faults))
+        return cls(events, length, options)
+
+
+def load_schema(path: str | Path) -> TraceSchema:
+    """Read a schema file; see `TraceSchema` for what stands in it.
+
+    Raises
+    ------
+    TraceError
+        With every mistake in the file, each with its key and what to write.
+    """
+    file = str(path)
+    try:
+        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise TraceError(TraceFault("there is no such schema file: check the path", file=file)) from None
+    except OSError as error:
+        raise TraceError(TraceFault(f"the schema file cannot be read: {error.strerror}", file=file)) from None
+    except UnicodeDecodeError:
+        raise TraceError(TraceFault("a schema file must be UTF-8 text", file=file)) from None
+    except tomllib.TOMLDecodeError as error:
+        raise TraceError(TraceFault(f"the schema is no TOML: {error}", file=file)) from None
+    reader = SchemaReader()
+    tick, events, options = reader.read(document)
+    if reader.faults:
+        raise TraceError([TraceFault(f"{key}: {message}", file=file) for key, message in reader.faults])
+    return TraceSchema(events, tick, options, file)
+
+
+def _split_flag(text: str) -> dict[str, Any]:
+    name, _, rest = text.partition(":")
+    kind = KINDS.get(name)
+    if kind is None:
+        return {"kind": name}
+    given = rest.split(":" if name == "clock_offset" else ",") if rest else []
+    table: dict[str, Any] = {"kind": name}
+    for place, value in enumerate(given):
+        key = kind.arguments[place] if place < len(kind.arguments) else value
+        table[key] = int(value) if key in kind.durations and value.isdigit() else value
+    return table
+
+
+def _flag(path: str) -> str:
+    key = path.removeprefix("events[1]").removeprefix(".").partition(".")[0]
+    return f"--{key.replace('_', '-')}" if key else "--type or --type-column"

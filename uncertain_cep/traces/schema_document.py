@@ -1,0 +1,271 @@
+"""Reads the document of a schema and notes every mistake in it, with what to write instead."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Mapping
+from typing import Any, Final, Literal, cast
+
+from uncertain_cep.durations import UNIT_NANOSECONDS, parse_duration, unit_nanoseconds
+from uncertain_cep.errors import OptionError, QueryError, QuerySyntaxError
+from uncertain_cep.timedomain import Names
+from uncertain_cep.traces.events_schema import KINDS, EventsSchema, UncertaintySpec
+from uncertain_cep.traces.extracting import extraction_groups
+from uncertain_cep.traces.formats import COLUMN_TYPES, ColumnType, FileOptions
+
+__all__ = ["SchemaReader"]
+
+_TOP: Final = ("tick", "delimiter", "nulls", "types", "extract", "events")
+_EVENTS: Final = (
+    "files", "type", "type_column", "id", "time", "unit", "where", "attributes", "uncertainty",
+    "uncertainty_by", "missing",
+)  # fmt: skip
+_CANONICAL: Final = tuple(Names.__dataclass_fields__)
+_EXAMPLE: Final = 'such as { kind = "plus_minus", by = "500ms" }'
+
+
+class SchemaReader:
+    """One reading of a document.
+
+    Attributes
+    ----------
+    faults : list of (str, str)
+        Where (``events[1].time``) and what, in the order found.
+    """
+
+    def __init__(self) -> None:
+        self.faults: list[tuple[str, str]] = []
+
+    def read(self, document: Mapping[str, Any]) -> tuple[str | None, tuple[EventsSchema, ...], FileOptions]:
+        """Return the tick, the kinds of events and how files are read; of use only without faults."""
+        self._unknown_keys(document, _TOP, "")
+        tick = self._text(document, "tick", "")
+        if tick is not None:
+            self._duration(tick, "tick", least=1)
+        delimiter = self._text(document, "delimiter", "")
+        if delimiter is not None and len(delimiter) != 1:
+            self._fault("delimiter", 'must be one character, such as ";"')
+        nulls = document.get("nulls", [])
+        if not _is_list_of_text(nulls):
+            self._fault("nulls", 'must be a list of texts, such as ["NA", "-"]')
+            nulls = []
+        types = self._types(document.get("types", {}))
+        options = FileOptions(types, tuple(nulls), delimiter, self._extract(document.get("extract", {})))
+        tables = document.get("events", [])
+        if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
+            self._fault("events", "write one or more tables [[events]], one for each event a row stands for")
+            return tick, (), options
+        events = [self._events(table, f"events[{number}]") for number, table in enumerate(tables, 1)]
+        return tick, tuple(found for found in events if found is not None), options
+
+    def _fault(self, path: str, message: str) -> None:
+        self.faults.append((path, message))
+
+    def _unknown_keys(self, table: Mapping[str, Any], known: Collection[str], path: str) -> None:
+        for key in table:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, 1)
+                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+                self._fault(_join(path, key), f"there is no such key: {hint}")
+
+    def _text(self, table: Mapping[str, Any], key: str, path: str) -> str | None:
+        value = table.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, str) or not value:
+            self._fault(_join(path, key), f"must be a text in quotes, not {value!r}")
+            return None
+        return value
+
+    def _duration(self, value: str | int, path: str, *, least: int) -> None:
+        try:
+            length = value if isinstance(value, int) else parse_duration(value, what="the length")
+        except OptionError as error:
+            self._fault(path, str(error))
+            return
+        if length < least:
+            self._fault(path, f"must be longer than 0, not {value!r}")
+
+    def _types(self, given: object) -> tuple[tuple[str, ColumnType], ...]:
+        if not isinstance(given, dict):
+            self._fault("types", 'must be a table, such as [types] and then host = "string"')
+            return ()
+        found: list[tuple[str, ColumnType]] = []
+        for column, name in given.items():
+            if name in COLUMN_TYPES:
+                found.append((column, name))
+            else:
+                self._fault(_join("types", column), f"must be one of {', '.join(COLUMN_TYPES)}, not {name!r}")
+        return tuple(found)
+
+    def _extract(self, given: object) -> tuple[tuple[str, str], ...]:
+        example = "such as [extract] and then attempt_id = '_(?P<attempt>[0-9]+)$'"
+        if not isinstance(given, dict) or not all(isinstance(pattern, str) for pattern in given.values()):
+            self._fault("extract", f"must be a table of columns and regular expressions, {example}")
+            return ()
+        for column, pattern in given.items():
+            try:
+                groups = extraction_groups(pattern)
+            except ValueError as error:
+                self._fault(_join("extract", column), f"is no regular expression that can be used: {error}")
+                continue
+            if not groups:
+                self._fault(_join("extract", column), f"names no group for the new column, {example}")
+        return tuple(given.items())
+
+    def _events(self, table: Mapping[str, Any], path: str) -> EventsSchema | None:
+        before = len(self.faults)
+        self._unknown_keys(table, _EVENTS, path)
+        texts = {
+            key: self._text(table, key, path)
+            for key in ("files", "type", "type_column", "id", "time", "unit", "where", "missing")
+        }
+        if ("type" in table) == ("type_column" in table):
+            self._fault(
+                path,
+                'say the type of these events, either type = "CPU" or type_column = "a column"',
+            )
+        unit = texts["unit"]
+        if unit is not None and unit.lower() not in ("tick", "ticks") and unit_nanoseconds(unit) is None:
+            self._fault(
+                _join(path, "unit"), f"must be one of {', '.join(UNIT_NANOSECONDS)} or tick, not {unit!r}"
+            )
+        missing = texts["missing"] or "error"
+        if missing not in ("error", "drop"):
+            self._fault(_join(path, "missing"), f'must be "error" or "drop", not {missing!r}')
+        if texts["where"] is not None:
+            self._condition(texts["where"], _join(path, "where"))
+        attributes = self._attributes(table.get("attributes"), _join(path, "attributes"))
+        uncertainty = self._declared(table, path)
+        if (
+            uncertainty is not None
+            and texts["time"] is None
+            and "time" not in table
+            and _needs_time(uncertainty)
+        ):
+            self._fault(
+                _join(path, "time"), 'is missing: name the column of the stamps, such as time = "timestamp"'
+            )
+        if len(self.faults) > before or uncertainty is None:
+            return None
+        return EventsSchema(
+            uncertainty=uncertainty,
+            type=texts["type"],
+            type_column=texts["type_column"],
+            id=texts["id"],
+            time=texts["time"],
+            unit=unit,
+            files=texts["files"],
+            where=texts["where"],
+            attributes=attributes,
+            missing=cast(Literal["error", "drop"], missing),
+        )
+
+    def _condition(self, text: str, path: str) -> None:
+        from uncertain_cep.query import parse_row_condition
+
+        try:
+            parse_row_condition(text)
+        except (QuerySyntaxError, QueryError) as error:
+            self._fault(path, str(error))
+
+    def _attributes(self, given: object, path: str) -> tuple[tuple[str, str], ...] | None:
+        if given is None:
+            return None
+        if _is_list_of_text(given):
+            pairs = tuple((name, name) for name in cast(list[str], given))
+        elif isinstance(given, dict) and all(isinstance(old, str) for old in given.values()):
+            pairs = tuple(given.items())
+        else:
+            self._fault(path, 'must be a list ["host"] or a table { new_name = "column" }')
+            return None
+        for new, _ in pairs:
+            if new in _CANONICAL:
+                self._fault(
+                    path, f'no attribute can be called {new!r}: rename it, as in {{ raw_{new} = "{new}" }}'
+                )
+        twice = sorted({new for new, _ in pairs if [name for name, _ in pairs].count(new) > 1})
+        if twice:
+            self._fault(path, f"names {', '.join(twice)} twice")
+        return pairs
+
+    def _declared(self, table: Mapping[str, Any], path: str) -> UncertaintySpec | None:
+        single, by = table.get("uncertainty"), table.get("uncertainty_by")
+        if (single is None) == (by is None):
+            self._fault(
+                _join(path, "uncertainty"),
+                f'say how uncertain the times are, {_EXAMPLE}, or {{ kind = "exact" }}; or, by the values of '
+                "a column, in a table uncertainty_by.<column>; one of the two",
+            )
+            return None
+        if single is not None:
+            return self._uncertainty(single, _join(path, "uncertainty"))
+        path = _join(path, "uncertainty_by")
+        if (
+            not isinstance(by, dict)
+            or len(by) != 1
+            or not all(isinstance(v, dict) and v for v in by.values())
+        ):
+            self._fault(
+                path,
+                "must be a table for one column with an uncertainty for each of its values, such as "
+                '[events.uncertainty_by.source] and then ganglia = { kind = "window", length = "15s" }',
+            )
+            return None
+        ((column, values),) = by.items()
+        found = [
+            (value, self._uncertainty(given, _join(_join(path, column), value)))
+            for value, given in values.items()
+        ]
+        specs = tuple((value, spec) for value, spec in found if spec is not None)
+        return UncertaintySpec("by_value", column=column, values=specs)
+
+    def _uncertainty(self, given: object, path: str) -> UncertaintySpec | None:
+        if not isinstance(given, dict):
+            self._fault(path, f"must be a table, {_EXAMPLE}")
+            return None
+        name = given.get("kind")
+        kind = KINDS.get(name) if isinstance(name, str) else None
+        if kind is None or not isinstance(name, str):
+            near = difflib.get_close_matches(str(name), KINDS, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            self._fault(_join(path, "kind"), f"must be one of {', '.join(KINDS)}, not {name!r}{hint}")
+            return None
+        before = len(self.faults)
+        self._unknown_keys(given, ("kind", *kind.arguments), path)
+        arguments: list[tuple[str, str | int]] = []
+        for key in kind.arguments:
+            value = given.get(key)
+            if value is None:
+                if key in kind.required:
+                    self._fault(_join(path, key), f"is missing: {name} needs {' and '.join(kind.required)}")
+            elif key in kind.durations and isinstance(value, int) and not isinstance(value, bool):
+                arguments.append((key, value))
+            else:
+                text = self._text(given, key, path)
+                if text is not None:
+                    arguments.append((key, text))
+        for key, value in arguments:
+            if key in kind.durations:
+                self._duration(value, _join(path, key), least=0 if name == "plus_minus" else 1)
+            if key == "unit" and str(value) != "tick" and unit_nanoseconds(str(value)) is None:
+                self._fault(
+                    _join(path, key), f"must be one of {', '.join(UNIT_NANOSECONDS)} or tick, not {value!r}"
+                )
+        return None if len(self.faults) > before else UncertaintySpec(name, tuple(arguments))
+
+
+def _join(path: str, key: str) -> str:
+    return f"{path}.{key}" if path else key
+
+
+def _is_list_of_text(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _needs_time(spec: UncertaintySpec) -> bool:
+    if spec.column is not None:
+        return any(_needs_time(inner) for _, inner in spec.values)
+    if spec.kind == "histogram":
+        return "lower" not in dict(spec.arguments)
+    return spec.kind != "columns"

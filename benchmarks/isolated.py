@@ -59,25 +59,27 @@ def run_isolated(
     with _environment(environment or {}):
         process.start()
     sender.close()
+    answered = False
     try:
         if not receiver.poll(seconds):
             raise IsolatedError(f"not done after {seconds:.0f} s")
         good, outcome = receiver.recv()
+        answered = True
     except EOFError:
         process.join()
         raise IsolatedError(f"the process died with exit code {process.exitcode}") from None
     finally:
+        _end(process, patience=_GRACE_SECONDS if answered else 0)
         receiver.close()
-        _end(process)
     if not good:
         raise IsolatedError(outcome)
     result: Result = outcome
     return result
 
 
-def _end(process: BaseProcess) -> None:
+def _end(process: BaseProcess, patience: float) -> None:
     """Wait for a process that is done, and end one that is not with all that it started."""
-    process.join(_GRACE_SECONDS)
+    process.join(patience)
     if process.is_alive():
         process.terminate()
         process.join(_GRACE_SECONDS)
@@ -104,12 +106,15 @@ def _child(
 
             limit = int(memory_gigabytes * 1e9)
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    outcome: tuple[bool, object]
     try:
-        sender.send((True, function(*arguments)))
+        outcome = True, function(*arguments)
     except Exception as error:
-        sender.send((False, f"{type(error).__name__}: {error}"))
-    finally:
-        sender.close()
+        outcome = False, f"{type(error).__name__}: {error}"
+    # Nobody listens any more if the one who asked was ended.
+    with contextlib.suppress(BrokenPipeError):
+        sender.send(outcome)
+    sender.close()
 
 
 @contextlib.contextmanager

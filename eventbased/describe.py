@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numba import njit
 
 from confidence.pmf import chain_confidence_pmf, support_range
 from confidence.uniform import chain_confidence, confidence_of_three, confidence_of_two
+
+NOTHING: Final = -(2**63) + 1
 
 __all__ = ["describe_matches", "describe_uncertain", "places_of"]
 
@@ -58,8 +62,32 @@ def describe_matches(
         j = runs[r, length + 1]
         start = runs[r, j]
         stop = n + size
-        highest = lower[start]
-        lowest = upper[start]
+        if length == 3 and j == 2:
+            # Short runs want no loop a column: this is the usual case, written out.
+            a0, b0 = lower[runs[r, 0]], upper[runs[r, 0]]
+            a1, b1 = lower[runs[r, 1]], upper[runs[r, 1]]
+            id0, id1, shift = payload[runs[r, 0]], payload[runs[r, 1]], base[start]
+            highest = max(a0, a1)
+            lowest = min(b0, b1)
+            ticks = float(b0 - a0 + 1) * float(b1 - a1 + 1)
+            for m in range(n, stop):
+                i = start + m - n
+                out_ids[0, m] = id0
+                out_ids[1, m] = id1
+                out_ids[2, m] = payload[i]
+                out_lower[m] = max(a0, max(highest, lower[i]) - w) - shift
+                out_upper[m] = min(upper[i], lowest + w) + 2 - shift
+            if with_confidence:
+                for m in range(n, stop):
+                    i = start + m - n
+                    out_confidence[m] = confidence_of_three(
+                        a0, b0, a1, b1, lower[i], upper[i], w, ticks * float(upper[i] - lower[i] + 1)
+                    )
+            n = stop
+            continue
+        # The running component is the first or the last one.
+        highest = NOTHING
+        lowest = -NOTHING
         ticks = 1.0
         for k in range(length):
             i = runs[r, k]
@@ -73,13 +101,18 @@ def describe_matches(
                 for m in range(n, stop):
                     out_ids[k, m] = value
         shift = base[start]
-        for m in range(size):
-            i = start + m
-            out_ids[j, n + m] = payload[i]
-            first = lower[i] if j == 0 else low[0]
-            last = upper[i] if j == depth else high[depth]
-            out_lower[n + m] = max(first, max(highest, lower[i]) - w) - shift
-            out_upper[n + m] = min(last, min(lowest, upper[i]) + w) + depth - shift
+        if j == depth:
+            for m in range(size):
+                i = start + m
+                out_ids[depth, n + m] = payload[i]
+                out_lower[n + m] = max(low[0], max(highest, lower[i]) - w) - shift
+                out_upper[n + m] = min(upper[i], lowest + w) + depth - shift
+        else:
+            for m in range(size):
+                i = start + m
+                out_ids[j, n + m] = payload[i]
+                out_lower[n + m] = max(lower[i], highest - w) - shift
+                out_upper[n + m] = min(high[depth], min(lowest, upper[i]) + w) + depth - shift
         if with_confidence:
             for m in range(size):
                 low[j] = lower[start + m]

@@ -85,6 +85,16 @@ def _first_above(values, start, stop, x, hint):
 def _reach_of_pivot(p, m, w, first_class, class_start, class_stop, lower, highest, class_end, end_hint):
     """Set the end of each class's range for a pivot; return whether any match has this pivot. O(c log d)."""
     length = first_class.shape[0] - 1
+    for j in range(p):
+        reached = m
+        for c in range(first_class[j], first_class[j + 1]):
+            stop = _first_above(lower, class_start[c], class_stop[c], m, end_hint[c])
+            end_hint[c] = stop
+            class_end[c] = stop
+            if stop > class_start[c] and highest[stop - 1] > reached:
+                reached = highest[stop - 1]
+        if reached == m:
+            return False
     latest = m + w
     for j in range(length - 1, p, -1):
         reached = m - 1
@@ -97,15 +107,14 @@ def _reach_of_pivot(p, m, w, first_class, class_start, class_stop, lower, highes
         if reached < m:
             return False
         latest = min(latest, reached)
+    return True
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _can_straddle(p, first_class, class_longest):
+    """Return whether every component before p has an interval that can lie around a pivot's upper bound."""
     for j in range(p):
-        reached = m
-        for c in range(first_class[j], first_class[j + 1]):
-            stop = _first_above(lower, class_start[c], class_stop[c], m, end_hint[c])
-            end_hint[c] = stop
-            class_end[c] = stop
-            if stop > class_start[c] and highest[stop - 1] > reached:
-                reached = highest[stop - 1]
-        if reached == m:
+        if class_longest[first_class[j + 1] - 1] == 0:
             return False
     return True
 
@@ -124,10 +133,10 @@ def _events_taken(event, order, p, step, chosen, taken):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _contains(taken, count, found):
+    contained = False
     for s in range(count):
-        if taken[s] == found:
-            return True
-    return False
+        contained = contained or taken[s] == found
+    return contained
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -243,9 +252,12 @@ def join(
                     pivot_class += 1
                     if pivot_class == first_class[p + 1]:
                         p += 1
+                        while p < length and not _can_straddle(p, first_class, class_longest):
+                            p += 1
                         if p == length:
                             state[RUNS] = count
                             return capacity - room
+                        pivot_class = first_class[p]
                     pivot = class_start[pivot_class]
                 m = upper[pivot]
                 if not _reach_of_pivot(

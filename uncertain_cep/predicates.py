@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.query.kinds import kind_of
-from uncertain_cep.query.typed import Column, Constant, TypedExpression
+from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression
 
 __all__ = ["Values", "column_values", "evaluate", "evaluate_mask", "within_int64"]
 
@@ -110,7 +110,19 @@ def within_int64(expression: TypedExpression, extremes: Extremes) -> TypedExpres
     extremes : callable
         Smallest and largest value of an integer column.
     """
-    return _bounded(expression, extremes)[0]
+    return _bounded(expression, extremes if _can_leave_int64(expression) else _unbounded)[0]
+
+
+def _can_leave_int64(expression: TypedExpression) -> bool:
+    if not isinstance(expression, Apply):
+        return False
+    grows = expression.kind == "int" and expression.operator != "remainder"
+    return grows or any(_can_leave_int64(operand) for operand in expression.operands)
+
+
+def _unbounded(column: Column) -> tuple[int, int]:
+    """Stand in for the extremes of a column where nothing depends on them."""
+    return _INT64
 
 
 def _bounded(expression: TypedExpression, extremes: Extremes) -> tuple[TypedExpression, tuple[int, int]]:
@@ -152,7 +164,8 @@ def _both(left: Mask | None, right: Mask | None) -> Mask | None:
 
 def _remainder(left: Any, right: Any, valid: Mask | None) -> tuple[Any, Mask | None]:
     if np.ndim(right) == 0 and isinstance(right, (int, np.integer)) and right > 0:
-        rest = left - left // right * right
+        rest = left // right
+        rest = left - rest * right
         if np.ndim(left) == 0 or (len(left) and left.min() < 0):
             rest = np.where((np.asarray(left) < 0) & (rest != 0), rest - right, rest)
         return rest, valid

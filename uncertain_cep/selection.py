@@ -239,6 +239,11 @@ def select(
 
 def _check_unique(plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slicing: Slicing | None) -> None:
     """Raise if an id is used twice by candidates of one partition."""
+    ids = table.column(plan.names.id)
+    if pa.types.is_int64(ids.type) and ids.null_count == 0:
+        values = np.asarray(ids.to_numpy())
+        if bool((values[1:] > values[:-1]).all()):
+            return
     used = np.zeros(table.num_rows, dtype=np.bool_)
     for part in rows:
         used[part] = True

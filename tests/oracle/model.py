@@ -55,7 +55,7 @@ class Event:
         ):
             raise ValueError(f"not a distribution over the interval: {self}")
 
-    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - predicates compare attributes of any kind
+    def __getitem__(self, name: str) -> Any:
         """Return an attribute; ``id``, ``type``, ``lower`` and ``upper`` are attributes too."""
         if name in ("id", "type", "lower", "upper"):
             return getattr(self, name)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests import oracle
 from tests.oracle.model import Component, Event, Identifier, Match, Mention, Predicate, Query, Seq, Value
-from tests.properties.expressions import Apply, Attribute, Expression, Kind, conditions, values_of
+from tests.properties.expressions import Apply, Attribute, Expression, Kind, conditions, conjuncts, values_of
 
 _VARIABLES = ("a", "b", "c", "d", "E", "first", "limit_", "v2")
 ATTRIBUTES: dict[str, Kind] = {"x": "int", "y": "float", "s": "string", "f": "bool"}
@@ -140,7 +140,7 @@ class Case:
         classes: list[set[tuple[str, str]]] = [
             {(variable, name) for variable in self.variables} for name in self.agree
         ]
-        for condition in self.conditions:
+        for condition in (part for whole in self.conditions for part in conjuncts(whole)):
             link = self._link(condition)
             if link is not None:
                 touched = [found for found in classes if found & link]

@@ -25,7 +25,7 @@ class Row:
     confidence: float | None
 
 
-def records(frame: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - a frame of any of the supported libraries
+def records(frame: Any) -> list[dict[str, Any]]:
     """Return the rows of a pyarrow, pandas or Polars frame as plain dictionaries."""
     if isinstance(frame, (pa.Table, pa.RecordBatch)):
         rows: list[dict[str, Any]] = frame.to_pylist()
@@ -35,19 +35,19 @@ def records(frame: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - a frame of an
     return [{name: _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401
+def _plain(value: Any) -> Any:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return value.item() if hasattr(value, "item") else value
 
 
-def same_time(value: Any) -> int:  # noqa: ANN401
+def same_time(value: Any) -> int:
     """Return an int64 tick as it is."""
     return int(value)
 
 
 def rows_of(
-    frame: Any,  # noqa: ANN401
+    frame: Any,
     case: Case,
     *,
     to_tick: Callable[[Any], int] = same_time,

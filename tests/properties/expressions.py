@@ -152,6 +152,13 @@ def _arithmetic(sign: str, values: list[Value]) -> Value:
     return math.fmod(left, right)
 
 
+def conjuncts(condition: Expression) -> list[Expression]:
+    """Return the conditions that are joined by AND, as the query language sees them."""
+    if isinstance(condition, Apply) and condition.operator == "and":
+        return [part for operand in condition.operands for part in conjuncts(operand)]
+    return [condition]
+
+
 def literals(kind: Kind) -> st.SearchStrategy[Constant]:
     """Return constants of a kind, in the ways in which they can be written."""
     if kind == "int":

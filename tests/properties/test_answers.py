@@ -120,7 +120,7 @@ def test_return_expressions_are_evaluated_on_the_match(case: Case) -> None:
     assert_answer(rows_of(result, case), case.answer())
 
 
-def same_value(got: Any, expected: Value) -> bool:  # noqa: ANN401
+def same_value(got: Any, expected: Value) -> bool:
     """Tell whether a returned value is the expected one, and of the same kind."""
     if isinstance(expected, float) and isinstance(got, float):
         return got == expected or math.isclose(got, expected, rel_tol=1e-12)

@@ -16,6 +16,7 @@ import uncertain_cep as uc
 from tests.spark.traces import KEYED, UNKEYED, as_rows, assert_same, random_trace, to_spark
 from uncertain_cep.errors import OptionError, QueryError
 from uncertain_cep.spark import match
+from uncertain_cep.spark.schemas import from_arrow_schema
 
 SPREADS: list[tuple[int | None, int | None]] = [(None, None), (1, None), (2, 1), (3, 7), (8, 50), (5, 10**9), (4, None)]
 
@@ -84,7 +85,7 @@ def test_timestamps(spark: SparkSession, zone: str | None, slice_length: int | N
     query = "PATTERN SEQ(A a, ANY b, C c) WHERE b.value > 5 WITHIN 1.2 seconds"
     expected = uc.match(table, query, tick="100ms")
     assert expected.num_rows > 20
-    frame = to_spark(spark, table)
+    frame = spark.createDataFrame(table, schema=from_arrow_schema(table.schema))
     found = match(frame, query, tick="100ms", partitions=4, slice_length=slice_length)
     assert [kind for name, kind in found.dtypes if name.startswith("range")] == (
         ["timestamp_ntz"] * 2 if zone is None else ["timestamp"] * 2

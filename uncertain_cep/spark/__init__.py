@@ -13,10 +13,10 @@ from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.spark.session import get_session
 
 if TYPE_CHECKING:
+    from uncertain_cep.spark.failures import worker_errors
     from uncertain_cep.spark.matching import match
     from uncertain_cep.spark.reading import read_traces, to_intervals
     from uncertain_cep.spark.schemas import arrow_schema
-    from uncertain_cep.spark.worker_errors import worker_errors
     from uncertain_cep.spark.writing import match_to_parquet, write_matches
 
 __all__ = [
@@ -36,7 +36,7 @@ _HOMES: Final = {
     "match_to_parquet": "writing",
     "read_traces": "reading",
     "to_intervals": "reading",
-    "worker_errors": "worker_errors",
+    "worker_errors": "failures",
     "write_matches": "writing",
 }
 

@@ -33,9 +33,10 @@ class PreparedMatch:
     ----------
     plan : EvaluationPlan
     candidates : DataFrame or None
-        None if no event can begin a match.
+        None if no event can begin a match. Spark hands only columns of plain names to Python, so that
+        these are called otherwise than in the schema.
     schema : pyarrow.Schema
-        Of the candidates.
+        Of the candidates, by position.
     slicing : Slicing or None
     """
 
@@ -169,16 +170,15 @@ def prepare(
     if partitions is None:
         partitions = choose_partitions(statistics, lambda: _cores(frame.sparkSession))
     slices = choose_slices(plan, statistics, partitions, slice_length)
+    slicing = None
     if slices is None:
         rows = needed.filter(candidates.anywhere)
-        return PreparedMatch(plan, partitioned(rows, candidates, None, partitions), arrow, None)
-    rows = sliced(needed, plan, candidates, slices)
-    return PreparedMatch(
-        plan,
-        partitioned(rows, candidates, slices, partitions),
-        arrow.append(pa.field(slices.column, pa.int64())),
-        Slicing(slices.column, slices.origin, slices.length),
-    )
+    else:
+        rows = sliced(needed, plan, candidates, slices)
+        arrow = arrow.append(pa.field(slices.column, pa.int64()))
+        slicing = Slicing(slices.column, slices.origin, slices.length)
+    spread = partitioned(rows, candidates, slices, partitions)
+    return PreparedMatch(plan, spread.toDF(*(f"c{place}" for place in range(len(arrow)))), arrow, slicing)
 
 
 def _cores(spark: SparkSession) -> int:

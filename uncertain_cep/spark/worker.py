@@ -22,7 +22,7 @@ def match_partition(
     Parameters
     ----------
     batches : iterable of RecordBatch
-        All events of some keys and slices.
+        All events of some keys and slices, under any names.
     plan : EvaluationPlan
     schema : pyarrow.Schema
         What the plan was made for; a session may hand out larger string types and another time zone.
@@ -35,7 +35,7 @@ def match_partition(
     received = list(batches)
     if not received:
         return
-    table = pa.Table.from_batches(received)
+    table = pa.Table.from_batches(received).rename_columns(schema.names)
     received.clear()
     if table.schema != schema:
         table = table.cast(schema)

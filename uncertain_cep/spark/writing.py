@@ -15,9 +15,9 @@ from pyspark.sql import DataFrame
 
 from uncertain_cep.errors import OptionError
 from uncertain_cep.query import Query
+from uncertain_cep.spark.failures import worker_errors
 from uncertain_cep.spark.matching import as_frame, prepare
 from uncertain_cep.spark.worker import parquet_writer, write_partition
-from uncertain_cep.spark.worker_errors import worker_errors
 from uncertain_cep.timedomain import Names
 
 __all__ = ["match_to_parquet", "write_matches"]
@@ -26,7 +26,7 @@ Format = Literal["parquet", "csv", "json"]
 
 
 def write_matches(
-    matches: DataFrame, folder: str | Path, format: Format = "parquet", *, overwrite: bool = False  # noqa: A002
+    matches: DataFrame, folder: str | Path, format: Format = "parquet", *, overwrite: bool = False
 ) -> None:
     """Write a frame of matches as a folder of files.
 

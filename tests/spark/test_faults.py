@@ -1,0 +1,105 @@
+"""Events at fault are reported as by the in-process engine, candidates or not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+import uncertain_cep as uc
+from tests.spark.traces import UNKEYED, random_trace
+from uncertain_cep.errors import TraceError
+from uncertain_cep.spark import match, worker_errors
+
+
+def trace_with(column: str, values: dict[int, Any]) -> pa.Table:
+    table = random_trace(1, 60).append_column("pmf", pa.nulls(60, pa.list_(pa.float64())))
+    place = table.schema.get_field_index(column)
+    changed = table.column(column).to_pylist()
+    for row, value in values.items():
+        changed[row] = value
+    return table.set_column(place, column, pa.array(changed, table.schema.field(place).type))
+
+
+FAULTS = [
+    ("type", {3: None}),
+    ("id", {3: None}),
+    ("lower", {3: None, 4: None}),
+    ("upper", {3: None}),
+    ("upper", {3: -1000}),
+    ("upper", {3: 2**62}),
+    ("lower", {3: -(2**63)}),
+    ("pmf", {3: [0.25] * 500}),
+    ("pmf", {3: []}),
+]
+
+
+@pytest.mark.parametrize(("column", "values"), FAULTS)
+def test_the_fault_is_that_of_the_engine(spark: SparkSession, column: str, values: dict[int, Any]) -> None:
+    table = trace_with(column, values)
+    # Whether the event is a candidate makes no difference.
+    table = table.set_column(0, "type", pa.array(
+        [None if kind is None else "Other" if row == 3 else kind for row, kind in enumerate(table[0].to_pylist())]
+    ))  # fmt: skip
+    with pytest.raises(TraceError) as expected:
+        uc.match(table, UNKEYED)
+    with pytest.raises(TraceError) as found:
+        match(spark.createDataFrame(table), UNKEYED)
+    told = {(fault.message, fault.column, fault.value) for fault in expected.value.faults}
+    assert {(fault.message, fault.column, fault.value) for fault in found.value.faults} == told
+    assert all(fault.row is None for fault in found.value.faults)
+
+
+@pytest.mark.parametrize(
+    "probabilities", [[0.5, 0.5 + 1e-6], [1.5, -0.5], [float("nan"), 1.0], [float("inf"), 0.0], [None, 1.0]]
+)
+def test_faulty_probabilities(spark: SparkSession, probabilities: list[float | None]) -> None:
+    table = pa.table({"type": ["A"], "id": [1], "lower": [4], "upper": [5], "value": [1], "name": ["x"],
+                      "pmf": pa.array([probabilities], pa.list_(pa.float64()))})  # fmt: skip
+    with pytest.raises(TraceError, match="pmf"):
+        match(spark.createDataFrame(table), UNKEYED)
+
+
+def test_many_faults_are_counted(spark: SparkSession) -> None:
+    table = trace_with("upper", dict.fromkeys(range(50), -1000))
+    with pytest.raises(TraceError) as found:
+        match(spark.createDataFrame(table), UNKEYED)
+    assert len(found.value.faults) == 21
+    assert "30 more events have such faults" in str(found.value)
+
+
+def test_uneven_times(spark: SparkSession) -> None:
+    table = pa.table(
+        {
+            "type": ["A", "B"],
+            "id": [1, 2],
+            "lower": pa.array([100_000, 250_000], pa.timestamp("us", "UTC")),
+            "upper": pa.array([100_000, 300_000], pa.timestamp("us", "UTC")),
+        }
+    )
+    with pytest.raises(TraceError, match="not a whole number of ticks of 100ms"):
+        match(spark.createDataFrame(table), "PATTERN SEQ(A a, B b) WITHIN 5", tick="100ms")
+
+
+def test_an_id_used_twice_is_found_by_the_worker(spark: SparkSession) -> None:
+    table = pa.table({"type": ["A", "B", "A"], "id": [7, 8, 7], "lower": [1, 2, 3], "upper": [1, 2, 3]})
+    matches = match(spark.createDataFrame(table), "PATTERN SEQ(A a, B b) WITHIN 5")
+    with pytest.raises(TraceError, match="has this id") as found, worker_errors():
+        matches.collect()
+    assert "value 7" in str(found.value)
+    assert "Traceback" not in str(found.value)
+    assert "JVM" not in str(found.value)
+
+
+def test_other_errors_pass(spark: SparkSession) -> None:
+    with pytest.raises(PySparkException), worker_errors():
+        spark.sql("select raise_error('something else')").collect()
+
+
+def test_the_slices_of_an_event_are_no_duplicates(spark: SparkSession) -> None:
+    table = pa.table({"type": ["A", "B", "A"], "id": [1, 2, 3], "lower": [0, 0, 90], "upper": [0, 99, 95]})
+    found = match(spark.createDataFrame(table), "PATTERN SEQ(A a, B b) WITHIN 100", partitions=2, slice_length=3)
+    assert sorted(row["a"] for row in found.collect()) == [1, 3]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 Value = int | float | str | bool | None
 Identifier = int | str
@@ -55,10 +55,11 @@ class Event:
         ):
             raise ValueError(f"not a distribution over the interval: {self}")
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> Value:
         """Return an attribute; ``id``, ``type``, ``lower`` and ``upper`` are attributes too."""
         if name in ("id", "type", "lower", "upper"):
-            return getattr(self, name)
+            part: Value = getattr(self, name)
+            return part
         return self.attributes.get(name)
 
     def ticks(self) -> list[tuple[int, Fraction]]:

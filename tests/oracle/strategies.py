@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -12,7 +14,12 @@ from tests.oracle.model import And, Component, Event, Mention, Or, Pattern, Pred
 from tests.oracle.patterns import components, set_variables
 
 _TYPES = ("A", "B")
-_RELATIONS = {"<": operator.lt, "<=": operator.le, "=": operator.eq, "!=": operator.ne}
+_RELATIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    "=": operator.eq,
+    "!=": operator.ne,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +28,15 @@ class Compare:
 
     relation: str
 
+    @staticmethod
+    def _total(side: Event | tuple[Event, ...]) -> int | None:
+        values = [event["x"] for event in (side if isinstance(side, tuple) else (side,))]
+        return None if None in values else sum(value for value in values if isinstance(value, int))
+
     def __call__(self, left: Event | tuple[Event, ...], right: Event | tuple[Event, ...]) -> bool | None:
         """Return whether the relation holds, or None."""
-        values = [
-            [event["x"] for event in (side if isinstance(side, tuple) else (side,))] for side in (left, right)
-        ]
-        if any(value is None for side in values for value in side):
-            return None
-        return bool(_RELATIONS[self.relation](sum(values[0]), sum(values[1])))
+        totals = self._total(left), self._total(right)
+        return None if None in totals else bool(_RELATIONS[self.relation](*totals))
 
 
 @st.composite

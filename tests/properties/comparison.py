@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 
 from tests.oracle.model import Identifier, Key, Match, Value
@@ -14,6 +16,9 @@ from tests.properties.cases import Case
 
 RELATIVE_ERROR = 1e-9
 """How far a confidence may be from the exact fraction (SEMANTICS 4)."""
+
+
+Frame: TypeAlias = pa.Table | pa.RecordBatch | pd.DataFrame | pl.DataFrame
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +30,29 @@ class Row:
     confidence: float | None
 
 
-def records(frame: Any) -> list[dict[str, Any]]:
+def records(frame: Frame) -> list[dict[str, Any]]:
     """Return the rows of a pyarrow, pandas or Polars frame as plain dictionaries."""
     if isinstance(frame, (pa.Table, pa.RecordBatch)):
         rows: list[dict[str, Any]] = frame.to_pylist()
         return rows
-    if hasattr(frame, "to_dicts"):
+    if isinstance(frame, pl.DataFrame):
         return list(frame.to_dicts())
     return [{name: _plain(value) for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
     return value.item() if hasattr(value, "item") else value
 
 
-def same_time(value: Any) -> int:
+def same_time(value: int) -> int:
     """Return an int64 tick as it is."""
     return int(value)
 
 
 def rows_of(
-    frame: Any,
+    frame: Frame,
     case: Case,
     *,
     to_tick: Callable[[Any], int] = same_time,

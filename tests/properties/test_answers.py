@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -120,7 +119,7 @@ def test_return_expressions_are_evaluated_on_the_match(case: Case) -> None:
     assert_answer(rows_of(result, case), case.answer())
 
 
-def same_value(got: Any, expected: Value) -> bool:
+def same_value(got: Value, expected: Value) -> bool:
     """Tell whether a returned value is the expected one, and of the same kind."""
     if isinstance(expected, float) and isinstance(got, float):
         return got == expected or math.isclose(got, expected, rel_tol=1e-12)

@@ -74,3 +74,19 @@ def test_the_best_of_the_slices_are_the_best(case: Case, length: int, limit: int
 
 def _confidences(rows: Mapping[Key, Row]) -> list[float]:
     return [round(row.confidence, 9) for row in rows.values() if row.confidence is not None]
+
+
+def test_a_slice_owns_by_the_interval_not_by_where_its_probability_begins() -> None:
+    """Whoever cuts the slices sees ``lower``; here all of a's probability lies behind its slice [0, 2)."""
+    table = pa.table(
+        {
+            "type": ["A", "B"],
+            "id": [1, 2],
+            "lower": [0, 4],
+            "upper": [3, 4],
+            "pmf": [[0.0, 0.0, 0.0, 1.0], None],
+            _SLICE: [0, 0],
+        }
+    )
+    plan = make_plan(uc.parse("PATTERN SEQ(A a, B b) WITHIN 5"), table.schema)
+    assert sum(batch.num_rows for batch in run(plan, table, slicing=Slicing(_SLICE, 0, 2))) == 1

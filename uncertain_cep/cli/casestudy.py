@@ -55,7 +55,7 @@ def casestudy(
     from uncertain_cep.cli.tables import shown_rows
     from uncertain_cep.query import parse
     from uncertain_cep.spark import match_to_parquet, read_traces
-    from uncertain_cep.spark.worker_errors import worker_errors
+    from uncertain_cep.spark import worker_errors
     from uncertain_cep.traces import load_schema
     from uncertain_cep.traces.cluster import cluster_trace, write_cluster
 

@@ -157,7 +157,7 @@ def _write_on_spark(matching: Matching, uri: str, destination: Destination, mast
     """Have Spark write the matches as a directory of part files and return their number."""
     from uncertain_cep.spark import match as match_frame
     from uncertain_cep.spark import match_to_parquet, read_traces, write_matches
-    from uncertain_cep.spark.worker_errors import worker_errors
+    from uncertain_cep.spark import worker_errors
 
     spark = spark_session(master)
     if master.startswith("local"):

@@ -13,7 +13,7 @@ from pyspark.sql import types as t
 from uncertain_cep.errors import OptionError
 from uncertain_cep.timedomain import TICK_METADATA, Names
 
-__all__ = ["arrow_schema", "as_names", "column", "from_arrow_schema"]
+__all__ = ["arrow_schema", "as_names", "as_spark_keeps", "column", "from_arrow_schema"]
 
 _TICK: Final = TICK_METADATA.decode()
 
@@ -125,6 +125,18 @@ def from_arrow_schema(schema: pa.Schema, names: Names | None = None) -> t.Struct
             metadata = {_TICK: tick.decode()}
         fields.append(t.StructField(field.name, _spark_type(field.name, field.type), True, metadata))
     return t.StructType(fields)
+
+
+def as_spark_keeps(schema: pa.Schema) -> pa.Schema:
+    """Return the Arrow schema of the frame that holds rows of a schema.
+
+    Raises
+    ------
+    OptionError
+        As `from_arrow_schema`.
+    """
+    kept = from_arrow_schema(schema)
+    return pa.schema([pa.field(field.name, _arrow_type(field.dataType)) for field in kept.fields])
 
 
 def _spark_type(name: str, arrow: pa.DataType) -> t.DataType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 from uuid import uuid4
 
 import pyarrow as pa
@@ -10,8 +11,9 @@ import pyarrow.parquet as pq
 
 from uncertain_cep.engine import Slicing, run
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.traces import intervals_of
 
-__all__ = ["match_partition", "parquet_writer", "write_partition"]
+__all__ = ["add_intervals", "match_partition", "parquet_writer", "write_partition"]
 
 
 def match_partition(
@@ -86,3 +88,33 @@ def parquet_writer(path: str, schema: pa.Schema) -> pq.ParquetWriter:
     # Ids, times and confidences hardly repeat: a dictionary of them costs more than all the rest.
     repeating = [field.name for field in schema if not pa.types.is_primitive(field.type)]
     return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=repeating)
+
+
+def add_intervals(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    columns: tuple[str, ...],
+    result: tuple[str, ...],
+    added: pa.Schema,
+    options: dict[str, Any],
+) -> Iterator[pa.RecordBatch]:
+    """Yield batches of raw stamps with their interval columns.
+
+    Parameters
+    ----------
+    batches : iterable of RecordBatch
+    columns : tuple of str
+        What their columns are called.
+    result : tuple of str
+        The columns wanted, in order.
+    added : pyarrow.Schema
+        The new ones.
+    options : dict
+        Of `intervals_of`.
+    """
+    for batch in batches:
+        table = intervals_of(pa.Table.from_batches([batch]).rename_columns(columns), **options)
+        for field in added:
+            place = table.schema.get_field_index(field.name)
+            table = table.set_column(place, field, table.column(place).cast(field.type))
+        yield from table.select(list(result)).to_batches()

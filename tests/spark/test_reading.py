@@ -1,0 +1,163 @@
+"""Files and frames of raw stamps become the events that the in-process readers make of them."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import uncertain_cep as uc
+from tests.spark.traces import KEYED, as_rows, random_trace
+from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.spark import match, read_traces, to_intervals, worker_errors
+from uncertain_cep.timedomain import TICK_METADATA
+from uncertain_cep.traces import histogram, intervals_of, load_schema, plus_minus
+from uncertain_cep.traces import read_traces as read_table
+
+SCHEMA = """
+tick = "100ms"
+[[events]]
+files = "*tasks*"
+type = "Start"
+time = "start"
+unit = "s"
+attributes = ["host", "load"]
+uncertainty = { kind = "clock_offset", table = "offsets.csv", key = "host", unit = "ms" }
+[[events]]
+files = "*tasks*"
+type = "End"
+id = "{host}:{start}:end"
+where = "end > 0"
+time = "end"
+unit = "s"
+attributes = ["host"]
+uncertainty = { kind = "plus_minus", by = "300ms" }
+[[events]]
+files = "*metrics*"
+type = "Metric"
+time = "at"
+attributes = ["host", "load"]
+uncertainty = { kind = "window", length = "2s" }
+"""
+
+
+@pytest.fixture
+def raw(tmp_path: Path) -> Path:
+    folder = tmp_path / "raw"
+    folder.mkdir()
+    (folder / "offsets.csv").write_text("host,offset_lo,offset_hi\nh1,-150,250\nh2,0,0\n")
+    (folder / "tasks-1.csv").write_text("host,start,end,load\nh1,100,110,3\nh2,101,0,4\n")
+    with gzip.open(folder / "tasks-2.csv.gz", "wt") as stream:
+        stream.write("host,start,end,load\nh2,103,120,1.5\n")
+    (folder / "metrics.jsonl").write_text('{"at": "1970-01-01T00:01:45Z", "host": "h1", "load": 0.5}\n')
+    (folder / "tasks-0.csv").write_text("host,start,end,load\n")
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    return tmp_path
+
+
+def test_files_of_several_kinds(spark: SparkSession, raw: Path) -> None:
+    schema = load_schema(raw / "schema.toml")
+    paths = [raw / "raw" / name for name in ("tasks-0.csv", "tasks-1.csv", "tasks-2.csv.gz", "metrics.jsonl")]
+    expected = read_table(paths, schema)
+    frame = read_traces(spark, paths, schema)
+    assert frame.columns == expected.column_names
+    assert as_rows(frame.toArrow()) == as_rows(expected)
+    query = "PATTERN SEQ(Start s, Metric m) WITHIN 10 seconds"
+    assert as_rows(match(frame, query).toArrow()) == as_rows(uc.match(expected, query))
+
+
+def test_files_of_the_model(spark: SparkSession, tmp_path: Path) -> None:
+    table = random_trace(1, 200, keys=3).drop_columns("not used")
+    pyarrow.csv.write_csv(table.slice(0, 120), tmp_path / "one.csv")
+    pyarrow.csv.write_csv(table.slice(120), tmp_path / "two.csv")
+    frame = read_traces(spark, tmp_path)
+    assert as_rows(frame.toArrow()) == as_rows(read_table(tmp_path))
+    assert as_rows(match(frame, KEYED).toArrow()) == as_rows(uc.match(table, KEYED))
+
+
+def test_parquet_is_scanned_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    table = random_trace(2, 100)
+    times = [table.column(name).cast(pa.timestamp("ms")) for name in ("lower", "upper")]
+    for name, column in zip(("lower", "upper"), times, strict=True):
+        table = table.set_column(table.schema.get_field_index(name), name, column)
+    pq.write_table(table.replace_schema_metadata({TICK_METADATA: b"1ms"}), tmp_path / "events.parquet")
+    for path in (tmp_path, tmp_path / "events.parquet", f"file://{tmp_path}"):
+        frame = read_traces(spark, path)
+        assert frame.inputFiles()
+        assert frame.count() == 100
+    query = "PATTERN SEQ(A a, B b) WITHIN 5"
+    found = match(read_traces(spark, tmp_path), query).toArrow()
+    assert found.num_rows == uc.match(table, query).num_rows > 0
+
+
+def test_nanoseconds_are_read_where_they_are_whole_microseconds(spark: SparkSession, tmp_path: Path) -> None:
+    times = pa.array([1000, 5_000], pa.timestamp("ns", "UTC"))
+    table = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": times, "upper": times})
+    pq.write_table(table, tmp_path / "events.parquet")
+    frame = read_traces(spark, tmp_path)
+    assert dict(frame.dtypes)["lower"] == "timestamp"
+    assert frame.count() == 2
+    late = pa.array([1000, 5_001], pa.timestamp("ns", "UTC"))
+    pq.write_table(table.set_column(3, "upper", late), tmp_path / "events.parquet")
+    with pytest.raises(TraceError, match=r"events\.parquet.*cannot be kept by Spark"), worker_errors():
+        read_traces(spark, tmp_path).collect()
+
+
+def test_faults_name_file_row_and_column(spark: SparkSession, raw: Path) -> None:
+    schema = load_schema(raw / "schema.toml")
+    bad = raw / "raw" / "tasks-9.csv"
+    bad.write_text("host,start,end,load\nh1,1,2,3\nh3,1,2,3\n")
+    with pytest.raises(TraceError, match=r"tasks-9\.csv, row 2, column 'host', value h3"), worker_errors():
+        read_traces(spark, [bad, raw / "raw" / "metrics.jsonl"], schema).collect()
+    with pytest.raises(TraceError, match="no such file"):
+        read_traces(spark, raw / "nothing.csv")
+    with pytest.raises(TraceError, match="no file is given"):
+        read_traces(spark, [])
+    bad.write_text("host,start\nh1,1\n")
+    with pytest.raises(TraceError, match="no such column"):
+        read_traces(spark, [bad, raw / "raw" / "metrics.jsonl"], schema)
+
+
+def test_intervals_of_a_frame(spark: SparkSession) -> None:
+    table = pa.table(
+        {
+            "type": ["A", "B", "C"],
+            "id": [1, 2, 3],
+            "at.time": pa.array([1_000_000, 2_500_000, None], pa.timestamp("us", "UTC")),
+            "nested": [{"a": 1}] * 3,
+        }
+    )
+    frame = spark.createDataFrame(table)
+    found = to_intervals(frame, time="at.time", uncertainty=plus_minus("300ms"), tick="100ms", missing="drop")
+    expected = intervals_of(
+        table, time="at.time", uncertainty=plus_minus("300ms"), tick="100ms", missing="drop"
+    )
+    assert as_rows(found.toArrow()) == as_rows(expected)
+    # The tick has come along: 15 ticks are 1.5 s.
+    query = "PATTERN SEQ(A a, B b) WITHIN 15"
+    assert as_rows(match(found, query).toArrow()) == as_rows(uc.match(expected.drop_columns("nested"), query))
+    with pytest.raises(TraceError, match="missing="), worker_errors():
+        to_intervals(frame, time="at.time", uncertainty=plus_minus("300ms"), tick="100ms").collect()
+
+
+def test_intervals_with_probabilities(spark: SparkSession) -> None:
+    table = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [3, 9], "pmf": [[0.5, 0.5], [1.0]]})
+    found = to_intervals(spark.createDataFrame(table), uncertainty=histogram("pmf"))
+    expected = intervals_of(table, time=None, uncertainty=histogram("pmf"))
+    assert found.columns == expected.column_names
+    assert found.select("type", "lower", "upper").collect() == [("A", 3, 4), ("B", 9, 9)]
+
+
+def test_columns_at_fault(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([("A", True)], "type string, at boolean")
+    with pytest.raises(TraceError, match="no such column"):
+        to_intervals(frame, time="when", uncertainty=plus_minus(1))
+    with pytest.raises(TraceError, match="at"):
+        to_intervals(frame, time="at", uncertainty=plus_minus(1))
+    with pytest.raises(OptionError):
+        to_intervals(frame, time="at", uncertainty=plus_minus(1), missing="keep")  # type: ignore[arg-type]

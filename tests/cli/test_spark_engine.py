@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +18,20 @@ from uncertain_cep.cli.outputs import ABOUT_FILE
 
 ROOT = Path(__file__).resolve().parents[2]
 ON_SPARK = ("--master", "local[2]")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def session_of_its_own() -> Iterator[None]:
+    """Stop the session that the commands start and share, and undo what it set."""
+    from pyspark.sql import SparkSession
+
+    before = dict(os.environ)
+    yield
+    session = SparkSession.getActiveSession()
+    if session is not None:
+        session.stop()
+    os.environ.clear()
+    os.environ.update(before)
 
 
 def test_same_answer_on_stdout(invoke: Invoke, parquet: Path) -> None:

@@ -42,7 +42,7 @@ def test_the_fault_is_that_of_the_engine(spark: SparkSession, column: str, value
     table = trace_with(column, values)
     # Whether the event is a candidate makes no difference.
     table = table.set_column(0, "type", pa.array(
-        [None if kind is None else "Other" if row == 3 else kind for row, kind in enumerate(table[0].to_pylist())]
+        [kind if kind is None or row != 3 else "Other" for row, kind in enumerate(table[0].to_pylist())]
     ))  # fmt: skip
     with pytest.raises(TraceError) as expected:
         uc.match(table, UNKEYED)
@@ -101,5 +101,7 @@ def test_other_errors_pass(spark: SparkSession) -> None:
 
 def test_the_slices_of_an_event_are_no_duplicates(spark: SparkSession) -> None:
     table = pa.table({"type": ["A", "B", "A"], "id": [1, 2, 3], "lower": [0, 0, 90], "upper": [0, 99, 95]})
-    found = match(spark.createDataFrame(table), "PATTERN SEQ(A a, B b) WITHIN 100", partitions=2, slice_length=3)
+    found = match(
+        spark.createDataFrame(table), "PATTERN SEQ(A a, B b) WITHIN 100", partitions=2, slice_length=3
+    )
     assert sorted(row["a"] for row in found.collect()) == [1, 3]

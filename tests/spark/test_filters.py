@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
 from uncertain_cep.plan import EvaluationPlan, make_plan
@@ -26,10 +26,12 @@ TEXT = [None, "", "a", "A", "é", "z", "ab", " a", "a ", "日", "😀", "it's"]
 TRUTH = [None, True, False] * 4
 
 SAME = [
-    "x.whole % 20 = 0", "x.whole % 4 = -3", "x.small % x.whole = 0", "x.whole % 0 = 0", "x.whole / x.small > 1",
+    "x.whole % 20 = 0", "x.whole % 4 = -3", "x.small % x.whole = 0", "x.whole % 0 = 0",
+    "x.whole / x.small > 1",
     "x.small / 0 = 1", "x.whole = 7", "x.whole != 7", "x.small <= 3", "x.small > -3", "NOT x.small > 0",
     "x.text = 'a'", "x.text != 'a'", "x.text < 'b'", "x.text >= 'z'", "x.text = 'it''s'", "x.text < x.text",
-    "x.truth", "NOT x.truth", "x.truth = TRUE OR x.small = 6", "x.truth AND x.small > 0", "x.truth OR x.text = ''",
+    "x.truth", "NOT x.truth", "x.truth = TRUE OR x.small = 6", "x.truth AND x.small > 0",
+    "x.truth OR x.text = ''",
     "NOT (x.truth AND x.small > 0)", "NOT (x.truth OR x.text = 'a')", "x.small < 2.5", "x.whole > 0.5",
     "x.small % 2.5 = 0.5", "x.truth != (x.small > 0)", "x.lower + 1 > x.upper", "x.id = 3", "x.type = 'E'",
     "x.small = 2 OR x.small = 4 AND x.truth", "x.small > 95%", "x.whole = x.small", "x.small = -3",
@@ -38,7 +40,8 @@ SAME = [
 
 WIDER = [
     "x.whole + 1 > 0", "x.whole - x.small < 5", "x.whole * 2 = 14", "-x.whole > 0", "x.whole * x.whole > 10",
-    "NOT x.whole + 1 > 0", "x.real > 1", "x.real < 1", "NOT x.real > 1", "NOT x.real <= 1", "x.real != x.real",
+    "NOT x.whole + 1 > 0", "x.real > 1", "x.real < 1", "NOT x.real > 1", "NOT x.real <= 1",
+    "x.real != x.real",
     "x.real = x.real", "x.real - x.real = 0", "NOT x.real - x.real > 5", "x.real - x.real != x.real * 0",
     "x.real / x.real = 1", "x.real % 1 = 0.5", "x.real + x.whole > 0", "x.real / 0 > 1", "x.real = 0",
     "(x.real > 1) = (x.whole > 1)", "NOT (x.real - x.real < 5 AND x.small > 0)", "x.whole + x.whole = 14",
@@ -79,7 +82,8 @@ def table() -> pa.Table:
 def test_no_row_is_lost(spark: SparkSession, table: pa.Table, ansi: str) -> None:
     frame = spark.createDataFrame(table).coalesce(1)
     types = {field.name: field.dataType for field in frame.schema.fields}
-    expected, conditions = {}, []
+    expected: dict[str, list[bool]] = {}
+    conditions: list[Column] = []
     for text in SAME + WIDER:
         plan = make_plan(parse(f"PATTERN SEQ(ANY x) WHERE {text} WITHIN 1"), table.schema)
         predicate = whole(plan)
@@ -103,7 +107,9 @@ def test_no_row_is_lost(spark: SparkSession, table: pa.Table, ansi: str) -> None
 
 
 @pytest.mark.parametrize("text", LEFT_TO_THE_ENGINE)
-def test_what_has_no_counterpart_is_left_to_the_engine(table: pa.Table, text: str, spark: SparkSession) -> None:
+def test_what_has_no_counterpart_is_left_to_the_engine(
+    table: pa.Table, text: str, spark: SparkSession
+) -> None:
     plan = make_plan(parse(f"PATTERN SEQ(ANY x) WHERE {text} WITHIN 1"), table.schema)
     types = {field.name: field.dataType for field in spark.createDataFrame(table).schema.fields}
     assert condition(whole(plan), types) is None

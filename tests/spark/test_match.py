@@ -18,7 +18,15 @@ from uncertain_cep.errors import OptionError, QueryError
 from uncertain_cep.spark import match
 from uncertain_cep.spark.schemas import from_arrow_schema
 
-SPREADS: list[tuple[int | None, int | None]] = [(None, None), (1, None), (2, 1), (3, 7), (8, 50), (5, 10**9), (4, None)]
+SPREADS: list[tuple[int | None, int | None]] = [
+    (None, None),
+    (1, None),
+    (2, 1),
+    (3, 7),
+    (8, 50),
+    (5, 10**9),
+    (4, None),
+]
 
 
 @pytest.mark.parametrize(("partitions", "slice_length"), SPREADS)

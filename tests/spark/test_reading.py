@@ -112,7 +112,7 @@ def test_faults_name_file_row_and_column(spark: SparkSession, raw: Path) -> None
     schema = load_schema(raw / "schema.toml")
     bad = raw / "raw" / "tasks-9.csv"
     bad.write_text("host,start,end,load\nh1,1,2,3\nh3,1,2,3\n")
-    with pytest.raises(TraceError, match=r"tasks-9\.csv, row 2, column 'host', value h3"), worker_errors():
+    with pytest.raises(TraceError, match=r"tasks-9\.csv, row 2, column 'host', value 'h3'"), worker_errors():
         read_traces(spark, [bad, raw / "raw" / "metrics.jsonl"], schema).collect()
     with pytest.raises(TraceError, match="no such file"):
         read_traces(spark, raw / "nothing.csv")
@@ -147,8 +147,8 @@ def test_intervals_of_a_frame(spark: SparkSession) -> None:
 
 def test_intervals_with_probabilities(spark: SparkSession) -> None:
     table = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [3, 9], "pmf": [[0.5, 0.5], [1.0]]})
-    found = to_intervals(spark.createDataFrame(table), uncertainty=histogram("pmf"))
-    expected = intervals_of(table, time=None, uncertainty=histogram("pmf"))
+    found = to_intervals(spark.createDataFrame(table), uncertainty=histogram("pmf", lower="lower"))
+    expected = intervals_of(table, time=None, uncertainty=histogram("pmf", lower="lower"))
     assert found.columns == expected.column_names
     assert found.select("type", "lower", "upper").collect() == [("A", 3, 4), ("B", 9, 9)]
 

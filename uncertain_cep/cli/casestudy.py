@@ -54,8 +54,7 @@ def casestudy(
     from uncertain_cep.cli.outputs import describe_result, written_aside
     from uncertain_cep.cli.tables import shown_rows
     from uncertain_cep.query import parse
-    from uncertain_cep.spark import match_to_parquet, read_traces
-    from uncertain_cep.spark import worker_errors
+    from uncertain_cep.spark import match_to_parquet, read_traces, worker_errors
     from uncertain_cep.traces import load_schema
     from uncertain_cep.traces.cluster import cluster_trace, write_cluster
 
@@ -67,7 +66,8 @@ def casestudy(
         note(f"{trace.tasks.num_rows:,} task events and {trace.metrics.num_rows:,} metrics")
         spark = spark_session(master)
         compiled_kernels()
-        events = read_traces(spark, [str(aside / "trace")], load_schema(queries / "schema.toml"))
+        # Cached, since every query reads the events twice: for their statistics and for its matches.
+        events = read_traces(spark, aside / "trace", load_schema(queries / "schema.toml")).cache()
         counts = {}
         for file in files:
             text = file.read_text(encoding="utf-8")

@@ -59,7 +59,7 @@ Engine = Literal["local", "spark"]
     default=50_000_000,
     show_default=True,
     metavar="N",
-    help="Stop with an error when there are more.",
+    help="In process: stop with an error when there are more.",
 )
 @click.option(
     "--engine",

@@ -156,8 +156,7 @@ def _deliver_from_spark(matching: Matching, destination: Destination, master: st
 def _write_on_spark(matching: Matching, uri: str, destination: Destination, master: str) -> int:
     """Have Spark write the matches as a directory of part files and return their number."""
     from uncertain_cep.spark import match as match_frame
-    from uncertain_cep.spark import match_to_parquet, read_traces, write_matches
-    from uncertain_cep.spark import worker_errors
+    from uncertain_cep.spark import match_to_parquet, read_traces, worker_errors, write_matches
 
     spark = spark_session(master)
     if master.startswith("local"):

@@ -13,7 +13,9 @@ from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceErro
 
 __all__ = ["worker_errors"]
 
-_RAISED: Final = re.compile(r"^uncertain_cep\.errors\.(\w+): (.*?)(?=\n\s*\n|\n\s+at |\n?\Z)", re.MULTILINE | re.DOTALL)
+_RAISED: Final = re.compile(
+    r"^uncertain_cep\.errors\.(\w+): (.*?)(?=\n\s*\n|\n\s+at |\n?\Z)", re.MULTILINE | re.DOTALL
+)
 
 _KINDS: Final[dict[str, type[UncertainCepError]]] = {
     kind.__name__: kind for kind in (OptionError, RuntimeEnvironmentError, TraceError)

@@ -76,18 +76,17 @@ def events_of_files(
     """
     for number, raw in _raw_files(batches, reading):
         file, steps = reading.work[number]
-        for step in steps:
+        for place, step in enumerate(steps):
+            first = firsts[number] + place * raw.num_rows
             try:
-                events = step_events(raw, step, model=reading.model, tick=tick, first_id=firsts[number])
+                events = step_events(raw, step, model=reading.model, tick=tick, first_id=first)
                 table = _as(events, schema)
             except TraceError as error:
                 raise TraceError([replace(fault, file=str(file.path)) for fault in error.faults]) from None
             yield from table.to_batches(max_chunksize=_BATCH_ROWS)
 
 
-def _raw_files(
-    batches: Iterable[pa.RecordBatch], reading: Reading
-) -> Iterator[tuple[int, pa.Table]]:
+def _raw_files(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[tuple[int, pa.Table]]:
     for batch in batches:
         for number in batch.column(0).to_pylist():
             file, steps = reading.work[number]

@@ -122,7 +122,7 @@ def condition(predicate: typed.TypedExpression, types: dict[str, t.DataType]) ->
     translation = _Translation(types)
     try:
         found = translation.value(predicate)
-    except _Untranslatable:
+    except _UntranslatableError:
         return None
     return reduce(lambda left, right: left | right, translation.doubts, found)
 
@@ -135,11 +135,12 @@ def _size(expression: typed.TypedExpression) -> int:
 
 def _negated(constant: typed.Constant) -> typed.Constant:
     value = constant.value
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return typed.Constant(-value if is_number else None, constant.kind)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _UntranslatableError
+    return typed.Constant(-value, constant.kind)
 
 
-class _Untranslatable(Exception):
+class _UntranslatableError(Exception):
     """An expression has no counterpart in Spark."""
 
 
@@ -151,7 +152,7 @@ class _Translation:
     doubts: list[Column] = field(default_factory=list)
 
     def value(self, expression: typed.TypedExpression) -> Column:
-        """Return the column of an expression's values, or raise `_Untranslatable`."""
+        """Return the column of an expression's values, or raise `_UntranslatableError`."""
         if isinstance(expression, typed.Column):
             return self._attribute(expression)
         if isinstance(expression, typed.Constant):
@@ -175,18 +176,18 @@ class _Translation:
         if attribute.kind == "string":
             # Strings of another collation compare in another way.
             if type(found) is not t.StringType or found != t.StringType():
-                raise _Untranslatable
+                raise _UntranslatableError
         elif not isinstance(found, _KINDS.get(attribute.kind, ())):
-            raise _Untranslatable
+            raise _UntranslatableError
         return column(attribute.name)
 
     def _constant(self, constant: typed.Constant) -> Column:
         value = constant.value
         if value is None or constant.kind == "time":
-            raise _Untranslatable
+            raise _UntranslatableError
         if isinstance(value, int) and not isinstance(value, bool):
             if not _INT64[0] <= value <= _INT64[1]:
-                raise _Untranslatable
+                raise _UntranslatableError
             return f.lit(value).cast("long")
         return f.lit(value)
 

@@ -96,8 +96,9 @@ def match(
 
     Notes
     -----
-    The events are read once here, for counts and extremes of their times, and again when the result is used:
-    ``cache()`` a frame that is dear to compute. Runs with classic Spark and with Spark Connect, on any master.
+    The events are read once here, for counts and extremes of their times, and again when the result is
+    used: ``cache()`` a frame that is dear to compute. Runs with classic Spark and with Spark Connect, on
+    any master.
 
     Examples
     --------
@@ -107,7 +108,8 @@ def match(
 
         spark = get_session()
         events = spark.read.parquet("events.parquet")
-        match(events, "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 100").write.parquet("matches")
+        matches = match(events, "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 100")
+        matches.write.parquet("matches")
     """
     prepared = prepare(
         frame,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -15,7 +16,7 @@ from pyspark.sql import types as t
 from uncertain_cep.errors import TraceError
 from uncertain_cep.spark.failures import worker_errors
 from uncertain_cep.spark.file_worker import Reading, describe_files, events_of_files, step_events
-from uncertain_cep.spark.schemas import arrow_schema, as_spark_keeps, from_arrow_schema
+from uncertain_cep.spark.schemas import arrow_schema, as_spark_keeps, as_spark_path, from_arrow_schema
 from uncertain_cep.spark.worker import add_intervals
 from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema, intervals_of
@@ -94,11 +95,13 @@ def read_traces(
     )
     if model is None:
         raise TraceError(faults)
+    # Each table of the schema that takes a file numbers its rows anew.
+    ids = [counts[number] * len(work[number][1]) for number in range(len(work))]
     read = partial(
         events_of_files,
         reading=reading,
         tick=tick,
-        firsts=tuple(1 + sum(counts[before] for before in range(number)) for number in range(len(work))),
+        firsts=tuple(accumulate(ids, initial=1))[:-1],
         schema=as_spark_keeps(model.schema),
     )
     return numbers.mapInArrow(read, from_arrow_schema(model.schema, _NAMES))
@@ -128,7 +131,7 @@ def _tick(schema: pa.Schema) -> bytes | None:
 
 
 def _scan(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
-    frame = spark.read.parquet(*(path.absolute().as_uri() for path in paths))
+    frame = spark.read.parquet(*(as_spark_path(path) for path in paths))
     tick = _tick(pq.read_schema(paths[0]))
     if tick is not None:
         for name in (_NAMES.lower, _NAMES.upper):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from pyspark.sql import types as t
 from uncertain_cep.errors import OptionError
 from uncertain_cep.timedomain import TICK_METADATA, Names
 
-__all__ = ["arrow_schema", "as_names", "as_spark_keeps", "column", "from_arrow_schema"]
+__all__ = ["arrow_schema", "as_names", "as_spark_keeps", "as_spark_path", "column", "from_arrow_schema"]
 
 _TICK: Final = TICK_METADATA.decode()
 
@@ -59,6 +60,11 @@ _FROM_ARROW: Final[tuple[tuple[Callable[[pa.DataType], bool], t.DataType], ...]]
 def column(name: str) -> Column:
     """Return the column of this very name, whatever characters it holds."""
     return f.col(f"`{name.replace('`', '``')}`")
+
+
+def as_spark_path(path: Path) -> str:
+    """Return a path of this machine for Spark, which would not decode the ``%20`` of a proper URI."""
+    return f"file:///{path.absolute().as_posix().lstrip('/')}"
 
 
 def as_names(names: Names | Mapping[str, str] | None) -> Names:

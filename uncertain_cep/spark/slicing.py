@@ -114,9 +114,7 @@ def choose_slices(
     return Slices(name, statistics.earliest, length, count, reach)
 
 
-def sliced(
-    frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters, slices: Slices
-) -> DataFrame:
+def sliced(frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters, slices: Slices) -> DataFrame:
     """Return the candidates of a frame with the column of their slices, a row for each of them."""
     lower, upper = (in_ticks(plan, frame.schema, name) for name in (plan.names.lower, plan.names.upper))
     origin, length = slices.origin, slices.length

@@ -17,6 +17,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.query import Query
 from uncertain_cep.spark.failures import worker_errors
 from uncertain_cep.spark.matching import as_frame, prepare
+from uncertain_cep.spark.schemas import as_spark_path
 from uncertain_cep.spark.worker import parquet_writer, write_partition
 from uncertain_cep.timedomain import Names
 
@@ -54,11 +55,11 @@ def write_matches(
     local = _local_path(folder)
     with worker_errors():
         if local is None:
-            mode = "overwrite" if overwrite else "errorifexists"
+            mode = "overwrite" if overwrite else "error"
             _save(matches, str(folder), format, mode)
         else:
             with _aside(local, overwrite) as aside:
-                _save(matches, aside.as_uri(), format, "errorifexists")
+                _save(matches, as_spark_path(aside), format, "error")
 
 
 def match_to_parquet(
@@ -105,7 +106,7 @@ def match_to_parquet(
     if local is None or prepared.plan.query.limit is not None or prepared.plan.query.order_by_confidence:
         matches = as_frame(prepared, frame.sparkSession)
         write_matches(matches, folder, overwrite=overwrite)
-        return frame.sparkSession.read.parquet(str(folder) if local is None else local.as_uri()).count()
+        return frame.sparkSession.read.parquet(str(folder) if local is None else as_spark_path(local)).count()
     with worker_errors(), _aside(local, overwrite) as aside:
         aside.mkdir()
         written: dict[str, int] = {}

@@ -1,0 +1,83 @@
+"""Results are complete or not there at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import uncertain_cep as uc
+from tests.spark.traces import KEYED, as_rows, random_trace, to_spark
+from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.spark import match, match_to_parquet, write_matches
+
+TWICE = pa.table({"type": ["A", "B", "A"], "id": [7, 8, 7], "lower": [1, 2, 3], "upper": [1, 2, 3]})
+PAIR = "PATTERN SEQ(A a, B b) WITHIN 5"
+
+
+@pytest.mark.parametrize("format_name", ["parquet", "csv", "json"])
+def test_formats(spark: SparkSession, tmp_path: Path, format_name: str) -> None:
+    table = random_trace(1, 300, keys=5)
+    folder = tmp_path / "deep" / "matches of today"
+    write_matches(match(to_spark(spark, table), KEYED), folder, format_name)  # type: ignore[arg-type]
+    expected = uc.match(table, KEYED)
+    found = ds.dataset(folder, format=format_name).to_table()
+    assert as_rows(found.select(expected.column_names).cast(expected.schema)) == as_rows(expected)
+    assert [path.name for path in folder.parent.iterdir()] == [folder.name]
+
+
+@pytest.mark.parametrize("clause", ["", "HAVING CONFIDENCE >= 0.3", "ORDER BY CONFIDENCE DESC LIMIT 4"])
+def test_parquet_by_the_workers(spark: SparkSession, tmp_path: Path, clause: str) -> None:
+    table = random_trace(2, 300, keys=5)
+    query = f"{KEYED} {clause}"
+    expected = uc.match(table, query)
+    folder = (tmp_path / "matches").as_uri()
+    count = match_to_parquet(to_spark(spark, table), query, folder, partitions=3, slice_length=20)
+    assert count == expected.num_rows
+    found = pq.read_table(tmp_path / "matches")
+    assert found.schema.names == expected.schema.names
+    assert as_rows(found) == as_rows(expected)
+    assert as_rows(spark.read.parquet(folder).toArrow()) == as_rows(expected)
+
+
+def test_no_matches_leave_an_empty_file(spark: SparkSession, tmp_path: Path) -> None:
+    frame = to_spark(spark, random_trace(3, 50))
+    for query in (PAIR.replace("B", "Unknown"), PAIR.replace("A a", "Unknown a")):
+        assert match_to_parquet(frame, query, tmp_path / "none", overwrite=True) == 0
+        found = pq.read_table(tmp_path / "none")
+        assert found.num_rows == 0
+        assert found.column_names[-1] == "confidence"
+
+
+def test_nothing_is_overwritten_unless_asked_for(spark: SparkSession, tmp_path: Path) -> None:
+    frame = to_spark(spark, random_trace(4, 50))
+    folder = tmp_path / "matches"
+    folder.mkdir()
+    (folder / "precious").write_text("kept")
+    with pytest.raises(OptionError, match="is there already"):
+        match_to_parquet(frame, PAIR, folder)
+    with pytest.raises(OptionError, match="is there already"):
+        write_matches(match(frame, PAIR), folder)
+    assert (folder / "precious").read_text() == "kept"
+    match_to_parquet(frame, PAIR, folder, overwrite=True)
+    write_matches(match(frame, PAIR), folder, overwrite=True)
+    assert not (folder / "precious").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["matches"]
+
+
+def test_a_failure_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    frame = spark.createDataFrame(TWICE)
+    with pytest.raises(TraceError, match="has this id"):
+        match_to_parquet(frame, PAIR, tmp_path / "matches")
+    with pytest.raises(TraceError, match="has this id"):
+        write_matches(match(frame, PAIR), tmp_path / "matches")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_unknown_format(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(OptionError, match="parquet, csv or json"):
+        write_matches(spark.range(1), tmp_path / "x", "orc")  # type: ignore[arg-type]

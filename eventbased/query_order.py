@@ -113,10 +113,10 @@ def _reach_of_pivot(p, m, w, first_class, class_start, class_stop, lower, highes
 @njit(cache=True, nogil=True, error_model="numpy")
 def _can_straddle(p, first_class, class_longest):
     """Return whether every component before p has an interval that can lie around a pivot's upper bound."""
+    possible = True
     for j in range(p):
-        if class_longest[first_class[j + 1] - 1] == 0:
-            return False
-    return True
+        possible = possible and class_longest[first_class[j + 1] - 1] > 0
+    return possible
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -120,7 +120,7 @@ def _can_leave_int64(expression: TypedExpression) -> bool:
     return grows or any(_can_leave_int64(operand) for operand in expression.operands)
 
 
-def _unbounded(column: Column) -> tuple[int, int]:
+def _unbounded(_: Column) -> tuple[int, int]:
     """Stand in for the extremes of a column where nothing depends on them."""
     return _INT64
 

@@ -167,9 +167,9 @@ def _matches(
     while True:
         found = join(
             w, candidates.first_class, candidates.class_start, candidates.class_stop,
-            candidates.class_shortest, candidates.class_longest, candidates.lower, candidates.upper, candidates.highest,
-            events_shared, orders, programs.start, programs.code, programs.ints, programs.floats,
-            programs.nulls, programs.slots, *state, runs,
+            candidates.class_shortest, candidates.class_longest, candidates.lower, candidates.upper,
+            candidates.highest, events_shared, orders, programs.start, programs.code, programs.ints,
+            programs.floats, programs.nulls, programs.slots, *state, runs,
         )  # fmt: skip
         if found:
             count = int(state[0][RUNS])

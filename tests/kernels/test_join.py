@@ -49,7 +49,8 @@ def test_every_feasible_choice_comes_out_once(events: list[list[Event]], slack: 
     found: list[tuple[int, ...]] = []
     while True:
         size = join(
-            slack, layout.first_class, layout.class_start, layout.class_stop, layout.class_shortest, layout.class_longest,
+            slack, layout.first_class, layout.class_start, layout.class_stop, layout.class_shortest,
+            layout.class_longest,
             layout.lower, layout.upper, layout.highest, alone,
             binding_orders(length), none, np.zeros((0, 2), np.int64), np.zeros(0, np.int64), np.zeros(0),
             np.zeros(0, np.bool_), np.zeros((0, 3), np.int64), *state, runs,

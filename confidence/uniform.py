@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -27,14 +26,8 @@ __all__ = [
     "confidence_of_three",
     "confidence_of_two",
     "exact_chain_confidence",
-    "scratch",
     "tight_bounds",
 ]
-
-
-def scratch(length: int) -> tuple[Any, Any]:
-    """Return the work arrays that :func:`chain_confidence` needs for chains of ``length`` events."""
-    return np.empty((4, length), dtype=np.int64), np.empty((2, length + 1), dtype=np.float64)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -216,8 +209,8 @@ def chain_confidence(lower, upper, sizes, w, a, b, bounds, floats):
         ``W - l``, at least 0.
     a, b : (l,) int64
         Overwritten by the valid bounds, minus position.
-    bounds, floats
-        Work arrays of :func:`scratch`.
+    bounds : (4, l) int64, floats : (2, l + 1) float64
+        Work arrays.
 
     Returns
     -------

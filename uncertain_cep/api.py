@@ -51,8 +51,11 @@ def _with_texts(table: pa.Table, names: Names) -> pa.Table:
     """Return a table whose type and id columns are text if they hold nothing, as in an empty frame."""
     for name in (names.type, names.id):
         place = table.schema.get_field_index(name)
-        if place >= 0 and pa.types.is_null(table.schema.field(place).type):
-            table = table.set_column(place, name, table.column(place).cast(pa.string()))
+        if place < 0:
+            continue
+        found = table.schema.field(place).type
+        if pa.types.is_null(found.value_type if pa.types.is_dictionary(found) else found):
+            table = table.set_column(place, name, pa.nulls(table.num_rows, pa.string()))
     return table
 
 

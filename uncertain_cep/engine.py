@@ -114,9 +114,9 @@ def _check(plan: EvaluationPlan, table: pa.Table, file: str | None) -> None:
 def _selected(
     plan: EvaluationPlan, table: pa.Table, slicing: Slicing | None
 ) -> tuple[Selection, ExplicitPmfs | None]:
-    lower, upper = _ticks(table, plan.names.lower, plan), _ticks(table, plan.names.upper, plan)
-    pmfs, lower, upper = explicit_pmfs(table, plan.names.pmf, lower, upper)
-    return select(plan, table, lower, upper, slicing), pmfs
+    given_lower, given_upper = _ticks(table, plan.names.lower, plan), _ticks(table, plan.names.upper, plan)
+    pmfs, lower, upper = explicit_pmfs(table, plan.names.pmf, given_lower, given_upper)
+    return select(plan, table, lower, upper, given_lower, slicing), pmfs
 
 
 def _columns_of(plan: EvaluationPlan, slicing: Slicing | None) -> list[str]:

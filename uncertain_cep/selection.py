@@ -191,7 +191,12 @@ def _partition(
 
 
 def select(
-    plan: EvaluationPlan, table: pa.Table, lower: Int64, upper: Int64, slicing: Slicing | None
+    plan: EvaluationPlan,
+    table: pa.Table,
+    lower: Int64,
+    upper: Int64,
+    given_lower: Int64,
+    slicing: Slicing | None,
 ) -> Selection:
     """Return the candidates of each component.
 
@@ -201,7 +206,9 @@ def select(
     table : pyarrow.Table
         With the plan's required columns.
     lower, upper : (n,) int64
-        The intervals of all rows, ticks.
+        The intervals of all rows, ticks, without ticks of probability 0 at their ends.
+    given_lower : (n,) int64
+        The lower bounds as given, by which a slice owns a match.
     slicing : Slicing or None
 
     Raises
@@ -226,7 +233,7 @@ def select(
         assert numbers is not None
         slices = np.asarray(table.column(slicing.column).to_numpy())[rows[0]]
         begin = slicing.origin + slices.astype(np.int64) * slicing.length
-        owned = (lower[rows[0]] >= begin) & (lower[rows[0]] < begin + slicing.length)
+        owned = (given_lower[rows[0]] >= begin) & (given_lower[rows[0]] < begin + slicing.length)
         rows[0], numbers[0] = rows[0][owned], numbers[0][owned]
     return Selection(
         rows=tuple(rows),

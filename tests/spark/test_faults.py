@@ -91,7 +91,7 @@ def test_an_id_used_twice_is_found_by_the_worker(spark: SparkSession) -> None:
         matches.collect()
     assert "value 7" in str(found.value)
     assert "Traceback" not in str(found.value)
-    assert "JVM" not in str(found.value)
+    assert "SQLSTATE" not in str(found.value)
 
 
 def test_other_errors_pass(spark: SparkSession) -> None:

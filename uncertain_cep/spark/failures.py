@@ -14,7 +14,7 @@ from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceErro
 __all__ = ["worker_errors"]
 
 _RAISED: Final = re.compile(
-    r"^uncertain_cep\.errors\.(\w+): (.*?)(?=\n\s*\n|\n\s+at |\n?\Z)", re.MULTILINE | re.DOTALL
+    r"^uncertain_cep\.errors\.(\w+): (.*?)(?=\n\s*\n|\n\s+at |\s+SQLSTATE: |\n?\Z)", re.MULTILINE | re.DOTALL
 )
 
 _KINDS: Final[dict[str, type[UncertainCepError]]] = {

@@ -62,7 +62,8 @@ def read_traces(
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
     if schema is None and any("://" in str(path) for path in given):
         return spark.read.parquet(*map(str, given))
-    files, faults = list_files(given)
+    # The workers' folder may be another one.
+    files, faults = list_files([Path(path).absolute() for path in given])
     if schema is None and files and not faults and _scannable([file.path for file in files]):
         return _scan(spark, [file.path for file in files])
     steps = _plan(files, schema, faults)

@@ -194,6 +194,21 @@ def test_deeply_nested_condition(run: Invoke, parquet: Path) -> None:
     assert result.exit_code in (0, 2)
 
 
+@pytest.mark.parametrize(
+    ("condition", "code"),
+    [
+        ("a.id" + " + 1" * 2400 + " > 0", 2),
+        ("NOT " * 2400 + "a.id > 0", 2),
+        ("a.id < " + "9" * 9900, 2),
+        (" OR ".join(f"a.id = {number}" for number in range(800)), 0),
+        (" OR ".join(f"a.id + {number} = b.id" for number in range(500)), 0),
+        (f"a.node != '{'x' * 9900}'", 0),
+    ],
+)
+def test_long_conditions(run: Invoke, parquet: Path, condition: str, code: int) -> None:
+    assert run(f"PATTERN SEQ(A a, B b) WHERE {condition} WITHIN 4", parquet).exit_code == code
+
+
 def test_forty_components(run: Invoke, figure1: pa.Table, tmp_path: Path) -> None:
     count = 40
     events = pa.table(

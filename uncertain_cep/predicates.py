@@ -191,6 +191,12 @@ def evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> V
 
     Integer operations must have been made safe by :func:`within_int64`.
     """
+    # An infinity less itself is NaN, which compares as unequal to everything: nothing to warn of.
+    with np.errstate(all="ignore"):
+        return _evaluate(expression, load)
+
+
+def _evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> Values:
     if isinstance(expression, Column):
         return load(expression)
     if isinstance(expression, Constant):
@@ -199,7 +205,7 @@ def evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> V
         if isinstance(expression.value, str):
             return Values(pa.scalar(expression.value, pa.large_string()), None)
         return Values(expression.value, None)
-    parts = [evaluate(operand, load) for operand in expression.operands]
+    parts = [_evaluate(operand, load) for operand in expression.operands]
     operator = expression.operator
     left = parts[0]
     if operator == "not":

@@ -41,7 +41,7 @@ def test_same_answer_on_stdout(invoke: Invoke, parquet: Path) -> None:
     assert confidences(read_csv(result.stdout)) == pytest.approx(MATCHES)
 
 
-@pytest.mark.parametrize("name", ["out", "out.parquet", "out.csv", "out.jsonl"])
+@pytest.mark.parametrize("name", ["out of today", "out.parquet", "out.csv", "out.jsonl"])
 def test_same_answer_in_files(invoke: Invoke, parquet: Path, tmp_path: Path, name: str) -> None:
     out = tmp_path / name
     result = invoke("match", QUERY, parquet, "-o", out, *ON_SPARK)

@@ -141,19 +141,19 @@ def _deliver_from_spark(matching: Matching, destination: Destination, master: st
         return _write_on_spark(matching, out, destination, master)
     if out is not None and not destination.as_file:
         with written_aside(Path(out), overwrite=destination.overwrite) as aside:
-            count = _write_on_spark(matching, aside.as_uri(), destination, master)
+            count = _write_on_spark(matching, str(aside), destination, master)
             describe_result(aside, matching.facts(format_name, count))
         return count
     with _file_or_stdout(destination) as sink, tempfile.TemporaryDirectory(prefix="uncertain-cep-") as folder:
         import pyarrow.dataset
 
         parts = Path(folder) / "parts"
-        _write_on_spark(matching, parts.as_uri(), replace(destination, format_name="parquet"), master)
+        _write_on_spark(matching, str(parts), replace(destination, format_name="parquet"), master)
         matches = pyarrow.dataset.dataset(parts, format="parquet")
         return write_batches(matches.to_batches(), matches.schema, sink, format_name)
 
 
-def _write_on_spark(matching: Matching, uri: str, destination: Destination, master: str) -> int:
+def _write_on_spark(matching: Matching, folder: str, destination: Destination, master: str) -> int:
     """Have Spark write the matches as a directory of part files and return their number."""
     from uncertain_cep.spark import match as match_frame
     from uncertain_cep.spark import match_to_parquet, read_traces, worker_errors, write_matches
@@ -169,9 +169,11 @@ def _write_on_spark(matching: Matching, uri: str, destination: Destination, mast
     with working("matching on Spark"), worker_errors():
         events = read_traces(spark, matching.traces, matching.columns.schema)
         if destination.format_name == "parquet":
-            return match_to_parquet(events, matching.query, uri, overwrite=destination.overwrite, **options)
+            return match_to_parquet(
+                events, matching.query, folder, overwrite=destination.overwrite, **options
+            )
         matches, count = _counted_frame(match_frame(events, matching.query, **options))
-        write_matches(matches, uri, destination.format_name, overwrite=destination.overwrite)
+        write_matches(matches, folder, destination.format_name, overwrite=destination.overwrite)
         return count()
 
 

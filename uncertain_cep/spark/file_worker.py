@@ -10,12 +10,12 @@ import pyarrow as pa
 
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.formats import FileOptions, TraceFile
-from uncertain_cep.traces.reading import _model_events, _raw_tables, _Step
+from uncertain_cep.traces.reading import Step, model_events, raw_tables
 from uncertain_cep.traces.rows import events_of_rows
 
 __all__ = ["FileWork", "Reading", "describe_files", "events_of_files", "step_events"]
 
-FileWork = tuple[tuple[TraceFile, tuple[_Step, ...]], ...]
+FileWork = tuple[tuple[TraceFile, tuple[Step, ...]], ...]
 """Files and what is made of the rows of each."""
 
 _BATCH_ROWS: Final = 131_072
@@ -38,10 +38,10 @@ class Reading:
     model: bool
 
 
-def step_events(raw: pa.Table, step: _Step, *, model: bool, tick: str | None, first_id: int = 1) -> pa.Table:
+def step_events(raw: pa.Table, step: Step, *, model: bool, tick: str | None, first_id: int = 1) -> pa.Table:
     """Return what a table of a schema makes of the rows of a file."""
     if model:
-        return _model_events(raw).table
+        return model_events(raw).table
     return events_of_rows(raw, step.events, step.rule, tick=tick, first_id=first_id).table
 
 
@@ -91,7 +91,7 @@ def _raw_files(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[
         for number in batch.column(0).to_pylist():
             file, steps = reading.work[number]
             faults: list[TraceFault] = []
-            found = list(_raw_tables({file: list(steps)}, reading.options, faults))
+            found = list(raw_tables({file: list(steps)}, reading.options, faults))
             if faults:
                 raise TraceError(faults)
             yield from ((number, raw) for _, raw in found)

@@ -22,7 +22,7 @@ from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema, intervals_of
 from uncertain_cep.traces.assembling import Part, assembled
 from uncertain_cep.traces.formats import FileOptions, list_files
-from uncertain_cep.traces.reading import _finest_tick, _plan
+from uncertain_cep.traces.reading import finest_tick, reading_steps
 from uncertain_cep.traces.rows import Events
 from uncertain_cep.traces.uncertainty import Uncertainty
 
@@ -66,7 +66,7 @@ def read_traces(
     files, faults = list_files([Path(path).absolute() for path in given])
     if schema is None and files and not faults and _scannable([file.path for file in files]):
         return _scan(spark, [file.path for file in files])
-    steps = _plan(files, schema, faults)
+    steps = reading_steps(files, schema, faults)
     if faults or not steps:
         raise TraceError(faults or "no file is given: name one or more")
     work = tuple((file, tuple(parts)) for file, parts in steps.items())
@@ -85,7 +85,7 @@ def read_traces(
     }
     tick = None if schema is None else schema.tick
     if schema is not None and tick is None:
-        tick = _finest_tick([(work[number][0], table) for number, table in empty.items()], steps)
+        tick = finest_tick([(work[number][0], table) for number, table in empty.items()], steps)
     model, faults = assembled(
         [
             Part(str(file.path), Events(step_events(table, step, model=reading.model, tick=tick), None, 0))

@@ -21,7 +21,16 @@ from uncertain_cep.traces.rows import Events, events_of_rows, id_column, needed_
 from uncertain_cep.traces.schema import TraceSchema
 from uncertain_cep.traces.uncertainty import Uncertainty
 
-__all__ = ["LoadedTrace", "load_traces", "read_traces"]
+__all__ = [
+    "LoadedTrace",
+    "Step",
+    "finest_tick",
+    "load_traces",
+    "model_events",
+    "raw_tables",
+    "read_traces",
+    "reading_steps",
+]
 
 _NAMES = Names()
 _MODEL = EventsSchema(
@@ -56,7 +65,7 @@ class LoadedTrace:
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class Step:
     """A table of the schema, where it stands there, and the rule of its events."""
 
     name: str
@@ -103,24 +112,24 @@ def load_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | 
     if not given:
         faults.append(TraceFault("no file is given: name one or more"))
     options = FileOptions() if schema is None else schema.options
-    plan = _plan(files, schema, faults)
+    plan = reading_steps(files, schema, faults)
     rows = 0
     parts: list[Part] = []
     raws: Iterator[tuple[TraceFile, pa.Table]] | list[tuple[TraceFile, pa.Table]]
-    raws = _raw_tables(plan, options, faults)
+    raws = raw_tables(plan, options, faults)
     tick = None
     if schema is not None:
         tick = schema.tick
         if tick is None:
             raws = list(raws)
-            tick = _finest_tick(raws, plan)
+            tick = finest_tick(raws, plan)
     next_id = 1
     for file, raw in raws:
         rows += raw.num_rows
         for step in plan[file]:
             try:
                 if schema is None:
-                    events = _model_events(raw)
+                    events = model_events(raw)
                 else:
                     events = events_of_rows(raw, step.events, step.rule, tick=tick, first_id=next_id)
                 parts.append(Part(str(file.path), events))
@@ -160,20 +169,21 @@ def _model_faults(table: pa.Table) -> list[TraceFault]:
     return faults + check_pmfs(table, _NAMES, domain)
 
 
-def _plan(
+def reading_steps(
     files: Sequence[TraceFile], schema: TraceSchema | None, faults: list[TraceFault]
-) -> dict[TraceFile, list[_Step]]:
+) -> dict[TraceFile, list[Step]]:
+    """Return what makes events of each file, adding to ``faults`` what fits no file."""
     if schema is None:
-        step = _Step("the trace", _MODEL, _MODEL.uncertainty.rule())
+        step = Step("the trace", _MODEL, _MODEL.uncertainty.rule())
         return {file: [step] for file in files}
     first = schema.folder or Path()
     folders = [first, *dict.fromkeys(folder for file in files for folder in (file.path.parent, file.root))]
     folders = [folder for folder in folders if folder.is_dir()]
-    plan: dict[TraceFile, list[_Step]] = {file: [] for file in files}
+    plan: dict[TraceFile, list[Step]] = {file: [] for file in files}
     for number, events in enumerate(schema.events, 1):
         name = f"events[{number}]"
         try:
-            step = _Step(name, events, events.uncertainty.rule(folders))
+            step = Step(name, events, events.uncertainty.rule(folders))
             needed_columns(step.events, step.rule)
         except TraceError as error:
             faults += [
@@ -203,9 +213,10 @@ def _listed(files: Sequence[TraceFile]) -> str:
     return shown if len(files) <= 5 else f"{shown} and {len(files) - 5} more"
 
 
-def _raw_tables(
-    plan: dict[TraceFile, list[_Step]], options: FileOptions, faults: list[TraceFault]
+def raw_tables(
+    plan: dict[TraceFile, list[Step]], options: FileOptions, faults: list[TraceFault]
 ) -> Iterator[tuple[TraceFile, pa.Table]]:
+    """Yield each file with its raw rows, adding to ``faults`` those that cannot be read."""
     for file, steps in plan.items():
         needs = {step.name: needed_columns(step.events, step.rule) for step in steps}
         wanted: set[str] | None = set()
@@ -244,9 +255,8 @@ def _absent(file: TraceFile, names: Sequence[str], needs: dict[str, dict[str, st
     return faults
 
 
-def _finest_tick(
-    raws: Sequence[tuple[TraceFile, pa.Table]], plan: dict[TraceFile, list[_Step]]
-) -> str | None:
+def finest_tick(raws: Sequence[tuple[TraceFile, pa.Table]], plan: dict[TraceFile, list[Step]]) -> str | None:
+    """Return the finest tick that the stamps of all files suggest."""
     ticks: dict[bool, list[int]] = {True: [], False: []}
     for file, raw in raws:
         for step in plan[file]:
@@ -263,7 +273,7 @@ def _finest_tick(
     return format_duration(min(found)) if found else None
 
 
-def _model_events(raw: pa.Table) -> Events:
+def model_events(raw: pa.Table) -> Events:
     """Take a table whose columns are those of the model already; only dates and text become timestamps."""
     lower, upper = raw.column(_NAMES.lower), raw.column(_NAMES.upper)
     metadata = {key: value for key, value in (raw.schema.metadata or {}).items() if key == TICK_METADATA}

@@ -22,7 +22,7 @@ from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression
 
 __all__ = ["Values", "column_values", "evaluate", "evaluate_mask", "within_int64"]
 
-_CHUNK: Final = 1 << 14
+_CHUNK: Final = 1 << 15
 """Rows evaluated at a time, so that intermediate results stay in cache."""
 
 _INT64: Final = (-(2**63), 2**63 - 1)
@@ -164,8 +164,10 @@ def _both(left: Mask | None, right: Mask | None) -> Mask | None:
 
 def _remainder(left: Any, right: Any, valid: Mask | None) -> tuple[Any, Mask | None]:
     if np.ndim(right) == 0 and isinstance(right, (int, np.integer)) and right > 0:
-        rest = left // right
-        rest = left - rest * right
+        # numpy divides by one constant at several times the speed of its remainder.
+        rest = np.asarray(left // right)
+        np.multiply(rest, right, out=rest)
+        np.subtract(left, rest, out=rest)
         if np.ndim(left) == 0 or (len(left) and left.min() < 0):
             rest = np.where((np.asarray(left) < 0) & (rest != 0), rest - right, rest)
         return rest, valid

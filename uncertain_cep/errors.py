@@ -44,6 +44,8 @@ def _excerpt(text: str, line: int, column: int) -> str:
     if not 1 <= line <= len(lines):
         return ""
     shown = "".join(char if char.isprintable() else "?" for char in lines[line - 1].expandtabs(1))
+    if not shown.strip():
+        return ""
     start = max(0, column - 61)
     clipped = shown[start : start + 120]
     return f"  {clipped}\n  {' ' * (column - 1 - start)}^"

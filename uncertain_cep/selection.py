@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from uncertain_cep.errors import TraceError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.predicates import column_values, evaluate_mask
-from uncertain_cep.query.typed import Apply, TypedExpression
 from uncertain_cep.traces.unique_ids import check_ids
 
 __all__ = ["Selection", "Slicing", "select"]
@@ -112,13 +111,6 @@ def _type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[st
     for wanted in types[1:]:
         mask = mask | seen[wanted]
     return mask
-
-
-def _conjunction(predicates: tuple[TypedExpression, ...]) -> TypedExpression:
-    whole = predicates[0]
-    for predicate in predicates[1:]:
-        whole = Apply("and", (whole, predicate), "bool")
-    return whole
 
 
 def _codes(columns: list[pa.ChunkedArray], name: str) -> list[Int64]:
@@ -220,8 +212,8 @@ def select(
     masks: list[Mask | None] = []
     for component in plan.components:
         mask = _type_mask(table, plan.names.type, component.types, seen)
-        if component.local:
-            found = evaluate_mask(_conjunction(component.local), table)
+        for predicate in component.local:
+            found = evaluate_mask(predicate, table)
             mask = found if mask is None else mask & found
         masks.append(mask)
     rows = [

@@ -178,14 +178,11 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
 
 
 def spark_session(master: str) -> SparkSession:
-    """Return a session that writes times to Parquet as what they are."""
+    """Return a session, saying that one is being started."""
     from uncertain_cep.spark import get_session
 
     with working("starting Spark"):
-        spark = get_session(master)
-    # Spark's default is a type without unit and zone.
-    spark.conf.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
-    return spark
+        return get_session(master)
 
 
 def _counted_frame(frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:

@@ -96,7 +96,11 @@ def get_session(
 
 
 def _common_conf() -> dict[str, str]:
-    settings = {"spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_ROWS)}
+    settings = {
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_ROWS),
+        # The default, INT96, keeps neither unit nor zone.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    }
     if cache := os.environ.get("NUMBA_CACHE_DIR"):
         settings["spark.executorEnv.NUMBA_CACHE_DIR"] = cache
     return settings

@@ -260,6 +260,8 @@ def confidence_of_two(lower0, upper0, lower1, upper1, w, sizes):
 @njit(cache=True, nogil=True, error_model="numpy")
 def confidence_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes):
     """Return :func:`chain_confidence` for three events, written out. O(1)."""
+    if upper0 <= lower1 and upper1 <= lower2 and upper2 - lower0 <= w:
+        return 1.0
     a1 = max(lower0, lower1)
     a2 = max(a1, lower2)
     a0 = max(lower0, a2 - w)

@@ -210,6 +210,9 @@ def _redo_exactly(
     plan: EvaluationPlan, candidates: Candidates, runs: Int64, confidence: NDArray[np.float64]
 ) -> None:
     """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
+    # A sum is NaN if anything in it is, and much cheaper to look at.
+    if not np.isnan(confidence.sum()):
+        return
     chosen = np.empty(len(plan.components), dtype=np.int64)
     for row in np.flatnonzero(np.isnan(confidence)).tolist():
         places_of(runs, len(runs), row, chosen)

@@ -129,7 +129,7 @@ def _moved(parts: tuple[Int64, ...], candidates: Candidates) -> Int64:
 
 def _shared_events(parts: tuple[Int64, ...], rows: Int64) -> Int64:
     """Return the row of each candidate whose event is one of several components; -1 for the others."""
-    components = np.zeros(int(rows.max()) + 1, dtype=np.uint8)
+    components = np.zeros(int(rows.max()) + 1, dtype=np.int32)
     for part in parts:
         components[part] += 1
     return np.where(components[rows] > 1, rows, -1)

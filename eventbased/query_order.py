@@ -45,6 +45,7 @@ __all__ = [
     "TOP",
     "Search",
     "choose",
+    "first_above",
     "join",
     "start_search",
 ]
@@ -142,7 +143,7 @@ def start_search(length: int, classes: int, block_rows: int = BLOCK_ROWS) -> Sea
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
-def _first_above(values, start, stop, x, hint):
+def first_above(values, start, stop, x, hint):
     """Return the first index in [start, stop] whose value is > x, galloping away from ``hint``. O(log d)."""
     if hint < start:
         hint = start
@@ -199,11 +200,11 @@ def _reach_of_pivots(
             end, begin = hint[END, c], hint[BEGUN, c]
             back = class_longest[c] + 1 if behind else class_longest[c]
             for k in range(count):
-                end = _first_above(lower, start, stop, latest[k] if behind else minimum[k], end)
+                end = first_above(lower, start, stop, latest[k] if behind else minimum[k], end)
                 ends[c, k] = end
                 if end > start:
                     reached[k] = max(reached[k], highest[end - 1])
-                begin = _first_above(lower, start, end, minimum[k] - back, begin)
+                begin = first_above(lower, start, end, minimum[k] - back, begin)
                 begins[c, k] = begin
             hint[END, c] = end
             hint[BEGUN, c] = begin
@@ -288,13 +289,13 @@ def _first_reaching(lower, begin, stop, x):
     for k in range(SPARE):
         below += (lower[i + k] <= x) & (k < stop - i)
     if below == SPARE:
-        return _first_above(lower, begin + SPARE, stop, x, begin + SPARE)
+        return first_above(lower, begin + SPARE, stop, x, begin + SPARE)
     return begin + below
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _extend(
-    p, level, first_class, class_shortest, class_longest, lower, upper, event, twin, order,
+    p, level, first_class, class_shortest, class_longest, lower, upper, event, twin, limit, order,
     program_start, code, ints, floats, nulls, slots, minimum, all_begins, all_ends, blocks, share, cursor,
     chosen, whole, real, absent, taken, room, runs,
 ):  # fmt: skip
@@ -312,6 +313,7 @@ def _extend(
     rows = cursor[COUNT]
     parents, begins, sizes = runs[PARENT], runs[BEGIN], runs[SIZE]
     pivots, reaches = blocks[level, PIVOT], blocks[level, REACH]
+    limited = limit.shape[0] > 0
     count = 0
     found = 0
     r = cursor[ROW]
@@ -323,7 +325,7 @@ def _extend(
         if i == FRESH:
             c = first
         takens = 0
-        if share[r] or row < row_stop:
+        if share[r] or row < row_stop or limited:
             choose(ordered, blocks, level, r, chosen)
             for s in range(level + 1):
                 e = event[chosen[ordered[s]]]
@@ -332,11 +334,14 @@ def _extend(
                     takens += 1
         while c < stop_class:
             stop = all_ends[c, pivot]
+            if limited and behind:
+                begin = all_begins[c, pivot]
+                stop = first_above(lower, begin, stop, limit[chosen[j - 1]], begin)
             if i == FRESH:
-                i = all_begins[c, pivot]
+                i = min(all_begins[c, pivot], stop)
                 if behind:
                     i = _first_reaching(lower, i, stop, need - class_longest[c] - 1)
-            even = class_shortest[c] == class_longest[c]
+            even = class_shortest[c] == class_longest[c] and (behind or not limited)
             if even and row == row_stop:
                 # The search for the start has left exactly the candidates that reach far enough.
                 while True:
@@ -359,6 +364,8 @@ def _extend(
                     begin = i
                     while i < stop and i - begin < room - found:
                         free = even or upper[i] >= need
+                        if limited and not behind:
+                            free = free and lower[chosen[j + 1]] <= limit[i]
                         for s in range(takens):
                             free = free and taken[s] != i
                         if free and row < row_stop:
@@ -422,7 +429,7 @@ def _carry_on(p, level, order, lower, event, block, share, runs, count, next_blo
 @njit(cache=True, nogil=True, error_model="numpy")
 def join(
     w, first_class, class_start, class_stop, class_shortest, class_longest, lower, upper, highest,
-    event, twin, order, program_start, code, ints, floats, nulls, slots,
+    event, twin, limit, order, program_start, code, ints, floats, nulls, slots,
     state, cursor, hints, minimum, begins, ends, blocks, shares, inner, room, runs,
 ):  # fmt: skip
     """Find the next feasible choices; return the numbers of runs and of matches, 0 when there are no more.
@@ -445,6 +452,9 @@ def join(
         Row of ``twin`` for an event that is a candidate of several components, else -1.
     twin : (s, l) int64
         Where such an event is among the candidates of each component; -1 where it is none.
+    limit : (n,) int64, or (0,)
+        For each candidate of component j the largest A that a candidate of component j + 1 may have to follow
+        it, see :func:`eventbased.next_match.next_limits`; empty: any.
     order : (l, l) int64
         For each pivot component, the components in the order in which they are bound.
     program_start : (l, l + 1) int64
@@ -488,7 +498,7 @@ def join(
             continue
         p = state[PASS]
         count, found = _extend(
-            p, level, first_class, class_shortest, class_longest, lower, upper, event, twin, order,
+            p, level, first_class, class_shortest, class_longest, lower, upper, event, twin, limit, order,
             program_start, code, ints, floats, nulls, slots, minimum, begins, ends, blocks,
             shares[level], cursor[:, level], chosen, whole, real, absent, taken,
             room if level == last else minimum.shape[0], runs if level == last else inner,

@@ -22,6 +22,7 @@ from pointbased.config import MOST_POINT_MATCHES, TINY
 from pointbased.pools import (
     CHILD,
     COMPLETE,
+    COMPLETES,
     EVENT,
     LATER,
     LOWER,
@@ -31,6 +32,7 @@ from pointbased.pools import (
     PMF,
     RANGE_HIGH,
     RANGE_LOW,
+    SHARED,
     SIBLING,
     TAKEN,
     UPPER,
@@ -100,16 +102,28 @@ def _forbidden(candidates, node, path):
                 forbidden[n] = c
                 n += 1
             child = node[child, SIBLING]
-    order = np.argsort(row[forbidden[:n], EVENT], kind="mergesort")
-    gap = gap[:n][order]
-    forbidden = forbidden[:n][order]
-    several = np.zeros(n, np.int64)
-    for i in range(1, n):
-        if row[forbidden[i], EVENT] == row[forbidden[i - 1], EVENT]:
-            several[i] = 1
-            several[i - 1] = 1
-    order = np.argsort(-several, kind="mergesort")
-    return gap[order], forbidden[order], several.sum(), own
+    # Only an event that several components can take may stand there twice.
+    coupled = 0
+    i = 0
+    while i < n:
+        c = forbidden[i]
+        first = coupled
+        if row[c, SHARED]:
+            for k in range(i + 1, n):
+                if row[forbidden[k], EVENT] == row[c, EVENT]:
+                    if coupled == first:
+                        _swap(gap, forbidden, coupled, i)
+                        coupled += 1
+                    _swap(gap, forbidden, coupled, k)
+                    coupled += 1
+        i = max(i + 1, coupled)
+    return gap[:n], forbidden[:n], coupled, own
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _swap(gap, forbidden, i, k):
+    gap[i], gap[k] = gap[k], gap[i]
+    forbidden[i], forbidden[k] = forbidden[k], forbidden[i]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -173,12 +187,17 @@ def _coupled_match(candidates, chosen, gap, forbidden, coupled, window, most):
     size = np.empty(length, np.int64)
     for j in range(length):
         size[j] = row[chosen[j], UPPER] - row[chosen[j], LOWER] + 1
-    start = np.zeros(length + 1, np.int64)
+    start = np.empty(length + 1, np.int64)
+    start[0] = 0
+    start[1] = 0
     for j in range(1, length):
         start[j + 1] = start[j] + size[j - 1] * size[j]
-    known = np.full(start[length], -1.0)
+    known = np.empty(start[length])
+    for place in range(start[length]):
+        known[place] = -1.0
     t = np.empty(length, np.int64)
-    weight = np.ones(length + 1)
+    weight = np.empty(length + 1)
+    weight[0] = 1.0
     lower = np.int64(1)
     upper = np.int64(0)
     total = 0.0
@@ -226,69 +245,58 @@ def _coupled_match(candidates, chosen, gap, forbidden, coupled, window, most):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _collapse(candidates, buffer, final, length, window, most):
-    """Return the matches at some nodes; a confidence of NaN says that a match was too much work."""
+def _collapse(candidates, buffer, safe, window, most, events, lower, upper, confidence):
+    """Write the complete matches whose last event is over before ``safe`` and take them off the list.
+
+    Parameters
+    ----------
+    events : (l, m) int64; lower, upper : (m,) int64; confidence : (m,) float64
+        With room for all complete matches. A confidence of NaN says that a match was too much work.
+
+    Returns
+    -------
+    int64
+        How many were written.
+    """
     node = buffer.node
-    count = final.shape[0]
-    events = np.empty((length, count), np.int64)
-    lower = np.empty(count, np.int64)
-    upper = np.empty(count, np.int64)
-    confidence = np.empty(count, np.float64)
+    length = events.shape[0]
     path = np.empty(length, np.int64)
+    chosen = np.empty(length, np.int64)
     m = 0
-    for i in range(count):
-        n = final[i]
+    previous = NONE
+    final = buffer.counts[COMPLETE]
+    while final != NONE:
+        later = node[final, LATER]
+        if candidates.row[node[final, TAKEN], UPPER] >= safe:
+            previous = final
+            final = later
+            continue
+        if previous == NONE:
+            buffer.counts[COMPLETE] = later
+        else:
+            node[previous, LATER] = later
+        buffer.counts[COMPLETES] -= 1
         mixed = False
+        n = final
         for j in range(length - 1, -1, -1):
             path[j] = n
-            events[j, m] = candidates.row[node[n, TAKEN], EVENT]
+            chosen[j] = node[n, TAKEN]
+            events[j, m] = candidates.row[chosen[j], EVENT]
             mixed = mixed or (j < length - 1 and node[n, MIXED] != 0)
             n = node[n, PARENT]
-        n = final[i]
-        lower[m] = node[n, RANGE_LOW]
-        upper[m] = node[n, RANGE_HIGH]
-        confidence[m] = buffer.confidence[n]
+        lower[m] = node[final, RANGE_LOW]
+        upper[m] = node[final, RANGE_HIGH]
+        confidence[m] = buffer.confidence[final]
         if mixed:
             gap, forbidden, coupled, own = _forbidden(candidates, node, path)
             if coupled > 0 or own:
-                chosen = np.empty(length, np.int64)
-                for j in range(length):
-                    chosen[j] = node[path[j], TAKEN]
                 lower[m], upper[m], confidence[m] = _coupled_match(
                     candidates, chosen, gap, forbidden, coupled, window, most
                 )
         if confidence[m] != 0.0:
             m += 1
-    return events[:, :m], lower[:m], upper[:m], confidence[:m]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _take_final(candidates, buffer, safe):
-    """Take the complete matches out whose last event is over before ``safe``; return their nodes."""
-    node = buffer.node
-    count = 0
-    n = buffer.counts[COMPLETE]
-    while n != NONE:
-        count += candidates.row[node[n, TAKEN], UPPER] < safe
-        n = node[n, LATER]
-    final = np.empty(count, np.int64)
-    count = 0
-    previous = NONE
-    n = buffer.counts[COMPLETE]
-    while n != NONE:
-        later = node[n, LATER]
-        if candidates.row[node[n, TAKEN], UPPER] < safe:
-            final[count] = n
-            count += 1
-            if previous == NONE:
-                buffer.counts[COMPLETE] = later
-            else:
-                node[previous, LATER] = later
-            node[n, LATER] = NONE
-        else:
-            previous = n
-        n = later
-    return final
+        final = later
+    return m
 
 
 def release(candidates: Any, buffer: Any, length: int, window: int, safe: int) -> PointMatches:
@@ -310,13 +318,14 @@ def release(candidates: Any, buffer: Any, length: int, window: int, safe: int) -
     ValueError
         If events couple the gaps of a match with more than ``MOST_POINT_MATCHES`` point matches.
     """
-    final = _take_final(candidates, buffer, safe)
-    events, lower, upper, confidence = _collapse(
-        candidates, buffer, final, length, window, MOST_POINT_MATCHES
-    )
-    if np.isnan(confidence).any():
+    room = int(buffer.counts[COMPLETES])
+    events = np.empty((length, room), dtype=np.int64)
+    lower, upper = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+    confidence = np.empty(room)
+    found = _collapse(candidates, buffer, safe, window, MOST_POINT_MATCHES, events, lower, upper, confidence)
+    if np.isnan(confidence[:found]).any():
         raise ValueError(
             "events that could be taken in several gaps of one match couple its times, and it has more than "
             f"{MOST_POINT_MATCHES:,} combinations of them"
         )
-    return PointMatches(events, lower, upper, confidence)
+    return PointMatches(events[:, :found], lower[:found], upper[:found], confidence[:found])

@@ -11,7 +11,7 @@ from pointbased.compaction import compact
 from pointbased.config import LEAST_ROWS, MOST_RUNS
 from pointbased.expansion import expand, next_step
 from pointbased.matching import match_points, scratch_for
-from pointbased.pools import NODES, NONE, RUNS, empty_buffer
+from pointbased.pools import NODES, NONE, RUNS, new_buffer, with_room
 from pointbased.store import AttributeValues, CandidateStore
 
 __all__ = ["PointEvaluation", "sase_matches"]
@@ -47,7 +47,7 @@ class PointEvaluation:
         self._nelt = nelt
         self._edge_first, self._edges = automaton.consuming()
         self._store = CandidateStore(automaton.formulas)
-        self._buffer = empty_buffer()
+        self._buffer = new_buffer(0, 0)
         self._heads = np.zeros(0, dtype=np.int64)
         self._scratch = scratch_for(automaton.components, 1)
         self._safe: int | None = None
@@ -155,15 +155,15 @@ class PointEvaluation:
         """Expand and match the points before a tick."""
         automaton = self._automaton
         points = expand(self._store.candidates, self._store.count, stop)
-        self._buffer = match_points(
-            points.time, points.candidate, self._store.candidates, self._buffer, self._heads,
+        place = np.array([0, 0, NONE, NONE, 0], dtype=np.int64)
+        while wanted := match_points(
+            points.time, points.candidate, place, self._store.candidates, self._buffer, self._heads,
             self._edge_first, self._edges, automaton.accepting, automaton.window, self._store.programs,
             self._scratch, automaton.next_match, self._merging, self._nelt,
-        )  # fmt: skip
-        if self._buffer.counts[RUNS] > MOST_RUNS:
-            raise ValueError(
-                f"there are more than {MOST_RUNS:,} runs at a time: intervals or window too long"
-            )
+        ):  # fmt: skip
+            self._buffer = with_room(self._buffer, wanted)
+            if self._buffer.counts[RUNS] > MOST_RUNS:
+                raise ValueError(f"there are more than {MOST_RUNS:,} runs at a time: intervals are too long")
 
     def _release(self, safe: int) -> PointMatches:
         automaton = self._automaton

@@ -25,6 +25,7 @@ from pointbased.config import TINY
 from pointbased.pools import (
     CHILD,
     COMPLETE,
+    COMPLETES,
     COMPONENT,
     EVENT,
     EXPIRES,
@@ -51,8 +52,8 @@ from pointbased.pools import (
     TAKEN,
     UPPER,
     find,
-    grown,
     insert,
+    table_full,
 )
 from pointbased.survival import gap_survival, outside, probability
 
@@ -155,22 +156,28 @@ def _add_node(buffer, p, c, state, first_low, first_high, expires):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _child(candidates, buffer, programs, scratch, p, c, edge, window, next_match, nelt):
-    """Return the child of ``p`` that takes ``c``, made now if it is new, or ``REFUSED``.
+def _child(
+    candidates, buffer, programs, scratch, p, c, target, first_row, last_row, window, next_match, nelt
+):  # fmt: skip
+    """Return the child of ``p`` (-1: before the first event) that takes ``c``, or ``REFUSED``.
 
-    The buffer has room for a node.
+    If it is new it is made now: the buffer has room for a node and an entry.
     """
+    row = candidates.row
+    if p == NONE:
+        if row[c, ROOT] == NONE:
+            row[c, ROOT] = _add_node(buffer, p, c, target, row[c, LOWER], row[c, UPPER], row[c, UPPER])
+        return row[c, ROOT]
     child = find(buffer.table, p, c)
     if child != NONE:
         return child
-    if _refused(candidates, buffer.node, programs, scratch, p, c, edge[2], edge[3]):
+    if _refused(candidates, buffer.node, programs, scratch, p, c, first_row, last_row):
         insert(buffer, p, c, REFUSED)
         return REFUSED
-    row = candidates.row
     node = buffer.node
     low = max(node[p, FIRST_LOW], row[c, LOWER] - window + 1)
     high = min(node[p, FIRST_LOW] + node[p, FIRST_COUNT] - 1, row[c, UPPER] - 1)
-    child = _add_node(buffer, p, c, edge[1], low, high, row[c, UPPER])
+    child = _add_node(buffer, p, c, target, low, high, row[c, UPPER])
     insert(buffer, p, c, child)
     if next_match:
         node[child, SIBLING] = node[p, CHILD]
@@ -182,23 +189,35 @@ def _child(candidates, buffer, programs, scratch, p, c, edge, window, next_match
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _with_room(buffer, n, more):
-    """Return the buffer with room for so many more runs at a node, moved to the end of the pool if need be."""
+def _make_room(buffer, n, more):
+    """Make room for so many more runs at a node, moving its runs to the end of the pool if need be."""
     node = buffer.node
     needed = node[n, RUNS_COUNT] + more
     if needed <= node[n, RUNS_ROOM]:
-        return buffer
+        return
     room = max(needed, 2 * node[n, RUNS_ROOM])
-    buffer = grown(buffer, 0, room)
     old = node[n, RUNS_START]
     new = buffer.counts[RUNS]
     for r in range(node[n, RUNS_COUNT]):
-        buffer.run_time[new + r] = buffer.run_time[old + r]
+        buffer.run_time[new + r, 0] = buffer.run_time[old + r, 0]
+        buffer.run_time[new + r, 1] = buffer.run_time[old + r, 1]
         buffer.run_weight[new + r] = buffer.run_weight[old + r]
     node[n, RUNS_START] = new
     node[n, RUNS_ROOM] = room
     buffer.counts[RUNS] = new + room
-    return buffer
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _wanted(buffer, p, n):
+    """Return what room the pool has to have for the runs of ``p`` to move on to ``n``, moved themselves.
+
+    With ``p`` -1 it is one run that begins at ``n``.
+    """
+    node = buffer.node
+    more = 1 + node[n, FIRST_COUNT]
+    if p != NONE:
+        more += node[p, RUNS_COUNT] + node[p, FIRST_COUNT]
+    return more + 3 * node[n, RUNS_ROOM]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -213,12 +232,11 @@ def _add_run(buffer, n, first, last, weight):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _by_first_time(buffer, n):
-    """Return the buffer with a run of weight 0 at a node for each possible time of the first event."""
+    """Give a node a run of weight 0 for each possible time of the first event."""
     count = buffer.node[n, FIRST_COUNT]
-    buffer = _with_room(buffer, n, count)
+    _make_room(buffer, n, count)
     for k in range(count):
         _add_run(buffer, n, buffer.node[n, FIRST_LOW] + k, NONE, 0.0)
-    return buffer
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -230,28 +248,22 @@ def _wake(buffer, heads, n, group):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _begin(candidates, buffer, heads, c, target, accepting, window, by_first, now):
-    """Return the buffer with a run that begins with a point."""
-    row = candidates.row
-    buffer = grown(buffer, 1, 0)
-    n = row[c, ROOT]
-    if n == NONE:
-        n = _add_node(buffer, NONE, c, target, row[c, LOWER], row[c, UPPER], row[c, UPPER])
-        row[c, ROOT] = n
-    weight = probability(candidates, c, now)
-    if target == accepting:
+def _begin(candidates, buffer, heads, n, group, complete, window, by_first, now):
+    """Begin a run with a point of the event at a node."""
+    node = buffer.node
+    weight = probability(candidates, node[n, TAKEN], now)
+    if complete:
         _complete(buffer, n, weight, now, now)
-        return buffer
-    _wake(buffer, heads, n, row[c, PARTITION] * accepting + target)
-    buffer.node[n, EXPIRES] = max(buffer.node[n, EXPIRES], now + window - 1)
+        return
+    _wake(buffer, heads, n, group)
+    node[n, EXPIRES] = max(node[n, EXPIRES], now + window - 1)
     if not by_first:
-        buffer = _with_room(buffer, n, 1)
+        _make_room(buffer, n, 1)
         _add_run(buffer, n, now, now, weight)
-        return buffer
-    if buffer.node[n, RUNS_ROOM] == 0:
-        buffer = _by_first_time(buffer, n)
-    buffer.run_weight[buffer.node[n, RUNS_START] + now - row[c, LOWER]] = weight
-    return buffer
+        return
+    if node[n, RUNS_ROOM] == 0:
+        _by_first_time(buffer, n)
+    buffer.run_weight[node[n, RUNS_START] + now - node[n, FIRST_LOW]] = weight
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -261,6 +273,7 @@ def _complete(buffer, n, weight, first, last):
     if buffer.confidence[n] == 0.0:
         node[n, LATER] = buffer.counts[COMPLETE]
         buffer.counts[COMPLETE] = n
+        buffer.counts[COMPLETES] += 1
         node[n, RANGE_LOW] = first
         node[n, RANGE_HIGH] = last
     buffer.confidence[n] += weight
@@ -270,7 +283,7 @@ def _complete(buffer, n, weight, first, last):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _take_plain(buffer, heads, p, child, group, complete, window, point_weight, now):
-    """Return the buffer with the point taken by all runs of ``p``, which are merged by first time."""
+    """Let the runs of ``p``, merged by first time, take a point."""
     node = buffer.node
     start = node[p, RUNS_START]
     skipped = max(now - window + 1 - node[p, FIRST_LOW], 0)
@@ -279,28 +292,26 @@ def _take_plain(buffer, heads, p, child, group, complete, window, point_weight, 
     while first < stop and buffer.run_weight[first] == 0.0:
         first += 1
     if first >= stop:
-        return buffer
+        return
     if complete:
         total = 0.0
         for r in range(first, stop):
             if buffer.run_weight[r] > 0.0:
                 total += max(buffer.run_weight[r] * point_weight, TINY)
         _complete(buffer, child, total, buffer.run_time[first, 0], now)
-        return buffer
+        return
     last = stop - 1
     while buffer.run_weight[last] == 0.0:
         last -= 1
     _wake(buffer, heads, child, group)
     node[child, EXPIRES] = max(node[child, EXPIRES], buffer.run_time[last, 0] + window - 1)
     if node[child, RUNS_ROOM] == 0:
-        buffer = _by_first_time(buffer, child)
-        node = buffer.node
+        _by_first_time(buffer, child)
     shift = node[child, RUNS_START] + node[p, FIRST_LOW] - node[child, FIRST_LOW] - start
     weights = buffer.run_weight
     for r in range(first, last + 1):
         if weights[r] > 0.0:
             weights[r + shift] += max(weights[r] * point_weight, TINY)
-    return buffer
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -308,7 +319,7 @@ def _take_weighed(
     candidates, buffer, heads, scratch, p, c, child, group, complete, window, point_weight, now, times,
     included, merging,
 ):  # fmt: skip
-    """Return the buffer with the point taken by the runs of ``p``, each weighed by its gap.
+    """Let the runs of ``p``, each weighed by its gap, take a point.
 
     Parameters
     ----------
@@ -324,17 +335,17 @@ def _take_weighed(
     low = node[p, FIRST_LOW]
     summed = merging and not complete
     if summed:
-        scratch.weight[: node[p, FIRST_COUNT]] = 0.0
+        for k in range(node[p, FIRST_COUNT]):
+            scratch.weight[k] = 0.0
     elif not complete:
         # Before the runs are gone through: they may move.
         taken = 0
         for r in range(start, stop):
             taken += buffer.run_time[r, 0] > now - window
         if taken == 0:
-            return buffer
+            return
         _wake(buffer, heads, child, group)
-        buffer = _with_room(buffer, child, taken)
-        node = buffer.node
+        _make_room(buffer, child, taken)
     k = -1
     factor = point_weight
     blocked = False
@@ -362,31 +373,33 @@ def _take_weighed(
         else:
             _add_run(buffer, child, t, now, weight)
     if latest < low:
-        return buffer
+        return
     if complete:
         _complete(buffer, child, total, first, now)
-        return buffer
+        return
     node[child, EXPIRES] = max(node[child, EXPIRES], latest + window - 1)
     if summed:
         _wake(buffer, heads, child, group)
-        buffer = _with_room(buffer, child, latest - first + 1)
+        _make_room(buffer, child, latest - first + 1)
         for t in range(first, latest + 1):
             if scratch.weight[t - low] > 0.0:
                 _add_run(buffer, child, t, now, scratch.weight[t - low])
-    return buffer
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def match_points(
-    time, candidate, candidates, buffer, heads, edge_first, edges, accepting, window, programs, scratch,
-    next_match, merging, nelt,
+    time, candidate, place, candidates, buffer, heads, edge_first, edges, accepting, window, programs,
+    scratch, next_match, merging, nelt,
 ):  # fmt: skip
-    """Feed point events to the automaton.
+    """Feed point events to the automaton, as far as the pools have room.
 
     Parameters
     ----------
     time, candidate : (m,) int64
         In the order of :class:`pointbased.expansion.PointEvents`, and behind all points fed before.
+    place : (5,) int64
+        Where to go on: the first point of a group, the edge within its component (both 0 at first), the node
+        and the one before it in their list (-1: from the head), and the point within the group.
     candidates : Candidates
     buffer : Buffer
     heads : (partitions * states,) int64
@@ -407,13 +420,14 @@ def match_points(
 
     Returns
     -------
-    Buffer
-        With the runs and complete matches that the points made. The components of a tick go from the last
-        to the first, so no point meets a run that ends at its own tick.
+    int64
+        0 when all points were fed; else the number of runs to make room for, and a node and an entry, before
+        the call is repeated. The components of a tick go from the last to the first, so no point meets a
+        run that ends at its own tick.
     """
     row = candidates.row
     by_first = merging and not next_match
-    i = 0
+    i = place[0]
     while i < time.shape[0]:
         now = time[i]
         component = row[candidate[i], COMPONENT]
@@ -426,52 +440,69 @@ def match_points(
             and row[candidate[stop], PARTITION] == partition
         ):
             stop += 1
-        for e in range(edge_first[component], edge_first[component + 1]):
-            edge = edges[e]
-            source = edge[0]
-            target = edge[1]
-            if source == 0:
-                for k in range(i, stop):
-                    buffer = _begin(
-                        candidates, buffer, heads, candidate[k], target, accepting, window, by_first, now
-                    )
-                continue
-            previous = NONE
-            p = heads[partition * accepting + source]
-            while p != NONE:
-                later = buffer.node[p, LATER]
-                if buffer.node[p, EXPIRES] < now:
-                    if previous == NONE:
-                        heads[partition * accepting + source] = later
-                    else:
-                        buffer.node[previous, LATER] = later
-                    p = later
-                    continue
-                known = buffer.counts[NODES]
+        for e in range(edge_first[component] + place[1], edge_first[component + 1]):
+            source = edges[e, 0]
+            target = edges[e, 1]
+            complete = target == accepting
+            group = partition * accepting + target
+            previous = place[3]
+            p = place[2]
+            if p == NONE and source > 0:
+                p = heads[partition * accepting + source]
+            while p != NONE or source == 0:
+                later = NONE if source == 0 else buffer.node[p, LATER]
                 times = 0
-                if next_match:
-                    times = gap_survival(
-                        candidates, buffer, p, now, scratch.row_time, scratch.product, scratch.spoiled
-                    )
-                for k in range(i, stop):
-                    c = candidate[k]
-                    buffer = grown(buffer, 1, 0)
-                    child = _child(
-                        candidates, buffer, programs, scratch, p, c, edge, window, next_match, nelt
-                    )
-                    if child == REFUSED:
+                if source > 0:
+                    if buffer.node[p, EXPIRES] < now:
+                        if previous == NONE:
+                            heads[partition * accepting + source] = later
+                        else:
+                            buffer.node[previous, LATER] = later
+                        p = later
                         continue
-                    weight = probability(candidates, c, now)
-                    group = partition * accepting + target
-                    complete = target == accepting
-                    if by_first:
-                        buffer = _take_plain(buffer, heads, p, child, group, complete, window, weight, now)
-                    else:
-                        buffer = _take_weighed(
-                            candidates, buffer, heads, scratch, p, c, child, group, complete, window,
-                            weight, now, times, child < known, merging,
+                    if next_match:
+                        times = gap_survival(
+                            candidates, buffer, p, now, scratch.row_time, scratch.product, scratch.spoiled
+                        )
+                known = buffer.counts[NODES]
+                for k in range(i + place[4], stop):
+                    c = candidate[k]
+                    full = buffer.counts[NODES] == buffer.node.shape[0] or table_full(
+                        buffer.counts, buffer.table
+                    )
+                    wanted = 1
+                    if not full:
+                        child = _child(
+                            candidates, buffer, programs, scratch, p, c, target, edges[e, 2], edges[e, 3],
+                            window, next_match, nelt,
                         )  # fmt: skip
+                        if child == REFUSED:
+                            continue
+                        wanted = _wanted(buffer, p, child)
+                        full = not complete and buffer.counts[RUNS] + wanted > buffer.run_weight.shape[0]
+                    if full:
+                        place[0], place[1], place[2], place[3] = i, e - edge_first[component], p, previous
+                        place[4] = k - i
+                        return wanted
+                    if source == 0:
+                        _begin(candidates, buffer, heads, child, group, complete, window, by_first, now)
+                    elif by_first:
+                        _take_plain(
+                            buffer, heads, p, child, group, complete, window, probability(candidates, c, now),
+                            now,
+                        )  # fmt: skip
+                    else:
+                        _take_weighed(
+                            candidates, buffer, heads, scratch, p, c, child, group, complete, window,
+                            probability(candidates, c, now), now, times, child < known, merging,
+                        )  # fmt: skip
+                place[4] = 0
+                if source == 0:
+                    break
                 previous = p
                 p = later
+            place[2] = NONE
+            place[3] = NONE
+        place[1] = 0
         i = stop
-    return buffer
+    return 0

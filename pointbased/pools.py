@@ -16,10 +16,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from pointbased.config import LEAST_ROWS, TABLE_LOAD
 
-__all__ = ["Buffer", "Candidates", "empty_buffer", "find", "grown", "insert"]
+__all__ = ["Buffer", "Candidates", "find", "insert", "longer", "new_buffer", "table_full", "with_room"]
 
 # Columns of a candidate.
 COMPONENT: Final = 0
@@ -56,7 +57,8 @@ NODES: Final = 0
 RUNS: Final = 1
 ENTRIES: Final = 2
 COMPLETE: Final = 3
-COUNTS: Final = 4
+COMPLETES: Final = 4
+COUNTS: Final = 5
 
 NONE: Final = -1
 REFUSED: Final = -2
@@ -90,8 +92,8 @@ class Buffer(NamedTuple):
 
     Attributes
     ----------
-    counts : (4,) int64
-        Nodes, runs and table entries in use; the first complete match not released yet.
+    counts : (5,) int64
+        Nodes, runs and table entries in use; the first complete match not released yet, and their number.
     node : (n, 15) int64
         Parent, candidate taken, state, last tick at which an event can be taken after it, next node of the
         same state and partition, first child, next child of the same parent, where its runs are, how many
@@ -116,32 +118,47 @@ class Buffer(NamedTuple):
     table: Any
 
 
-def empty_buffer() -> Buffer:
-    """Return a buffer without runs."""
+def new_buffer(nodes: int, runs: int) -> Buffer:
+    """Return an empty buffer with room for so many nodes, each with a table entry, and runs."""
     counts = np.zeros(COUNTS, dtype=np.int64)
     counts[COMPLETE] = NONE
+    places = 1 << (TABLE_LOAD * max(nodes, LEAST_ROWS) - 1).bit_length()
     return Buffer(
         counts,
-        np.empty((LEAST_ROWS, NODE_COLUMNS), dtype=np.int64),
-        np.empty(LEAST_ROWS, dtype=np.float64),
-        np.empty((LEAST_ROWS, 2), dtype=np.int64),
-        np.empty(LEAST_ROWS, dtype=np.float64),
-        np.full((TABLE_LOAD * LEAST_ROWS, 3), NONE, dtype=np.int64),
+        np.empty((max(nodes, LEAST_ROWS), NODE_COLUMNS), dtype=np.int64),
+        np.empty(max(nodes, LEAST_ROWS)),
+        np.empty((max(runs, LEAST_ROWS), 2), dtype=np.int64),
+        np.empty(max(runs, LEAST_ROWS)),
+        np.full((places, 3), NONE, dtype=np.int64),
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _longer(array, used, size):
-    longer = np.empty(size, array.dtype)
-    longer[:used] = array[:used]
-    return longer
+def with_room(buffer: Buffer, runs: int) -> Buffer:
+    """Return the buffer with room for at least one more node and entry and so many more runs.
+
+    Pools double, so what has been copied at the end is proportional to what was put in.
+    """
+    counts, node, confidence, run_time, run_weight, table = buffer
+    if counts[NODES] == len(node):
+        node, confidence = (
+            longer(node, counts[NODES], 2 * len(node)),
+            longer(confidence, counts[NODES], 2 * len(node)),
+        )
+    if counts[RUNS] + runs > len(run_weight):
+        room = max(2 * len(run_weight), int(counts[RUNS]) + runs)
+        run_time, run_weight = longer(run_time, counts[RUNS], room), longer(run_weight, counts[RUNS], room)
+    if table_full(counts, table):
+        larger = np.full((2 * len(table), 3), NONE, dtype=np.int64)
+        _copy_entries(table, larger)
+        table = larger
+    return Buffer(counts, node, confidence, run_time, run_weight, table)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _longer_rows(array, used, size):
-    longer = np.empty((size, array.shape[1]), array.dtype)
-    longer[:used] = array[:used]
-    return longer
+def longer(array: NDArray[Any], used: int, room: int) -> NDArray[Any]:
+    """Return an array with room for so many rows, and the first ones of another in it."""
+    result = np.empty((room, *array.shape[1:]), dtype=array.dtype)
+    result[:used] = array[:used]
+    return result
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -172,29 +189,15 @@ def insert(buffer, parent, candidate, child):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def grown(buffer, nodes, runs):
-    """Return the buffer with room for so many more nodes, each with a table entry, and runs.
+def table_full(counts, table):
+    """Return whether an entry more would make the table too dense."""
+    return TABLE_LOAD * (counts[ENTRIES] + 1) > table.shape[0]
 
-    Pools double, so what has been copied at the end is proportional to what was put in.
-    """
-    counts = buffer.counts
-    node, confidence = buffer.node, buffer.confidence
-    run_time, run_weight, table = buffer.run_time, buffer.run_weight, buffer.table
-    if counts[NODES] + nodes > node.shape[0]:
-        size = max(2 * node.shape[0], counts[NODES] + nodes)
-        node = _longer_rows(node, counts[NODES], size)
-        confidence = _longer(confidence, counts[NODES], size)
-    if counts[RUNS] + runs > run_weight.shape[0]:
-        size = max(2 * run_weight.shape[0], counts[RUNS] + runs)
-        run_time = _longer_rows(run_time, counts[RUNS], size)
-        run_weight = _longer(run_weight, counts[RUNS], size)
-    if TABLE_LOAD * (counts[ENTRIES] + nodes) > table.shape[0]:
-        size = table.shape[0]
-        while TABLE_LOAD * (counts[ENTRIES] + nodes) > size:
-            size *= 2
-        larger = np.full((size, 3), NONE, np.int64)
-        for i in range(table.shape[0]):
-            if table[i, 0] != NONE:
-                larger[place_of(larger, table[i, 0], table[i, 1])] = table[i]
-        table = larger
-    return Buffer(counts, node, confidence, run_time, run_weight, table)
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _copy_entries(table, larger):
+    for i in range(table.shape[0]):
+        if table[i, 0] != NONE:
+            place = place_of(larger, table[i, 0], table[i, 1])
+            for k in range(3):
+                larger[place, k] = table[i, k]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from pointbased.pools import (
     UNSEEN,
     UPPER,
     Candidates,
+    longer,
 )
 
 __all__ = ["AttributeValues", "CandidateStore"]
@@ -67,6 +68,8 @@ class CandidateStore:
         self._formulas = formulas
         self.count = 0
         self._pmf_count = 0
+        self._ints, self._floats = np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0))
+        self._nulls = np.zeros((0, 0), dtype=np.bool_)
         none = np.zeros(0)
         self.candidates = Candidates(np.empty((0, CANDIDATE_COLUMNS), dtype=np.int64), none, none, none)
         self._set_room(LEAST_ROWS)
@@ -140,9 +143,9 @@ class CandidateStore:
         if stop > len(self.candidates.pmf):
             room = max(2 * len(self.candidates.pmf), stop)
             self.candidates = self.candidates._replace(
-                pmf=_longer(self.candidates.pmf, self._pmf_count, room),
-                below=_longer(self.candidates.below, self._pmf_count, room),
-                above=_longer(self.candidates.above, self._pmf_count, room),
+                pmf=longer(self.candidates.pmf, self._pmf_count, room),
+                below=longer(self.candidates.below, self._pmf_count, room),
+                above=longer(self.candidates.above, self._pmf_count, room),
             )
         self.candidates.pmf[self._pmf_count : stop] = chosen
         for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
@@ -189,9 +192,3 @@ def _ranges(first: Int64, sizes: Int64) -> tuple[Int64, Int64]:
     starts = np.cumsum(sizes) - sizes
     members = np.arange(int(sizes.sum()), dtype=np.int64) + np.repeat(first - starts, sizes)
     return starts, members
-
-
-def _longer(array: Any, used: int, room: int) -> Any:
-    longer = np.empty(room, dtype=array.dtype)
-    longer[:used] = array[:used]
-    return longer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-POINTS_PER_STEP: Final = 1 << 16
+POINTS_PER_STEP: Final = 1 << 14
 """About as many point events are expanded, matched and let go of before the next ones."""
 
 MOST_RUNS: Final = 50_000_000

@@ -28,5 +28,5 @@ LONGEST_PMF_CHAIN: Final = 10_000_000
 LONGEST_POINT_INTERVAL: Final = 1_000_000
 """Most ticks of an interval that the point-based evaluation goes through one by one."""
 
-POINT_BATCH: Final = 1 << 14
+POINT_BATCH: Final = 1 << 11
 """About as many candidates are handed to the point-based evaluation before time moves on."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +13,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from pointbased import EmitRule, PointEvaluation, PointMatches
+from pointbased import EmitRule, PointEvaluation, PointMatches, expansion, pools, store
 from tests import oracle
 from tests.oracle.model import Key, Match, Strategy
 from tests.properties.cases import Case, cases
@@ -22,6 +24,17 @@ from uncertain_cep.pmfs import explicit_pmfs
 from uncertain_cep.points import PointCandidates, point_candidates
 
 STRATEGIES = pytest.mark.parametrize("strategy", ["skip_till_any_match", "skip_till_next_match"])
+
+
+@contextmanager
+def cramped() -> Iterator[None]:
+    """Pools that start with room for one row, a sweep after every step, and steps of single ticks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pools, "LEAST_ROWS", 1)
+        patch.setattr(store, "LEAST_ROWS", 1)
+        patch.setattr(PointEvaluation, "_due", property(lambda _: 0, lambda _, due: None), raising=False)
+        patch.setattr(expansion, "POINTS_PER_STEP", 1)
+        yield
 
 
 def text_of(case: Case, strategy: Strategy) -> str:
@@ -86,11 +99,19 @@ def test_merging_and_nelt_change_nothing(strategy: Strategy, case: Case) -> None
     assert_answer(answers[0], answer_of(case, strategy))
 
 
+@pytest.mark.parametrize("space", [nullcontext, cramped])
 @STRATEGIES
 @given(case=cases(), data=st.data())
-def test_stream_is_the_oracle(strategy: Strategy, case: Case, data: st.DataObject) -> None:
+def test_stream_is_the_oracle(
+    strategy: Strategy, space: Callable[[], AbstractContextManager[None]], case: Case, data: st.DataObject
+) -> None:
     """Any arrival order, any batches, any times at which it is said what is safe; final means final."""
     note(case.script())
+    with space():
+        check_stream(strategy, case, data)
+
+
+def check_stream(strategy: Strategy, case: Case, data: st.DataObject) -> None:
     given_ = prepared(case, strategy)
     if given_ is None:
         return

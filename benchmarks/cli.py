@@ -22,6 +22,7 @@ __all__ = ["main"]
 _MAIN: Final = {
     "throughput": "throughput",
     "peers": "peers",
+    "points": "points",
     "units": "units",
     "growth": "growth",
     "memory": "memory",

@@ -1,6 +1,20 @@
-"""Point-based evaluation: stream expansion into point events, and collapsing of their matches."""
+"""Point-based evaluation: stream expansion, an NFA^b over point events, and collapsing of its matches."""
 
-from pointbased.collapse import collapse_matches
-from pointbased.expansion import PointEvents, expand
+from pointbased.automaton import Action, Automaton, Edge, Formulas, compile_sequence
+from pointbased.collapse import PointMatches
+from pointbased.evaluation import PointEvaluation, sase_matches
+from pointbased.expansion import EmitRule
+from pointbased.store import AttributeValues
 
-__all__ = ["PointEvents", "collapse_matches", "expand"]
+__all__ = [
+    "Action",
+    "AttributeValues",
+    "Automaton",
+    "Edge",
+    "EmitRule",
+    "Formulas",
+    "PointEvaluation",
+    "PointMatches",
+    "compile_sequence",
+    "sase_matches",
+]

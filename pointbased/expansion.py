@@ -1,62 +1,159 @@
-"""Stream expansion (the paper, section 3, step 1): a point event for each tick of every event."""
+"""Stream expansion (Zhang et al., section 3, step 1): a point event for each tick of every event.
+
+What waits for its time are the intervals, each with the first tick not expanded yet, rather than their
+points: the points of a step are made, put in order and let go of.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["PointEvents", "expand"]
+from pointbased.config import POINTS_PER_STEP
+from pointbased.pools import COMPONENT, PARTITION, PMF, UNSEEN, UPPER, Candidates
+from pointbased.survival import probability
+
+__all__ = ["EmitRule", "PointEvents", "expand", "next_step"]
 
 Int64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class PointEvents:
-    """Events at exact times.
+@dataclass(slots=True)
+class EmitRule:
+    """What has arrived, and the emit time that follows from it.
+
+    An event that arrives later has ``upper >= now.lower``, so it happens at ``now.lower - U_max`` or later
+    if no interval is longer than ``U_max``: the points before that tick, ``t_emit``, are complete.
 
     Attributes
     ----------
-    source : (m,) int64
-        The interval event, as its index in what was expanded.
-    time : (m,) int64
-        Ticks.
-    probability : (m,) float64
-        That the event happened then; always positive.
+    longest : int
+        ``U_max``, the largest ``upper - lower`` of the stream, ticks.
+    latest_lower : int or None
+        ``now.lower``, the largest lower bound seen; None before the first event.
     """
 
-    source: Int64
+    longest: int
+    latest_lower: int | None = None
+
+    def observe(self, lower: Int64) -> None:
+        """Note the arrival of events with these lower bounds, (k,) int64, ticks."""
+        if len(lower):
+            latest = int(lower.max())
+            self.latest_lower = latest if self.latest_lower is None else max(self.latest_lower, latest)
+
+    @property
+    def safe(self) -> int | None:
+        """``t_emit``: no unseen event has a smaller lower bound; None before the first event."""
+        return None if self.latest_lower is None else self.latest_lower - self.longest
+
+
+@dataclass(frozen=True, slots=True)
+class PointEvents:
+    """Candidates at exact times, by time, then partition, then component from the last to the first.
+
+    Attributes
+    ----------
+    time : (m,) int64
+        Ticks.
+    candidate : (m,) int64
+        Row of the candidate.
+    """
+
     time: Int64
-    probability: NDArray[np.float64]
+    candidate: Int64
 
 
-def expand(
-    lower: Int64, upper: Int64, pmf_offset: Int64 | None, pmf: NDArray[np.float64] | None
-) -> PointEvents:
-    """Expand interval events into point events, event by event and in ascending time within each.
+@njit(cache=True, nogil=True, error_model="numpy")
+def _points_until(candidates, count, stop):
+    """Return times and candidates of the points before ``stop`` not expanded yet, and expand them."""
+    row = candidates.row
+    total = 0
+    for c in range(count):
+        total += max(min(row[c, UPPER] + 1, stop) - row[c, UNSEEN], 0)
+    time = np.empty(total, np.int64)
+    candidate = np.empty(total, np.int64)
+    n = 0
+    for c in range(count):
+        first = row[c, UNSEEN]
+        last = min(row[c, UPPER] + 1, stop)
+        for t in range(first, last):
+            if row[c, PMF] < 0 or probability(candidates, c, t) > 0.0:
+                time[n] = t
+                candidate[n] = c
+                n += 1
+        row[c, UNSEEN] = max(first, last)
+    return time[:n], candidate[:n]
+
+
+def expand(candidates: Candidates, count: int, stop: int) -> PointEvents:
+    """Expand candidates into the point events before a tick that were not expanded before.
 
     Parameters
     ----------
-    lower, upper : (n,) int64
-        Interval bounds, ticks, inclusive.
-    pmf_offset : (n,) int64 or None
-        Where an event's probabilities start in ``pmf``; -1 for uniform. None if all are uniform.
-    pmf : (k,) float64 or None
+    candidates : Candidates
+        Whose first unexpanded ticks are moved on.
+    count : int
+        Candidates in use.
+    stop : int
+        Tick, exclusive.
 
     Returns
     -------
     PointEvents
-        Without the ticks of probability 0. O(sum of interval lengths) time and memory.
+        Without the ticks of probability 0. O(n + m log m).
     """
-    sizes = upper - lower + 1
-    source = np.repeat(np.arange(len(lower), dtype=np.int64), sizes)
-    within = np.arange(len(source), dtype=np.int64) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    time = lower[source] + within
-    probability = 1.0 / sizes[source]
-    if pmf_offset is not None and pmf is not None:
-        explicit = pmf_offset[source] >= 0
-        probability[explicit] = pmf[(pmf_offset[source] + within)[explicit]]
-        possible = probability > 0.0
-        source, time, probability = source[possible], time[possible], probability[possible]
-    return PointEvents(source, time, probability)
+    time, candidate = _points_until(candidates, count, stop)
+    component, partition = candidates.row[candidate, COMPONENT], candidates.row[candidate, PARTITION]
+    order = _order(time, partition, component)
+    return PointEvents(time[order], candidate[order])
+
+
+def _order(time: Int64, partition: Int64, component: Int64) -> NDArray[Any]:
+    if not len(time):
+        return np.zeros(0, dtype=np.int64)
+    first, components = int(time.min()), int(component.max()) + 1
+    groups = (int(partition.max()) + 1) * components
+    if (int(time.max()) - first + 1) * groups < 2**63:
+        # One number to sort by takes a third of the time that three do.
+        rank = partition * components + (components - 1 - component)
+        return np.argsort((time - first) * groups + rank, kind="stable")
+    return np.lexsort((-component, partition, time))
+
+
+def next_step(candidates: Candidates, count: int, stop: int) -> int | None:
+    """Return up to which tick, at most ``stop``, to expand next so that few points are made at once.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    count : int
+    stop : int
+        Tick, exclusive.
+
+    Returns
+    -------
+    int or None
+        Exclusive; None if there is no point to expand before ``stop``.
+    """
+    row = candidates.row[:count]
+    waiting = row[(row[:, UNSEEN] <= row[:, UPPER]) & (row[:, UNSEEN] < stop)]
+    if not len(waiting):
+        return None
+    first = int(waiting[:, UNSEEN].min())
+    if int((np.minimum(waiting[:, UPPER] + 1, stop) - waiting[:, UNSEEN]).sum()) <= POINTS_PER_STEP:
+        return stop
+    # So many candidates can give at most so many points in so many ticks.
+    low, high = first + 1, stop
+    while low < high:
+        middle = (low + high + 1) // 2
+        ends = np.minimum(waiting[:, UPPER] + 1, middle)
+        if int(np.maximum(ends - waiting[:, UNSEEN], 0).sum()) <= POINTS_PER_STEP:
+            low = middle
+        else:
+            high = middle - 1
+    return low

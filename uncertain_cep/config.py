@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["FAULT_LIMIT", "LONGEST_PMF_CHAIN", "MAX_TICK", "MOST_POINTS", "PMF_TOLERANCE"]
+__all__ = [
+    "FAULT_LIMIT",
+    "LONGEST_PMF_CHAIN",
+    "LONGEST_POINT_INTERVAL",
+    "MAX_TICK",
+    "PMF_TOLERANCE",
+    "POINT_BATCH",
+]
 
 PMF_TOLERANCE: Final = 1e-9
 """How far the sum of a probability mass function may be from 1."""
@@ -18,5 +25,8 @@ MAX_TICK: Final = 2**61
 LONGEST_PMF_CHAIN: Final = 10_000_000
 """Most ticks from the first to the last time of a match with an explicit pmf: its confidence walks them."""
 
-MOST_POINTS: Final = 20_000_000
-"""Most point events, and most matches, that the point-based evaluation holds in memory."""
+LONGEST_POINT_INTERVAL: Final = 1_000_000
+"""Most ticks of an interval that the point-based evaluation goes through one by one."""
+
+POINT_BATCH: Final = 1 << 11
+"""About as many candidates are handed to the point-based evaluation before time moves on."""

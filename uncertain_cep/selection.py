@@ -163,7 +163,7 @@ def _partition(
 ) -> tuple[list[Int64], list[Int64] | None, int]:
     """Return the rows that have a partition, their partition numbers, and how many partitions there are."""
     layers: list[list[Int64]] = []
-    for key in plan.keys:
+    for key in plan.split_keys:
         names = list(dict.fromkeys(key.columns))
         coded = dict(zip(names, _codes([table.column(name) for name in names], names[0]), strict=True))
         layers.append([coded[name] for name in key.columns])

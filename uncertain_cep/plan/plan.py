@@ -52,10 +52,12 @@ class EvaluationPlan:
         In pattern order.
     keys : tuple of PartitionKey
         The attributes equated across all components.
+    split_keys : tuple of PartitionKey
+        Those by which the events are split before anything is matched.
     constant : tuple of TypedExpression
         Predicates that mention no variable.
     joined : tuple of TypedExpression
-        Predicates across components that the keys do not enforce.
+        Predicates across components that splitting by keys does not enforce.
     evaluation : {"query_order", "point"}
     confidence : bool
         Whether the result has a confidence column.
@@ -69,6 +71,7 @@ class EvaluationPlan:
     domain: TimeDomain
     components: tuple[PlannedComponent, ...]
     keys: tuple[PartitionKey, ...]
+    split_keys: tuple[PartitionKey, ...]
     constant: tuple[TypedExpression, ...]
     joined: tuple[TypedExpression, ...]
     evaluation: Literal["query_order", "point"]
@@ -158,6 +161,23 @@ def _output_schema(
     return pa.schema(fields)
 
 
+def _method(query: Query, evaluation: str) -> Literal["query_order", "point"]:
+    """Return the method to evaluate a query by.
+
+    Raises
+    ------
+    OptionError
+        If the one asked for does not know the strategy of the query.
+    """
+    if query.strategy == "skip_till_next_match":
+        if evaluation == "query_order":
+            raise OptionError(
+                "evaluation='query_order' does not support skip_till_next_match yet: use evaluation='point'"
+            )
+        return "point"
+    return "point" if evaluation == "point" else "query_order"
+
+
 def make_plan(
     query: Query,
     schema: pa.Schema,
@@ -179,7 +199,7 @@ def make_plan(
     tick : str or None
         Length of a tick, see :meth:`TimeDomain.of`.
     evaluation : str
-        One of ``EVALUATIONS``; ``auto`` is ``query_order``.
+        One of ``EVALUATIONS``; ``auto`` is ``query_order``, or ``point`` for skip till next match.
     confidence : bool
         Whether to return confidences.
 
@@ -196,7 +216,7 @@ def make_plan(
         raise OptionError(f"evaluation={evaluation!r} is unknown: use one of {', '.join(EVALUATIONS)}")
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
-    keys, predicates = partition_keys(bound)
+    keys, split_keys, predicates = partition_keys(bound)
     local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}
     constant, joined = [], []
     for predicate in predicates:
@@ -223,9 +243,10 @@ def make_plan(
             for part in bound.components
         ),
         keys=keys,
+        split_keys=split_keys,
         constant=tuple(constant),
         joined=tuple(joined),
-        evaluation="point" if evaluation == "point" else "query_order",
+        evaluation=_method(query, evaluation),
         confidence=confidence,
         required_columns=tuple(needed),
         output_schema=_output_schema(bound, keys, schema, names, domain, confidence),

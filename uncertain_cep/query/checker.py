@@ -119,7 +119,7 @@ def _set_faults(pattern: Pattern) -> Iterator[Fault]:
 def _strategy_faults(query: Query) -> Iterator[Fault]:
     if query.strategy_position is None:
         return
-    if query.strategy != "skip_till_any_match":
+    if query.strategy not in ("skip_till_any_match", "skip_till_next_match"):
         yield _unsupported(query.strategy, query.strategy_position)
     components = list(components_of(query.pattern))
     listed = [variable.name for variable in query.strategy_variables]

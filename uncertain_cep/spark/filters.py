@@ -84,7 +84,7 @@ class CandidateFilters:
 def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFilters:
     """Return the conditions of a plan's components on a frame of this schema."""
     types = {part.name: part.dataType for part in schema.fields}
-    keys = tuple(dict.fromkeys(plan.partition_attributes))
+    keys = tuple(dict.fromkeys(key.name for key in plan.split_keys if key.name is not None))
     agreed = [column(name).isNotNull() for name in keys]
 
     def takes(component: PlannedComponent) -> Column:

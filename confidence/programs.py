@@ -1,0 +1,200 @@
+"""Predicates across components as small stack programs, interpreted inside the kernels that bind events.
+
+A program is a run of (opcode, argument) rows. Kinds are settled when it is compiled, so every opcode
+works on one kind; nulls travel beside the values and follow SQL's three-valued logic.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Final
+
+import numpy as np
+from numba import njit
+
+__all__ = ["STACK_DEPTH", "Opcode", "holds"]
+
+STACK_DEPTH: Final = 64
+"""Operands a program may hold at once."""
+
+
+class Opcode(enum.IntEnum):
+    """What a row of a program does; ``_F`` works on float64, the others on int64."""
+
+    LOAD = 0
+    LOAD_F = 1
+    CONSTANT = 2
+    CONSTANT_F = 3
+    NULL = 4
+    TO_FLOAT = 5
+    ADD = 6
+    SUBTRACT = 7
+    MULTIPLY = 8
+    REMAINDER = 9
+    NEGATE = 10
+    ADD_F = 11
+    SUBTRACT_F = 12
+    MULTIPLY_F = 13
+    DIVIDE_F = 14
+    REMAINDER_F = 15
+    NEGATE_F = 16
+    EQUAL = 17
+    NOT_EQUAL = 18
+    LESS = 19
+    LESS_EQUAL = 20
+    EQUAL_F = 21
+    NOT_EQUAL_F = 22
+    LESS_F = 23
+    LESS_EQUAL_F = 24
+    AND = 25
+    OR = 26
+    NOT = 27
+
+
+LOAD: Final = int(Opcode.LOAD)
+LOAD_F: Final = int(Opcode.LOAD_F)
+CONSTANT: Final = int(Opcode.CONSTANT)
+CONSTANT_F: Final = int(Opcode.CONSTANT_F)
+NULL: Final = int(Opcode.NULL)
+TO_FLOAT: Final = int(Opcode.TO_FLOAT)
+ADD: Final = int(Opcode.ADD)
+SUBTRACT: Final = int(Opcode.SUBTRACT)
+MULTIPLY: Final = int(Opcode.MULTIPLY)
+REMAINDER: Final = int(Opcode.REMAINDER)
+NEGATE: Final = int(Opcode.NEGATE)
+ADD_F: Final = int(Opcode.ADD_F)
+SUBTRACT_F: Final = int(Opcode.SUBTRACT_F)
+MULTIPLY_F: Final = int(Opcode.MULTIPLY_F)
+DIVIDE_F: Final = int(Opcode.DIVIDE_F)
+REMAINDER_F: Final = int(Opcode.REMAINDER_F)
+NEGATE_F: Final = int(Opcode.NEGATE_F)
+EQUAL: Final = int(Opcode.EQUAL)
+NOT_EQUAL: Final = int(Opcode.NOT_EQUAL)
+LESS: Final = int(Opcode.LESS)
+LESS_EQUAL: Final = int(Opcode.LESS_EQUAL)
+EQUAL_F: Final = int(Opcode.EQUAL_F)
+NOT_EQUAL_F: Final = int(Opcode.NOT_EQUAL_F)
+LESS_F: Final = int(Opcode.LESS_F)
+LESS_EQUAL_F: Final = int(Opcode.LESS_EQUAL_F)
+AND: Final = int(Opcode.AND)
+OR: Final = int(Opcode.OR)
+NOT: Final = int(Opcode.NOT)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, absent):
+    """Return whether the programs in rows ``start..stop-1`` are all true; each ends a row of its own.
+
+    Parameters
+    ----------
+    code : (r, 2) int64
+        Opcode and argument; opcode -1 ends a program.
+    ints, floats : (n,) int64 / float64
+        Attribute values, slot after slot; integer and float constants at their front.
+    nulls : (n,) bool
+        Whether the value at that place of ``ints`` (or, behind them, of ``floats``) is null.
+    slots : (s, 3) int64
+        Component, first place of its values in ``ints`` or ``floats``, first place in ``nulls``.
+    chosen : (l,) int64
+        The candidate chosen for each component, as an index within the component.
+    whole, real, absent : (STACK_DEPTH,) int64, float64, bool
+        Work arrays.
+    """
+    top = -1
+    for row in range(start, stop):
+        op = code[row, 0]
+        argument = code[row, 1]
+        if op < 0:
+            if absent[top] or whole[top] == 0:
+                return False
+            top = -1
+        elif op == LOAD:
+            top += 1
+            at = chosen[slots[argument, 0]]
+            whole[top] = ints[slots[argument, 1] + at]
+            absent[top] = nulls[slots[argument, 2] + at]
+        elif op == LOAD_F:
+            top += 1
+            at = chosen[slots[argument, 0]]
+            real[top] = floats[slots[argument, 1] + at]
+            absent[top] = nulls[slots[argument, 2] + at]
+        elif op == CONSTANT:
+            top += 1
+            whole[top] = ints[argument]
+            absent[top] = False
+        elif op == CONSTANT_F:
+            top += 1
+            real[top] = floats[argument]
+            absent[top] = False
+        elif op == NULL:
+            top += 1
+            whole[top] = 0
+            real[top] = 0.0
+            absent[top] = True
+        elif op == TO_FLOAT:
+            real[top] = float(whole[top])
+        elif op == NEGATE:
+            whole[top] = -whole[top]
+        elif op == NEGATE_F:
+            real[top] = -real[top]
+        elif op == NOT:
+            whole[top] = 1 - whole[top]
+        else:
+            top -= 1
+            x = whole[top]
+            y = whole[top + 1]
+            p = real[top]
+            q = real[top + 1]
+            if op in (AND, OR):
+                decided = 0 if op == AND else 1
+                left = not absent[top] and x == decided
+                right = not absent[top + 1] and y == decided
+                absent[top] = (absent[top] or absent[top + 1]) and not (left or right)
+                whole[top] = decided if left or right else 1 - decided
+                continue
+            absent[top] = absent[top] or absent[top + 1]
+            if op == EQUAL:
+                whole[top] = x == y
+            elif op == NOT_EQUAL:
+                whole[top] = x != y
+            elif op == LESS:
+                whole[top] = x < y
+            elif op == LESS_EQUAL:
+                whole[top] = x <= y
+            elif op == EQUAL_F:
+                whole[top] = p == q
+            elif op == NOT_EQUAL_F:
+                whole[top] = p != q
+            elif op == LESS_F:
+                whole[top] = p < q
+            elif op == LESS_EQUAL_F:
+                whole[top] = p <= q
+            elif op == ADD:
+                whole[top] = x + y
+            elif op == SUBTRACT:
+                whole[top] = x - y
+            elif op == MULTIPLY:
+                whole[top] = x * y
+            elif op == REMAINDER:
+                if y == 0:
+                    absent[top] = True
+                else:
+                    quotient = abs(x) % abs(y)
+                    whole[top] = -quotient if x < 0 else quotient
+            elif op == ADD_F:
+                real[top] = p + q
+            elif op == SUBTRACT_F:
+                real[top] = p - q
+            elif op == MULTIPLY_F:
+                real[top] = p * q
+            elif op == DIVIDE_F:
+                if q == 0.0:
+                    absent[top] = True
+                else:
+                    real[top] = p / q
+            elif op == REMAINDER_F:
+                if q == 0.0:
+                    absent[top] = True
+                else:
+                    real[top] = np.fmod(p, q)
+    return True

@@ -1,0 +1,217 @@
+"""Letting go of what no point can reach any more."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from pointbased.pools import (
+    CHILD,
+    COMPLETE,
+    COMPLETES,
+    ENTRIES,
+    EXPIRES,
+    LATER,
+    NODES,
+    NONE,
+    PARENT,
+    PARTITION,
+    REFUSED,
+    ROOT,
+    RUNS,
+    RUNS_COUNT,
+    RUNS_ROOM,
+    RUNS_START,
+    SIBLING,
+    STATE,
+    TAKEN,
+    UNSEEN,
+    UPPER,
+    Buffer,
+    Candidates,
+    insert,
+    new_buffer,
+)
+
+__all__ = ["compact"]
+
+Int64 = NDArray[np.int64]
+
+_DROPPED = 0
+_REMEMBERED = 1
+_HELD = 2
+_ACTIVE = 3
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _mark(candidates, count, buffer, safe, remember, mark, moved, number):
+    """Write what stays, and to which row it moves; return how many nodes and runs that is.
+
+    What could have been taken after a prefix is forbidden in the gap behind it: under skip till next the
+    children of a node that is held are remembered.
+
+    Parameters
+    ----------
+    mark : (nodes,) int8
+        Overwritten: dropped, remembered, held with all nodes before it, or active (points are tried on it).
+    moved : (nodes,) int64
+        Overwritten with the new row of each node, or -1.
+    number : (count,) int64
+        Overwritten with the new row of each candidate, or -1: those with points to come, or at a node that
+        stays.
+    """
+    node = buffer.node
+    nodes = mark.shape[0]
+    for n in range(nodes):
+        mark[n] = _DROPPED
+    n = buffer.counts[COMPLETE]
+    while n != NONE:
+        mark[n] = _HELD
+        n = node[n, LATER]
+    for n in range(nodes - 1, -1, -1):
+        if node[n, RUNS_ROOM] > 0 and node[n, EXPIRES] >= safe:
+            mark[n] = _ACTIVE
+        parent = node[n, PARENT]
+        if mark[n] >= _HELD and parent != NONE:
+            mark[parent] = max(mark[parent], _HELD)
+    row = candidates.row
+    for c in range(count):
+        number[c] = 0 if row[c, UNSEEN] <= row[c, UPPER] else NONE
+    kept = 0
+    runs = 0
+    for n in range(nodes):
+        parent = node[n, PARENT]
+        if remember and mark[n] == _DROPPED and parent != NONE and mark[parent] >= _HELD:
+            mark[n] = _REMEMBERED
+        moved[n] = NONE
+        if mark[n] != _DROPPED:
+            moved[n] = kept
+            kept += 1
+            number[node[n, TAKEN]] = 0
+        if mark[n] == _ACTIVE:
+            runs += node[n, RUNS_COUNT] + 1
+    place = 0
+    for c in range(count):
+        if number[c] == 0:
+            number[c] = place
+            place += 1
+    return kept, runs
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _move_node(buffer, fresh, n, group, heads, mark, moved, number, remember):
+    """Append a node that stays to the fresh buffer; those before it have been."""
+    old = buffer.node
+    node = fresh.node
+    m = moved[n]
+    fresh.counts[NODES] = m + 1
+    for k in range(old.shape[1]):
+        node[m, k] = old[n, k]
+    fresh.confidence[m] = buffer.confidence[n]
+    parent = NONE if old[n, PARENT] == NONE else moved[old[n, PARENT]]
+    node[m, PARENT] = parent
+    node[m, TAKEN] = number[old[n, TAKEN]]
+    node[m, LATER] = NONE
+    node[m, CHILD] = NONE
+    node[m, SIBLING] = NONE
+    if remember and parent != NONE:
+        node[m, SIBLING] = node[parent, CHILD]
+        node[parent, CHILD] = m
+    start = fresh.counts[RUNS]
+    node[m, RUNS_START] = start
+    if mark[n] < _ACTIVE:
+        node[m, RUNS_COUNT] = 0
+        node[m, RUNS_ROOM] = 0
+        return
+    # No room at all would say that points are not tried on the node.
+    node[m, RUNS_ROOM] = old[n, RUNS_COUNT] + 1
+    fresh.counts[RUNS] = start + node[m, RUNS_ROOM]
+    for r in range(old[n, RUNS_COUNT]):
+        fresh.run_time[start + r, 0] = buffer.run_time[old[n, RUNS_START] + r, 0]
+        fresh.run_time[start + r, 1] = buffer.run_time[old[n, RUNS_START] + r, 1]
+        fresh.run_weight[start + r] = buffer.run_weight[old[n, RUNS_START] + r]
+    node[m, LATER] = heads[group]
+    heads[group] = m
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _move(candidates, buffer, fresh, heads, accepting, safe, remember, mark, moved, number):
+    """Fill the fresh buffer, and move the candidates to their new rows."""
+    old = buffer.node
+    row = candidates.row
+    nodes = mark.shape[0]
+    for n in range(nodes):
+        if old[n, STATE] < accepting:
+            heads[row[old[n, TAKEN], PARTITION] * accepting + old[n, STATE]] = NONE
+    for n in range(nodes):
+        if moved[n] != NONE:
+            group = row[old[n, TAKEN], PARTITION] * accepting + old[n, STATE]
+            _move_node(buffer, fresh, n, group, heads, mark, moved, number, remember)
+    n = buffer.counts[COMPLETE]
+    while n != NONE:
+        fresh.node[moved[n], LATER] = fresh.counts[COMPLETE]
+        fresh.counts[COMPLETE] = moved[n]
+        fresh.counts[COMPLETES] += 1
+        n = old[n, LATER]
+    for i in range(buffer.table.shape[0]):
+        parent = buffer.table[i, 0]
+        if parent == NONE or mark[parent] < _ACTIVE:
+            continue
+        c = buffer.table[i, 1]
+        child = buffer.table[i, 2]
+        if row[c, UPPER] < safe:
+            continue
+        if child == REFUSED:
+            # A candidate without points to come that no node took is gone.
+            if number[c] != NONE:
+                insert(fresh, moved[parent], number[c], REFUSED)
+        elif moved[child] != NONE:
+            insert(fresh, moved[parent], number[c], moved[child])
+    for c in range(number.shape[0]):
+        if number[c] != NONE:
+            root = row[c, ROOT]
+            for k in range(row.shape[1]):
+                row[number[c], k] = row[c, k]
+            row[number[c], ROOT] = NONE if root == NONE else moved[root]
+
+
+def compact(
+    candidates: Candidates,
+    count: int,
+    buffer: Buffer,
+    heads: Int64,
+    accepting: int,
+    safe: int,
+    remember: bool,
+) -> tuple[Int64, Buffer]:
+    """Drop the nodes, runs, table entries and candidates that are out of reach, and close the ranks.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    count : int
+        Candidates in use.
+    buffer : Buffer
+        Whose points before ``safe`` have all been fed.
+    heads : (partitions * states,) int64
+        Written anew.
+    accepting : int
+    safe : int
+    remember : bool
+        Whether children of what stays are needed, as under skip till next.
+
+    Returns
+    -------
+    number : (count,) int64
+        New row of each candidate, ascending, or -1; the rows of ``candidates`` have been moved there.
+    buffer : Buffer
+        With pools that have room for as much again.
+    """
+    mark = np.empty(int(buffer.counts[NODES]), dtype=np.int8)
+    moved = np.empty(len(mark), dtype=np.int64)
+    number = np.empty(count, dtype=np.int64)
+    kept, runs = _mark(candidates, count, buffer, safe, remember, mark, moved, number)
+    fresh = new_buffer(2 * max(kept, int(buffer.counts[ENTRIES])), 2 * runs)
+    _move(candidates, buffer, fresh, heads, accepting, safe, remember, mark, moved, number)
+    return number, fresh

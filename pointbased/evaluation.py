@@ -1,0 +1,213 @@
+"""The point-based framework as a whole (Zhang et al., section 3): expansion, matching, collapsing."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pointbased.automaton import Automaton
+from pointbased.collapse import PointMatches, release
+from pointbased.compaction import compact
+from pointbased.config import LEAST_ROWS, MOST_RUNS
+from pointbased.expansion import expand, next_step
+from pointbased.matching import match_points, scratch_for
+from pointbased.pools import NODES, NONE, RUNS, new_buffer, with_room
+from pointbased.store import AttributeValues, CandidateStore
+
+__all__ = ["PointEvaluation", "sase_matches"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+
+class PointEvaluation:
+    """An evaluation of one automaton over a stream, event by event or in batches.
+
+    Push events in any order that keeps the promise of :meth:`advance`; over the life of the evaluation every
+    match comes out once, whatever the batches. Where all times are certain (``lower == upper``) it is a
+    SASE engine: every event has one point, and skip till next takes the first event that it can.
+
+    Parameters
+    ----------
+    automaton : Automaton
+    merging : bool
+        Whether runs with the same computation state are merged. It changes no answer.
+    nelt : bool
+        Whether prefixes are left alone behind their NELT. It changes no answer.
+
+    Notes
+    -----
+    A signature costs O(l * U**2) under skip till any and O(l * U**3) under skip till next, for l components
+    and U ticks in an interval; without merging O(U**l). State is bounded by the runs that the window reaches.
+    """
+
+    def __init__(self, automaton: Automaton, *, merging: bool = True, nelt: bool = True) -> None:
+        self._automaton = automaton
+        self._merging = merging
+        self._nelt = nelt
+        self._edge_first, self._edges = automaton.consuming()
+        self._store = CandidateStore(automaton.formulas)
+        self._buffer = new_buffer(0, 0)
+        self._heads = np.zeros(0, dtype=np.int64)
+        self._scratch = scratch_for(automaton.components, 1)
+        self._safe: int | None = None
+        self._last = 0
+        self._due = 0
+
+    @property
+    def size(self) -> int:
+        """Rows held: candidates, prefixes and runs, those not yet swept included."""
+        return self._store.count + int(self._buffer.counts[NODES] + self._buffer.counts[RUNS])
+
+    def push(
+        self,
+        component: Int64,
+        partition: Int64,
+        lower: Int64,
+        upper: Int64,
+        event: Int64,
+        pmf_offset: Int64 | None = None,
+        values: AttributeValues | None = None,
+        pmf: Float64 | None = None,
+    ) -> PointMatches:
+        """Take events in: one row for each event and component that it can fill, all of an event at once.
+
+        Parameters
+        ----------
+        component : (k,) int64
+            Whose type and conditions on one event hold.
+        partition : (k,) int64
+            Dense numbers from 0, the same for events that agree on the partition attributes.
+        lower, upper : (k,) int64
+            Ticks, inclusive; with an explicit pmf best without ticks of probability 0 at the ends.
+        event : (k,) int64
+            Serial number; an event is used at most once in a match.
+        pmf_offset : (k,) int64 or None
+            Where the probabilities of the interval start in ``pmf``; -1 or None: uniform.
+        values : AttributeValues or None
+            What the formulas read; None if there are none.
+        pmf : (m,) float64 or None
+
+        Returns
+        -------
+        PointMatches
+            None of them: matches come out as time advances.
+
+        Raises
+        ------
+        ValueError
+            If an event begins before a tick that :meth:`advance` was told to be safe.
+        """
+        if len(component):
+            if self._safe is not None and int(lower.min()) < self._safe:
+                raise ValueError(f"an event begins at {int(lower.min())}, before the safe tick {self._safe}")
+            self._last = max(self._last, int(upper.max())) if self._store.count else int(upper.max())
+            self._store.add(component, partition, lower, upper, event, pmf_offset, pmf, values)
+            self._make_room(int(partition.max()) + 1, int((upper - lower).max()) + 1)
+        return _nothing(self._automaton.components)
+
+    def _make_room(self, partitions: int, longest: int) -> None:
+        wanted = partitions * self._automaton.accepting
+        if wanted > len(self._heads):
+            heads = np.full(max(2 * len(self._heads), wanted), NONE, dtype=np.int64)
+            heads[: len(self._heads)] = self._heads
+            self._heads = heads
+        if longest > len(self._scratch.weight):
+            self._scratch = scratch_for(self._automaton.components, 2 * longest)
+
+    def advance(self, safe: int) -> PointMatches:
+        """Move time on.
+
+        Parameters
+        ----------
+        safe : int
+            No event to come has a smaller lower bound, ticks; see :class:`pointbased.expansion.EmitRule`. A
+            tick before the last one is no news.
+
+        Returns
+        -------
+        PointMatches
+            Those whose last event is over by then.
+
+        Raises
+        ------
+        ValueError
+            If there are more than ``MOST_RUNS`` runs, or the coupled gaps of a match have too many
+            combinations (:func:`pointbased.collapse.release`).
+        """
+        if self._safe is not None and safe <= self._safe:
+            return _nothing(self._automaton.components)
+        found = []
+        while (step := next_step(self._store.candidates, self._store.count, safe)) is not None:
+            self._feed(step)
+            found.append(self._release(step))
+        self._safe = safe
+        found.append(self._release(safe))
+        if len(found) == 1:
+            return found[0]
+        return PointMatches(*(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)))
+
+    def close(self) -> PointMatches:
+        """Return all matches that are left: there are no more events."""
+        return self.advance(self._last + 1 if self._safe is None else max(self._last, self._safe) + 1)
+
+    def _feed(self, stop: int) -> None:
+        """Expand and match the points before a tick."""
+        automaton = self._automaton
+        points = expand(self._store.candidates, self._store.count, stop)
+        place = np.array([0, 0, NONE, NONE, 0], dtype=np.int64)
+        while wanted := match_points(
+            points.time, points.candidate, place, self._store.candidates, self._buffer, self._heads,
+            self._edge_first, self._edges, automaton.accepting, automaton.window, self._store.programs,
+            self._scratch, automaton.next_match, self._merging, self._nelt,
+        ):  # fmt: skip
+            self._buffer = with_room(self._buffer, wanted)
+            if self._buffer.counts[RUNS] > MOST_RUNS:
+                raise ValueError(f"there are more than {MOST_RUNS:,} runs at a time: intervals are too long")
+
+    def _release(self, safe: int) -> PointMatches:
+        automaton = self._automaton
+        found = release(self._store.candidates, self._buffer, automaton.components, automaton.window, safe)
+        if self.size > self._due:
+            number, self._buffer = compact(
+                self._store.candidates, self._store.count, self._buffer, self._heads, automaton.accepting,
+                safe, automaton.next_match,
+            )  # fmt: skip
+            self._store.keep(number)
+            # Sweeping when the state has doubled makes a sweep O(1) a row.
+            self._due = 2 * self.size + LEAST_ROWS
+        return found
+
+
+def _nothing(length: int) -> PointMatches:
+    none = np.zeros(0, dtype=np.int64)
+    return PointMatches(np.zeros((length, 0), dtype=np.int64), none, none, np.zeros(0))
+
+
+def sase_matches(
+    automaton: Automaton,
+    component: Int64,
+    partition: Int64,
+    time: Int64,
+    event: Int64,
+    values: AttributeValues | None = None,
+) -> PointMatches:
+    """Run the automaton over events with certain times, as a SASE engine does.
+
+    Parameters
+    ----------
+    automaton : Automaton
+    component, partition, event : (k,) int64
+        See :meth:`PointEvaluation.push`.
+    time : (k,) int64
+        Ticks, in any order; events of one tick are not before each other.
+    values : AttributeValues or None
+
+    Returns
+    -------
+    PointMatches
+        With confidence 1; under skip till next those whose every event is the first that could be taken.
+    """
+    evaluation = PointEvaluation(automaton)
+    evaluation.push(component, partition, time, time, event, None, values)
+    return evaluation.close()

@@ -1,0 +1,194 @@
+"""The candidates that wait for their points, or stand in a prefix, with what the formulas read of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pointbased.automaton import Formulas
+from pointbased.config import LEAST_ROWS
+from pointbased.matching import Programs
+from pointbased.pools import (
+    CANDIDATE_COLUMNS,
+    COMPONENT,
+    EVENT,
+    LOWER,
+    NONE,
+    PARTITION,
+    PMF,
+    ROOT,
+    SHARED,
+    UNSEEN,
+    UPPER,
+    Candidates,
+    longer,
+)
+
+__all__ = ["AttributeValues", "CandidateStore"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+
+class AttributeValues(NamedTuple):
+    """What the formulas read of some candidates; a row whose component lacks the attribute may hold anything.
+
+    Attributes
+    ----------
+    ints : (a, k) int64
+        The attributes that are no floats, in the order of the formulas.
+    floats : (b, k) float64
+        The others.
+    nulls : (a + b, k) bool
+        In the order of the formulas.
+    """
+
+    ints: Int64
+    floats: Float64
+    nulls: NDArray[np.bool_]
+
+
+class CandidateStore:
+    """Candidates in arrays that grow by doubling.
+
+    Attributes
+    ----------
+    candidates : Candidates
+        The first ``count`` rows are in use.
+    count : int
+    programs : Programs
+        The formulas with the attribute values of the candidates.
+    """
+
+    __slots__ = ("_floats", "_formulas", "_ints", "_nulls", "_pmf_count", "candidates", "count", "programs")
+
+    def __init__(self, formulas: Formulas) -> None:
+        self._formulas = formulas
+        self.count = 0
+        self._pmf_count = 0
+        self._ints, self._floats = np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0))
+        self._nulls = np.zeros((0, 0), dtype=np.bool_)
+        none = np.zeros(0)
+        self.candidates = Candidates(np.empty((0, CANDIDATE_COLUMNS), dtype=np.int64), none, none, none)
+        self._set_room(LEAST_ROWS)
+
+    def _set_room(self, room: int) -> None:
+        """Lay the arrays out for so many candidates, keeping those in use."""
+        formulas, used = self._formulas, slice(0, self.count)
+        row = np.empty((room, CANDIDATE_COLUMNS), dtype=np.int64)
+        row[used] = self.candidates.row[used]
+        self.candidates = self.candidates._replace(row=row)
+        real = int(formulas.real.sum())
+        whole = len(formulas.real) - real
+        ints = np.zeros(len(formulas.int_constants) + whole * room, dtype=np.int64)
+        floats = np.zeros(len(formulas.float_constants) + real * room)
+        nulls = np.zeros(len(formulas.real) * room, dtype=np.bool_)
+        ints[: len(formulas.int_constants)] = formulas.int_constants
+        floats[: len(formulas.float_constants)] = formulas.float_constants
+        columns = (
+            ints[len(formulas.int_constants) :].reshape(whole, room),
+            floats[len(formulas.float_constants) :].reshape(real, room),
+            nulls.reshape(len(formulas.real), room),
+        )
+        if self.count:
+            for new, old in zip(columns, (self._ints, self._floats, self._nulls), strict=True):
+                new[:, used] = old[:, used]
+        self._ints, self._floats, self._nulls = columns
+        numbers = np.where(formulas.real, np.cumsum(formulas.real) - 1, np.cumsum(~formulas.real) - 1)
+        constants = np.where(formulas.real, len(formulas.float_constants), len(formulas.int_constants))
+        slots = np.stack(
+            [formulas.component, constants + numbers * room, np.arange(len(formulas.real)) * room], axis=1
+        ).astype(np.int64)
+        self.programs = Programs(formulas.code, ints, floats, nulls, slots)
+
+    def add(
+        self,
+        component: Int64,
+        partition: Int64,
+        lower: Int64,
+        upper: Int64,
+        event: Int64,
+        pmf_offset: Int64 | None,
+        pmf: Float64 | None,
+        values: AttributeValues | None,
+    ) -> None:
+        """Append candidates, see :meth:`pointbased.evaluation.PointEvaluation.push`."""
+        stop = self.count + len(component)
+        if stop > len(self.candidates.row):
+            self._set_room(max(2 * len(self.candidates.row), stop))
+        row = self.candidates.row[self.count : stop]
+        row[:, COMPONENT], row[:, PARTITION], row[:, EVENT] = component, partition, event
+        row[:, LOWER], row[:, UPPER], row[:, UNSEEN] = lower, upper, lower
+        row[:, ROOT] = row[:, PMF] = NONE
+        row[:, SHARED] = _repeated(event)
+        if pmf_offset is not None and pmf is not None:
+            self._add_pmfs(row, pmf_offset, pmf)
+        if values is not None:
+            self._ints[:, self.count : stop] = values.ints
+            self._floats[:, self.count : stop] = values.floats
+            self._nulls[:, self.count : stop] = values.nulls
+        self.count = stop
+
+    def _add_pmfs(self, row: Int64, pmf_offset: Int64, pmf: Float64) -> None:
+        explicit = np.flatnonzero(pmf_offset >= 0)
+        if not len(explicit):
+            return
+        sizes = row[explicit, UPPER] - row[explicit, LOWER] + 1
+        starts, places = _ranges(pmf_offset[explicit], sizes)
+        row[explicit, PMF] = self._pmf_count + starts
+        chosen = pmf[places]
+        stop = self._pmf_count + len(chosen)
+        if stop > len(self.candidates.pmf):
+            room = max(2 * len(self.candidates.pmf), stop)
+            self.candidates = self.candidates._replace(
+                pmf=longer(self.candidates.pmf, self._pmf_count, room),
+                below=longer(self.candidates.below, self._pmf_count, room),
+                above=longer(self.candidates.above, self._pmf_count, room),
+            )
+        self.candidates.pmf[self._pmf_count : stop] = chosen
+        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
+            one = chosen[start : start + size]
+            here = slice(self._pmf_count + start, self._pmf_count + start + size)
+            self.candidates.below[here] = np.cumsum(one)
+            self.candidates.above[here] = np.cumsum(one[::-1])[::-1]
+        self._pmf_count = stop
+
+    def keep(self, number: Int64) -> None:
+        """Close the ranks after :func:`pointbased.compaction.compact` moved the rows.
+
+        Parameters
+        ----------
+        number : (count,) int64
+            New row of each candidate, or -1.
+        """
+        kept = np.flatnonzero(number >= 0)
+        self.count = len(kept)
+        for columns in (self._ints, self._floats, self._nulls):
+            columns[:, : self.count] = columns[:, kept]
+        row = self.candidates.row[: self.count]
+        explicit = np.flatnonzero(row[:, PMF] >= 0)
+        sizes = row[explicit, UPPER] - row[explicit, LOWER] + 1
+        starts, places = _ranges(row[explicit, PMF], sizes)
+        row[explicit, PMF] = starts
+        self._pmf_count = len(places)
+        for array in (self.candidates.pmf, self.candidates.below, self.candidates.above):
+            array[: self._pmf_count] = array[places]
+
+
+def _repeated(event: Int64) -> NDArray[np.bool_]:
+    """Return which serial numbers stand there more than once."""
+    order = np.argsort(event, kind="stable")
+    same = event[order[1:]] == event[order[:-1]]
+    found = np.zeros(len(event), dtype=np.bool_)
+    found[order[1:][same]] = True
+    found[order[:-1][same]] = True
+    return found
+
+
+def _ranges(first: Int64, sizes: Int64) -> tuple[Int64, Int64]:
+    """Return where each range starts when they are put one behind the other, and their members."""
+    starts = np.cumsum(sizes) - sizes
+    members = np.arange(int(sizes.sum()), dtype=np.int64) + np.repeat(first - starts, sizes)
+    return starts, members

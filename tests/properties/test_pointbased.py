@@ -1,0 +1,145 @@
+"""The point-based framework gives the oracle's answer: both strategies, in batches and as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from pointbased import EmitRule, PointEvaluation, PointMatches, expansion, pools, store
+from tests import oracle
+from tests.oracle.model import Key, Match, Strategy
+from tests.properties.cases import Case, cases
+from tests.properties.comparison import Row, assert_answer, assert_same, rows_of
+from uncertain_cep.engine import candidates
+from uncertain_cep.plan import make_plan
+from uncertain_cep.pmfs import explicit_pmfs
+from uncertain_cep.points import PointCandidates, point_candidates
+
+STRATEGIES = pytest.mark.parametrize("strategy", ["skip_till_any_match", "skip_till_next_match"])
+
+
+@contextmanager
+def cramped() -> Iterator[None]:
+    """Pools that start with room for one row, a sweep after every step, and steps of single ticks."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pools, "LEAST_ROWS", 1)
+        patch.setattr(store, "LEAST_ROWS", 1)
+        patch.setattr(PointEvaluation, "_due", property(lambda _: 0, lambda _, due: None), raising=False)
+        patch.setattr(expansion, "POINTS_PER_STEP", 1)
+        yield
+
+
+def text_of(case: Case, strategy: Strategy) -> str:
+    return replace(case, block=True).text().replace("skip_till_any_match", strategy)
+
+
+def answer_of(case: Case, strategy: Strategy) -> list[Match]:
+    return oracle.answer(replace(case.query(), strategy=strategy), case.trace.events)
+
+
+def prepared(case: Case, strategy: Strategy) -> tuple[PointCandidates, pa.Table] | None:
+    """Return the candidates of a case; None if there can be no match of several events."""
+    table = case.trace.table()
+    plan = make_plan(uc.parse(text_of(case, strategy)), table.schema, evaluation="point")
+    selection = candidates(plan, table)
+    if selection.empty or len(plan.components) < 2 or plan.constant:
+        return None
+    ticks = [np.asarray(table.column(name).to_numpy()) for name in ("lower", "upper")]
+    return point_candidates(plan, table, selection, explicit_pmfs(table, "pmf", *ticks)[0]), table
+
+
+def as_rows(found: list[PointMatches], case: Case, table: pa.Table) -> dict[Key, Row]:
+    """Return matches as the engine's rows, each of them once."""
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
+    rows: dict[Key, Row] = {}
+    for matches in found:
+        for events, low, high, confidence in zip(
+            matches.events.T.tolist(), *(part.tolist() for part in matches[1:]), strict=True
+        ):
+            partition = tuple(columns[name][events[0]] for name in case.query().partition)
+            signature = tuple(
+                (variable, columns["id"][row]) for variable, row in zip(case.variables, events, strict=True)
+            )
+            assert (partition, signature) not in rows
+            rows[partition, signature] = Row(low, high, confidence)
+    return rows
+
+
+@STRATEGIES
+@given(case=cases())
+def test_batch_is_the_oracle(strategy: Strategy, case: Case) -> None:
+    note(case.script())
+    found = uc.match(case.trace.table(), text_of(case, strategy), evaluation="point")
+    assert_answer(rows_of(found, case), answer_of(case, strategy))
+
+
+@STRATEGIES
+@given(case=cases())
+def test_merging_and_nelt_change_nothing(strategy: Strategy, case: Case) -> None:
+    note(case.script())
+    given_ = prepared(case, strategy)
+    if given_ is None:
+        return
+    points, table = given_
+    answers = []
+    for merging, nelt in ((True, True), (True, False), (False, True), (False, False)):
+        evaluation = PointEvaluation(points.automaton, merging=merging, nelt=nelt)
+        points.push(evaluation, slice(None))
+        answers.append(as_rows([evaluation.close()], case, table))
+    for other in answers[1:]:
+        assert_same(answers[0], other)
+    assert_answer(answers[0], answer_of(case, strategy))
+
+
+@pytest.mark.parametrize("space", [nullcontext, cramped])
+@STRATEGIES
+@given(case=cases(), data=st.data())
+def test_stream_is_the_oracle(
+    strategy: Strategy, space: Callable[[], AbstractContextManager[None]], case: Case, data: st.DataObject
+) -> None:
+    """Any arrival order, any batches, any times at which it is said what is safe; final means final."""
+    note(case.script())
+    with space():
+        check_stream(strategy, case, data)
+
+
+def check_stream(strategy: Strategy, case: Case, data: st.DataObject) -> None:
+    given_ = prepared(case, strategy)
+    if given_ is None:
+        return
+    points, table = given_
+    rows, first = np.unique(points.row, return_index=True)
+    lower = dict(zip(rows.tolist(), points.lower[first].tolist(), strict=True))
+    upper = dict(zip(rows.tolist(), points.upper[first].tolist(), strict=True))
+    rule = EmitRule(max(upper[row] - lower[row] for row in lower))
+    evaluation = PointEvaluation(points.automaton)
+    found = []
+    waiting = list(lower)
+    while waiting:
+        batch = []
+        for _ in range(data.draw(st.integers(1, 3))):
+            # The promise: none of those to come ends before one that has come begins.
+            legal = [row for row in waiting if all(lower[row] <= upper[other] for other in waiting)]
+            if legal:
+                batch.append(data.draw(st.sampled_from(legal)))
+                waiting.remove(batch[-1])
+        chosen = np.flatnonzero(np.isin(points.row, batch))
+        rule.observe(points.lower[chosen])
+        found.append(points.push(evaluation, chosen))
+        if data.draw(st.booleans()):
+            assert rule.safe is not None
+            # What the arrival order says, or a heartbeat that knows more.
+            known = min((lower[row] for row in waiting), default=rule.safe)
+            safe = data.draw(st.sampled_from([rule.safe, known]))
+            found.append(evaluation.advance(safe))
+            assert all(upper[row] < safe for row in found[-1].events[-1].tolist())
+    found.append(evaluation.close())
+    assert_answer(as_rows(found, case, table), answer_of(case, strategy))

@@ -79,7 +79,7 @@ def workspace(length: int, most_edges: int, most_ticks: int, most_events: int) -
 @njit(cache=True, nogil=True, error_model="numpy")
 def running_sums(lower, upper, offset, pmf, head, tail):
     """Write for each probability of each explicit pmf the sum up to it and from it on. O(sum U)."""
-    for i in range(lower.shape[0]):
+    for i in range(offset.shape[0]):
         if offset[i] >= 0:
             size = upper[i] - lower[i] + 1
             total = 0.0
@@ -295,25 +295,9 @@ def _free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, kind, at,
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _by_times(
-    bounds,
-    window,
-    edge_start,
-    node,
-    edge,
-    coupled,
-    count,
-    x_low,
-    x_high,
-    x_offset,
-    pmf,
-    head,
-    tail,
-    kind,
-    at,
-    places,
-    t,
-    weight,
-):
+    bounds, window, edge_start, node, edge, coupled, count, x_low, x_high, x_offset, pmf, head, tail,
+    kind, at, places, t, weight,
+):  # fmt: skip
     """Return what :func:`_chain` returns, by trying the times of the match one by one. O(U^l)."""
     a, b = bounds[0], bounds[1]
     length = node.shape[0]
@@ -347,28 +331,9 @@ def _by_times(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _by_places(
-    bounds,
-    window,
-    edge_start,
-    edges,
-    node,
-    edge,
-    work_node,
-    work_edge,
-    front,
-    coupled,
-    count,
-    x_low,
-    x_high,
-    x_offset,
-    pmf,
-    head,
-    tail,
-    kind,
-    at,
-    places,
-    digit,
-):
+    bounds, window, edge_start, edges, node, edge, work_node, work_edge, front, coupled, count, x_low,
+    x_high, x_offset, pmf, head, tail, kind, at, places, digit,
+):  # fmt: skip
     """Return what :func:`_chain` returns, summed over the places of the coupled events."""
     a, b = bounds[0], bounds[1]
     length = node.shape[0]
@@ -407,8 +372,9 @@ def _by_places(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def forbidden_confidence(
-    lower, upper, offset, pmf, head, tail, window, x_count, x_low, x_high, x_offset, x_gap, most_steps, work
-):
+    lower, upper, offset, pmf, head, tail, window, x_count, x_low, x_high, x_offset, x_gap, most_steps,
+    work,
+):  # fmt: skip
     """Return the confidence of a match whose gaps must stay free of some events, and its tight time range.
 
     Parameters

@@ -1,8 +1,8 @@
 """Skip till next match: which events can be next at all, and the confidence that none came in between.
 
-NELT, the Next Event's Latest Time (Zhang, Diao, Immerman, PVLDB 3(1), 2010, section 3.2): among the events that
-component j + 1 can take and that start after event e ends, the smallest upper bound. Nothing that starts later
-can follow e in any world, so the join need not enter it. It prunes; the confidence decides.
+NELT, the Next Event's Latest Time (Zhang, Diao, Immerman, PVLDB 3(1), 2010, section 3.2): among the events
+that component j + 1 can take and that start after event e ends, the smallest upper bound. Nothing that starts
+later can follow e in any world, so the join need not enter it. It prunes; the confidence decides.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def _is_own(x, j, event, twin, chosen):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def next_confidences(
-    matches, first_match, w, first_class, class_start, class_stop, class_longest, lower, upper, base, event, twin,
-    pmf_offset, pmf, head, tail, program_start, code, ints, floats, nulls, slots, most_steps, work,
+    matches, first_match, w, first_class, class_start, class_stop, class_longest, lower, upper, base,
+    event, twin, pmf_offset, pmf, head, tail, program_start, code, ints, floats, nulls, slots, most_steps, work,
     x_low, x_high, x_offset, x_event, x_gap, out_lower, out_upper, out_confidence,
 ):  # fmt: skip
     """Fill range and confidence of matches whose gaps no event that could have been taken may have come in.

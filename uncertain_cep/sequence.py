@@ -25,6 +25,7 @@ from eventbased.candidates import Candidates
 from eventbased.config import LONGEST_LINE, SPARE
 from uncertain_cep.config import LONGEST_PMF_CHAIN
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.next_match import NextMatches
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.predicates import Values, column_values
@@ -186,6 +187,11 @@ def _matches(
     programs = compile_programs(plan.joined, variables, candidates.first, load)
     full.clear()
     offset = np.zeros(0, dtype=np.int64) if pmfs is None else pmfs.offset[rows]
+    following = None
+    if plan.query.strategy == "skip_till_next_match":
+        following = NextMatches(plan, table, candidates, rows, shared.event, shared.twin, programs, pmfs, w)
+    may_be_impossible = pmfs is not None or following is not None
+    limit = np.empty(0, dtype=np.int64) if following is None else following.limit
     search = start_search(length, len(candidates.class_start))
     orders = binding_orders(length)
     runs = np.empty((3, batch_rows + 1), dtype=np.int64)
@@ -194,13 +200,13 @@ def _matches(
         room = batch_rows + SPARE
         events = _pooled(length * room, np.int64).reshape(length, room)
         lower, upper = _pooled(room, np.int64), _pooled(room, np.int64)
-        confidence = _pooled(room if wanted or pmfs is not None else 0, np.float64)
+        confidence = _pooled(room if wanted or may_be_impossible else 0, np.float64)
         filled = 0
         while filled < batch_rows:
             count, found = join(
                 w, candidates.first_class, candidates.class_start, candidates.class_stop,
                 candidates.class_shortest, candidates.class_longest, candidates.lower, candidates.upper,
-                candidates.highest, shared.event, shared.twin, orders, programs.start, programs.code,
+                candidates.highest, shared.event, shared.twin, limit, orders, programs.start, programs.code,
                 programs.ints, programs.floats, programs.nulls, programs.slots, *search.arrays,
                 batch_rows - filled, runs,
             )  # fmt: skip
@@ -208,12 +214,19 @@ def _matches(
             if exhausted:
                 break
             ordered = orders[search.state[PASS]]
+            part = slice(filled, filled + found)
+            filled += found
+            if following is not None:
+                chosen = np.empty((length, found), dtype=np.int64)
+                matches_of_runs(ordered, search.blocks, runs, count, chosen)
+                events[:, part] = output[chosen]
+                following.describe(chosen, lower[part], upper[part], confidence[part])
+                continue
             describe_matches(
                 ordered, search.blocks, search.minimum, runs, count, w, candidates.lower, candidates.upper,
                 candidates.base, output, wanted,
-                events[:, filled:], lower[filled:], upper[filled:], confidence[filled:],
+                events[:, part.start :], lower[part.start :], upper[part.start :], confidence[part.start :],
             )  # fmt: skip
-            part = slice(filled, filled + found)
             # A sum is NaN if anything in it is, and much cheaper to look at.
             inexact = wanted and bool(np.isnan(confidence[part].sum()))
             if pmfs is not None or inexact:
@@ -226,12 +239,11 @@ def _matches(
                     )  # fmt: skip
                 if inexact:
                     _redo_exactly(plan, candidates, chosen, confidence[part])
-            filled += found
         if filled:
             chunk = Chunk(
                 events[:, :filled], lower[:filled], upper[:filled], confidence[:filled] if wanted else None
             )
-            yield chunk if pmfs is None else chunk.keep(chunk.lower <= chunk.upper)
+            yield chunk.keep(chunk.lower <= chunk.upper) if may_be_impossible else chunk
 
 
 def _pooled(size: int, dtype: type[np.generic]) -> NDArray[Any]:

@@ -47,18 +47,20 @@ _FIRST_FOUND: Final = 1 << 16
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _can_take(runs, r, length, place, component, mask, candidates, programs, chosen, whole, real, absent):
-    """Return whether event and attributes allow a run to take a candidate that fits its bounds."""
-    places = HEADER + 2 * length
-    if candidates.shared[place]:
-        event = candidates.event[place]
-        for k in range(length):
-            if (runs[r, MASK] >> k) & 1 and candidates.event[runs[r, places + k]] == event:
-                return False
-    if programs.mask.shape[0] == 0:
-        return True
+def _holds_event(runs, r, length, event, number):
+    """Return whether a run holds the event of that number. O(l)."""
+    contained = False
     for k in range(length):
-        chosen[k] = runs[r, places + k]
+        if (runs[r, MASK] >> k) & 1:
+            contained = contained or event[runs[r, HEADER + 2 * length + k]] == number
+    return contained
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _satisfies(runs, r, length, place, component, mask, programs, chosen, whole, real, absent):
+    """Return whether the predicates hold that a run can be asked once it takes a candidate."""
+    for k in range(length):
+        chosen[k] = runs[r, HEADER + 2 * length + k]
     chosen[component] = place
     for p in range(programs.mask.shape[0]):
         wanted = programs.mask[p]
@@ -145,6 +147,13 @@ def feed(order, start, floor, prefixes, length, w, candidates, programs, runs, h
     real = np.empty(STACK_DEPTH, np.float64)
     absent = np.empty(STACK_DEPTH, np.bool_)
     chosen = np.empty(length, np.int64)
+    components = candidates.component
+    partitions = candidates.partition
+    lowers = candidates.lower
+    uppers = candidates.upper
+    event = candidates.event
+    shared = candidates.shared
+    conditional = programs.mask.shape[0] > 0
     lists = length - 1 if prefixes else 1
     full = (np.int64(1) << length) - 1
     top = state[TOP]
@@ -152,15 +161,17 @@ def feed(order, start, floor, prefixes, length, w, candidates, programs, runs, h
     done = start
     while done < order.shape[0]:
         place = order[done]
-        component = candidates.component[place]
+        component = components[place]
         first = prefixes and component == 0
-        target = candidates.partition[place] * lists + (component if prefixes else 0)
+        target = partitions[place] * lists + (component if prefixes else 0)
         source = target - 1 if prefixes and not first else target
         met = 0 if first else held[source]
         if top + met + 1 > runs.shape[0] or count + met > found.shape[0]:
             break
-        lower = candidates.lower[place]
-        upper = candidates.upper[place]
+        lower = lowers[place]
+        upper = uppers[place]
+        number = event[place]
+        taken_elsewhere = shared[place]
         bit = np.int64(1) << component
         oldest = floor[done, 0]
         later = floor[done, 1]
@@ -185,11 +196,14 @@ def feed(order, start, floor, prefixes, length, w, candidates, programs, runs, h
                 mask & bit == 0
                 and lower <= runs[r, HEADER + length + component]
                 and runs[r, HEADER + component] <= upper
-                and _can_take(
-                    runs, r, length, place, component, mask | bit, candidates, programs, chosen, whole, real,
-                    absent,
+                and not (taken_elsewhere and _holds_event(runs, r, length, event, number))
+                and not (
+                    conditional
+                    and not _satisfies(
+                        runs, r, length, place, component, mask | bit, programs, chosen, whole, real, absent
+                    )
                 )
-            ):  # fmt: skip
+            ):
                 _extend(runs, r, top, length, w, place, component, lower, upper, mask | bit)
                 if mask | bit == full:
                     for k in range(length):

@@ -247,12 +247,22 @@ class CandidatePool:
         self._pmf_count += total
         return moved
 
+    def values(self, slot: int) -> Int64:
+        """Return the values that an integer slot holds."""
+        return self._column(slot)[self._mine(slot)]
+
     def map_values(self, slot: int, mapping: Int64) -> None:
         """Replace the values x of an integer slot by ``mapping[x]``."""
-        row = int((~self._real[:slot]).sum())
-        column = self._ints[row, : self.count]
-        mine = self.arrays.component[: self.count] == self._compiled.component[slot]
+        column, mine = self._column(slot), self._mine(slot)
         column[mine] = mapping[column[mine]]
+
+    def _column(self, slot: int) -> Int64:
+        return self._ints[int((~self._real[:slot]).sum()), : self.count]
+
+    def _mine(self, slot: int) -> Mask:
+        """Return which candidates are of the slot's component."""
+        mine = self.arrays.component[: self.count] == self._compiled.component[slot]
+        return np.asarray(mine)
 
     def compact(self, used: Mask) -> Int64:
         """Keep the candidates that are used, in order, and return the new place of each; -1 if let go of.

@@ -236,8 +236,12 @@ class IncrementalMethod(ABC):
 
     def advance(self, safe: int) -> Matches:
         """Learn that no unseen event has ``lower < safe`` (ticks); return the matches that became final."""
+        return Matches.joined(list(self.advance_in_parts(safe)), self.length)
+
+    def advance_in_parts(self, safe: int) -> Iterator[Matches]:
+        """Yield what :meth:`advance` returns in parts."""
         self.safe = max(self.safe, safe)
-        return Matches.joined(list(self._advance()), self.length)
+        yield from self._advance()
 
     def close(self) -> Matches:
         """Learn that there are no more events at all; return the last matches."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         TraceFault,
         UncertainCepError,
     )
+    from uncertain_cep.incremental import IncrementalMatcher
     from uncertain_cep.query import Query, parse
     from uncertain_cep.timedomain import Names
     from uncertain_cep.traces import (
@@ -47,6 +48,7 @@ __version__: Final = "0.1.0"
 
 __all__ = [
     "Fault",
+    "IncrementalMatcher",
     "MatchLimitError",
     "Names",
     "OptionError",
@@ -76,6 +78,7 @@ __all__ = [
 
 _MODULES: Final = {
     "uncertain_cep.api": ("explain", "iter_matches", "match", "warm_up"),
+    "uncertain_cep.incremental": ("IncrementalMatcher",),
     "uncertain_cep.query": ("Query", "parse"),
     "uncertain_cep.timedomain": ("Names",),
     "uncertain_cep.traces": (

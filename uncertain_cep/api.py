@@ -24,13 +24,7 @@ FrameT = TypeVar("FrameT")
 
 
 def _names(names: Names | Mapping[str, str] | None) -> Names:
-    if isinstance(names, Names):
-        return names
-    try:
-        return Names(**(names or {}))
-    except TypeError:
-        known = ", ".join(Names.__dataclass_fields__)
-        raise OptionError(f"names={dict(names or {})!r}: its keys are among {known}") from None
+    return Names.of(names)
 
 
 def _library(frame: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal, cast, get_args
 
 import pyarrow as pa
 
@@ -16,9 +16,9 @@ from uncertain_cep.timedomain import Names, TimeDomain
 
 __all__ = ["EVALUATIONS", "Evaluation", "EvaluationPlan", "PlannedComponent", "make_plan"]
 
-Evaluation = Literal["auto", "query_order", "point"]
-EVALUATIONS: Final[tuple[str, ...]] = get_args(Evaluation)
-_LATER: Final = ("any_state", "selectivity")
+Method = Literal["query_order", "any_state", "selectivity", "point"]
+Evaluation = Literal["auto", Method]
+EVALUATIONS: Final[tuple[str, ...]] = ("auto", *get_args(Method))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class EvaluationPlan:
         Predicates that mention no variable.
     joined : tuple of TypedExpression
         Predicates across components that the keys do not enforce.
-    evaluation : {"query_order", "point"}
+    evaluation : {"query_order", "any_state", "selectivity", "point"}
     confidence : bool
         Whether the result has a confidence column.
     required_columns : tuple of str
@@ -71,7 +71,7 @@ class EvaluationPlan:
     keys: tuple[PartitionKey, ...]
     constant: tuple[TypedExpression, ...]
     joined: tuple[TypedExpression, ...]
-    evaluation: Literal["query_order", "point"]
+    evaluation: Method
     confidence: bool
     required_columns: tuple[str, ...]
     output_schema: pa.Schema
@@ -188,12 +188,9 @@ def make_plan(
     QueryError, TraceError, OptionError
         For everything that can be told without reading an event.
     """
-    if evaluation in _LATER:
-        raise OptionError(
-            f"evaluation={evaluation!r} is not supported yet: use one of {', '.join(EVALUATIONS)}"
-        )
     if evaluation not in EVALUATIONS:
         raise OptionError(f"evaluation={evaluation!r} is unknown: use one of {', '.join(EVALUATIONS)}")
+    method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
     keys, predicates = partition_keys(bound)
@@ -225,7 +222,7 @@ def make_plan(
         keys=keys,
         constant=tuple(constant),
         joined=tuple(joined),
-        evaluation="point" if evaluation == "point" else "query_order",
+        evaluation=method,
         confidence=confidence,
         required_columns=tuple(needed),
         output_schema=_output_schema(bound, keys, schema, names, domain, confidence),

@@ -196,7 +196,7 @@ class CandidatePool:
         shared: Mask,
         pmf_offset: Int64,
         pmf: Float64,
-        columns: Columns | None,
+        columns: Columns | None = None,
     ) -> Int64:
         """Append candidates and return their places, ascending.
 
@@ -208,7 +208,7 @@ class CandidatePool:
         shared : (k,) bool
         pmf_offset : (k,) int64, pmf : (m,) float64
             The probabilities are copied.
-        columns : Columns or None
+        columns : Columns, optional
             Needed where programs have slots.
         """
         first, stop = self.count, self.count + len(component)

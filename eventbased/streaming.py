@@ -328,6 +328,13 @@ class IncrementalMethod(ABC):
                 return
             if self._tidied_at != NEVER and safe - self._tidied_at <= self._reach // 2:
                 return
+        self._let_go(safe)
+
+    def let_go(self) -> None:
+        """Let go of all that is out of reach now, worth a pass or not. O(size + partitions)."""
+        self._let_go(self.safe)
+
+    def _let_go(self, safe: int) -> None:
         self._drop_out_of_date(safe)
         self._let_go_of_runs(np.zeros(0, dtype=np.int64), safe)
         used = np.zeros(self.pool.count, dtype=np.bool_)

@@ -257,10 +257,10 @@ class IncrementalMatcher:
         """Let go of events, partitions and strings that nothing in the method names any more."""
         assert self._evaluation is not None
         method = self._evaluation.method
-        if self._retained.crowded or self._closed:
+        if self._retained.crowded or self._partitions.crowded or self._closed:
+            method.let_go()
             self._retained.keep(method.pool.arrays.event[: method.pool.count])
             self._evaluation.forget_strings()
-        if self._partitions.crowded:
             method.forget(self._partitions.forget(method.in_use()))
 
     def _check_open(self) -> None:
@@ -294,8 +294,8 @@ class IncrementalMatcher:
         if domain.unit == "tick":
             raise OptionError(f"a heartbeat at {time!r}: the times of this stream are whole ticks")
         try:
-            return int(pa.scalar(time, domain.arrow_type).value) // domain.tick
-        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError):
+            return int(pa.array([time]).cast(domain.arrow_type)[0].value) // domain.tick
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError):
             raise OptionError(
                 f"a heartbeat at {time!r}: that is no time of type {domain.arrow_type}"
             ) from None

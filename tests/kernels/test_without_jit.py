@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_kernels_as_plain_python() -> None:
-    tests = [f"tests/kernels/test_{name}.py" for name in ("uniform", "pmf", "join")]
+    tests = [f"tests/kernels/test_{name}.py" for name in ("uniform", "pmf", "join", "incremental_methods")]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
         cwd=ROOT,

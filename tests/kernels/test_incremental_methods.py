@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventbased import streaming
 from eventbased.any_state import AnyState
 from eventbased.completed import Matches
 from eventbased.pools import CandidatePool, RunPrograms
 from eventbased.selectivity import Selectivity
 from eventbased.sorted_runs import SortedRuns
 from eventbased.streaming import EVER, IncrementalMethod
+from tests.incremental import thresholds
 
 METHODS = (AnyState, Selectivity, SortedRuns)
 
@@ -93,26 +90,19 @@ def signatures(parts: list[Matches]) -> list[tuple[int, ...]]:
     return sorted(tuple(int(number) for number in column) for part in parts for column in part.events.T)
 
 
-@contextmanager
-def letting_go(eagerly: bool) -> Iterator[None]:
-    """Compact after every step where asked, so that small cases see it."""
-    with patch.object(streaming, "_SETTLED", -(10**6) if eagerly else 1024):
-        yield
-
-
 @pytest.mark.parametrize("kind", METHODS)
-@given(data=st.data(), slack=st.integers(0, 20), hold=st.booleans(), eagerly=st.booleans())
+@given(data=st.data(), slack=st.integers(0, 20), hold=st.booleans(), small=st.booleans())
 def test_every_feasible_choice_comes_out_once(
-    kind: type[IncrementalMethod], data: st.DataObject, slack: int, hold: bool, eagerly: bool
+    kind: type[IncrementalMethod], data: st.DataObject, slack: int, hold: bool, small: bool
 ) -> None:
     length = data.draw(st.integers(2, 4))
     parts = data.draw(streams(length))
     if data.draw(st.booleans()):
         everything = sorted((event for part in parts for event in part), key=lambda event: event.lower)
         parts = [everything[at : at + 3] for at in range(0, len(everything), 3)]
-    method = kind(length, length + slack, hold=hold)
     found = []
-    with letting_go(eagerly):
+    with thresholds(small=small):
+        method = kind(length, length + slack, hold=hold)
         for at, part in enumerate(parts):
             rest = min((event.lower for later in parts[at + 1 :] for event in later), default=EVER)
             tell = data.draw(st.sampled_from(["in the push", "afterwards", "never"]))

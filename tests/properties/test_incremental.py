@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -15,27 +12,14 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from eventbased import streaming
+from tests.incremental import thresholds
 from tests.oracle.model import Event
 from tests.oracle.outputs import having
 from tests.properties.cases import Case, Trace, cases
 from tests.properties.comparison import assert_answer, assert_same, rows_of
-from uncertain_cep import partition_numbers, retained
 from uncertain_cep.incremental import INCREMENTAL_EVALUATIONS
 
 EVALUATIONS = st.sampled_from(INCREMENTAL_EVALUATIONS)
-
-
-@contextmanager
-def letting_go(eagerly: bool) -> Iterator[None]:
-    """Let go of what is out of reach after every call where asked, so that small cases see it."""
-    few = -(10**6) if eagerly else 1024
-    with (
-        patch.object(streaming, "_SETTLED", few),
-        patch.object(retained, "_FEW", few),
-        patch.object(partition_numbers, "_FEW", few),
-    ):
-        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,25 +89,25 @@ def _has_pmf(case: Case) -> bool:
 
 
 @pytest.mark.parametrize("evaluation", INCREMENTAL_EVALUATIONS)
-@given(case=cases(), data=st.data(), eagerly=st.booleans())
-def test_a_stream_is_the_oracle(evaluation: str, case: Case, data: st.DataObject, eagerly: bool) -> None:
+@given(case=cases(), data=st.data(), small=st.booleans())
+def test_a_stream_is_the_oracle(evaluation: str, case: Case, data: st.DataObject, small: bool) -> None:
     note(case.script())
     stream = data.draw(arrivals(case.trace.events))
-    with letting_go(eagerly):
+    with thresholds(small=small):
         found, late = streamed(case, stream, evaluation)
     assert not late.num_rows
     assert_answer(rows_of(found, case), case.answer())
 
 
-@given(case=cases(), data=st.data(), evaluation=EVALUATIONS, eagerly=st.booleans())
+@given(case=cases(), data=st.data(), evaluation=EVALUATIONS, small=st.booleans())
 def test_late_events_are_handed_out_and_the_answer_is_that_of_the_others(
-    case: Case, data: st.DataObject, evaluation: str, eagerly: bool
+    case: Case, data: st.DataObject, evaluation: str, small: bool
 ) -> None:
     note(case.script())
     legal = data.draw(arrivals(case.trace.events))
     stream = replace(legal, events=tuple(data.draw(st.permutations(legal.events))))
     late = _late(stream)
-    with letting_go(eagerly):
+    with thresholds(small=small):
         found, handed_out = streamed(case, stream, evaluation)
     assert handed_out.column("id").to_pylist() == [event.id for event in late]
     rest = replace(case, trace=replace(case.trace, events=tuple(e for e in stream.events if e not in late)))
@@ -163,14 +147,14 @@ def test_having_holds_for_streams(case: Case, data: st.DataObject, evaluation: s
     assert_answer(rows_of(found, case), having(case.answer(), Fraction(1, 4)))
 
 
-@given(case=cases(returns=True), data=st.data(), evaluation=EVALUATIONS, eagerly=st.booleans())
+@given(case=cases(returns=True), data=st.data(), evaluation=EVALUATIONS, small=st.booleans())
 def test_a_stream_returns_the_columns_of_the_batch(
-    case: Case, data: st.DataObject, evaluation: str, eagerly: bool
+    case: Case, data: st.DataObject, evaluation: str, small: bool
 ) -> None:
     note(case.script())
     batch = uc.match(case.trace.table(), case.text())
     stream = data.draw(arrivals(case.trace.events))
-    with letting_go(eagerly):
+    with thresholds(small=small):
         found, _ = streamed(case, stream, evaluation)
     assert found.schema == batch.schema
     assert_same(rows_of(found, case), rows_of(batch, case))

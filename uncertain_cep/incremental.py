@@ -175,29 +175,12 @@ class IncrementalMatcher:
         lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
         promise = copy(self._promise)
         late = promise.arrive(lower, upper)
-        on_time = table
-        if late.any():
-            on_time, lower, upper = table.filter(pa.array(~late)), lower[~late], upper[~late]
-        pmfs, trimmed_lower, trimmed_upper = explicit_pmfs(on_time, plan.names.pmf, lower, upper)
-        selection = select(plan, on_time, trimmed_lower, trimmed_upper, lower, None)
-        used = np.unique(np.concatenate(selection.rows))
-        candidates = on_time.take(pa.array(used))
-        if self._evaluation is not None:
-            self._retained.check_unique(candidates)
-
-        self._promise = promise
-        if late.any():
+        if not late.any():
+            batch = self._take(table, lower, upper, promise)
+        else:
+            batch = self._take(table.filter(pa.array(~late)), lower[~late], upper[~late], promise)
             self._late.append(table.filter(pa.array(late)))
             self.late_count += int(late.sum())
-        if self._evaluation is None:
-            return self._single_events(on_time, selection)
-        if not len(used):
-            return self._advance(promise.safe)
-        numbers = np.full(on_time.num_rows, -1, dtype=np.int64)
-        numbers[used] = self._retained.append(candidates)
-        selection = self._partitions.numbered(on_time, selection)
-        batch = self._named(self._evaluation.push(on_time, selection, pmfs, numbers, promise.safe))
-        self._tidy()
         return batch
 
     def heartbeat(self, time: int | datetime | np.datetime64) -> pa.RecordBatch:
@@ -221,6 +204,29 @@ class IncrementalMatcher:
         self._check_open()
         self._closed = True
         return self._advance(EVER)
+
+    def _take(self, table: pa.Table, lower: Int64, upper: Int64, promise: ArrivalPromise) -> pa.RecordBatch:
+        """Take events that are on time, and what their arrival promises, once they are found to be sound."""
+        if not table.num_rows:
+            self._promise = promise
+            return self._advance(promise.safe)
+        pmfs, trimmed_lower, trimmed_upper = explicit_pmfs(table, self.plan.names.pmf, lower, upper)
+        selection = select(self.plan, table, trimmed_lower, trimmed_upper, lower, None)
+        used = np.unique(np.concatenate(selection.rows))
+        candidates = table.take(pa.array(used))
+        if self._evaluation is not None:
+            self._retained.check_unique(candidates)
+        self._promise = promise
+        if self._evaluation is None:
+            return self._single_events(table, selection)
+        if not len(used):
+            return self._advance(promise.safe)
+        numbers = np.full(table.num_rows, -1, dtype=np.int64)
+        numbers[used] = self._retained.append(candidates)
+        selection = self._partitions.numbered(table, selection)
+        batch = self._named(self._evaluation.push(table, selection, pmfs, numbers, promise.safe))
+        self._tidy()
+        return batch
 
     def _advance(self, safe: int) -> pa.RecordBatch:
         if self._evaluation is None:

@@ -200,3 +200,15 @@ def test_patterns_that_cannot_be_are_refused(kind: type[IncrementalMethod]) -> N
     for length, window in ((1, 5), (3, 2), (63, 100)):
         with pytest.raises(ValueError, match="components"):
             kind(length, window)
+
+
+@pytest.mark.parametrize("kind", METHODS)
+def test_an_event_right_at_the_bound_still_extends_a_run(kind: type[IncrementalMethod]) -> None:
+    method = kind(3, 10)
+    found = [pushed(method, [Event(3, 0, 7, 8, (2,)), Event(2, 0, 3, 6, (1,))])]
+    # The last tick at which component 0 can be before event 2.
+    found.append(method.advance(5))
+    method.let_go()
+    found.append(pushed(method, [Event(1, 0, 5, 5, (0,))]))
+    found.append(method.close())
+    assert signatures(found) == [(1, 2, 3)]

@@ -72,6 +72,16 @@ def test_late_events_are_counted_and_handed_out_once() -> None:
     assert matcher.late_count == 2
 
 
+@pytest.mark.parametrize("condition", ["a.k = b.k", "a.x = b.id AND a.k = b.k", "[k]", "a.x = b.x"])
+def test_calls_with_no_event_that_is_on_time(condition: str) -> None:
+    schema = SCHEMA.set(1, pa.field("id", pa.int64()))
+    matcher = uc.IncrementalMatcher(f"PATTERN SEQ(A a, B b) WHERE {condition} WITHIN 9", schema)
+    assert matcher.push(schema.empty_table()).num_rows == 0
+    matcher.heartbeat(50)
+    assert matcher.push(event("A", "", 1, 2) | {"id": 1}).num_rows == 0
+    assert matcher.late_count == 1
+
+
 def test_only_heartbeats_make_events_late_where_arrival_order_is_not_relied_on() -> None:
     matcher = uc.IncrementalMatcher(PAIR, SCHEMA)
     matcher.push(event("A", "a1", 100, 104))

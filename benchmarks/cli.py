@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import click
 from rich.console import Console
@@ -18,6 +19,8 @@ from benchmarks.machine import facts
 from benchmarks.report import show, write_json
 
 __all__ = ["main"]
+
+Command: TypeAlias = Callable[..., Any]
 
 _MAIN: Final = {
     "throughput": "throughput",
@@ -51,21 +54,37 @@ def _default_core() -> int | None:
     return max(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
 
+_OPTIONS: Final = (
+    click.option("--rounds", type=click.IntRange(1), default=5, show_default=True,
+                 help="Rounds after the warm-up."),
+    click.option("--scale", type=click.FloatRange(0, 1, min_open=True), default=1.0, show_default=True,
+                 help="Factor on the numbers of events; the targets are for 1."),
+    click.option("--clock", type=click.Choice(("wall", "cpu")), default="wall", show_default=True,
+                 help="Time passed, or (other than for Spark) time on the processor."),
+    click.option("--core", type=click.IntRange(0), default=_default_core,
+                 help="Core for figures of one core; default: the last one."),
+    click.option("--check", is_flag=True, help="Exit with 1 if a target is missed or a figure is missing."),
+)  # fmt: skip
+
+
+def _measured(name: str) -> Callable[[Command], Command]:
+    """Add the options that all jobs share, and where the results of this one go."""
+
+    def add(command: Command) -> Command:
+        path = click.option(
+            "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path),
+            default=Path(f"build/benchmarks/{name}.json"), show_default=True, help="Where the JSON goes.",
+        )  # fmt: skip
+        for option in reversed((*_OPTIONS, path)):
+            command = option(command)
+        return command
+
+    return add
+
+
 @main.command("main")
 @click.option("--only", multiple=True, type=click.Choice(tuple(_MAIN)), help="Only this; can be repeated.")
-@click.option(
-    "--rounds", type=click.IntRange(1), default=5, show_default=True, help="Rounds after the warm-up."
-)
-@click.option("--scale", type=click.FloatRange(0, 1, min_open=True), default=1.0, show_default=True,
-              help="Factor on the numbers of events; the targets are for 1.")  # fmt: skip
-@click.option("--clock", type=click.Choice(("wall", "cpu")), default="wall", show_default=True,
-              help="Time passed, or (other than for Spark) time on the processor.")  # fmt: skip
-@click.option("--core", type=click.IntRange(0), default=_default_core,
-              help="Core for figures of one core; default: the last one.")  # fmt: skip
-@click.option("--json", "json_path", type=click.Path(dir_okay=False, path_type=Path),
-              default=Path("build/benchmarks/main.json"), show_default=True,
-              help="Where the JSON goes.")  # fmt: skip
-@click.option("--check", is_flag=True, help="Exit with 1 if a target is missed or a figure is missing.")
+@_measured("main")
 def main_job(
     only: tuple[str, ...],
     rounds: int,
@@ -76,14 +95,31 @@ def main_job(
     check: bool,
 ) -> None:
     """Measure the main job: throughput, peers, units, growth, memory, Spark, cold start."""
+    jobs = {name: module for name, module in _MAIN.items() if not only or name in only}
+    _run(jobs, Options(rounds, scale, clock, core), json_path, check)
+
+
+@main.command("incremental")
+@_measured("incremental")
+def incremental_job(
+    rounds: int,
+    scale: float,
+    clock: Literal["wall", "cpu"],
+    core: int | None,
+    json_path: Path,
+    check: bool,
+) -> None:
+    """Measure the incremental methods: throughput in batches and by event, and the state they hold."""
+    _run({"incremental": "incremental"}, Options(rounds, scale, clock, core), json_path, check)
+
+
+def _run(jobs: dict[str, str], options: Options, json_path: Path, check: bool) -> None:
+    """Measure each job in a process of its own, show the results and write them."""
     end_on_request()
-    options = Options(rounds, scale, clock, core)
     console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
     about = facts() | {"options": asdict(options)}
     measured: dict[str, Results] = {}
-    for name, module in _MAIN.items():
-        if only and name not in only:
-            continue
+    for name, module in jobs.items():
         console.print(f"measuring {name} ...", style="dim")
         environment = {} if name in _MANY_THREADS else ONE_THREAD
         try:

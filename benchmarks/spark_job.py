@@ -87,7 +87,7 @@ def _on_spark(trace: str, out: str, options: Options, cores: list[int]) -> tuple
 
     def prepared() -> PreparedMatch:
         return prepare(
-            frame(), _QUERY, names=None, tick=None, evaluation="auto", confidence=True,
+            frame(), _QUERY, names=None, tick=None, evaluation="auto", approximate=None, confidence=True,
             partitions=None, slice_length=None,
         )  # fmt: skip
 

@@ -23,12 +23,16 @@ from numba import njit
 from confidence.uniform import tight_bounds
 
 __all__ = [
+    "COUPLED",
     "DONE",
     "IMPOSSIBLE",
     "NO_SPACE",
     "TOO_DEAR",
     "Workspace",
+    "chain",
     "forbidden_confidence",
+    "forward",
+    "free_of",
     "running_sums",
     "workspace",
 ]
@@ -37,6 +41,7 @@ DONE: Final = 0
 IMPOSSIBLE: Final = 1
 TOO_DEAR: Final = 2
 NO_SPACE: Final = 3
+COUPLED: Final = 4
 
 AT_MOST: Final = 0
 AT_LEAST: Final = 1
@@ -199,8 +204,8 @@ def _weigh_place(kind, at, low, high, offset, pmf, head, tail, bounds, edge_star
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _forward(bounds, edge_start, node, edge, front, start, stop, last_tick):
-    """Fill ``front[j, t]``, the weight of the chains that reach t from a first time in start..stop. O(l U^2)."""
+def forward(bounds, edge_start, node, edge, front, start, stop, last_tick):
+    """Fill ``front[j, t]``, the weight of the chains from a first time in start..stop to t. O(l U^2)."""
     a, b = bounds[0], bounds[1]
     length = node.shape[0]
     for t in range(b[0] - a[0] + 1):
@@ -244,7 +249,7 @@ def _first_time(bounds, edge_start, node, edge, front):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _chain(bounds, window, edge_start, node, edge, front):
+def chain(bounds, window, edge_start, node, edge, front):
     """Return the weight of all chains within the window, their first and their last time."""
     a, b = bounds[0], bounds[1]
     last = node.shape[0] - 1
@@ -257,7 +262,7 @@ def _chain(bounds, window, edge_start, node, edge, front):
         if binding and not node[0, start - a[0]] > 0.0:
             continue
         latest = start + window - 1 if binding else b[last]
-        _forward(bounds, edge_start, node, edge, front, start, stop, latest)
+        forward(bounds, edge_start, node, edge, front, start, stop, latest)
         reached = 0.0
         for t in range(b[last] - a[last] + 1):
             if front[last, t] > 0.0:
@@ -272,8 +277,8 @@ def _chain(bounds, window, edge_start, node, edge, front):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, kind, at, places, t):
-    """Return the probability that no coupled event lies in a gap that forbids it, given all times. O(l count)."""
+def free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, kind, at, places, t):
+    """Return P(no coupled event lies in a gap that forbids it), given the times of the match. O(l count)."""
     free = 1.0
     for k in range(count):
         x = coupled[k]
@@ -298,7 +303,7 @@ def _by_times(
     bounds, window, edge_start, node, edge, coupled, count, x_low, x_high, x_offset, pmf, head, tail,
     kind, at, places, t, weight,
 ):  # fmt: skip
-    """Return what :func:`_chain` returns, by trying the times of the match one by one. O(U^l)."""
+    """Return what :func:`chain` returns, by trying the times of the match one by one. O(U^l)."""
     a, b = bounds[0], bounds[1]
     length = node.shape[0]
     total = 0.0
@@ -321,7 +326,7 @@ def _by_times(
             j += 1
             t[j] = max(t[j - 1] + 1, a[j]) - 1
             continue
-        w *= _free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, kind, at, places, t)
+        w *= free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, kind, at, places, t)
         if w > 0.0:
             total += w
             first_time = min(first_time, t[0])
@@ -334,7 +339,7 @@ def _by_places(
     bounds, window, edge_start, edges, node, edge, work_node, work_edge, front, coupled, count, x_low,
     x_high, x_offset, pmf, head, tail, kind, at, places, digit,
 ):  # fmt: skip
-    """Return what :func:`_chain` returns, summed over the places of the coupled events."""
+    """Return what :func:`chain` returns, summed over the places of the coupled events."""
     a, b = bounds[0], bounds[1]
     length = node.shape[0]
     total = 0.0
@@ -354,7 +359,7 @@ def _by_places(
                 kind[k, r], at[k, r], x_low[x], x_high[x], x_offset[x], pmf, head, tail, bounds, edge_start,
                 work_node, work_edge,
             )  # fmt: skip
-        found, first, last = _chain(bounds, window, edge_start, work_node, work_edge, front)
+        found, first, last = chain(bounds, window, edge_start, work_node, work_edge, front)
         if found > 0.0:
             total += found
             first_time = min(first_time, first)
@@ -401,12 +406,12 @@ def forbidden_confidence(
     Returns
     -------
     status : int64
-        DONE; IMPOSSIBLE if the confidence is 0; TOO_DEAR if it would take more than ``most_steps``; NO_SPACE
-        if the work arrays are too small.
+        DONE; IMPOSSIBLE if the confidence is 0; TOO_DEAR if it would take more than ``most_steps``, COUPLED
+        if that is because of events that couple gaps; NO_SPACE if the work arrays are too small.
     confidence : float64
-        For TOO_DEAR the number of steps.
+        For TOO_DEAR and COUPLED the number of steps.
     first, last : int64
-        The tightest range, ticks; for NO_SPACE the edges and ticks needed.
+        The tightest range, ticks; for NO_SPACE the edges and ticks needed, for COUPLED the coupling events.
     """
     bounds, edge, work_edge, node, work_node, front, coupled, kind, at, places = work
     length = lower.shape[0]
@@ -458,15 +463,16 @@ def forbidden_confidence(
             choices *= float(places[0, count])
             count += 1
     if count == 0:
-        total, first, last = _chain(bounds, window, edge_start, node[:length], edge, front)
+        total, first, last = chain(bounds, window, edge_start, node[:length], edge, front)
     else:
         by_places = choices * float(edges) * passes
         by_times = times * float(count)
         if min(by_places, by_times) > most_steps:
-            return TOO_DEAR, min(by_places, by_times), 0, -1
+            return COUPLED, min(by_places, by_times), count, -1
         if by_places <= by_times:
             total, first, last = _by_places(
-                bounds, window, edge_start, edges, node[:length], edge, work_node, work_edge, front, coupled, count,
+                bounds, window, edge_start, edges, node[:length], edge, work_node, work_edge, front,
+                coupled, count,
                 x_low, x_high, x_offset, pmf, head, tail, kind, at, places[0], places[1],
             )  # fmt: skip
         else:

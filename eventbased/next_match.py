@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 from numba import njit
 
-from confidence.forbidden import DONE, NO_SPACE, TOO_DEAR, forbidden_confidence
+from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR, forbidden_confidence
+from confidence.sampling import sampled_confidence
 from confidence.uniform import tight_bounds
 from eventbased.programs import STACK_DEPTH, holds
 from eventbased.query_order import first_above
@@ -75,8 +76,9 @@ def _is_own(x, j, event, twin, chosen):
 @njit(cache=True, nogil=True, error_model="numpy")
 def next_confidences(
     matches, first_match, w, first_class, class_start, class_stop, class_longest, lower, upper, base,
-    event, twin, pmf_offset, pmf, head, tail, program_start, code, ints, floats, nulls, slots, most_steps, work,
-    x_low, x_high, x_offset, x_event, x_gap, out_lower, out_upper, out_confidence,
+    event, twin, pmf_offset, pmf, head, tail, program_start, code, ints, floats, nulls, slots, most_steps,
+    std_error, seed, work, x_low, x_high, x_offset, x_event, x_gap,
+    out_lower, out_upper, out_confidence, out_error,
 ):  # fmt: skip
     """Fill range and confidence of matches whose gaps no event that could have been taken may have come in.
 
@@ -98,10 +100,12 @@ def next_confidences(
         See :func:`eventbased.programs.holds`.
     most_steps, work
         See :func:`confidence.forbidden.forbidden_confidence`.
+    std_error : float64, seed : int64
+        See :func:`confidence.sampling.sampled_confidence`; a standard error of 0 allows exact values only.
     x_low, x_high, x_offset, x_event : (q,) int64, x_gap : (q, l) bool
         Room for the forbidden events of one match.
-    out_lower, out_upper : (m,) int64, out_confidence : (m,) float64
-        Overwritten; the range is empty where the confidence is 0.
+    out_lower, out_upper : (m,) int64; out_confidence, out_error : (m,) float64
+        Overwritten; the range is empty where the confidence is 0, the error 0 where it is exact.
 
     Returns
     -------
@@ -109,8 +113,8 @@ def next_confidences(
         Matches done; m if all are.
     reason : int64
         ALL, SPACE if the work arrays are too small, COSTLY if match ``done`` takes too many steps.
-    need : (3,) float64
-        For SPACE the edges, ticks and events needed, for COSTLY the steps.
+    need : tuple of 3 int64
+        For SPACE the edges, ticks and events needed; for COSTLY the steps.
     """
     length, count = matches.shape
     chosen = np.empty(length, np.int64)
@@ -170,11 +174,18 @@ def next_confidences(
             low, high, offset, pmf, head, tail, w + length, found, x_low, x_high, x_offset, x_gap,
             most_steps, work,
         )  # fmt: skip
-        if status == TOO_DEAR:
+        error = 0.0
+        if status == COUPLED and std_error > 0.0:
+            status, value, error, first, last = sampled_confidence(
+                low, high, w + length, x_low, x_high, x_offset, pmf, head, tail, first, std_error, seed,
+                most_steps, work,
+            )  # fmt: skip
+        if status in (TOO_DEAR, COUPLED):
             return n, COSTLY, (int(value), 0, 0)
         if status == NO_SPACE:
             return n, SPACE, (first, last, 0)
         shift = base[chosen[0]]
+        out_error[n] = error
         out_confidence[n] = value if status == DONE else 0.0
         out_lower[n] = first - shift if status == DONE else 0
         out_upper[n] = last - shift if status == DONE else -1

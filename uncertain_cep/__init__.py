@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from uncertain_cep.api import explain, iter_matches, match, warm_up
     from uncertain_cep.errors import (
+        ConfidenceCostError,
         Fault,
         MatchLimitError,
         OptionError,
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
         TraceFault,
         UncertainCepError,
     )
+    from uncertain_cep.incremental import IncrementalMatcher
+    from uncertain_cep.plan import Approximation
     from uncertain_cep.query import Query, parse
     from uncertain_cep.timedomain import Names
     from uncertain_cep.traces import (
@@ -46,7 +49,10 @@ if TYPE_CHECKING:
 __version__: Final = "0.1.0"
 
 __all__ = [
+    "Approximation",
+    "ConfidenceCostError",
     "Fault",
+    "IncrementalMatcher",
     "MatchLimitError",
     "Names",
     "OptionError",
@@ -76,6 +82,8 @@ __all__ = [
 
 _MODULES: Final = {
     "uncertain_cep.api": ("explain", "iter_matches", "match", "warm_up"),
+    "uncertain_cep.incremental": ("IncrementalMatcher",),
+    "uncertain_cep.plan": ("Approximation",),
     "uncertain_cep.query": ("Query", "parse"),
     "uncertain_cep.timedomain": ("Names",),
     "uncertain_cep.traces": (

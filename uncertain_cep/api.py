@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from uncertain_cep.engine import BATCH_ROWS, best_matches, run
 from uncertain_cep.errors import MatchLimitError, OptionError
-from uncertain_cep.plan import EvaluationPlan, make_plan
+from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.plan.explain import explain_plan, explain_query
 from uncertain_cep.query import Query, parse
 from uncertain_cep.timedomain import TICK_METADATA, Names
@@ -24,13 +24,7 @@ FrameT = TypeVar("FrameT")
 
 
 def _names(names: Names | Mapping[str, str] | None) -> Names:
-    if isinstance(names, Names):
-        return names
-    try:
-        return Names(**(names or {}))
-    except TypeError:
-        known = ", ".join(Names.__dataclass_fields__)
-        raise OptionError(f"names={dict(names or {})!r}: its keys are among {known}") from None
+    return Names.of(names)
 
 
 def _library(frame: object) -> str:
@@ -66,11 +60,26 @@ def _plan(
     tick: str | None,
     evaluation: str,
     confidence: bool,
+    approximate: Approximation | None,
 ) -> EvaluationPlan:
     parsed = parse(query) if isinstance(query, str) else query
     return make_plan(
-        parsed, schema, names=_names(names), tick=tick, evaluation=evaluation, confidence=confidence
+        parsed,
+        schema,
+        names=_names(names),
+        tick=tick,
+        evaluation=evaluation,
+        confidence=confidence,
+        approximate=approximate,
     )
+
+
+def _approximation(approximate: Approximation | float | None) -> Approximation | None:
+    if approximate is None or isinstance(approximate, Approximation):
+        return approximate
+    if isinstance(approximate, bool) or not isinstance(approximate, (int, float)):
+        raise OptionError(f"approximate={approximate!r}: it takes a standard error, such as 0.01, or nothing")
+    return Approximation(float(approximate))
 
 
 def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
@@ -90,7 +99,7 @@ def match(
     tick: str | None = None,
     evaluation: str = "auto",
     confidence: bool = True,
-    approximate: None = None,
+    approximate: Approximation | float | None = None,
     max_matches: int | None = MAX_MATCHES,
 ) -> FrameT:
     """Return the matches of a query over events with uncertain times.
@@ -111,8 +120,10 @@ def match(
         The method; all give the same answer.
     confidence : bool
         Whether to compute confidences.
-    approximate : None
-        Confidences are exact; nothing else is offered for ``skip_till_any_match``.
+    approximate : Approximation or float, optional
+        Leave to estimate confidences whose exact value takes too long, with this standard error; without it
+        they are an error. Only coupled gaps of ``skip_till_next_match`` ever do. The result then has the
+        columns ``exact`` and ``std_error``.
     max_matches : int or None
         Stop with an error beyond this many; not used for Spark, whose matches stay on the cluster.
 
@@ -132,9 +143,10 @@ def match(
         If an option has no such value.
     MatchLimitError
         If there are more than ``max_matches`` matches.
+    ConfidenceCostError
+        If the confidence of a match takes too many steps.
     """
-    if approximate is not None:
-        raise OptionError("approximate= is not supported yet: leave it out, confidences are exact")
+    allowed = _approximation(approximate)
     given: Any = events
     library = _library(given)
     result: Any
@@ -142,11 +154,17 @@ def match(
         from uncertain_cep.spark import match as spark_match
 
         result = spark_match(
-            given, query, names=_names(names), tick=tick, evaluation=evaluation, confidence=confidence
+            given,
+            query,
+            names=_names(names),
+            tick=tick,
+            evaluation=evaluation,
+            confidence=confidence,
+            approximate=allowed,
         )
         return result  # type: ignore[no-any-return]
     table = _table(given, names)
-    plan = _plan(query, table.schema, names, tick, evaluation, confidence)
+    plan = _plan(query, table.schema, names, tick, evaluation, confidence, allowed)
     limit = None if plan.query.limit is not None else max_matches
     result = best_matches(plan, _limited(run(plan, table), limit))
     if library == "pandas":
@@ -166,6 +184,7 @@ def iter_matches(
     tick: str | None = None,
     evaluation: str = "auto",
     confidence: bool = True,
+    approximate: Approximation | float | None = None,
     batch_rows: int = BATCH_ROWS,
     max_matches: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
@@ -174,7 +193,7 @@ def iter_matches(
     Parameters
     ----------
     events : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
-    query, names, tick, evaluation, confidence, max_matches
+    query, names, tick, evaluation, confidence, approximate, max_matches
         As for :func:`match`; by default there is no limit.
     batch_rows : int
         Most matches in a batch.
@@ -191,7 +210,7 @@ def iter_matches(
     if batch_rows < 1:
         raise OptionError(f"batch_rows={batch_rows}: it must be at least 1")
     table = _table(events, names)
-    plan = _plan(query, table.schema, names, tick, evaluation, confidence)
+    plan = _plan(query, table.schema, names, tick, evaluation, confidence, _approximation(approximate))
     batches = _limited(run(plan, table, batch_rows=batch_rows), max_matches)
     if plan.query.limit is None:
         return batches
@@ -222,9 +241,9 @@ def explain(
     if _library(events) == "pyspark":
         from uncertain_cep.spark import arrow_schema
 
-        return explain_plan(_plan(parsed, arrow_schema(events), names, tick, evaluation, True), None)
+        return explain_plan(_plan(parsed, arrow_schema(events), names, tick, evaluation, True, None), None)
     table = _table(events, names)
-    return explain_plan(_plan(parsed, table.schema, names, tick, evaluation, True), table)
+    return explain_plan(_plan(parsed, table.schema, names, tick, evaluation, True, None), table)
 
 
 def warm_up() -> None:

@@ -16,16 +16,34 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.points import evaluate_points
 from uncertain_cep.predicates import evaluate as evaluate_expression
+from uncertain_cep.runs import evaluate_runs
 from uncertain_cep.selection import Selection, Slicing, select
 from uncertain_cep.sequence import Chunk, evaluate_sequence
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
 
-__all__ = ["BATCH_ROWS", "Slicing", "best_matches", "candidates", "run"]
+__all__ = [
+    "BATCH_ROWS",
+    "Slicing",
+    "best_matches",
+    "candidates",
+    "check_table",
+    "confident",
+    "constants_hold",
+    "run",
+    "ticks_of",
+]
 
 BATCH_ROWS: Final = 131_072
 """Matches a batch holds unless the caller says otherwise."""
 
 Int64 = NDArray[np.int64]
+
+_METHODS: Final = {
+    "query_order": evaluate_sequence,
+    "any_state": evaluate_runs,
+    "selectivity": evaluate_runs,
+    "point": evaluate_points,
+}
 
 
 def run(
@@ -67,8 +85,8 @@ def run(
     """
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
-    _check(plan, table, file)
-    if not _constants_hold(plan) or plan.window < len(plan.components) or not table.num_rows:
+    check_table(plan, table, file)
+    if not constants_hold(plan) or plan.window < len(plan.components) or not table.num_rows:
         return
     table = table.select(_columns_of(plan, slicing)).combine_chunks()
     selection, pmfs = _selected(plan, table, slicing)
@@ -78,16 +96,21 @@ def run(
     if len(plan.components) == 1:
         chunks = _single_events(plan, selection, payload, batch_rows)
     else:
-        evaluate = evaluate_points if plan.evaluation == "point" else evaluate_sequence
+        evaluate = _METHODS[plan.evaluation]
         wanted = plan.needs_confidence
         chunks = evaluate(plan, table, selection, pmfs, payload, wanted, batch_rows)
-    least = plan.query.min_confidence
     for chunk in chunks:
-        kept = chunk
-        if least is not None and chunk.confidence is not None:
-            kept = chunk.keep(chunk.confidence >= least)
+        kept = confident(plan, chunk)
         if len(kept.lower):
             yield to_batch(plan, table, kept, payload is not None)
+
+
+def confident(plan: EvaluationPlan, chunk: Chunk) -> Chunk:
+    """Return the matches that HAVING keeps."""
+    least = plan.query.min_confidence
+    if least is None or chunk.confidence is None:
+        return chunk
+    return chunk.keep(chunk.confidence >= least)
 
 
 def candidates(plan: EvaluationPlan, table: pa.Table) -> Selection:
@@ -98,11 +121,18 @@ def candidates(plan: EvaluationPlan, table: pa.Table) -> Selection:
     TraceError
         If the events are not those of the model.
     """
-    _check(plan, table, None)
+    check_table(plan, table)
     return _selected(plan, table, None)[0]
 
 
-def _check(plan: EvaluationPlan, table: pa.Table, file: str | None) -> None:
+def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) -> None:
+    """Check that a table holds events of the model.
+
+    Raises
+    ------
+    TraceError
+        With every fault found.
+    """
     faults = check_columns(table.schema, plan.names)
     if not faults:
         faults = check_nulls(table, plan.names) + check_intervals(table, plan.names, plan.domain)
@@ -114,7 +144,10 @@ def _check(plan: EvaluationPlan, table: pa.Table, file: str | None) -> None:
 def _selected(
     plan: EvaluationPlan, table: pa.Table, slicing: Slicing | None
 ) -> tuple[Selection, ExplicitPmfs | None]:
-    given_lower, given_upper = _ticks(table, plan.names.lower, plan), _ticks(table, plan.names.upper, plan)
+    given_lower, given_upper = (
+        ticks_of(table, plan.names.lower, plan),
+        ticks_of(table, plan.names.upper, plan),
+    )
     pmfs, lower, upper = explicit_pmfs(table, plan.names.pmf, given_lower, given_upper)
     return select(plan, table, lower, upper, given_lower, slicing), pmfs
 
@@ -123,7 +156,7 @@ def _columns_of(plan: EvaluationPlan, slicing: Slicing | None) -> list[str]:
     return [*plan.required_columns, *([] if slicing is None else [slicing.column])]
 
 
-def _constants_hold(plan: EvaluationPlan) -> bool:
+def constants_hold(plan: EvaluationPlan) -> bool:
     """Return whether the predicates that mention no variable are all true."""
     for predicate in plan.constant:
         found = evaluate_expression(predicate, _no_column)
@@ -136,7 +169,8 @@ def _no_column(column: object) -> NoReturn:
     raise AssertionError(f"{column} in a predicate without variables")
 
 
-def _ticks(table: pa.Table, name: str, plan: EvaluationPlan) -> Int64:
+def ticks_of(table: pa.Table, name: str, plan: EvaluationPlan) -> Int64:
+    """Return a time column in ticks, (n,) int64."""
     times = np.asarray(table.column(name).cast(pa.int64()).to_numpy())
     return times if plan.domain.tick == 1 else times // plan.domain.tick
 

@@ -75,6 +75,8 @@ class NextMatches:
             w, *layout, candidates.class_longest, candidates.lower, candidates.upper, candidates.base,
             event, twin, offset, values, head, tail, start, programs.code, programs.ints, programs.floats,
             programs.nulls, programs.slots, float(MOST_CONFIDENCE_STEPS),
+            0.0 if plan.approximate is None else plan.approximate.std_error,
+            0 if plan.approximate is None else plan.approximate.seed,
         )  # fmt: skip
         self._space = (1024, 64, 64)
         self._make_space()
@@ -85,15 +87,22 @@ class NextMatches:
         numbers = np.empty((4, events), dtype=np.int64)
         self._room = (*numbers, np.empty((events, self._length), dtype=np.bool_))
 
-    def describe(self, matches: Int64, lower: Int64, upper: Int64, confidence: NDArray[np.float64]) -> None:
+    def describe(
+        self,
+        matches: Int64,
+        lower: Int64,
+        upper: Int64,
+        confidence: NDArray[np.float64],
+        std_error: NDArray[np.float64],
+    ) -> None:
         """Fill time ranges and confidences; a match that cannot happen gets an empty range.
 
         Parameters
         ----------
         matches : (l, m) int64
             The candidates of each match.
-        lower, upper : (m,) int64; confidence : (m,) float64
-            Overwritten.
+        lower, upper : (m,) int64; confidence, std_error : (m,) float64
+            Overwritten; the standard error is 0 where the confidence is exact.
 
         Raises
         ------
@@ -104,7 +113,7 @@ class NextMatches:
         while True:
             kernel: Any = next_confidences
             done, reason, need = kernel(
-                matches, done, *self._events, self._work, *self._room, lower, upper, confidence
+                matches, done, *self._events, self._work, *self._room, lower, upper, confidence, std_error
             )
             if reason == ALL:
                 return
@@ -123,11 +132,13 @@ class NextMatches:
             f"{variable}={ids[int(self._rows[place])].as_py()!r}"
             for variable, place in zip(variables, match, strict=True)
         )
+        approximate = self._plan.approximate
+        instead = "approximate=" if approximate is None else f"a std_error above {approximate.std_error}"
         message = (
-            f"the exact confidence of the match ({signature}) under skip_till_next_match takes about "
-            f"{steps:.1e} steps, and at most {MOST_CONFIDENCE_STEPS:.1e} are spent on one match: its intervals "
-            "have many ticks, or several events could have been taken by more than one of its components, which "
-            "couples the gaps. Choose a longer tick, a shorter WITHIN, or predicates that tell the components "
-            "apart"
+            f"the confidence of the match ({signature}) under skip_till_next_match takes about "
+            f"{steps:.1e} steps, and at most {MOST_CONFIDENCE_STEPS:.1e} are spent on one: its intervals have "
+            "many ticks, or several events could have been taken by more than one of its components, which "
+            "couples its gaps. Choose a longer tick, a shorter WITHIN, predicates that tell the components "
+            f"apart, or {instead}"
         )
         return ConfidenceCostError(message, steps, MOST_CONFIDENCE_STEPS)

@@ -104,7 +104,13 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
     for times in (chunk.lower, chunk.upper):
         ticks = times if plan.domain.tick == 1 else times * plan.domain.tick
         add(pa.array(ticks) if plan.domain.unit == "tick" else pa.array(ticks).cast(wanted()))
-    if "confidence" in schema.names:
+    if plan.approximate is not None and "exact" in schema.names:
+        error = np.zeros(len(chunk.lower)) if chunk.std_error is None else chunk.std_error
+        by_name = {"confidence": pa.array(chunk.confidence), "exact": pa.array(error == 0.0)}
+        by_name["std_error"] = pa.array(error)
+        for name in schema.names[len(columns) :]:
+            add(by_name[name])
+    elif "confidence" in schema.names:
         add(pa.array(chunk.confidence))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 

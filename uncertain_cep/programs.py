@@ -16,7 +16,7 @@ from uncertain_cep.errors import Fault, QueryError
 from uncertain_cep.predicates import Values, within_int64
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, variables_of
 
-__all__ = ["JoinPrograms", "binding_orders", "compile_programs"]
+__all__ = ["JoinPrograms", "ProgramCompiler", "binding_orders", "compile_programs", "leaves_of"]
 
 _PLAIN: Final = {
     "add": Opcode.ADD, "subtract": Opcode.SUBTRACT, "multiply": Opcode.MULTIPLY,
@@ -60,7 +60,7 @@ def binding_orders(length: int) -> NDArray[np.int64]:
 
 
 @dataclass(slots=True)
-class _Compiler:
+class ProgramCompiler:
     """Collects values, constants and rows of code while predicates are compiled."""
 
     components: Mapping[str, int]
@@ -95,7 +95,8 @@ class _Compiler:
         self.int_count += len(data)
         return self.int_count - len(data)
 
-    def _slot(self, column: Column) -> int:
+    def slot(self, column: Column) -> int:
+        """Return the number of a column's slot, a new one if there is none yet."""
         if column not in self.places:
             component = self.components[column.variable]
             found = self.values[column]
@@ -112,7 +113,7 @@ class _Compiler:
         """Emit code that leaves the value on the stack, as float64 if ``real``."""
         if isinstance(expression, Column):
             is_real = expression.kind == "float"
-            self._emit(Opcode.LOAD_F if is_real else Opcode.LOAD, self._slot(expression), pushes=1)
+            self._emit(Opcode.LOAD_F if is_real else Opcode.LOAD, self.slot(expression), pushes=1)
         elif isinstance(expression, Constant):
             value = expression.value
             is_real = isinstance(value, float)
@@ -156,9 +157,10 @@ def _string_ranks(values: Mapping[Column, Values], constants: Sequence[str]) -> 
     return distinct, dict(zip(constants, ranks, strict=True))
 
 
-def _parts(expression: TypedExpression) -> list[Column | Constant]:
+def leaves_of(expression: TypedExpression) -> list[Column | Constant]:
+    """Return the columns and constants of an expression, from left to right."""
     if isinstance(expression, Apply):
-        return [part for operand in expression.operands for part in _parts(operand)]
+        return [part for operand in expression.operands for part in leaves_of(operand)]
     return [expression]
 
 
@@ -183,7 +185,7 @@ def compile_programs(
     """
     length = len(variables)
     orders = binding_orders(length)
-    parts = [part for predicate in predicates for part in _parts(predicate)]
+    parts = [part for predicate in predicates for part in leaves_of(predicate)]
     values: dict[Column, Values] = {part: load(part) for part in parts if isinstance(part, Column)}
     constants = list(
         dict.fromkeys(
@@ -203,7 +205,7 @@ def compile_programs(
         return (int(data.min()), int(data.max())) if len(data) else (0, 0)
 
     safe = [within_int64(predicate, extremes) for predicate in predicates]
-    compiler = _Compiler({variable: j for j, variable in enumerate(variables)}, first, values, ranks)
+    compiler = ProgramCompiler({variable: j for j, variable in enumerate(variables)}, first, values, ranks)
     start = np.zeros((length, length + 1), dtype=np.int64)
     for p in range(length):
         bound: set[str] = {variables[orders[p, 0]]}

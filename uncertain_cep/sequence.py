@@ -49,17 +49,21 @@ class Chunk:
     lower, upper : (k,) int64
         Time ranges, ticks.
     confidence : (k,) float64 or None
+    std_error : (k,) float64 or None
+        Of confidences that are estimates; 0 where they are exact. None if all are.
     """
 
     events: Int64
     lower: Int64
     upper: Int64
     confidence: NDArray[np.float64] | None
+    std_error: NDArray[np.float64] | None = None
 
     def keep(self, mask: NDArray[np.bool_]) -> Chunk:
         """Return the matches where ``mask`` is true."""
         confidence = None if self.confidence is None else self.confidence[mask]
-        return Chunk(self.events[:, mask], self.lower[mask], self.upper[mask], confidence)
+        std_error = None if self.std_error is None else self.std_error[mask]
+        return Chunk(self.events[:, mask], self.lower[mask], self.upper[mask], confidence, std_error)
 
 
 def evaluate_sequence(
@@ -201,6 +205,7 @@ def _matches(
         events = _pooled(length * room, np.int64).reshape(length, room)
         lower, upper = _pooled(room, np.int64), _pooled(room, np.int64)
         confidence = _pooled(room if wanted or may_be_impossible else 0, np.float64)
+        std_error = _pooled(room if following is not None else 0, np.float64)
         filled = 0
         while filled < batch_rows:
             count, found = join(
@@ -220,7 +225,7 @@ def _matches(
                 chosen = np.empty((length, found), dtype=np.int64)
                 matches_of_runs(ordered, search.blocks, runs, count, chosen)
                 events[:, part] = output[chosen]
-                following.describe(chosen, lower[part], upper[part], confidence[part])
+                following.describe(chosen, lower[part], upper[part], confidence[part], std_error[part])
                 continue
             describe_matches(
                 ordered, search.blocks, search.minimum, runs, count, w, candidates.lower, candidates.upper,
@@ -241,7 +246,11 @@ def _matches(
                     _redo_exactly(plan, candidates, chosen, confidence[part])
         if filled:
             chunk = Chunk(
-                events[:, :filled], lower[:filled], upper[:filled], confidence[:filled] if wanted else None
+                events[:, :filled],
+                lower[:filled],
+                upper[:filled],
+                confidence[:filled] if wanted else None,
+                None if following is None else std_error[:filled],
             )
             yield chunk.keep(chunk.lower <= chunk.upper) if may_be_impossible else chunk
 

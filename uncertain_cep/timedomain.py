@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -25,6 +26,23 @@ class Names:
     lower: str = "lower"
     upper: str = "upper"
     pmf: str = "pmf"
+
+    @classmethod
+    def of(cls, names: Names | Mapping[str, str] | None) -> Names:
+        """Return names given as such, as a mapping from the parts of the model, or not at all.
+
+        Raises
+        ------
+        OptionError
+            If there is no such part.
+        """
+        if isinstance(names, Names):
+            return names
+        try:
+            return cls(**(names or {}))
+        except TypeError:
+            known = ", ".join(cls.__dataclass_fields__)
+            raise OptionError(f"names={dict(names or {})!r}: its keys are among {known}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,13 @@ Engine = Literal["local", "spark"]
 @click.option("--top", type=click.IntRange(min=1), metavar="K", help="As ORDER BY CONFIDENCE DESC LIMIT K.")
 @click.option("--no-confidence", is_flag=True, help="Leave the column confidence out, which is faster.")
 @click.option(
+    "--approximate",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    metavar="E",
+    help="Estimate, with this standard error, confidences that take too long to compute exactly.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="For --approximate.")
+@click.option(
     "--max-matches",
     type=click.IntRange(min=1),
     default=50_000_000,
@@ -86,6 +93,8 @@ def match(
     min_confidence: float | None,
     top: int | None,
     no_confidence: bool,
+    approximate: float | None,
+    seed: int,
     max_matches: int,
     engine: Literal["auto", "local", "spark"],
     master: str | None,
@@ -99,6 +108,7 @@ def match(
     """
     started = time.monotonic()
     from uncertain_cep.cli.matching import Destination, Matching, deliver
+    from uncertain_cep.plan import Approximation
 
     chosen, reason = choose_engine(engine, traces, master)
     note(f"engine: {'Spark' if chosen == 'spark' else 'in process'} ({reason})")
@@ -108,6 +118,7 @@ def match(
         columns=columns,
         evaluation=evaluation,
         confidence=not no_confidence,
+        approximate=None if approximate is None else Approximation(approximate, seed),
         max_matches=max_matches,
         master=None if chosen == "local" else master or "local[*]",
     )

@@ -20,7 +20,7 @@ from uncertain_cep.cli.progress import compiled_kernels, note, working
 from uncertain_cep.cli.schemas import TraceOptions
 from uncertain_cep.engine import best_matches, run
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
-from uncertain_cep.plan import make_plan
+from uncertain_cep.plan import Approximation, make_plan
 from uncertain_cep.query import Query
 from uncertain_cep.traces import validation_report
 from uncertain_cep.traces.reading import load_traces
@@ -40,6 +40,7 @@ class Matching:
     columns: TraceOptions
     evaluation: str
     confidence: bool
+    approximate: Approximation | None
     max_matches: int
     master: str | None
 
@@ -101,6 +102,7 @@ def _matches_in_process(matching: Matching) -> Iterator[tuple[pa.Schema, Iterato
             tick=columns.tick,
             evaluation=matching.evaluation,
             confidence=matching.confidence,
+            approximate=matching.approximate,
         )
         update("loading kernels")
         compiled_kernels()
@@ -165,6 +167,7 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
         "tick": matching.columns.tick,
         "evaluation": matching.evaluation,
         "confidence": matching.confidence,
+        "approximate": matching.approximate,
     }
     with working("matching on Spark"), worker_errors():
         events = read_traces(spark, matching.traces, matching.columns.schema)

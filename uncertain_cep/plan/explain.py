@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,13 @@ from uncertain_cep.query import Query, format_expression
 from uncertain_cep.query.traversal import components_of
 
 __all__ = ["explain_plan", "explain_query"]
+
+_METHODS: Final[Mapping[str, str]] = {
+    "query_order": "query order: candidates sorted by their bounds, joined without dead ends",
+    "any_state": "any state: runs that begin at any component, over events as they arrive",
+    "selectivity": "selectivity order: events wait for the rarest component, then any state",
+    "point": "point: expand the events into points, match those, collapse by signature",
+}
 
 
 def _aligned(rows: Iterable[tuple[str, str]]) -> str:
@@ -74,10 +82,7 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None) -> str:
     rows += [("condition", format_expression(part)) for part in plan.constant]
     length = "" if plan.domain.tick_nanoseconds is None else f" of {plan.domain.describe()}"
     rows.append(("window", f"{plan.window:,} ticks{length}"))
-    if plan.evaluation == "point":
-        rows.append(("method", "point: expand the events into points, match those, collapse by signature"))
-    else:
-        rows.append(("method", "query order: candidates sorted by their bounds, joined without dead ends"))
+    rows.append(("method", _METHODS[plan.evaluation]))
     rows += _output(plan.query)
     rows.append(("result", ", ".join(f"{field.name} {field.type}" for field in plan.output_schema)))
     return _aligned(rows)

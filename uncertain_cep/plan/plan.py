@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Final, Literal, cast, get_args
 
 import pyarrow as pa
 
@@ -14,11 +14,38 @@ from uncertain_cep.query.bound import BoundQuery
 from uncertain_cep.query.typed import Column, Constant, TypedExpression, variables_of
 from uncertain_cep.timedomain import Names, TimeDomain
 
-__all__ = ["EVALUATIONS", "Evaluation", "EvaluationPlan", "PlannedComponent", "make_plan"]
+__all__ = ["EVALUATIONS", "Approximation", "Evaluation", "EvaluationPlan", "PlannedComponent", "make_plan"]
 
-Evaluation = Literal["auto", "query_order", "point"]
-EVALUATIONS: Final[tuple[str, ...]] = get_args(Evaluation)
-_LATER: Final = ("any_state", "selectivity")
+Method = Literal["query_order", "any_state", "selectivity", "point"]
+Evaluation = Literal["auto", Method]
+EVALUATIONS: Final[tuple[str, ...]] = ("auto", *get_args(Method))
+
+
+@dataclass(frozen=True, slots=True)
+class Approximation:
+    """Leave to estimate, by drawing worlds, a confidence whose exact value costs too much.
+
+    Only confidences beyond the cost limit are estimated. The result then has the columns ``exact`` and
+    ``std_error``.
+
+    Attributes
+    ----------
+    std_error : float
+        The standard error to reach, above 0.
+    seed : int
+        The same seed gives the same estimates, wherever and in whatever order they are computed.
+    """
+
+    std_error: float
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.std_error < 1.0:
+            raise OptionError(
+                f"approximate: the standard error is {self.std_error}: it must be between 0 and 1"
+            )
+        if not 0 <= self.seed < 2**63:
+            raise OptionError(f"approximate: the seed is {self.seed}: it must be at least 0 and below 2**63")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +85,11 @@ class EvaluationPlan:
         Predicates that mention no variable.
     joined : tuple of TypedExpression
         Predicates across components that splitting by keys does not enforce.
-    evaluation : {"query_order", "point"}
+    evaluation : {"query_order", "any_state", "selectivity", "point"}
     confidence : bool
         Whether the result has a confidence column.
+    approximate : Approximation or None
+        Leave to estimate the confidences that exact arithmetic cannot follow.
     required_columns : tuple of str
         Columns of the trace that the evaluation reads.
     output_schema : pyarrow.Schema
@@ -74,8 +103,9 @@ class EvaluationPlan:
     split_keys: tuple[PartitionKey, ...]
     constant: tuple[TypedExpression, ...]
     joined: tuple[TypedExpression, ...]
-    evaluation: Literal["query_order", "point"]
+    evaluation: Method
     confidence: bool
+    approximate: Approximation | None
     required_columns: tuple[str, ...]
     output_schema: pa.Schema
 
@@ -129,7 +159,7 @@ def _arrow_type(expression: TypedExpression, schema: pa.Schema) -> pa.DataType:
 
 def _output_schema(
     bound: BoundQuery, keys: tuple[PartitionKey, ...], schema: pa.Schema, names: Names, domain: TimeDomain,
-    confidence: bool,
+    confidence: bool, approximate: bool,
 ) -> pa.Schema:  # fmt: skip
     def plain(name: str) -> pa.DataType:
         found = schema.field(name).type
@@ -146,6 +176,8 @@ def _output_schema(
     fields += [("range_lower", domain.arrow_type), ("range_upper", domain.arrow_type)]
     if confidence:
         fields.append(("confidence", pa.float64()))
+    if approximate:
+        fields += [("exact", pa.bool_()), ("std_error", pa.float64())]
     seen: set[str] = set()
     faults = []
     for name, _ in fields:
@@ -169,6 +201,7 @@ def make_plan(
     tick: str | None = None,
     evaluation: str = "auto",
     confidence: bool = True,
+    approximate: Approximation | None = None,
 ) -> EvaluationPlan:
     """Bind a query to the columns of a trace and plan its evaluation.
 
@@ -185,18 +218,20 @@ def make_plan(
         One of ``EVALUATIONS``; ``auto`` is ``query_order``.
     confidence : bool
         Whether to return confidences.
+    approximate : Approximation or None
 
     Raises
     ------
     QueryError, TraceError, OptionError
         For everything that can be told without reading an event.
     """
-    if evaluation in _LATER:
-        raise OptionError(
-            f"evaluation={evaluation!r} is not supported yet: use one of {', '.join(EVALUATIONS)}"
-        )
     if evaluation not in EVALUATIONS:
         raise OptionError(f"evaluation={evaluation!r} is unknown: use one of {', '.join(EVALUATIONS)}")
+    if query.strategy == "skip_till_next_match" and evaluation in ("any_state", "selectivity"):
+        raise OptionError(
+            f"evaluation={evaluation!r} does not support {query.strategy} yet: use query_order or point"
+        )
+    method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
     keys, split_keys, predicates = partition_keys(bound)
@@ -229,8 +264,11 @@ def make_plan(
         split_keys=split_keys,
         constant=tuple(constant),
         joined=tuple(joined),
-        evaluation="point" if evaluation == "point" else "query_order",
+        evaluation=method,
         confidence=confidence,
+        approximate=approximate,
         required_columns=tuple(needed),
-        output_schema=_output_schema(bound, keys, schema, names, domain, confidence),
+        output_schema=_output_schema(
+            bound, keys, schema, names, domain, confidence, approximate is not None and confidence
+        ),
     )

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 from uncertain_cep.engine import Slicing
 from uncertain_cep.errors import OptionError
-from uncertain_cep.plan import EvaluationPlan, make_plan
+from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.query import Query, parse
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.schemas import arrow_schema, as_names, column, from_arrow_schema
@@ -54,6 +54,7 @@ def match(
     tick: str | None = None,
     evaluation: str = "auto",
     confidence: bool = True,
+    approximate: Approximation | None = None,
     partitions: int | None = None,
     slice_length: int | None = None,
 ) -> DataFrame:
@@ -72,6 +73,8 @@ def match(
         See `uncertain_cep.plan.make_plan`.
     confidence : bool
         Whether to compute confidences.
+    approximate : Approximation, optional
+        See `uncertain_cep.match`.
     partitions : int, optional
         In how many partitions to match. Default: one for each core, unless the candidates are few, or more
         than that many Python workers can hold.
@@ -118,6 +121,7 @@ def match(
         tick=tick,
         evaluation=evaluation,
         confidence=confidence,
+        approximate=approximate,
         partitions=partitions,
         slice_length=slice_length,
     )
@@ -127,15 +131,17 @@ def match(
 def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
     """Return the frame of matches of prepared candidates."""
     plan = prepared.plan
-    schema = from_arrow_schema(plan.output_schema)
+    schema = from_arrow_schema(plan.batch_schema)
     if prepared.candidates is None:
-        return spark.createDataFrame([], schema)
+        return spark.createDataFrame([], from_arrow_schema(plan.output_schema))
     evaluate = partial(match_partition, plan=plan, schema=prepared.schema, slicing=prepared.slicing)
     matches = prepared.candidates.mapInArrow(evaluate, schema)
     if plan.query.order_by_confidence:
         signature = (column(component.variable) for component in plan.components)
         matches = matches.orderBy(f.desc("confidence"), *signature)
-    return matches if plan.query.limit is None else matches.limit(plan.query.limit)
+    if plan.query.limit is not None:
+        matches = matches.limit(plan.query.limit)
+    return matches.select(plan.output_schema.names)
 
 
 def prepare(
@@ -146,6 +152,7 @@ def prepare(
     tick: str | None,
     evaluation: str,
     confidence: bool,
+    approximate: Approximation | None,
     partitions: int | None,
     slice_length: int | None,
 ) -> PreparedMatch:
@@ -160,9 +167,15 @@ def prepare(
     model = as_names(names)
     parsed = parse(query) if isinstance(query, str) else query
     schema = arrow_schema(frame, model)
-    plan = make_plan(parsed, schema, names=model, tick=tick, evaluation=evaluation, confidence=confidence)
-    if parsed.order_by_confidence and not confidence:
-        raise OptionError("ORDER BY CONFIDENCE needs confidences: leave confidence=False out")
+    plan = make_plan(
+        parsed,
+        schema,
+        names=model,
+        tick=tick,
+        evaluation=evaluation,
+        confidence=confidence,
+        approximate=approximate,
+    )
     needed = frame.select(*map(column, plan.required_columns))
     candidates = candidate_filters(plan, needed.schema)
     statistics = collect_statistics(needed, plan, candidates)

@@ -14,6 +14,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame
 
 from uncertain_cep.errors import OptionError
+from uncertain_cep.plan import Approximation
 from uncertain_cep.query import Query
 from uncertain_cep.spark.failures import worker_errors
 from uncertain_cep.spark.matching import as_frame, prepare
@@ -71,6 +72,7 @@ def match_to_parquet(
     tick: str | None = None,
     evaluation: str = "auto",
     confidence: bool = True,
+    approximate: Approximation | None = None,
     partitions: int | None = None,
     slice_length: int | None = None,
     overwrite: bool = False,
@@ -82,7 +84,7 @@ def match_to_parquet(
 
     Parameters
     ----------
-    frame, query, names, tick, evaluation, confidence, partitions, slice_length
+    frame, query, names, tick, evaluation, confidence, approximate, partitions, slice_length
         As for `match`.
     folder, overwrite
         As for `write_matches`.
@@ -100,6 +102,7 @@ def match_to_parquet(
         tick=tick,
         evaluation=evaluation,
         confidence=confidence,
+        approximate=approximate,
         partitions=partitions,
         slice_length=slice_length,
     )

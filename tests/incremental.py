@@ -1,0 +1,32 @@
+"""Sizes at which incremental state grows and is compacted, made small enough for small cases to meet them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
+
+from eventbased import pools, runs, streaming
+from uncertain_cep import partition_numbers, retained
+
+__all__ = ["thresholds"]
+
+_SMALL = (
+    (pools, "_FIRST_CAPACITY", 1),
+    (runs, "_FIRST_RUNS", 1),
+    (runs, "_FIRST_FOUND", 1),
+    (streaming, "_PART", 2),
+    (streaming, "_SETTLED", -(10**6)),
+    (retained, "_FEW", -(10**6)),
+    (partition_numbers, "_FEW", -(10**6)),
+)
+
+
+@contextmanager
+def thresholds(*, small: bool) -> Iterator[None]:
+    """Grow from next to nothing and compact after every step, if ``small``; else leave all as it is."""
+    with ExitStack() as stack:
+        if small:
+            for module, name, value in _SMALL:
+                stack.enter_context(patch.object(module, name, value))
+        yield

@@ -1,0 +1,166 @@
+"""Confidences with forbidden events against the formula summed over every choice of times, as fractions."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from confidence import forbidden_confidence, running_sums, workspace
+from confidence.forbidden import COUPLED, DONE, IMPOSSIBLE, TOO_DEAR
+from confidence.sampling import sampled_confidence
+
+Pmf = tuple[Fraction, ...]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An event: its first tick, its probabilities, and whether they are given as a pmf."""
+
+    lower: int
+    pmf: Pmf
+    explicit: bool
+
+    @property
+    def upper(self) -> int:
+        return self.lower + len(self.pmf) - 1
+
+    def at(self, t: int) -> Fraction:
+        return self.pmf[t - self.lower] if self.lower <= t <= self.upper else Fraction(0)
+
+
+@st.composite
+def intervals(draw: st.DrawFn, longest: int = 5) -> Interval:
+    size = draw(st.integers(1, longest))
+    lower = draw(st.integers(0, 8))
+    if draw(st.booleans()):
+        return Interval(lower, (Fraction(1, size),) * size, explicit=False)
+    weights = [draw(st.integers(1, 4)), *draw(st.lists(st.integers(0, 4), max_size=size - 1))]
+    return Interval(lower, tuple(Fraction(weight, sum(weights)) for weight in weights), explicit=True)
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A match, its window, and other events with the gaps that forbid them."""
+
+    match: tuple[Interval, ...]
+    window: int
+    others: tuple[tuple[Interval, frozenset[int]], ...]
+
+    def truth(self) -> tuple[Fraction, int, int]:
+        total, first, last = Fraction(0), 10**9, -(10**9)
+        for times in itertools.product(*(range(part.lower, part.upper + 1) for part in self.match)):
+            if any(s >= t for s, t in itertools.pairwise(times)) or times[-1] - times[0] > self.window - 1:
+                continue
+            weight = math.prod(
+                (part.at(t) for part, t in zip(self.match, times, strict=True)), start=Fraction(1)
+            )
+            for x, gaps in self.others:
+                weight *= 1 - sum(x.at(t) for g in gaps for t in range(times[g - 1] + 1, times[g]))
+            if weight:
+                total, first, last = total + weight, min(first, times[0]), max(last, times[-1])
+        return total, first, last
+
+    def arguments(self, most_steps: float) -> tuple[Any, ...]:
+        events = [*self.match, *(x for x, _ in self.others)]
+        lower = np.array([part.lower for part in events])
+        upper = np.array([part.upper for part in events])
+        offset = np.full(len(events), -1)
+        pmf: list[float] = []
+        for k, part in enumerate(events):
+            if part.explicit:
+                offset[k] = len(pmf)
+                pmf += [float(p) for p in part.pmf]
+        values = np.array(pmf, dtype=np.float64)
+        head, tail = np.zeros_like(values), np.zeros_like(values)
+        running_sums(lower, upper, offset, values, head, tail)
+        length, count = len(self.match), len(self.others)
+        gap = np.array([[g in gaps for g in range(length)] for _, gaps in self.others], dtype=np.bool_)
+        return (
+            lower[:length], upper[:length], offset[:length], values, head, tail, self.window, count,
+            lower[length:], upper[length:], offset[length:], gap.reshape(count, length), most_steps,
+            workspace(length, 400, 40, count),
+        )  # fmt: skip
+
+
+@st.composite
+def chains(draw: st.DrawFn) -> Chain:
+    match = tuple(draw(st.lists(intervals(), min_size=2, max_size=4)))
+    gaps = st.frozensets(st.integers(1, len(match) - 1), min_size=1)
+    others = tuple(draw(st.lists(st.tuples(intervals(), gaps), max_size=3)))
+    return Chain(match, len(match) + draw(st.integers(0, 12)), others)
+
+
+@given(chains())
+def test_confidence_is_the_formula(chain: Chain) -> None:
+    total, first, last = chain.truth()
+    status, value, low, high = forbidden_confidence(*chain.arguments(1e9))
+    assert status == (DONE if total else IMPOSSIBLE)
+    if total:
+        assert (low, high) == (first, last)
+        assert math.isclose(value, total, rel_tol=1e-9)
+
+
+def wide(count: int, size: int) -> Chain:
+    """Three events and others around all of them that two gaps forbid: by places if few, else by times."""
+
+    def uniform(lower: int, ticks: int) -> Interval:
+        return Interval(lower, (Fraction(1, ticks),) * ticks, explicit=False)
+
+    match = (uniform(0, size), uniform(2, size), uniform(4, size))
+    return Chain(match, 40, tuple((uniform(k - 3, size + 9), frozenset({1, 2})) for k in range(count)))
+
+
+@pytest.mark.parametrize(("count", "size"), [(1, 9), (2, 9), (5, 3), (7, 5)])
+def test_both_ways_through_coupled_gaps(count: int, size: int) -> None:
+    chain = wide(count, size)
+    total, first, last = chain.truth()
+    status, value, low, high = forbidden_confidence(*chain.arguments(1e9))
+    assert (status, low, high) == (DONE, first, last)
+    assert math.isclose(value, total, rel_tol=1e-9)
+
+
+def test_what_is_too_dear_is_not_computed() -> None:
+    assert forbidden_confidence(*wide(0, 9).arguments(10.0))[0] == TOO_DEAR
+    assert forbidden_confidence(*wide(7, 9).arguments(2000.0))[0] == COUPLED
+
+
+def sampled(chain: Chain, seed: int, std_error: float) -> tuple[float, float, int, int]:
+    arguments = chain.arguments(1900.0)
+    lower, upper, _, pmf, head, tail, window, _, x_low, x_high, x_offset, _, _, work = arguments
+    status, _, count, _ = forbidden_confidence(*arguments)
+    assert status == COUPLED
+    status, value, error, low, high = sampled_confidence(
+        lower, upper, window, x_low, x_high, x_offset, pmf, head, tail, count, std_error, seed, 1e9, work
+    )
+    assert status == DONE
+    return value, error, low, high
+
+
+@pytest.mark.parametrize("window", [40, 7])
+def test_samples_cover_the_truth_as_often_as_their_errors_say(window: int) -> None:
+    chain = Chain(wide(6, 8).match, window, wide(6, 8).others)
+    total, first, last = chain.truth()
+    distances = []
+    for seed in range(200):
+        value, error, low, high = sampled(chain, seed, 0.01)
+        assert error <= 0.0101
+        assert low <= first
+        assert high >= last
+        distances.append(abs(value - float(total)) / error)
+    # Of 200 draws of a normal distance, 95% lie within 1.96: between 183 and 197 with probability 0.9999.
+    assert sum(distance <= 1.96 for distance in distances) >= 180
+    assert max(distances) < 5.0
+
+
+def test_the_same_seed_gives_the_same_estimate() -> None:
+    chain = wide(6, 8)
+    assert sampled(chain, 3, 0.02) == sampled(chain, 3, 0.02)
+    assert sampled(chain, 3, 0.02)[0] != sampled(chain, 4, 0.02)[0]

@@ -1,0 +1,307 @@
+"""Matching over a stream: events in as they come, matches out as they become final."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from copy import copy
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eventbased.completed import Matches
+from eventbased.streaming import EVER
+from uncertain_cep.arrival import ArrivalPromise
+from uncertain_cep.engine import check_table, confident, constants_hold, ticks_of
+from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.output import to_batch
+from uncertain_cep.partition_numbers import PartitionNumbers
+from uncertain_cep.plan import EvaluationPlan, make_plan
+from uncertain_cep.pmfs import explicit_pmfs
+from uncertain_cep.query import Query, parse
+from uncertain_cep.retained import RetainedEvents
+from uncertain_cep.runs import RunEvaluation
+from uncertain_cep.selection import Selection, select
+from uncertain_cep.sequence import Chunk
+from uncertain_cep.timedomain import Names
+from uncertain_cep.traces.intervals import as_arrow
+
+__all__ = ["INCREMENTAL_EVALUATIONS", "IncrementalMatcher"]
+
+Int64 = NDArray[np.int64]
+
+INCREMENTAL_EVALUATIONS: Final = ("auto", "any_state", "selectivity", "query_order")
+
+
+class IncrementalMatcher:
+    """Finds the matches of a query in events that come bit by bit.
+
+    All matches returned until :meth:`close` together are the answer of :func:`uncertain_cep.match` on all
+    events but the late ones, whatever the order of arrival (within the promise), the calls they come in, and
+    the heartbeats. A match is returned once, when no event to come can change it.
+
+    Parameters
+    ----------
+    query : Query or str
+    schema : pyarrow.Schema
+        Of the events, as for :func:`uncertain_cep.match`.
+    names : Names or mapping, optional
+        Other names of the model's columns, such as ``{"type": "event_type"}``.
+    tick : str, optional
+        Length of a tick, such as ``"100ms"``; see :func:`uncertain_cep.match`.
+    evaluation : {"auto", "any_state", "selectivity", "query_order"}
+        The method; all give the same matches. ``any_state`` and ``selectivity`` return a match with the
+        event that completes it; ``query_order`` waits until no event to come can precede one in it, and
+        holds the fewest runs. ``auto`` is ``selectivity``.
+    confidence : bool
+        Whether to return confidences.
+    largest_interval : int, optional
+        Largest ``upper - lower`` of any event, in ticks. With it, arrival order moves the bound on unseen
+        events (``lower >= largest lower seen - largest_interval``), and an event that ends before an earlier
+        one begins is late. Without it only heartbeats move that bound: without them nothing is
+        forgotten, nor emitted by ``query_order``, until :meth:`close`.
+
+    Attributes
+    ----------
+    plan : EvaluationPlan
+    schema : pyarrow.Schema
+        Of the events.
+    late_count : int
+        Number of late events.
+
+    Raises
+    ------
+    QuerySyntaxError, QueryError, TraceError
+        If the query cannot be read, or not be answered on these columns.
+    OptionError
+        If an option has no such value, or the query asks for ORDER BY or LIMIT, which have no meaning
+        before the stream has ended.
+
+    Notes
+    -----
+    State is what is in reach of the window of the events to come. Source: Zhang, Diao, Immerman, PVLDB 3(1),
+    2010, sections 2.2, 4 and C.
+    """
+
+    def __init__(
+        self,
+        query: Query | str,
+        schema: pa.Schema,
+        *,
+        names: Names | Mapping[str, str] | None = None,
+        tick: str | None = None,
+        evaluation: str = "auto",
+        confidence: bool = True,
+        largest_interval: int | None = None,
+    ) -> None:
+        if evaluation not in INCREMENTAL_EVALUATIONS:
+            known = ", ".join(INCREMENTAL_EVALUATIONS)
+            raise OptionError(f"evaluation={evaluation!r} is unknown for streams: use one of {known}")
+        parsed = parse(query) if isinstance(query, str) else query
+        if parsed.order_by_confidence or parsed.limit is not None:
+            raise OptionError(
+                "ORDER BY and LIMIT choose among all matches, and a stream has not had all: leave them out, "
+                "use HAVING CONFIDENCE >= x, or order what the matcher returned"
+            )
+        self.plan: EvaluationPlan = make_plan(
+            parsed,
+            schema,
+            names=Names.of(names),
+            tick=tick,
+            evaluation="selectivity" if evaluation == "auto" else evaluation,
+            confidence=confidence,
+        )
+        self.schema = schema
+        self.late_count = 0
+        self._late: list[pa.Table] = []
+        self._promise = ArrivalPromise(largest_interval)
+        self._retained = RetainedEvents(self.plan, schema)
+        self._partitions = PartitionNumbers(self.plan)
+        self._closed = False
+        length = len(self.plan.components)
+        self._possible = constants_hold(self.plan) and self.plan.window >= length
+        self._evaluation = RunEvaluation(self.plan) if self._possible and length > 1 else None
+
+    @property
+    def late(self) -> pa.Table:
+        """The late events, in the order of arrival, with all their columns, since :meth:`take_late`."""
+        return pa.concat_tables([self.schema.empty_table(), *self._late])
+
+    @property
+    def safe(self) -> int:
+        """No event to come that is not late has a smaller lower bound, ticks."""
+        return self._promise.safe
+
+    @property
+    def state_size(self) -> int:
+        """Candidates, runs and events held now."""
+        return len(self._retained) + (0 if self._evaluation is None else self._evaluation.method.size)
+
+    def take_late(self) -> pa.Table:
+        """Return the late events that were not taken before, and hold them no longer."""
+        taken = self.late
+        self._late.clear()
+        return taken
+
+    def push(self, events: Any) -> pa.RecordBatch:
+        """Take events in the order of arrival, and return the matches that became final.
+
+        Parameters
+        ----------
+        events : pyarrow.Table or RecordBatch, pandas or Polars DataFrame, or mapping
+            With at least the columns of ``schema``; a mapping of column to value is one event. Large
+            batches are cheaper by event than small ones.
+
+        Returns
+        -------
+        pyarrow.RecordBatch
+            With the columns of :func:`uncertain_cep.match`.
+
+        Raises
+        ------
+        TraceError
+            If the events are not as described, or one has the id of another one in reach (in its
+            partition): none of them was taken then. Or if a match with an explicit pmf reaches over too
+            many ticks.
+        OptionError
+            If the stream was closed.
+        """
+        self._check_open()
+        plan = self.plan
+        table = self._table(events)
+        check_table(plan, table)
+        lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
+        promise = copy(self._promise)
+        late = promise.arrive(lower, upper)
+        if not late.any():
+            batch = self._take(table, lower, upper, promise)
+        else:
+            batch = self._take(table.filter(pa.array(~late)), lower[~late], upper[~late], promise)
+            self._late.append(table.filter(pa.array(late)))
+            self.late_count += int(late.sum())
+        return batch
+
+    def heartbeat(self, time: int | datetime | np.datetime64) -> pa.RecordBatch:
+        """Learn that no event is to come that could be before a time; return the matches that became final.
+
+        Parameters
+        ----------
+        time : int (ticks) or, for timestamp columns, a datetime, pandas Timestamp or numpy datetime64
+
+        Raises
+        ------
+        OptionError
+            If it is no such time, or the stream was closed.
+        """
+        self._check_open()
+        self._promise.heartbeat(self._tick(time))
+        return self._advance(self._promise.safe)
+
+    def close(self) -> pa.RecordBatch:
+        """Learn that no event is to come at all; return the last matches. Nothing can be pushed then."""
+        self._check_open()
+        self._closed = True
+        return self._advance(EVER)
+
+    def _take(self, table: pa.Table, lower: Int64, upper: Int64, promise: ArrivalPromise) -> pa.RecordBatch:
+        """Take events that are on time, and what their arrival promises, once they are found to be sound."""
+        if not table.num_rows:
+            self._promise = promise
+            return self._advance(promise.safe)
+        pmfs, trimmed_lower, trimmed_upper = explicit_pmfs(table, self.plan.names.pmf, lower, upper)
+        selection = select(self.plan, table, trimmed_lower, trimmed_upper, lower, None)
+        used = np.unique(np.concatenate(selection.rows))
+        candidates = table.take(pa.array(used))
+        if self._evaluation is not None:
+            self._retained.check_unique(candidates)
+        self._promise = promise
+        if self._evaluation is None:
+            return self._single_events(table, selection)
+        if not len(used):
+            return self._advance(promise.safe)
+        numbers = np.full(table.num_rows, -1, dtype=np.int64)
+        numbers[used] = self._retained.append(candidates)
+        selection = self._partitions.numbered(table, selection)
+        batch = self._named(self._evaluation.push(table, selection, pmfs, numbers, promise.safe))
+        self._tidy()
+        return batch
+
+    def _advance(self, safe: int) -> pa.RecordBatch:
+        if self._evaluation is None:
+            return self._batch(None)
+        found = self._evaluation.checked(self._evaluation.method.advance_in_parts(safe))
+        batch = self._named(found)
+        self._tidy()
+        return batch
+
+    def _named(self, found: Iterator[Matches]) -> pa.RecordBatch:
+        """Return the matches of retained events as they are shown."""
+        matches = Matches.joined(list(found), len(self.plan.components))
+        if not len(matches.lower):
+            return self._batch(None)
+        confidence = matches.confidence if self.plan.needs_confidence else None
+        rows = self._retained.rows(matches.events)
+        return self._batch(Chunk(rows, matches.lower, matches.upper, confidence), self._retained.table)
+
+    def _single_events(self, table: pa.Table, selection: Selection) -> pa.RecordBatch:
+        """Return the matches of a pattern of one component: every candidate, with certainty."""
+        if not self._possible:
+            return self._batch(None)
+        rows = selection.rows[0]
+        confidence = np.ones(len(rows)) if self.plan.needs_confidence else None
+        return self._batch(Chunk(rows[None, :], selection.lower[0], selection.upper[0], confidence), table)
+
+    def _batch(self, chunk: Chunk | None, table: pa.Table | None = None) -> pa.RecordBatch:
+        kept = None if chunk is None else confident(self.plan, chunk)
+        if kept is None or not len(kept.lower):
+            return pa.RecordBatch.from_pylist([], schema=self.plan.batch_schema)
+        return to_batch(self.plan, table, kept, False)
+
+    def _tidy(self) -> None:
+        """Let go of events, partitions and strings that nothing in the method names any more."""
+        assert self._evaluation is not None
+        method = self._evaluation.method
+        if self._retained.crowded or self._partitions.crowded or self._closed:
+            method.let_go()
+            self._retained.keep(method.pool.arrays.event[: method.pool.count])
+            self._evaluation.forget_strings()
+            method.forget(self._partitions.forget(method.in_use()))
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise OptionError("the stream was closed: make another IncrementalMatcher")
+
+    def _table(self, events: Any) -> pa.Table:
+        if isinstance(events, Mapping):
+            strange = [str(name) for name in events if name not in self.schema.names]
+            if strange:
+                raise TraceError(TraceFault("the schema has no such column", column=strange[0]))
+            events = pa.Table.from_pylist([dict(events)], schema=self.schema)
+        table = as_arrow(events)
+        missing = [name for name in self.schema.names if name not in table.column_names]
+        if missing:
+            raise TraceError(
+                [TraceFault("the schema has it, the events lack it", column=name) for name in missing]
+            )
+        table = table.select(self.schema.names)
+        if table.schema.equals(self.schema):
+            return table
+        try:
+            return table.cast(self.schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+            raise TraceError(f"the events are not of the schema: {error}") from None
+
+    def _tick(self, time: Any) -> int:
+        domain = self.plan.domain
+        if isinstance(time, (int, np.integer)) and not isinstance(time, bool):
+            return int(time)
+        if domain.unit == "tick":
+            raise OptionError(f"a heartbeat at {time!r}: the times of this stream are whole ticks")
+        try:
+            return int(pa.array([time]).cast(domain.arrow_type)[0].value) // domain.tick
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError):
+            raise OptionError(
+                f"a heartbeat at {time!r}: that is no time of type {domain.arrow_type}"
+            ) from None

@@ -1,0 +1,117 @@
+"""What is kept of the events of a stream while a match may still name them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from uncertain_cep.errors import TraceError
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.programs import leaves_of
+from uncertain_cep.query.typed import Column
+from uncertain_cep.traces.unique_ids import check_ids
+
+__all__ = ["RetainedEvents"]
+
+Int64 = NDArray[np.int64]
+
+_FEW: Final = 1024
+"""Events below which it is not worth a pass to let go of some."""
+
+
+class RetainedEvents:
+    """The events in reach, with the columns that the result shows, numbered as they come.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    schema : pyarrow.Schema
+        Of the events.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        Ids, partition attributes and what RETURN mentions.
+    """
+
+    def __init__(self, plan: EvaluationPlan, schema: pa.Schema) -> None:
+        self._names = plan.names
+        self._partition = plan.partition_attributes
+        shown = [item.expression for item in plan.bound.returns if item.expression is not None]
+        leaves = [leaf for expression in shown for leaf in leaves_of(expression)]
+        returned = [leaf.name for leaf in leaves if isinstance(leaf, Column)]
+        wanted = dict.fromkeys((plan.names.id, *plan.partition_attributes, *returned))
+        self.table: pa.Table = pa.schema([schema.field(name) for name in wanted]).empty_table()
+        self._numbers: Int64 = np.zeros(0, dtype=np.int64)
+        self._next = 0
+        self._settled = 0
+        self._largest_id: int | None = None
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def check_unique(self, table: pa.Table) -> None:
+        """Check that no new event has the id of one that is retained in its partition.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            The new events, whose ids are unique among themselves.
+
+        Raises
+        ------
+        TraceError
+            With each event that has.
+
+        Notes
+        -----
+        O(new) for int64 ids that keep rising, else O(retained + new).
+        """
+        if self._rising(table.column(self._names.id)) or not len(self):
+            return
+        names = list(dict.fromkeys((self._names.id, *self._partition)))
+        both = pa.concat_tables([self.table.select(names), table.select(names)])
+        faults = check_ids(both, self._names, partition=self._partition)
+        if faults:
+            # The row would be one of what is retained: the value says which event it is.
+            raise TraceError([replace(fault, row=None) for fault in faults])
+
+    def _rising(self, ids: pa.ChunkedArray) -> bool:
+        if not pa.types.is_int64(ids.type) or not len(ids):
+            return False
+        values = np.asarray(ids.to_numpy())
+        known = self._largest_id
+        self._largest_id = max(int(values.max()), int(values.max()) if known is None else known)
+        return known is None or int(values.min()) > known
+
+    def append(self, table: pa.Table) -> Int64:
+        """Retain events and return their numbers, (n,) int64."""
+        new = table.select(self.table.column_names)
+        self.table = pa.concat_tables([self.table, new]).combine_chunks()
+        numbers = np.arange(self._next, self._next + table.num_rows)
+        self._numbers = np.concatenate((self._numbers, numbers))
+        self._next += table.num_rows
+        return numbers
+
+    def rows(self, numbers: Int64) -> Int64:
+        """Return the rows of ``table`` that hold the events of these numbers. O(numbers + span retained)."""
+        first = int(self._numbers[0])
+        row = np.empty(self._next - first, dtype=np.int64)
+        row[self._numbers - first] = np.arange(len(self._numbers))
+        return np.asarray(row[numbers - first])
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many events came that most may be out of reach."""
+        return len(self) > 2 * self._settled + _FEW
+
+    def keep(self, numbers: Int64) -> None:
+        """Let go of all events but those of these numbers, which may repeat."""
+        kept = np.unique(numbers)
+        self.table = self.table.take(pa.array(self.rows(kept))) if len(kept) else self.table.slice(0, 0)
+        self._numbers = kept
+        self._settled = len(kept)

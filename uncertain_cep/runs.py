@@ -1,0 +1,193 @@
+"""Evaluation of SEQ by runs: plan and candidates to the incremental methods of the event-based framework."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eventbased.any_state import AnyState
+from eventbased.completed import LongChainError, Matches
+from eventbased.pools import Columns
+from eventbased.runs import MOST_COMPONENTS
+from eventbased.selectivity import Selectivity
+from eventbased.sorted_runs import SortedRuns
+from eventbased.streaming import EVER, IncrementalMethod
+from uncertain_cep.config import LONGEST_PMF_CHAIN
+from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.predicates import Values, column_values
+from uncertain_cep.query.typed import Column
+from uncertain_cep.run_programs import GrowingPrograms, Taken
+from uncertain_cep.selection import Selection
+from uncertain_cep.sequence import Chunk
+
+__all__ = ["RunEvaluation", "evaluate_runs"]
+
+Int64 = NDArray[np.int64]
+
+_METHODS: Final[dict[str, type[IncrementalMethod]]] = {
+    "any_state": AnyState,
+    "selectivity": Selectivity,
+    "query_order": SortedRuns,
+}
+
+
+class RunEvaluation:
+    """An incremental method together with the predicates of a plan.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        Of a pattern of at least two components, not longer than its window.
+
+    Attributes
+    ----------
+    method : IncrementalMethod
+
+    Raises
+    ------
+    OptionError
+        If the pattern has more components than runs can tell apart.
+    """
+
+    def __init__(self, plan: EvaluationPlan) -> None:
+        length = len(plan.components)
+        if length > MOST_COMPONENTS:
+            raise OptionError(
+                f"evaluation={plan.evaluation!r} takes patterns of at most {MOST_COMPONENTS} components, "
+                f"and this one has {length}: match it with evaluation='query_order'"
+            )
+        variables = [component.variable for component in plan.components]
+        self._plan = plan
+        self._programs = GrowingPrograms(plan.joined, variables)
+        self.method = _METHODS[plan.evaluation](
+            length,
+            plan.window,
+            self._programs.programs,
+            confidence=plan.needs_confidence,
+            longest=LONGEST_PMF_CHAIN,
+        )
+
+    def push(
+        self,
+        table: pa.Table,
+        selection: Selection,
+        pmfs: ExplicitPmfs | None,
+        numbers: Int64 | None,
+        safe: int,
+    ) -> Iterator[Matches]:
+        """Yield the matches that become final with the candidates of a table.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+        selection : Selection
+            Its candidates.
+        pmfs : ExplicitPmfs or None
+        numbers : (n,) int64 or None
+            What stands for each row in the matches; None: the row.
+        safe : int
+            No event to come has a smaller lower bound, ticks.
+
+        Raises
+        ------
+        TraceError
+            If the chain of a match with an explicit pmf is too long.
+        """
+        sizes = [len(part) for part in selection.rows]
+        rows = np.concatenate(selection.rows)
+        if selection.partition is None:
+            partition = np.zeros(len(rows), dtype=np.int64)
+        else:
+            partition = np.concatenate(selection.partition)
+        found = self.method.push_in_parts(
+            np.repeat(np.arange(len(sizes)), sizes),
+            partition,
+            np.concatenate(selection.lower),
+            np.concatenate(selection.upper),
+            rows if numbers is None else numbers[rows],
+            np.full(len(rows), -1) if pmfs is None else pmfs.offset[rows],
+            np.zeros(0) if pmfs is None else pmfs.values,
+            self._columns(table, selection, sizes),
+            safe=safe,
+        )
+        yield from self.checked(found)
+
+    def checked(self, found: Iterator[Matches]) -> Iterator[Matches]:
+        """Yield matches, with the error of a chain that is too long in the user's words."""
+        try:
+            yield from found
+        except LongChainError:
+            message = (
+                f"a match with an explicit pmf reaches over more than {LONGEST_PMF_CHAIN:,} ticks, "
+                "too many to sum over: choose a longer tick or a shorter WITHIN"
+            )
+            raise TraceError(TraceFault(message, column=self._plan.names.pmf)) from None
+
+    def forget_strings(self) -> None:
+        """Forget the strings of events that are gone."""
+        slots = self._programs.string_slots
+        if not slots:
+            return
+        used = np.concatenate([self.method.pool.values(slot) for slot in slots])
+        ranks = self._programs.forget_strings(used)
+        if ranks is not None:
+            self._use(ranks)
+
+    def _columns(self, table: pa.Table, selection: Selection, sizes: list[int]) -> Columns | None:
+        columns = self._programs.columns
+        if not columns:
+            return None
+        component = {part.variable: j for j, part in enumerate(self._plan.components)}
+        whole = {
+            name: column_values(table.column(name), name)
+            for name in dict.fromkeys(column.name for column in columns)
+        }
+        values: dict[Column, Values] = {
+            column: whole[column.name].take(selection.rows[component[column.variable]]) for column in columns
+        }
+        ends = np.cumsum([0, *sizes]).tolist()
+        places = [slice(ends[j], ends[j + 1]) for j in range(len(sizes))]
+        taken: Taken = self._programs.take(values, places, ends[-1])
+        if taken.programs is not None:
+            self._use(taken.ranks)
+        return taken.columns
+
+    def _use(self, ranks: Int64 | None) -> None:
+        """Hand the programs as they are now, and ranks as they are now, to the candidates held."""
+        pool = self.method.pool
+        pool.use(self._programs.programs)
+        if ranks is not None:
+            for slot in self._programs.string_slots:
+                pool.map_values(slot, ranks)
+
+
+def evaluate_runs(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    pmfs: ExplicitPmfs | None,
+    payload: Int64 | None,
+    with_confidence: bool,
+    batch_rows: int,
+) -> Iterator[Chunk]:
+    """Yield what :func:`uncertain_cep.sequence.evaluate_sequence` yields, by way of runs.
+
+    The events are fed by ascending lower bound, so that runs are forgotten as soon as they can be;
+    memory is O(candidates + runs in reach of the window + batch_rows).
+    """
+    for found in RunEvaluation(plan).push(table, selection, pmfs, None, EVER):
+        events = found.events if payload is None else payload[found.events]
+        for start in range(0, len(found.lower), batch_rows):
+            part = slice(start, start + batch_rows)
+            yield Chunk(
+                events[:, part],
+                found.lower[part],
+                found.upper[part],
+                found.confidence[part] if with_confidence else None,
+            )

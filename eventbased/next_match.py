@@ -7,24 +7,53 @@ later can follow e in any world, so the join need not enter it. It prunes; the c
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR, forbidden_confidence
+from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR, forbidden_confidence, workspace
+from confidence.programs import STACK_DEPTH, holds
 from confidence.sampling import sampled_confidence
 from confidence.uniform import tight_bounds
-from eventbased.programs import STACK_DEPTH, holds
 from eventbased.query_order import first_above
 
-__all__ = ["ALL", "COSTLY", "SPACE", "next_confidences", "next_limits"]
+__all__ = ["CostlyMatchError", "EventArrays", "NextConfidences", "next_confidences", "next_limits"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
 
 ALL: Final = 0
 COSTLY: Final = 1
 SPACE: Final = 2
 
 UNLIMITED: Final = 2**63 - 1
+
+
+class EventArrays(NamedTuple):
+    """Events as candidates of components; everything (n,).
+
+    Attributes
+    ----------
+    lower, upper : int64
+        Interval bounds minus the component's position, ticks, inclusive.
+    event : int64
+        Number of the event, the same wherever it is a candidate.
+    shared : bool
+        Whether it is a candidate of several components.
+    pmf_offset : int64
+        Where its probabilities start; -1 for uniform.
+    place : int64
+        What stands for it in programs.
+    """
+
+    lower: Int64
+    upper: Int64
+    event: Int64
+    shared: NDArray[np.bool_]
+    pmf_offset: Int64
+    place: Int64
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -63,21 +92,9 @@ def next_limits(first_class, class_start, class_stop, lower, upper, event, twin,
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _is_own(x, j, event, twin, chosen):
-    """Return whether candidate x of component j is an event of the match."""
-    if event[x] < 0:
-        return x == chosen[j]
-    own = False
-    for k in range(chosen.shape[0]):
-        own = own or twin[event[x], k] == chosen[k]
-    return own
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def next_confidences(
-    matches, first_match, w, first_class, class_start, class_stop, class_longest, lower, upper, base,
-    event, twin, pmf_offset, pmf, head, tail, program_start, code, ints, floats, nulls, slots, most_steps,
-    std_error, seed, work, x_low, x_high, x_offset, x_event, x_gap,
+    matches, group, first_match, w, own, others, first_class, class_start, class_stop, class_longest,
+    pmf, head, tail, program_start, code, ints, floats, nulls, slots, most_steps, std_error, seed, work, room,
     out_lower, out_upper, out_confidence, out_error,
 ):  # fmt: skip
     """Fill range and confidence of matches whose gaps no event that could have been taken may have come in.
@@ -85,25 +102,34 @@ def next_confidences(
     Parameters
     ----------
     matches : (l, m) int64
-        The candidates of each match.
+        The candidates of each match, as places in ``own``.
+    group : (m,) int64
+        The partition of each match.
     first_match : int64
         The match to begin with.
-    w, first_class, class_start, class_stop, class_longest, lower, upper, event, twin
-        Of the layout, see :func:`eventbased.query_order.join`.
-    base : (n,) int64
-        What was added to the candidates' times.
-    pmf_offset : (n,) int64; pmf, head, tail : (k,) float64
+    w : int64
+        ``W - l``.
+    own : EventArrays
+        What the matches hold.
+    others : EventArrays
+        What may be forbidden; ascending ``lower`` within a class, and ``place`` says what stands for a
+        candidate in the programs.
+    first_class : (partitions * l + 1,) int64
+        Classes of component j in partition g: ``first_class[g * l + j] .. first_class[g * l + j + 1] - 1``.
+    class_start, class_stop, class_longest : (c,) int64
+        Where a class starts and stops in ``others``, and its largest ``upper - lower``.
+    pmf, head, tail : (k,) float64
         See :func:`confidence.forbidden.forbidden_confidence`.
     program_start : (l + 1,) int64
         The rows of ``code`` that decide whether a candidate of component j goes with components 0..j-1.
     code, ints, floats, nulls, slots
-        See :func:`eventbased.programs.holds`.
+        See :func:`confidence.programs.holds`.
     most_steps, work
         See :func:`confidence.forbidden.forbidden_confidence`.
     std_error : float64, seed : int64
         See :func:`confidence.sampling.sampled_confidence`; a standard error of 0 allows exact values only.
-    x_low, x_high, x_offset, x_event : (q,) int64, x_gap : (q, l) bool
-        Room for the forbidden events of one match.
+    room : tuple
+        (q,) int64 four times and (q, l) bool: room for the forbidden events of one match.
     out_lower, out_upper : (m,) int64; out_confidence, out_error : (m,) float64
         Overwritten; the range is empty where the confidence is 0, the error 0 where it is exact.
 
@@ -117,6 +143,7 @@ def next_confidences(
         For SPACE the edges, ticks and events needed; for COSTLY the steps.
     """
     length, count = matches.shape
+    x_low, x_high, x_offset, x_event, x_gap = room
     chosen = np.empty(length, np.int64)
     bounds = np.empty((4, length), np.int64)
     low = np.empty(length, np.int64)
@@ -127,12 +154,13 @@ def next_confidences(
     absent = np.empty(STACK_DEPTH, np.bool_)
     for n in range(first_match, count):
         for k in range(length):
-            chosen[k] = matches[k, n]
-            bounds[0, k] = lower[chosen[k]]
-            bounds[1, k] = upper[chosen[k]]
-            low[k] = bounds[0, k] + k
-            high[k] = bounds[1, k] + k
-            offset[k] = pmf_offset[chosen[k]]
+            i = matches[k, n]
+            chosen[k] = i
+            bounds[0, k] = own.lower[i]
+            bounds[1, k] = own.upper[i]
+            low[k] = own.lower[i] + k
+            high[k] = own.upper[i] + k
+            offset[k] = own.pmf_offset[i]
         tight_bounds(bounds[0], bounds[1], w, bounds[2], bounds[3])
         found = 0
         for j in range(1, length):
@@ -140,35 +168,38 @@ def next_confidences(
             latest = bounds[3, j] + j
             row, row_stop = program_start[j], program_start[j + 1]
             own_place = chosen[j]
-            for c in range(first_class[j], first_class[j + 1]):
-                start, stop = class_start[c], class_stop[c]
-                begin = first_above(lower, start, stop, earliest - j - class_longest[c], own_place)
-                x = begin
-                while x < stop and lower[x] + j < latest:
-                    if upper[x] + j > earliest and not _is_own(x, j, event, twin, chosen):
-                        free = row == row_stop
-                        if not free:
-                            chosen[j] = x
-                            free = holds(
-                                code, row, row_stop, ints, floats, nulls, slots, chosen, whole, real, absent
-                            )
-                            chosen[j] = own_place
-                        if free:
-                            at = found
-                            if event[x] >= 0:
-                                for q in range(found):
-                                    if x_event[q] == event[x]:
-                                        at = q
-                            if at == found:
-                                if found == x_low.shape[0]:
-                                    return n, SPACE, (0, 0, 2 * found)
-                                x_low[at] = lower[x] + j
-                                x_high[at] = upper[x] + j
-                                x_offset[at] = pmf_offset[x]
-                                x_event[at] = event[x]
-                                x_gap[at] = False
-                                found += 1
-                            x_gap[at, j] = True
+            of_component = group[n] * length + j
+            for c in range(first_class[of_component], first_class[of_component + 1]):
+                stop = class_stop[c]
+                x = first_above(
+                    others.lower, class_start[c], stop, earliest - j - class_longest[c], class_start[c]
+                )
+                while x < stop and others.lower[x] + j < latest:
+                    free = others.upper[x] + j > earliest
+                    for k in range(length):
+                        free = free and others.event[x] != own.event[matches[k, n]]
+                    if free and row < row_stop:
+                        chosen[j] = others.place[x]
+                        free = holds(
+                            code, row, row_stop, ints, floats, nulls, slots, chosen, whole, real, absent
+                        )
+                        chosen[j] = own_place
+                    if free:
+                        at = found
+                        if others.shared[x]:
+                            for q in range(found):
+                                if x_event[q] == others.event[x]:
+                                    at = q
+                        if at == found:
+                            if found == x_low.shape[0]:
+                                return n, SPACE, (0, 0, 2 * found)
+                            x_low[at] = others.lower[x] + j
+                            x_high[at] = others.upper[x] + j
+                            x_offset[at] = others.pmf_offset[x]
+                            x_event[at] = others.event[x]
+                            x_gap[at] = False
+                            found += 1
+                        x_gap[at, j] = True
                     x += 1
         status, value, first, last = forbidden_confidence(
             low, high, offset, pmf, head, tail, w + length, found, x_low, x_high, x_offset, x_gap,
@@ -184,9 +215,100 @@ def next_confidences(
             return n, COSTLY, (int(value), 0, 0)
         if status == NO_SPACE:
             return n, SPACE, (first, last, 0)
-        shift = base[chosen[0]]
         out_error[n] = error
         out_confidence[n] = value if status == DONE else 0.0
-        out_lower[n] = first - shift if status == DONE else 0
-        out_upper[n] = last - shift if status == DONE else -1
+        out_lower[n] = first if status == DONE else 0
+        out_upper[n] = last if status == DONE else -1
     return count, ALL, (0, 0, 0)
+
+
+class CostlyMatchError(ValueError):
+    """The confidence of a match takes too many steps.
+
+    Attributes
+    ----------
+    match : int
+        Which of those given.
+    steps : int
+    """
+
+    def __init__(self, match: int, steps: int) -> None:
+        self.match = match
+        self.steps = steps
+        super().__init__(f"match {match} takes {steps} steps")
+
+
+class NextConfidences:
+    """Confidences under skip till next match, with work arrays that grow as matches need them.
+
+    Parameters
+    ----------
+    length : int
+        Components of the pattern.
+    w : int
+        ``W - length``.
+    most_steps : float
+        Most multiplications for one match.
+    std_error : float
+        Standard error of an estimate where the exact value takes more; 0: none is wanted.
+    seed : int
+    """
+
+    def __init__(self, length: int, w: int, most_steps: float, std_error: float = 0.0, seed: int = 0) -> None:
+        self._length, self._w = length, w
+        self._limits = (most_steps, std_error, seed)
+        self._space = (1024, 64, 64)
+        self._make_space()
+
+    def _make_space(self) -> None:
+        edges, ticks, events = self._space
+        self._work = workspace(self._length, edges, ticks, events)
+        numbers = np.empty((4, events), dtype=np.int64)
+        self._room = (*numbers, np.empty((events, self._length), dtype=np.bool_))
+
+    def describe(
+        self,
+        matches: Int64,
+        group: Int64,
+        own: EventArrays,
+        others: EventArrays,
+        layout: tuple[Int64, Int64, Int64, Int64],
+        pmfs: tuple[Float64, Float64, Float64],
+        programs: tuple[Any, ...],
+        out: tuple[Int64, Int64, Float64, Float64],
+    ) -> None:
+        """Fill ranges, confidences and standard errors, see :func:`next_confidences`.
+
+        Parameters
+        ----------
+        matches, group, own, others
+        layout : tuple
+            ``first_class, class_start, class_stop, class_longest``.
+        pmfs : tuple
+            ``pmf, head, tail``.
+        programs : tuple
+            ``program_start, code, ints, floats, nulls, slots``.
+        out : tuple
+            ``out_lower, out_upper, out_confidence, out_error``.
+
+        Raises
+        ------
+        CostlyMatchError
+            If a match takes too many steps.
+        """
+        kernel: Any = next_confidences
+        done = 0
+        while True:
+            done, reason, need = kernel(
+                matches, group, done, self._w, own, others, *layout, *pmfs, *programs, *self._limits,
+                self._work, self._room, *out,
+            )  # fmt: skip
+            if reason == ALL:
+                return
+            if reason == COSTLY:
+                raise CostlyMatchError(done, need[0])
+            grown = [
+                max(old, 2 * new if new > old else old) for old, new in zip(self._space, need, strict=True)
+            ]
+            self._space = (grown[0], grown[1], grown[2])
+            self._make_space()

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence import running_sums, workspace
-from eventbased import ALL, COSTLY, Candidates, next_confidences, next_limits
+from confidence import running_sums
+from eventbased import Candidates, CostlyMatchError, EventArrays, NextConfidences, next_limits
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.programs import JoinPrograms
 
-__all__ = ["NextMatches"]
+__all__ = ["NextMatches", "too_dear"]
 
 Int64 = NDArray[np.int64]
 
@@ -58,34 +56,34 @@ class NextMatches:
         w: int,
     ) -> None:
         self._plan, self._table, self._rows = plan, table, rows
-        self._length = len(plan.components)
-        layout = (
-            candidates.first_class, candidates.class_start, candidates.class_stop,
+        self._layout = (
+            candidates.first_class, candidates.class_start, candidates.class_stop, candidates.class_longest,
         )  # fmt: skip
         start = programs.start[0]
         self.limit = np.empty(len(rows), dtype=np.int64)
         next_limits(
-            *layout, candidates.lower, candidates.upper, event, twin, start[:-1] == start[1:], self.limit
+            *self._layout[:3],
+            candidates.lower,
+            candidates.upper,
+            event,
+            twin,
+            start[:-1] == start[1:],
+            self.limit,
         )
         offset = np.full(len(rows), -1) if pmfs is None else pmfs.offset[rows]
         values = np.zeros(0) if pmfs is None else pmfs.values
         head, tail = np.zeros_like(values), np.zeros_like(values)
         running_sums(candidates.lower, candidates.upper, offset, values, head, tail)
-        self._events: tuple[Any, ...] = (
-            w, *layout, candidates.class_longest, candidates.lower, candidates.upper, candidates.base,
-            event, twin, offset, values, head, tail, start, programs.code, programs.ints, programs.floats,
-            programs.nulls, programs.slots, float(MOST_CONFIDENCE_STEPS),
-            0.0 if plan.approximate is None else plan.approximate.std_error,
-            0 if plan.approximate is None else plan.approximate.seed,
+        self._pmfs = (values, head, tail)
+        self._events = EventArrays(
+            candidates.lower, candidates.upper, rows, event >= 0, offset, np.arange(len(rows))
+        )
+        self._base = candidates.base
+        self._programs = (
+            start, programs.code, programs.ints, programs.floats, programs.nulls, programs.slots
         )  # fmt: skip
-        self._space = (1024, 64, 64)
-        self._make_space()
-
-    def _make_space(self) -> None:
-        edges, ticks, events = self._space
-        self._work = workspace(self._length, edges, ticks, events)
-        numbers = np.empty((4, events), dtype=np.int64)
-        self._room = (*numbers, np.empty((events, self._length), dtype=np.bool_))
+        limits = (0.0, 0) if plan.approximate is None else (plan.approximate.std_error, plan.approximate.seed)
+        self._confidences = NextConfidences(len(plan.components), w, float(MOST_CONFIDENCE_STEPS), *limits)
 
     def describe(
         self,
@@ -107,38 +105,46 @@ class NextMatches:
         Raises
         ------
         ConfidenceCostError
-            If the exact confidence of a match takes too many steps.
+            If the confidence of a match takes too many steps.
         """
-        done = 0
-        while True:
-            kernel: Any = next_confidences
-            done, reason, need = kernel(
-                matches, done, *self._events, self._work, *self._room, lower, upper, confidence, std_error
-            )
-            if reason == ALL:
-                return
-            if reason == COSTLY:
-                raise self._too_dear(matches[:, done], int(need[0]))
-            grown = [
-                max(old, 2 * new if new > old else old) for old, new in zip(self._space, need, strict=True)
-            ]
-            self._space = (grown[0], grown[1], grown[2])
-            self._make_space()
+        group = np.zeros(matches.shape[1], dtype=np.int64)
+        try:
+            self._confidences.describe(
+                matches, group, self._events, self._events, self._layout, self._pmfs, self._programs,
+                (lower, upper, confidence, std_error),
+            )  # fmt: skip
+        except CostlyMatchError as error:
+            rows = self._rows[matches[:, error.match]]
+            raise too_dear(self._plan, self._table, rows, error.steps) from None
+        shift = self._base[matches[0]]
+        lower -= shift
+        upper -= shift
 
-    def _too_dear(self, match: Int64, steps: int) -> ConfidenceCostError:
-        ids = self._table.column(self._plan.names.id)
-        variables = (component.variable for component in self._plan.components)
-        signature = ", ".join(
-            f"{variable}={ids[int(self._rows[place])].as_py()!r}"
-            for variable, place in zip(variables, match, strict=True)
-        )
-        approximate = self._plan.approximate
-        instead = "approximate=" if approximate is None else f"a std_error above {approximate.std_error}"
-        message = (
-            f"the confidence of the match ({signature}) under skip_till_next_match takes about "
-            f"{steps:.1e} steps, and at most {MOST_CONFIDENCE_STEPS:.1e} are spent on one: its intervals have "
-            "many ticks, or several events could have been taken by more than one of its components, which "
-            "couples its gaps. Choose a longer tick, a shorter WITHIN, predicates that tell the components "
-            f"apart, or {instead}"
-        )
-        return ConfidenceCostError(message, steps, MOST_CONFIDENCE_STEPS)
+
+def too_dear(plan: EvaluationPlan, table: pa.Table, rows: Int64, steps: int) -> ConfidenceCostError:
+    """Return the error for a match whose confidence takes too many steps.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+        The events.
+    rows : (l,) int64
+        Those of the match.
+    steps : int
+    """
+    ids = table.column(plan.names.id)
+    variables = [component.variable for component in plan.components]
+    signature = ", ".join(
+        f"{variable}={ids[row].as_py()!r}" for variable, row in zip(variables, rows.tolist(), strict=True)
+    )
+    instead = (
+        "approximate=" if plan.approximate is None else f"a std_error above {plan.approximate.std_error}"
+    )
+    message = (
+        f"the confidence of the match ({signature}) under {plan.query.strategy} takes about {steps:.1e} steps, "
+        f"and at most {MOST_CONFIDENCE_STEPS:.1e} are spent on one: its intervals have many ticks, or several "
+        "events could have been taken by more than one of its components, which couples its gaps. Choose a "
+        f"longer tick, a shorter WITHIN, predicates that tell the components apart, or {instead}"
+    )
+    return ConfidenceCostError(message, steps, MOST_CONFIDENCE_STEPS)

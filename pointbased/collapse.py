@@ -299,6 +299,9 @@ def _collapse(candidates, buffer, safe, window, most, events, lower, upper, conf
                 lower[m], upper[m], confidence[m] = _coupled_match(
                     candidates, chosen, gap, forbidden, coupled, window, most
                 )
+        if confidence[m] > 1.0:
+            # The point matches of a certain match are rounded one by one.
+            confidence[m] = 1.0
         if confidence[m] != 0.0:
             m += 1
         final = later

@@ -1,5 +1,6 @@
 """Confidence kernels: intervals, pmfs and window to the exact probability and tight range of a match."""
 
+from confidence.forbidden import forbidden_confidence, running_sums, workspace
 from confidence.pmf import chain_confidence_pmf, support_range
 from confidence.uniform import (
     chain_confidence,
@@ -15,6 +16,9 @@ __all__ = [
     "confidence_of_three",
     "confidence_of_two",
     "exact_chain_confidence",
+    "forbidden_confidence",
+    "running_sums",
     "support_range",
     "tight_bounds",
+    "workspace",
 ]

@@ -1,17 +1,23 @@
 """Event-based evaluation: valid bounds, candidates, and the query-order join over them."""
 
 from eventbased.candidates import Candidates, lay_out, partition_bases
-from eventbased.describe import describe_matches, describe_uncertain, places_of
-from eventbased.query_order import RUNS, initial_state, join
+from eventbased.describe import describe_matches, describe_uncertain, matches_of_runs
+from eventbased.next_match import ALL, COSTLY, next_confidences, next_limits
+from eventbased.query_order import PASS, Search, join, start_search
 
 __all__ = [
-    "RUNS",
+    "ALL",
+    "COSTLY",
+    "PASS",
     "Candidates",
+    "Search",
     "describe_matches",
     "describe_uncertain",
-    "initial_state",
     "join",
     "lay_out",
+    "matches_of_runs",
+    "next_confidences",
+    "next_limits",
     "partition_bases",
-    "places_of",
+    "start_search",
 ]

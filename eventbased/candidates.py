@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from eventbased.config import CLASS_MERGE_EVENTS, CLASS_RATIO_BITS
+from eventbased.config import CLASS_MERGE_EVENTS, CLASS_RATIO_BITS, SPARE
 
 __all__ = ["Candidates", "lay_out", "partition_bases"]
 
@@ -178,7 +178,7 @@ def lay_out(
     else O(n).
     """
     total = sum(part.shape[0] for part in lower)
-    out_lower, out_upper, base, index, highest = (np.empty(total, dtype=np.int64) for _ in range(5))
+    out_lower, out_upper, base, index, highest = (np.zeros(total + SPARE, dtype=np.int64) for _ in range(5))
     first = [0]
     first_class = [0]
     class_start: list[int] = []

@@ -12,3 +12,9 @@ CLASS_MERGE_EVENTS: Final = 4.0
 
 LONGEST_LINE: Final = 2**62 + 2**20
 """Ticks of the time line on which partitions are laid out one behind the other, around tick 0."""
+
+BLOCK_ROWS: Final = 8192
+"""Partial matches that are extended together."""
+
+SPARE: Final = 8
+"""Places behind the last candidate, or the last match of an output column, that kernels read or write."""

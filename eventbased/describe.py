@@ -1,55 +1,165 @@
-"""From runs of matches to their ids, tight time ranges and exact confidences."""
+"""From partial matches and the candidates that complete them to ids, tight time ranges and confidences."""
 
 from __future__ import annotations
-
-from typing import Final
 
 import numpy as np
 from numba import njit
 
 from confidence.pmf import chain_confidence_pmf, support_range
 from confidence.uniform import chain_confidence, confidence_of_three, confidence_of_two
+from eventbased.config import SPARE
+from eventbased.query_order import (
+    BEGIN,
+    FIRST,
+    PARENT,
+    PARENT_ROW,
+    PIVOT,
+    PLACE,
+    POSITIVE,
+    SIZE,
+    TOP,
+    choose,
+)
 
-NOTHING: Final = -(2**63) + 1
-
-__all__ = ["describe_matches", "describe_uncertain", "places_of"]
+__all__ = ["describe_matches", "describe_uncertain", "matches_of_runs"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def describe_matches(
-    runs,
-    count,
-    w,
-    lower,
-    upper,
-    base,
-    payload,
-    with_confidence,
-    out_ids,
-    out_lower,
-    out_upper,
-    out_confidence,
-):
-    """Fill the output columns of ``count`` runs of matches, as if all intervals were uniform.
+def _repeat(values, sizes, out):
+    """Write each value as often as its size says; ``out`` has SPARE places more than the sizes add up to."""
+    n = 0
+    for r in range(sizes.shape[0]):
+        value = values[r]
+        stop = n + sizes[r]
+        # Eight at a time and never fewer: a loop of unknown length costs more than the writes.
+        while True:
+            n &= POSITIVE
+            out[n], out[n + 1], out[n + 2], out[n + 3] = value, value, value, value
+            out[n + 4], out[n + 5], out[n + 6], out[n + 7] = value, value, value, value
+            n += SPARE
+            if n >= stop:
+                break
+        n = stop
 
-    Parameters
-    ----------
-    runs : (k, l + 2) int64
-        What :func:`eventbased.query_order.join` wrote.
-    count : int64
-        Rows of ``runs`` in use.
-    w : int64
-        ``W - l``.
-    lower, upper, base, payload : (n,) int64
-        Of the candidates: bounds minus position on the common time line, the shift to take off again, and
-        what to write as the event's id.
-    with_confidence : bool
-    out_ids : (l, m) int64; out_lower, out_upper : (m,) int64; out_confidence : (m,) float64
-        Overwritten, m being the number of matches. A confidence of NaN asks for exact arithmetic
-        (:func:`confidence.uniform.exact_chain_confidence`).
-    """
-    length = runs.shape[1] - 2
-    depth = length - 1
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _copy_runs(values, runs, count, out):
+    """Write the values of the candidates that complete the matches."""
+    n = 0
+    for k in range(count):
+        i = runs[BEGIN, k]
+        stop = n + runs[SIZE, k]
+        while True:
+            # All loads before all stores, and no sign: so the compiler sees two vectors.
+            i &= POSITIVE
+            n &= POSITIVE
+            v0, v1, v2, v3 = values[i], values[i + 1], values[i + 2], values[i + 3]
+            v4, v5, v6, v7 = values[i + 4], values[i + 5], values[i + 6], values[i + 7]
+            out[n], out[n + 1], out[n + 2], out[n + 3] = v0, v1, v2, v3
+            out[n + 4], out[n + 5], out[n + 6], out[n + 7] = v4, v5, v6, v7
+            n += SPARE
+            i += SPARE
+            if n >= stop:
+                break
+        n = stop
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _gather_by_row(given, given_sizes, count, row, sizes):
+    """Add up the sizes of equal neighbours; return how many are left. The output may be the input."""
+    filled = -1
+    for k in range(count):
+        size = given_sizes[k]
+        found = given[k]
+        if filled >= 0 and row[filled] == found:
+            sizes[filled] += size
+        else:
+            filled += 1
+            row[filled] = found
+            sizes[filled] = size
+    return filled + 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _write_ids(ordered, blocks, runs, count, payload, out_ids):
+    """Fill the columns of ids: what was bound at step s is the same for all matches of a row of block s."""
+    last = blocks.shape[0] - 1
+    _copy_runs(payload, runs, count, out_ids[ordered[last + 1]])
+    row = np.empty(count, np.int64)
+    sizes = np.empty(count, np.int64)
+    values = np.empty(count, np.int64)
+    rows = _gather_by_row(runs[PARENT], runs[SIZE], count, row, sizes)
+    for level in range(last, -1, -1):
+        place = blocks[level, PLACE]
+        for r in range(rows):
+            values[r] = payload[place[row[r]]]
+        _repeat(values, sizes[:rows], out_ids[ordered[level]])
+        if level > 0:
+            for r in range(rows):
+                row[r] = blocks[level, PARENT_ROW, row[r]]
+            rows = _gather_by_row(row, sizes, rows, row, sizes)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _write_ranges(running, block, minimum, runs, count, w, depth, lower, upper, base, out_lower, out_upper):
+    """Fill the tight time ranges: the extremes of A and B say it all (the paper, section 4.1)."""
+    n = 0
+    for k in range(count):
+        r = runs[PARENT, k]
+        i = runs[BEGIN, k]
+        stop = n + runs[SIZE, k]
+        shift = base[i]
+        m = minimum[block[PIVOT, r]]
+        # A of the first event and B of the last one count without the window. One of them belongs to the
+        # component that completes the match; if it is the first one, the last one's B is the pivot's, m.
+        least = block[TOP, r] - w - shift
+        less = shift
+        most = m + depth - shift
+        more = depth - shift
+        if running == 0:
+            more += w
+        else:
+            least = max(least, block[FIRST, r] - shift)
+            less += w
+            most += w
+        while True:
+            i &= POSITIVE
+            n &= POSITIVE
+            a0, a1, a2, a3 = lower[i] - less, lower[i + 1] - less, lower[i + 2] - less, lower[i + 3] - less
+            a4, a5, a6, a7 = (
+                lower[i + 4] - less,
+                lower[i + 5] - less,
+                lower[i + 6] - less,
+                lower[i + 7] - less,
+            )
+            b0, b1, b2, b3 = upper[i] + more, upper[i + 1] + more, upper[i + 2] + more, upper[i + 3] + more
+            b4, b5, b6, b7 = (
+                upper[i + 4] + more,
+                upper[i + 5] + more,
+                upper[i + 6] + more,
+                upper[i + 7] + more,
+            )
+            a0, a1, a2, a3 = max(least, a0), max(least, a1), max(least, a2), max(least, a3)
+            a4, a5, a6, a7 = max(least, a4), max(least, a5), max(least, a6), max(least, a7)
+            b0, b1, b2, b3 = min(most, b0), min(most, b1), min(most, b2), min(most, b3)
+            b4, b5, b6, b7 = min(most, b4), min(most, b5), min(most, b6), min(most, b7)
+            out_lower[n], out_lower[n + 1], out_lower[n + 2], out_lower[n + 3] = a0, a1, a2, a3
+            out_lower[n + 4], out_lower[n + 5], out_lower[n + 6], out_lower[n + 7] = a4, a5, a6, a7
+            out_upper[n], out_upper[n + 1], out_upper[n + 2], out_upper[n + 3] = b0, b1, b2, b3
+            out_upper[n + 4], out_upper[n + 5], out_upper[n + 6], out_upper[n + 7] = b4, b5, b6, b7
+            n += SPARE
+            i += SPARE
+            if n >= stop:
+                break
+        n = stop
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _write_confidences(ordered, blocks, runs, count, w, lower, upper, out):
+    """Fill the confidences, as if all intervals were uniform."""
+    length = ordered.shape[0]
+    running = ordered[length - 1]
+    chosen = np.empty(length, np.int64)
     low = np.empty(length, np.int64)
     high = np.empty(length, np.int64)
     a = np.empty(length, np.int64)
@@ -57,97 +167,92 @@ def describe_matches(
     bounds = np.empty((4, length), np.int64)
     floats = np.empty((2, length + 1), np.float64)
     n = 0
-    for r in range(count):
-        size = runs[r, length]
-        j = runs[r, length + 1]
-        start = runs[r, j]
-        stop = n + size
-        if length == 3 and j == 2:
-            # Short runs want no loop a column: this is the usual case, written out.
-            a0, b0 = lower[runs[r, 0]], upper[runs[r, 0]]
-            a1, b1 = lower[runs[r, 1]], upper[runs[r, 1]]
-            id0, id1, shift = payload[runs[r, 0]], payload[runs[r, 1]], base[start]
-            highest = max(a0, a1)
-            lowest = min(b0, b1)
-            ticks = float(b0 - a0 + 1) * float(b1 - a1 + 1)
-            for m in range(n, stop):
-                i = start + m - n
-                out_ids[0, m] = id0
-                out_ids[1, m] = id1
-                out_ids[2, m] = payload[i]
-                out_lower[m] = max(a0, max(highest, lower[i]) - w) - shift
-                out_upper[m] = min(upper[i], lowest + w) + 2 - shift
-            if with_confidence:
-                for m in range(n, stop):
-                    i = start + m - n
-                    out_confidence[m] = confidence_of_three(
-                        a0, b0, a1, b1, lower[i], upper[i], w, ticks * float(upper[i] - lower[i] + 1)
-                    )
-            n = stop
+    for k in range(count):
+        begin = runs[BEGIN, k]
+        choose(ordered, blocks, length - 2, runs[PARENT, k], chosen)
+        sizes = 1.0
+        for s in range(length - 1):
+            j = ordered[s]
+            low[j] = lower[chosen[j]]
+            high[j] = upper[chosen[j]]
+            sizes *= float(high[j] - low[j] + 1)
+        if length == 3 and running == 2:
+            a0, b0, a1, b1 = low[0], high[0], low[1], high[1]
+            for i in range(begin, begin + runs[SIZE, k]):
+                ticks = sizes * float(upper[i] - lower[i] + 1)
+                out[n] = confidence_of_three(a0, b0, a1, b1, lower[i], upper[i], w, ticks)
+                n += 1
             continue
-        # The running component is the first or the last one.
-        highest = NOTHING
-        lowest = -NOTHING
-        ticks = 1.0
-        for k in range(length):
-            i = runs[r, k]
-            low[k] = lower[i]
-            high[k] = upper[i]
-            if k != j:
-                highest = max(highest, low[k])
-                lowest = min(lowest, high[k])
-                ticks *= float(high[k] - low[k] + 1)
-                value = payload[i]
-                for m in range(n, stop):
-                    out_ids[k, m] = value
-        shift = base[start]
-        if j == depth:
-            for m in range(size):
-                i = start + m
-                out_ids[depth, n + m] = payload[i]
-                out_lower[n + m] = max(low[0], max(highest, lower[i]) - w) - shift
-                out_upper[n + m] = min(upper[i], lowest + w) + depth - shift
-        else:
-            for m in range(size):
-                i = start + m
-                out_ids[j, n + m] = payload[i]
-                out_lower[n + m] = max(lower[i], highest - w) - shift
-                out_upper[n + m] = min(high[depth], min(lowest, upper[i]) + w) + depth - shift
-        if with_confidence:
-            for m in range(size):
-                low[j] = lower[start + m]
-                high[j] = upper[start + m]
-                sizes = ticks * float(high[j] - low[j] + 1)
-                if length == 3:
-                    out_confidence[n + m] = confidence_of_three(
-                        low[0], high[0], low[1], high[1], low[2], high[2], w, sizes
-                    )
-                elif length == 2:
-                    out_confidence[n + m] = confidence_of_two(low[0], high[0], low[1], high[1], w, sizes)
-                else:
-                    out_confidence[n + m] = chain_confidence(low, high, sizes, w, a, b, bounds, floats)
-        n = stop
+        for i in range(begin, begin + runs[SIZE, k]):
+            low[running] = lower[i]
+            high[running] = upper[i]
+            ticks = sizes * float(upper[i] - lower[i] + 1)
+            if length == 2:
+                out[n] = confidence_of_two(low[0], high[0], low[1], high[1], w, ticks)
+            elif length == 3:
+                out[n] = confidence_of_three(low[0], high[0], low[1], high[1], low[2], high[2], w, ticks)
+            else:
+                out[n] = chain_confidence(low, high, ticks, w, a, b, bounds, floats)
+            n += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def places_of(runs, count, match, out):
-    """Write the places of the candidates of one match of ``count`` runs to ``out``, (l,) int64. O(count)."""
-    length = out.shape[0]
+def describe_matches(
+    ordered, blocks, minimum, runs, count, w, lower, upper, base, payload, with_confidence,
+    out_ids, out_lower, out_upper, out_confidence,
+):  # fmt: skip
+    """Fill the output columns of the matches that a call of the join found, as if all were uniform.
+
+    Parameters
+    ----------
+    ordered : (l,) int64
+        The components in the order in which they were bound; the last one is the first or the last of the
+        pattern.
+    blocks, minimum
+        Of :class:`eventbased.query_order.Search`.
+    runs : (3, m) int64, count : int64
+        What :func:`eventbased.query_order.join` wrote, and how many columns of it are in use, at least 1.
+    w : int64
+        ``W - l``.
+    lower, upper, base, payload : (n + SPARE,) int64
+        Of the candidates: bounds minus position on the common time line, the shift to take off again, and
+        what to write as the event's id.
+    with_confidence : bool
+    out_ids : (l, m) int64; out_lower, out_upper : (m,) int64; out_confidence : (m,) float64
+        Overwritten, and SPARE places behind the matches as well. A confidence of NaN asks for exact
+        arithmetic (:func:`confidence.uniform.exact_chain_confidence`).
+
+    Notes
+    -----
+    O(matches); for each run and column a few whole vectors are written, without a branch.
+    """
+    length = ordered.shape[0]
+    _write_ids(ordered, blocks, runs, count, payload, out_ids)
+    _write_ranges(
+        ordered[length - 1], blocks[length - 2], minimum, runs, count, w, length - 1, lower, upper, base,
+        out_lower, out_upper,
+    )  # fmt: skip
+    if with_confidence:
+        _write_confidences(ordered, blocks, runs, count, w, lower, upper, out_confidence)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def matches_of_runs(ordered, blocks, runs, count, out):
+    """Write the candidates of every match of ``count`` runs to ``out``, (l, m) int64. O(l m)."""
+    length = ordered.shape[0]
+    chosen = np.empty(length, np.int64)
     n = 0
-    for r in range(count):
-        size = runs[r, length]
-        if match < n + size:
-            for k in range(length):
-                out[k] = runs[r, k]
-            out[runs[r, length + 1]] += match - n
-            return
-        n += size
+    for k in range(count):
+        choose(ordered, blocks, length - 2, runs[PARENT, k], chosen)
+        for x in range(runs[SIZE, k]):
+            chosen[ordered[length - 1]] = runs[BEGIN, k] + x
+            out[:, n] = chosen
+            n += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def describe_uncertain(
-    runs,
-    count,
+    chosen,
     w,
     lower,
     upper,
@@ -164,7 +269,9 @@ def describe_uncertain(
 
     Parameters
     ----------
-    runs, count, w, lower, upper, base, with_confidence, out_lower, out_upper, out_confidence
+    chosen : (l, m) int64
+        The candidates of each match.
+    w, lower, upper, base, with_confidence, out_lower, out_upper, out_confidence
         As for :func:`describe_matches`, which filled the output as if all intervals were uniform. A
         match that the probabilities exclude gets an empty range.
     pmf_offset : (n,) int64
@@ -178,29 +285,25 @@ def describe_uncertain(
     int64
         The first match that reaches over more than ``longest`` ticks, or -1.
     """
-    length = runs.shape[1] - 2
+    length = chosen.shape[0]
     low = np.empty(length, np.int64)
     high = np.empty(length, np.int64)
     offset = np.empty(length, np.int64)
-    n = 0
-    for r in range(count):
-        j = runs[r, length + 1]
-        for m in range(runs[r, length]):
-            explicit = False
-            for k in range(length):
-                i = runs[r, k] + (m if k == j else 0)
-                offset[k] = pmf_offset[i]
-                explicit = explicit or offset[k] >= 0
-                low[k] = lower[i] + k
-                high[k] = upper[i] + k
-            if explicit:
-                first, last = support_range(low, high, offset, pmf, w + length)
-                shift = base[runs[r, j]]
-                out_lower[n] = first - shift
-                out_upper[n] = last - shift
-                if with_confidence and first <= last:
-                    if last - first > longest:
-                        return n
-                    out_confidence[n] = chain_confidence_pmf(low, high, offset, pmf, w + length, first, last)
-            n += 1
+    for n in range(chosen.shape[1]):
+        explicit = False
+        for k in range(length):
+            i = chosen[k, n]
+            offset[k] = pmf_offset[i]
+            explicit = explicit or offset[k] >= 0
+            low[k] = lower[i] + k
+            high[k] = upper[i] + k
+        if explicit:
+            first, last = support_range(low, high, offset, pmf, w + length)
+            shift = base[chosen[0, n]]
+            out_lower[n] = first - shift
+            out_upper[n] = last - shift
+            if with_confidence and first <= last:
+                if last - first > longest:
+                    return n
+                out_confidence[n] = chain_confidence_pmf(low, high, offset, pmf, w + length, first, last)
     return -1

@@ -15,39 +15,135 @@ Candidates are sorted by A within classes of similar interval length. A class wh
 is L ticks holds the events with ``B >= x`` at or behind the first ``A > x - L``, so a few long intervals
 do not widen the search among the short ones.
 
-The kernel is a loop over an explicit state in arrays: it stops when the output is full and goes on
-where it stopped.
+Partial matches are extended a block at a time, one component more from block to block, the deepest
+block first: a tight loop for each, and memory bounded by a block for each component. All of it lives in
+arrays, so that the search goes on where it stopped.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
+from eventbased.config import BLOCK_ROWS, SPARE
 from eventbased.programs import STACK_DEPTH, holds
 
-__all__ = ["RUNS", "initial_state", "join"]
+__all__ = [
+    "BEGIN",
+    "FIRST",
+    "PARENT",
+    "PARENT_ROW",
+    "PASS",
+    "PIVOT",
+    "PLACE",
+    "POSITIVE",
+    "SIZE",
+    "TOP",
+    "Search",
+    "choose",
+    "first_above",
+    "join",
+    "start_search",
+]
 
 PASS: Final = 0
 CLASS: Final = 1
 INDEX: Final = 2
-LEVEL: Final = 3
-RESUMING: Final = 4
-RUNS: Final = 5
+NEXT_PASS: Final = 3
+
+COUNT: Final = 0
+ROW: Final = 1
+WITHIN: Final = 2
+NEXT: Final = 3
+
+END: Final = 0
+BEGUN: Final = 1
+
+PLACE: Final = 0
+PARENT_ROW: Final = 1
+PIVOT: Final = 2
+REACH: Final = 3
+TOP: Final = 4
+FIRST: Final = 5
+
+PARENT: Final = 0
+BEGIN: Final = 1
+SIZE: Final = 2
+
+FRESH: Final = -1
+
+POSITIVE: Final = 2**48 - 1
+"""Mask for a place in an array, which tells the compiler that it is no place from the end."""
 
 
-def initial_state(length: int, classes: int) -> tuple[Any, Any, Any]:
-    """Return ``(state, per_component, per_class)`` for :func:`join`, before the first match."""
-    state = np.zeros(6, dtype=np.int64)
-    state[INDEX] = -1
-    per_component = np.zeros((4, length), dtype=np.int64)
-    return state, per_component, np.zeros((3, classes), dtype=np.int64)
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Where a join stands, and the blocks of partial matches behind the matches it found last.
+
+    Attributes
+    ----------
+    state : (4,) int64
+        ``state[PASS]`` is the pivot component of the blocks.
+    cursor : (4, l - 1) int64
+        For each block its rows, the row to go on with, and the class and candidate to go on with.
+    hints : (2, c) int64
+        For each class where the last searches ended.
+    minimum : (k,) int64
+        m = min B of each pivot of the first block.
+    begins, ends : (c, k) int64
+        For each class and pivot of the first block where the candidates begin and end that go with it.
+    blocks : (l - 1, 6, k + SPARE) int64
+        Block, then PLACE of the candidate bound last, PARENT_ROW in the block before, PIVOT in the first
+        block, REACH = max A from the pivot on, TOP = max A, FIRST = A of component 0 once bound; then row.
+    shares : (l - 1, k) bool
+        Whether one of the chosen events could fill another component as well.
+    inner : (3, k + 1) int64
+        Runs between two blocks.
+    """
+
+    state: NDArray[np.int64]
+    cursor: NDArray[np.int64]
+    hints: NDArray[np.int64]
+    minimum: NDArray[np.int64]
+    begins: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    blocks: NDArray[np.int64]
+    shares: NDArray[np.bool_]
+    inner: NDArray[np.int64]
+
+    @property
+    def arrays(self) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
+        """The arguments of :func:`join`."""
+        return (
+            self.state, self.cursor, self.hints, self.minimum, self.begins, self.ends, self.blocks,
+            self.shares, self.inner,
+        )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _first_above(values, start, stop, x, hint):
+def start_search(length: int, classes: int, block_rows: int = BLOCK_ROWS) -> Search:
+    """Return a search for ``length`` >= 2 components that stands before the first match."""
+    state = np.zeros(4, dtype=np.int64)
+    cursor = np.zeros((4, length - 1), dtype=np.int64)
+    cursor[NEXT] = FRESH
+    return Search(
+        state=state,
+        cursor=cursor,
+        hints=np.zeros((2, classes), dtype=np.int64),
+        minimum=np.empty(block_rows, dtype=np.int64),
+        begins=np.empty((classes, block_rows), dtype=np.int64),
+        ends=np.empty((classes, block_rows), dtype=np.int64),
+        blocks=np.zeros((length - 1, 6, block_rows + SPARE), dtype=np.int64),
+        shares=np.empty((length - 1, block_rows), dtype=np.bool_),
+        inner=np.empty((3, block_rows + 1), dtype=np.int64),
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def first_above(values, start, stop, x, hint):
     """Return the first index in [start, stop] whose value is > x, galloping away from ``hint``. O(log d)."""
     if hint < start:
         hint = start
@@ -82,32 +178,41 @@ def _first_above(values, start, stop, x, hint):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _reach_of_pivot(p, m, w, first_class, class_start, class_stop, lower, highest, class_end, end_hint):
-    """Set the end of each class's range for a pivot; return whether any match has this pivot. O(c log d)."""
+def _reach_of_pivots(
+    p, count, w, first_class, class_start, class_stop, class_longest, lower, highest, hint, begins, ends,
+    minimum, latest, reached,
+):  # fmt: skip
+    """Set where each class's candidates for each pivot begin and end; ``latest`` < m: no match has it.
+
+    O(c log d) for each pivot.
+    """
     length = first_class.shape[0] - 1
-    for j in range(p):
-        reached = m
+    for k in range(count):
+        latest[k] = minimum[k] + w
+    for j in range(length - 1, -1, -1):
+        if j == p:
+            continue
+        behind = j > p
+        for k in range(count):
+            reached[k] = minimum[k] - 1
         for c in range(first_class[j], first_class[j + 1]):
-            stop = _first_above(lower, class_start[c], class_stop[c], m, end_hint[c])
-            end_hint[c] = stop
-            class_end[c] = stop
-            if stop > class_start[c] and highest[stop - 1] > reached:
-                reached = highest[stop - 1]
-        if reached == m:
-            return False
-    latest = m + w
-    for j in range(length - 1, p, -1):
-        reached = m - 1
-        for c in range(first_class[j], first_class[j + 1]):
-            stop = _first_above(lower, class_start[c], class_stop[c], latest, end_hint[c])
-            end_hint[c] = stop
-            class_end[c] = stop
-            if stop > class_start[c] and highest[stop - 1] > reached:
-                reached = highest[stop - 1]
-        if reached < m:
-            return False
-        latest = min(latest, reached)
-    return True
+            start, stop = class_start[c], class_stop[c]
+            end, begin = hint[END, c], hint[BEGUN, c]
+            back = class_longest[c] + 1 if behind else class_longest[c]
+            for k in range(count):
+                end = first_above(lower, start, stop, latest[k] if behind else minimum[k], end)
+                ends[c, k] = end
+                if end > start:
+                    reached[k] = max(reached[k], highest[end - 1])
+                begin = first_above(lower, start, end, minimum[k] - back, begin)
+                begins[c, k] = begin
+            hint[END, c] = end
+            hint[BEGUN, c] = begin
+        for k in range(count):
+            if behind:
+                latest[k] = min(latest[k], reached[k])
+            elif reached[k] <= minimum[k]:
+                latest[k] = minimum[k] - 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -120,53 +225,214 @@ def _can_straddle(p, first_class, class_longest):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _events_taken(event, order, p, step, chosen, taken):
-    """Write the chosen events that another component could take again; return how many there are. O(l)."""
-    count = 0
-    for s in range(step):
-        found = event[chosen[order[p, s]]]
-        if found >= 0:
-            taken[count] = found
-            count += 1
-    return count
+def _next_pivots(
+    w, first_class, class_start, class_stop, class_longest, lower, upper, highest, event,
+    state, hint, minimum, begins, ends, block, share,
+):  # fmt: skip
+    """Fill the first block with pivots of one component; return how many: 0 if there are none left."""
+    length = first_class.shape[0] - 1
+    capacity = minimum.shape[0]
+    pivots = np.empty(capacity, np.int64)
+    latest = np.empty(capacity, np.int64)
+    reached = np.empty(capacity, np.int64)
+    p = state[NEXT_PASS]
+    c = state[CLASS]
+    following = state[INDEX]
+    found = 0
+    while found == 0 and p < length and _can_straddle(p, first_class, class_longest):
+        count = 0
+        while count < capacity and c < first_class[p + 1]:
+            following = max(following, class_start[c])
+            stop = min(class_stop[c], following + capacity - count)
+            for pivot in range(following, stop):
+                pivots[count] = pivot
+                minimum[count] = upper[pivot]
+                count += 1
+            following = stop
+            if following == class_stop[c]:
+                c += 1
+        _reach_of_pivots(
+            p, count, w, first_class, class_start, class_stop, class_longest, lower, highest, hint,
+            begins, ends, minimum, latest, reached,
+        )  # fmt: skip
+        for k in range(count):
+            if latest[k] >= minimum[k]:
+                block[PLACE, found] = pivots[k]
+                block[PIVOT, found] = k
+                block[REACH, found] = minimum[k]
+                block[TOP, found] = lower[pivots[k]]
+                block[FIRST, found] = lower[pivots[k]]
+                share[found] = event[pivots[k]] >= 0
+                found += 1
+        state[PASS] = p
+        if c == first_class[p + 1]:
+            p += 1
+    state[NEXT_PASS] = p
+    state[CLASS] = c
+    state[INDEX] = following
+    return found
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _contains(taken, count, found):
-    contained = False
-    for s in range(count):
-        contained = contained or taken[s] == found
-    return contained
+def choose(ordered, blocks, level, row, chosen):
+    """Write the candidates of a partial match, a row of block ``level``, to ``chosen``, (l,) int64. O(l)."""
+    for s in range(level, -1, -1):
+        chosen[ordered[s]] = blocks[s, PLACE, row]
+        row = blocks[s, PARENT_ROW, row]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _first_reaching(lower, begin, stop, x):
+    """Return the first index in [begin, stop] whose lower bound is > x, the first eight without a branch."""
+    i = begin & POSITIVE
+    below = 0
+    for k in range(SPARE):
+        below += (lower[i + k] <= x) & (k < stop - i)
+    if below == SPARE:
+        return first_above(lower, begin + SPARE, stop, x, begin + SPARE)
+    return begin + below
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _extend(
+    p, level, first_class, class_shortest, class_longest, lower, upper, event, twin, limit, order,
+    program_start, code, ints, floats, nulls, slots, minimum, all_begins, all_ends, blocks, share, cursor,
+    chosen, whole, real, absent, taken, room, runs,
+):  # fmt: skip
+    """Extend a block's rows by one component, from its cursor on; return the numbers of runs and extensions.
+
+    A run is a row and candidates side by side that extend it.
+    """
+    ordered = order[p]
+    j = ordered[level + 1]
+    behind = j > p
+    row = program_start[p, level + 1]
+    row_stop = program_start[p, level + 2]
+    first = first_class[j]
+    stop_class = first_class[j + 1]
+    rows = cursor[COUNT]
+    parents, begins, sizes = runs[PARENT], runs[BEGIN], runs[SIZE]
+    pivots, reaches = blocks[level, PIVOT], blocks[level, REACH]
+    limited = limit.shape[0] > 0
+    count = 0
+    found = 0
+    r = cursor[ROW]
+    c = cursor[WITHIN]
+    i = cursor[NEXT]
+    while r < rows:
+        pivot = pivots[r]
+        need = reaches[r] if behind else minimum[pivot] + 1
+        if i == FRESH:
+            c = first
+        takens = 0
+        if share[r] or row < row_stop or limited:
+            choose(ordered, blocks, level, r, chosen)
+            for s in range(level + 1):
+                e = event[chosen[ordered[s]]]
+                if e >= 0 and twin[e, j] >= 0:
+                    taken[takens] = twin[e, j]
+                    takens += 1
+        while c < stop_class:
+            stop = all_ends[c, pivot]
+            if limited and behind:
+                begin = all_begins[c, pivot]
+                stop = first_above(lower, begin, stop, limit[chosen[j - 1]], begin)
+            if i == FRESH:
+                i = min(all_begins[c, pivot], stop)
+                if behind:
+                    i = _first_reaching(lower, i, stop, need - class_longest[c] - 1)
+            even = class_shortest[c] == class_longest[c] and (behind or not limited)
+            if even and row == row_stop:
+                # The search for the start has left exactly the candidates that reach far enough.
+                while True:
+                    cut = stop
+                    for s in range(takens):
+                        if i <= taken[s] < cut:
+                            cut = taken[s]
+                    size = min(cut - i, room - found)
+                    parents[count] = r
+                    begins[count] = i
+                    sizes[count] = size
+                    count += size > 0
+                    found += size
+                    i += size
+                    if i < cut or cut == stop:
+                        break
+                    i += 1
+            else:
+                while i < stop and found < room:
+                    begin = i
+                    while i < stop and i - begin < room - found:
+                        free = even or upper[i] >= need
+                        if limited and not behind:
+                            free = free and lower[chosen[j + 1]] <= limit[i]
+                        for s in range(takens):
+                            free = free and taken[s] != i
+                        if free and row < row_stop:
+                            chosen[j] = i
+                            free = holds(
+                                code, row, row_stop, ints, floats, nulls, slots, chosen, whole, real, absent
+                            )
+                        if not free:
+                            break
+                        i += 1
+                    if i > begin:
+                        parents[count] = r
+                        begins[count] = begin
+                        sizes[count] = i - begin
+                        count += 1
+                        found += i - begin
+                    else:
+                        i += 1
+            if i < stop:
+                cursor[ROW] = r
+                cursor[WITHIN] = c
+                cursor[NEXT] = i
+                return count, found
+            i = FRESH
+            c += 1
+        r += 1
+    cursor[ROW] = r
+    cursor[NEXT] = FRESH
+    return count, found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _carry_on(p, level, order, lower, event, block, share, runs, count, next_block, next_share):
+    """Fill the next block from ``count`` runs."""
+    j = order[p, level + 1]
+    behind = j > p
+    n = 0
+    for k in range(count):
+        r = runs[PARENT, k]
+        i = runs[BEGIN, k]
+        pivot, reach, top, first, shared = (
+            block[PIVOT, r],
+            block[REACH, r],
+            block[TOP, r],
+            block[FIRST, r],
+            share[r],
+        )
+        for _ in range(runs[SIZE, k]):
+            a = lower[i & POSITIVE]
+            next_block[PLACE, n] = i
+            next_block[PARENT_ROW, n] = r
+            next_block[PIVOT, n] = pivot
+            next_block[REACH, n] = max(reach, a) if behind else reach
+            next_block[TOP, n] = max(top, a)
+            next_block[FIRST, n] = a if j == 0 else first
+            next_share[n] = shared or event[i & POSITIVE] >= 0
+            i += 1
+            n += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def join(
-    w,
-    first_class,
-    class_start,
-    class_stop,
-    class_shortest,
-    class_longest,
-    lower,
-    upper,
-    highest,
-    event,
-    order,
-    program_start,
-    code,
-    ints,
-    floats,
-    nulls,
-    slots,
-    state,
-    per_component,
-    per_class,
-    runs,
-):
-    """Find the next feasible choices and return how many; fewer than asked for means that there are no more.
-
-    They are written as runs: matches that share all candidates but one component's, whose candidates
-    stand side by side.
+    w, first_class, class_start, class_stop, class_shortest, class_longest, lower, upper, highest,
+    event, twin, limit, order, program_start, code, ints, floats, nulls, slots,
+    state, cursor, hints, minimum, begins, ends, blocks, shares, inner, room, runs,
+):  # fmt: skip
+    """Find the next feasible choices; return the numbers of runs and of matches, 0 when there are no more.
 
     Parameters
     ----------
@@ -178,195 +444,71 @@ def join(
         Candidates of a class, as places in the candidate arrays.
     class_shortest, class_longest : (c,) int64
         Smallest and largest ``upper - lower`` of a class.
-    lower, upper : (n,) int64
+    lower, upper : (n + SPARE,) int64
         A and B of every candidate, ticks; ascending A within a class.
     highest : (n,) int64
         Running maximum of B within the class.
     event : (n,) int64
-        The same number >= 0 wherever the same event is a candidate of several components; -1 for an
-        event that is a candidate of one component only.
+        Row of ``twin`` for an event that is a candidate of several components, else -1.
+    twin : (s, l) int64
+        Where such an event is among the candidates of each component; -1 where it is none.
+    limit : (n,) int64, or (0,)
+        For each candidate of component j the largest A that a candidate of component j + 1 may have to follow
+        it, see :func:`eventbased.next_match.next_limits`; empty: any.
     order : (l, l) int64
         For each pivot component, the components in the order in which they are bound.
     program_start : (l, l + 1) int64
         For each pivot component and binding step, the rows of ``code`` to run then.
     code, ints, floats, nulls, slots
         Predicates across components, see :func:`eventbased.programs.holds`.
-    state : (6,) int64, per_component : (4, l) int64, per_class : (3, c) int64
-        Where the search stands, see :func:`initial_state`.
-    runs : (k, l + 2) int64
-        Overwritten in the first ``state[RUNS]`` rows: the places of the candidates, for the running
-        component the first one; the number of matches; the running component. k >= 1 is the number of
-        matches asked for.
+    state, cursor, hints, minimum, begins, ends, blocks, shares, inner
+        See :class:`Search`.
+    room : int64
+        Most matches to find, at least 1.
+    runs : (3, m) int64, m > room
+        Overwritten: for each run the row of the last block, ascending, the first of the candidates of the
+        component bound last that complete it, and how many there are, side by side.
 
     Notes
     -----
-    O(runs) steps where intervals of a class are equally long and no predicate is left, else O(matches)
-    apart from predicates; and O(n c log d) for the pivots, d being how far the bounds move from one to
-    the next.
+    O(runs and partial matches), no partial match being a dead end, where intervals of a class are
+    equally long and no predicate is left; and O(n c log d) for the pivots, d being how far the bounds
+    move from one to the next.
     """
     length = first_class.shape[0] - 1
-    capacity = runs.shape[0]
-    depth = length - 1
-    count = 0
-    room = capacity
-
-    cursor = per_component[0]
-    chosen = per_component[1]
-    current = per_component[2]
-    reach = per_component[3]
-    class_end = per_class[0]
-    end_hint = per_class[1]
-    begin_hint = per_class[2]
-    p = state[PASS]
-    pivot_class = state[CLASS]
-    pivot = state[INDEX]
-    level = state[LEVEL]
-    resuming = state[RESUMING] == 1
-
+    last = length - 2
+    chosen = np.empty(length, np.int64)
     whole = np.empty(STACK_DEPTH, np.int64)
     real = np.empty(STACK_DEPTH, np.float64)
     absent = np.empty(STACK_DEPTH, np.bool_)
     taken = np.empty(length, np.int64)
-    bound = np.empty(length, np.int64)
-    entering = True
-    m = upper[pivot] if pivot >= 0 else 0
-    j = 0
-    behind = False
-    need = m
-    c = 0
-    i = 0
-    stop = 0
-    takens = 0
-
     while True:
-        last = order[p, depth]
-        if resuming:
-            resuming = False
-            d = current[last]
-            k = cursor[last]
-            k_stop = class_end[d]
-        else:
-            if level == 0:
-                pivot += 1
-                while pivot == class_stop[pivot_class]:
-                    pivot_class += 1
-                    if pivot_class == first_class[p + 1]:
-                        p += 1
-                        while p < length and not _can_straddle(p, first_class, class_longest):
-                            p += 1
-                        if p == length:
-                            state[RUNS] = count
-                            return capacity - room
-                        pivot_class = first_class[p]
-                    pivot = class_start[pivot_class]
-                m = upper[pivot]
-                if not _reach_of_pivot(
-                    p, m, w, first_class, class_start, class_stop, lower, highest, class_end, end_hint
-                ):
-                    continue
-                chosen[p] = pivot
-                reach[0] = m
-                entering = True
-                last = order[p, depth]
-            else:
-                if entering:
-                    entering = False
-                    j = order[p, level]
-                    behind = j > p
-                    need = reach[level - 1] if behind else m + 1
-                    c = current[j]
-                    i = cursor[j]
-                    stop = class_end[c] if c >= first_class[j] else i
-                    takens = _events_taken(event, order, p, level, chosen, taken)
-                found = False
-                while True:
-                    while i < stop and not found:
-                        found = upper[i] >= need
-                        if found and takens > 0:
-                            found = not _contains(taken, takens, event[i])
-                        if found and program_start[p, level] < program_start[p, level + 1]:
-                            chosen[j] = i
-                            found = holds(
-                                code, program_start[p, level], program_start[p, level + 1],
-                                ints, floats, nulls, slots, chosen, whole, real, absent,
-                            )  # fmt: skip
-                        i += 1
-                    if found:
-                        break
-                    c += 1
-                    if c == first_class[j + 1]:
-                        break
-                    stop = class_end[c]
-                    i = _first_above(lower, class_start[c], stop, need - class_longest[c] - 1, begin_hint[c])
-                    begin_hint[c] = i
-                if not found:
-                    level -= 1
-                    entering = True
-                    continue
-                chosen[j] = i - 1
-                reach[level] = max(need, lower[i - 1]) if behind else reach[level - 1]
-            if level + 1 < depth:
-                if level > 0:
-                    cursor[j] = i
-                    current[j] = c
-                level += 1
-                entering = True
-                current[order[p, level]] = first_class[order[p, level]] - 1
-                cursor[order[p, level]] = 0
-                continue
-            d = first_class[last] - 1
-            k = 0
-            k_stop = 0
-
-        k_need = reach[level] if last > p else m + 1
-        bounds = _events_taken(event, order, p, depth, chosen, bound)
-        row = program_start[p, depth]
-        row_stop = program_start[p, depth + 1]
-        while True:
-            while k < k_stop:
-                begin = k
-                if bounds == 0 and row == row_stop and class_shortest[d] == class_longest[d]:
-                    # The search for the start has left exactly the candidates that reach far enough.
-                    k = min(k_stop, k + room)
-                else:
-                    while k < k_stop and k - begin < room:
-                        free = upper[k] >= k_need
-                        if free and bounds > 0:
-                            free = not _contains(bound, bounds, event[k])
-                        if free and row < row_stop:
-                            chosen[last] = k
-                            free = holds(
-                                code, row, row_stop, ints, floats, nulls, slots, chosen, whole, real, absent
-                            )
-                        if not free:
-                            break
-                        k += 1
-                    if k == begin:
-                        k += 1
-                        continue
-                chosen[last] = begin
-                for s in range(length):
-                    runs[count, s] = chosen[s]
-                runs[count, length] = k - begin
-                runs[count, length + 1] = last
-                count += 1
-                room -= k - begin
-                if room == 0:
-                    cursor[last] = k
-                    current[last] = d
-                    if not entering:
-                        cursor[j] = i
-                        current[j] = c
-                    state[PASS] = p
-                    state[CLASS] = pivot_class
-                    state[INDEX] = pivot
-                    state[LEVEL] = level
-                    state[RESUMING] = 1
-                    state[RUNS] = count
-                    return capacity
-            d += 1
-            if d == first_class[last + 1]:
-                break
-            k_stop = class_end[d]
-            k = _first_above(lower, class_start[d], k_stop, k_need - class_longest[d] - 1, begin_hint[d])
-            begin_hint[d] = k
+        level = last
+        while level >= 0 and cursor[ROW, level] == cursor[COUNT, level]:
+            level -= 1
+        if level < 0:
+            found = _next_pivots(
+                w, first_class, class_start, class_stop, class_longest, lower, upper, highest, event,
+                state, hints, minimum, begins, ends, blocks[0], shares[0],
+            )  # fmt: skip
+            if found == 0:
+                return 0, 0
+            cursor[COUNT, 0] = found
+            cursor[ROW, 0] = 0
+            continue
+        p = state[PASS]
+        count, found = _extend(
+            p, level, first_class, class_shortest, class_longest, lower, upper, event, twin, limit, order,
+            program_start, code, ints, floats, nulls, slots, minimum, begins, ends, blocks,
+            shares[level], cursor[:, level], chosen, whole, real, absent, taken,
+            room if level == last else minimum.shape[0], runs if level == last else inner,
+        )  # fmt: skip
+        if level < last:
+            _carry_on(
+                p, level, order, lower, event, blocks[level], shares[level], inner, count,
+                blocks[level + 1], shares[level + 1],
+            )  # fmt: skip
+            cursor[COUNT, level + 1] = found
+            cursor[ROW, level + 1] = 0
+        elif found > 0:
+            return count, found

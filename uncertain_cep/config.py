@@ -9,6 +9,7 @@ __all__ = [
     "LONGEST_PMF_CHAIN",
     "LONGEST_POINT_INTERVAL",
     "MAX_TICK",
+    "MOST_CONFIDENCE_STEPS",
     "PMF_TOLERANCE",
     "POINT_BATCH",
 ]
@@ -30,3 +31,6 @@ LONGEST_POINT_INTERVAL: Final = 1_000_000
 
 POINT_BATCH: Final = 1 << 11
 """About as many candidates are handed to the point-based evaluation before time moves on."""
+
+MOST_CONFIDENCE_STEPS: Final = 200_000_000
+"""Most multiplications spent on the exact confidence of one match with forbidden events: about a second."""

@@ -157,3 +157,20 @@ class MatchLimitError(UncertainCepError):
             "Ask for fewer (HAVING CONFIDENCE >= x, LIMIT k, a shorter WITHIN, an equated attribute), "
             "raise max_matches, or read them in bounded batches with iter_matches."
         )
+
+
+class ConfidenceCostError(UncertainCepError):
+    """The exact confidence of a match is too dear: events that several of its gaps forbid couple these.
+
+    Attributes
+    ----------
+    steps : int
+        Multiplications that it would take.
+    limit : int
+        Most that are spent on one match.
+    """
+
+    def __init__(self, message: str, steps: int, limit: int) -> None:
+        self.steps = steps
+        self.limit = limit
+        super().__init__(message)

@@ -12,19 +12,20 @@ from numpy.typing import NDArray
 
 from confidence import exact_chain_confidence
 from eventbased import (
-    RUNS,
+    PASS,
     describe_matches,
     describe_uncertain,
-    initial_state,
     join,
     lay_out,
+    matches_of_runs,
     partition_bases,
-    places_of,
+    start_search,
 )
 from eventbased.candidates import Candidates
-from eventbased.config import LONGEST_LINE
+from eventbased.config import LONGEST_LINE, SPARE
 from uncertain_cep.config import LONGEST_PMF_CHAIN
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.next_match import NextMatches
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.predicates import Values, column_values
@@ -107,13 +108,14 @@ def evaluate_sequence(
         output = _moved(selection.tags, candidates)
     else:
         output = rows if payload is None else payload[rows]
+    output = np.concatenate((output, np.zeros(SPARE, dtype=np.int64)))
     yield from _matches(
         plan,
         table,
         candidates,
         rows,
         output,
-        _shared_events(selection.rows, rows),
+        _shared_events(candidates, rows),
         pmfs,
         with_confidence,
         batch_rows,
@@ -127,12 +129,36 @@ def _moved(parts: tuple[Int64, ...], candidates: Candidates) -> Int64:
     return np.concatenate([part[candidates.index[first[j] : first[j + 1]]] for j, part in enumerate(parts)])
 
 
-def _shared_events(parts: tuple[Int64, ...], rows: Int64) -> Int64:
-    """Return the row of each candidate whose event is one of several components; -1 for the others."""
+@dataclass(frozen=True, slots=True)
+class _SharedEvents:
+    """The events that several components can take.
+
+    Attributes
+    ----------
+    event : (n,) int64
+        Of each candidate its row of ``twin``; -1 if no other component can take its event.
+    twin : (s, l) int64
+        Where the event is among the candidates of each component; -1 where it is none.
+    """
+
+    event: Int64
+    twin: Int64
+
+
+def _shared_events(candidates: Candidates, rows: Int64) -> _SharedEvents:
+    first = candidates.first
+    parts = [slice(int(first[j]), int(first[j + 1])) for j in range(len(first) - 1)]
     components = np.zeros(int(rows.max()) + 1, dtype=np.int32)
     for part in parts:
-        components[part] += 1
-    return np.where(components[rows] > 1, rows, -1)
+        components[rows[part]] += 1
+    found = np.flatnonzero(components[rows] > 1)
+    event = np.full(len(rows), -1)
+    several, event[found] = np.unique(rows[found], return_inverse=True)
+    twin = np.full((len(several), len(parts)), -1)
+    for j, part in enumerate(parts):
+        own = found[np.searchsorted(found, part.start) : np.searchsorted(found, part.stop)]
+        twin[event[own], j] = own
+    return _SharedEvents(event, twin)
 
 
 def _matches(
@@ -141,7 +167,7 @@ def _matches(
     candidates: Candidates,
     rows: Int64,
     output: Int64,
-    events_shared: Int64,
+    shared: _SharedEvents,
     pmfs: ExplicitPmfs | None,
     wanted: bool,
     batch_rows: int,
@@ -161,44 +187,63 @@ def _matches(
     programs = compile_programs(plan.joined, variables, candidates.first, load)
     full.clear()
     offset = np.zeros(0, dtype=np.int64) if pmfs is None else pmfs.offset[rows]
-    state = initial_state(length, len(candidates.class_start))
+    following = None
+    if plan.query.strategy == "skip_till_next_match":
+        following = NextMatches(plan, table, candidates, rows, shared.event, shared.twin, programs, pmfs, w)
+    may_be_impossible = pmfs is not None or following is not None
+    limit = np.empty(0, dtype=np.int64) if following is None else following.limit
+    search = start_search(length, len(candidates.class_start))
     orders = binding_orders(length)
-    runs = np.empty((batch_rows, length + 2), dtype=np.int64)
-    while True:
-        found = join(
-            w, candidates.first_class, candidates.class_start, candidates.class_stop,
-            candidates.class_shortest, candidates.class_longest, candidates.lower, candidates.upper,
-            candidates.highest, events_shared, orders, programs.start, programs.code, programs.ints,
-            programs.floats, programs.nulls, programs.slots, *state, runs,
-        )  # fmt: skip
-        if found:
-            count = int(state[0][RUNS])
-            events = _pooled(length * found, np.int64).reshape(length, found)
-            lower, upper = _pooled(found, np.int64), _pooled(found, np.int64)
-            confidence = _pooled(found if wanted or pmfs is not None else 0, np.float64)
-            describe_matches(
-                runs, count, w, candidates.lower, candidates.upper, candidates.base, output, wanted,
-                events, lower, upper, confidence,
+    runs = np.empty((3, batch_rows + 1), dtype=np.int64)
+    exhausted = False
+    while not exhausted:
+        room = batch_rows + SPARE
+        events = _pooled(length * room, np.int64).reshape(length, room)
+        lower, upper = _pooled(room, np.int64), _pooled(room, np.int64)
+        confidence = _pooled(room if wanted or may_be_impossible else 0, np.float64)
+        filled = 0
+        while filled < batch_rows:
+            count, found = join(
+                w, candidates.first_class, candidates.class_start, candidates.class_stop,
+                candidates.class_shortest, candidates.class_longest, candidates.lower, candidates.upper,
+                candidates.highest, shared.event, shared.twin, limit, orders, programs.start, programs.code,
+                programs.ints, programs.floats, programs.nulls, programs.slots, *search.arrays,
+                batch_rows - filled, runs,
             )  # fmt: skip
-            if pmfs is not None:
-                too_long = describe_uncertain(
-                    runs, count, w, candidates.lower, candidates.upper, candidates.base, offset,
-                    pmfs.values, LONGEST_PMF_CHAIN, wanted, lower, upper, confidence,
-                )  # fmt: skip
-                if too_long >= 0:
-                    message = (
-                        f"a match with an explicit pmf reaches over more than {LONGEST_PMF_CHAIN:,} ticks, "
-                        "too many to sum over: choose a longer tick or a shorter WITHIN"
-                    )
-                    raise TraceError(TraceFault(message, column=plan.names.pmf))
-            if wanted:
-                _redo_exactly(plan, candidates, runs[:count], confidence)
-            chunk = Chunk(events, lower, upper, confidence if wanted else None)
-            if pmfs is not None:
-                chunk = chunk.keep(lower <= upper)
-            yield chunk
-        if found < batch_rows:
-            return
+            exhausted = found == 0
+            if exhausted:
+                break
+            ordered = orders[search.state[PASS]]
+            part = slice(filled, filled + found)
+            filled += found
+            if following is not None:
+                chosen = np.empty((length, found), dtype=np.int64)
+                matches_of_runs(ordered, search.blocks, runs, count, chosen)
+                events[:, part] = output[chosen]
+                following.describe(chosen, lower[part], upper[part], confidence[part])
+                continue
+            describe_matches(
+                ordered, search.blocks, search.minimum, runs, count, w, candidates.lower, candidates.upper,
+                candidates.base, output, wanted,
+                events[:, part.start :], lower[part.start :], upper[part.start :], confidence[part.start :],
+            )  # fmt: skip
+            # A sum is NaN if anything in it is, and much cheaper to look at.
+            inexact = wanted and bool(np.isnan(confidence[part].sum()))
+            if pmfs is not None or inexact:
+                chosen = np.empty((length, found), dtype=np.int64)
+                matches_of_runs(ordered, search.blocks, runs, count, chosen)
+                if pmfs is not None:
+                    _describe_explicit(
+                        plan, candidates, chosen, pmfs, offset, wanted, w,
+                        lower[part], upper[part], confidence[part],
+                    )  # fmt: skip
+                if inexact:
+                    _redo_exactly(plan, candidates, chosen, confidence[part])
+        if filled:
+            chunk = Chunk(
+                events[:, :filled], lower[:filled], upper[:filled], confidence[:filled] if wanted else None
+            )
+            yield chunk.keep(chunk.lower <= chunk.upper) if may_be_impossible else chunk
 
 
 def _pooled(size: int, dtype: type[np.generic]) -> NDArray[Any]:
@@ -206,16 +251,35 @@ def _pooled(size: int, dtype: type[np.generic]) -> NDArray[Any]:
     return np.frombuffer(pa.allocate_buffer(size * 8), dtype=dtype)
 
 
+def _describe_explicit(
+    plan: EvaluationPlan,
+    candidates: Candidates,
+    chosen: Int64,
+    pmfs: ExplicitPmfs,
+    offset: Int64,
+    wanted: bool,
+    w: int,
+    lower: Int64,
+    upper: Int64,
+    confidence: NDArray[np.float64],
+) -> None:
+    too_long = describe_uncertain(
+        chosen, w, candidates.lower, candidates.upper, candidates.base, offset, pmfs.values,
+        LONGEST_PMF_CHAIN, wanted, lower, upper, confidence,
+    )  # fmt: skip
+    if too_long >= 0:
+        message = (
+            f"a match with an explicit pmf reaches over more than {LONGEST_PMF_CHAIN:,} ticks, "
+            "too many to sum over: choose a longer tick or a shorter WITHIN"
+        )
+        raise TraceError(TraceFault(message, column=plan.names.pmf))
+
+
 def _redo_exactly(
-    plan: EvaluationPlan, candidates: Candidates, runs: Int64, confidence: NDArray[np.float64]
+    plan: EvaluationPlan, candidates: Candidates, chosen: Int64, confidence: NDArray[np.float64]
 ) -> None:
     """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
-    # A sum is NaN if anything in it is, and much cheaper to look at.
-    if not np.isnan(confidence.sum()):
-        return
-    chosen = np.empty(len(plan.components), dtype=np.int64)
     for row in np.flatnonzero(np.isnan(confidence)).tolist():
-        places_of(runs, len(runs), row, chosen)
-        lower = [int(candidates.lower[i]) + j for j, i in enumerate(chosen)]
-        upper = [int(candidates.upper[i]) + j for j, i in enumerate(chosen)]
+        lower = [int(candidates.lower[i]) + j for j, i in enumerate(chosen[:, row])]
+        upper = [int(candidates.upper[i]) + j for j, i in enumerate(chosen[:, row])]
         confidence[row] = float(exact_chain_confidence(lower, upper, plan.window))

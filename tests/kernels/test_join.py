@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventbased import RUNS, initial_state, join, lay_out, partition_bases
+from eventbased import PASS, join, lay_out, matches_of_runs, partition_bases, start_search
+from eventbased.query_order import SIZE
 from uncertain_cep.programs import binding_orders
 
 Event = tuple[int, int, int]
@@ -32,8 +33,10 @@ def feasible(chosen: tuple[Event, ...], window: int) -> bool:
     return ordered and max(low) <= min(high) + window - length
 
 
-@given(components(), st.integers(0, 30), st.sampled_from([1, 2, 7, 1000]))
-def test_every_feasible_choice_comes_out_once(events: list[list[Event]], slack: int, capacity: int) -> None:
+@given(components(), st.integers(0, 30), st.sampled_from([1, 2, 7, 1000]), st.sampled_from([1, 3, 64]))
+def test_every_feasible_choice_comes_out_once(
+    events: list[list[Event]], slack: int, capacity: int, block_rows: int
+) -> None:
     length = len(events)
     window = length + slack
     partition = [np.array([p for p, _, _ in part]) for part in events]
@@ -43,27 +46,24 @@ def test_every_feasible_choice_comes_out_once(events: list[list[Event]], slack: 
     layout = lay_out(lower, upper, partition, shift, covered)
     layout.check()
     alone = np.full(len(layout.lower), -1)
-    state = initial_state(length, len(layout.class_start))
-    runs = np.empty((capacity, length + 2), np.int64)
+    search = start_search(length, len(layout.class_start), block_rows)
+    runs = np.empty((3, capacity + 1), np.int64)
     none = np.zeros((length, length + 1), np.int64)
+    orders = binding_orders(length)
     found: list[tuple[int, ...]] = []
     while True:
-        size = join(
+        count, size = join(
             slack, layout.first_class, layout.class_start, layout.class_stop, layout.class_shortest,
-            layout.class_longest,
-            layout.lower, layout.upper, layout.highest, alone,
-            binding_orders(length), none, np.zeros((0, 2), np.int64), np.zeros(0, np.int64), np.zeros(0),
-            np.zeros(0, np.bool_), np.zeros((0, 3), np.int64), *state, runs,
+            layout.class_longest, layout.lower, layout.upper, layout.highest, alone,
+            np.zeros((0, length), np.int64), np.zeros(0, np.int64), orders, none, np.zeros((0, 2), np.int64), np.zeros(0, np.int64),
+            np.zeros(0), np.zeros(0, np.bool_), np.zeros((0, 3), np.int64), *search.arrays, capacity, runs,
         )  # fmt: skip
-        before = len(found)
-        for row in runs[: state[0][RUNS]]:
-            for step in range(row[length]):
-                places = row[:length].copy()
-                places[row[length + 1]] += step
-                found.append(tuple(int(layout.index[place]) for place in places))
-        assert len(found) - before == size
-        if size < capacity:
+        if size == 0:
             break
+        assert size == runs[SIZE, :count].sum() <= capacity
+        places = np.empty((length, size), np.int64)
+        matches_of_runs(orders[search.state[PASS]], search.blocks, runs, count, places)
+        found += [tuple(match) for match in layout.index[places].T.tolist()]
     choices = itertools.product(*(range(len(part)) for part in events))
     expected = [
         choice

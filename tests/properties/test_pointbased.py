@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -14,16 +13,14 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from pointbased import EmitRule, PointEvaluation, PointMatches, collapse, expansion, pools, store
-from tests import oracle
-from tests.oracle.model import Key, Match, Strategy
+from tests.oracle.model import Key, Strategy
 from tests.properties.cases import Case, cases
 from tests.properties.comparison import Row, assert_answer, assert_same, rows_of
+from tests.properties.strategies import STRATEGIES, answer_of, text_of
 from uncertain_cep.engine import candidates
-from uncertain_cep.plan import make_plan
+from uncertain_cep.plan import EVALUATIONS, make_plan
 from uncertain_cep.pmfs import explicit_pmfs
 from uncertain_cep.points import PointCandidates, point_candidates
-
-STRATEGIES = pytest.mark.parametrize("strategy", ["skip_till_any_match", "skip_till_next_match"])
 
 
 @contextmanager
@@ -35,14 +32,6 @@ def cramped() -> Iterator[None]:
         patch.setattr(PointEvaluation, "_due", property(lambda _: 0, lambda _, due: None), raising=False)
         patch.setattr(expansion, "POINTS_PER_STEP", 1)
         yield
-
-
-def text_of(case: Case, strategy: Strategy) -> str:
-    return replace(case, block=True).text().replace("skip_till_any_match", strategy)
-
-
-def answer_of(case: Case, strategy: Strategy) -> list[Match]:
-    return oracle.answer(replace(case.query(), strategy=strategy), case.trace.events)
 
 
 def prepared(case: Case, strategy: Strategy) -> tuple[PointCandidates, pa.Table] | None:
@@ -157,21 +146,15 @@ TRACE = pa.table(
 CHAINED = "PATTERN SEQ(A a, B b, C c) WHERE {} AND skip_till_next_match(a, b, c) WITHIN 10"
 
 
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
 @pytest.mark.parametrize(
     ("chain", "found"), [("a.k = b.k AND b.k = c.k", 1), ("[k]", 1), ("a.k = c.k AND b.k = c.k", 0)]
 )
-def test_a_key_keeps_out_only_what_a_component_asks_for(chain: str, found: int) -> None:
+def test_a_key_keeps_out_only_what_a_component_asks_for(chain: str, found: int, evaluation: str) -> None:
     """Where only c ties b to a, b could have been taken from another partition, and so forbids."""
-    assert uc.match(TRACE, CHAINED.format(chain), evaluation="point").num_rows == found
+    assert uc.match(TRACE, CHAINED.format(chain), evaluation=evaluation).num_rows == found
     any_match = CHAINED.format(chain).replace("next", "any")
-    assert uc.match(TRACE, any_match, evaluation="point").num_rows == 1
-
-
-def test_a_method_that_does_not_know_the_strategy_says_so() -> None:
-    query = CHAINED.format("[k]")
-    with pytest.raises(uc.OptionError, match="use evaluation='point'"):
-        uc.match(TRACE, query, evaluation="query_order")
-    assert uc.match(TRACE, query).equals(uc.match(TRACE, query, evaluation="point"))
+    assert uc.match(TRACE, any_match, evaluation=evaluation).num_rows == 1
 
 
 def test_intervals_too_long_for_points() -> None:

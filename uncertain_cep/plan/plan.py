@@ -161,23 +161,6 @@ def _output_schema(
     return pa.schema(fields)
 
 
-def _method(query: Query, evaluation: str) -> Literal["query_order", "point"]:
-    """Return the method to evaluate a query by.
-
-    Raises
-    ------
-    OptionError
-        If the one asked for does not know the strategy of the query.
-    """
-    if query.strategy == "skip_till_next_match":
-        if evaluation == "query_order":
-            raise OptionError(
-                "evaluation='query_order' does not support skip_till_next_match yet: use evaluation='point'"
-            )
-        return "point"
-    return "point" if evaluation == "point" else "query_order"
-
-
 def make_plan(
     query: Query,
     schema: pa.Schema,
@@ -199,7 +182,7 @@ def make_plan(
     tick : str or None
         Length of a tick, see :meth:`TimeDomain.of`.
     evaluation : str
-        One of ``EVALUATIONS``; ``auto`` is ``query_order``, or ``point`` for skip till next match.
+        One of ``EVALUATIONS``; ``auto`` is ``query_order``.
     confidence : bool
         Whether to return confidences.
 
@@ -246,7 +229,7 @@ def make_plan(
         split_keys=split_keys,
         constant=tuple(constant),
         joined=tuple(joined),
-        evaluation=_method(query, evaluation),
+        evaluation="point" if evaluation == "point" else "query_order",
         confidence=confidence,
         required_columns=tuple(needed),
         output_schema=_output_schema(bound, keys, schema, names, domain, confidence),

@@ -1,0 +1,479 @@
+"""Exact confidence of a match some of whose gaps must stay free of other events.
+
+For a match with times ``t_0 < ... < t_{l-1}`` and other events x, independent of it,
+
+    confidence = sum over t of  prod_j p_j(t_j) * prod_x (1 - sum_{g in G(x)} P(x strictly inside gap g)),
+
+gap g being ``(t_{g-1}, t_g)`` and G(x) the gaps that forbid x. An x that can reach one of its gaps only
+weighs the edge ``(t_{g-1}, t_g)`` of a Markov chain (Eq. 2-3 of Zhang, Diao, Immerman, PVLDB 3(1), 2010).
+One that can reach several couples them (Eq. 4). Such an x lies at or before the first of its gaps, at or
+behind the last, on one of the match's own ticks in between, or inside a gap between them that does not
+forbid it; each of these depends on one t or on two neighbours, so the sum splits into one chain for each
+choice of a place for every coupled x. All terms are non-negative and nothing cancels. Where there are more
+such choices than times of the match, the times are enumerated instead.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numba import njit
+
+from confidence.uniform import tight_bounds
+
+__all__ = [
+    "DONE",
+    "IMPOSSIBLE",
+    "NO_SPACE",
+    "TOO_DEAR",
+    "Workspace",
+    "forbidden_confidence",
+    "running_sums",
+    "workspace",
+]
+
+DONE: Final = 0
+IMPOSSIBLE: Final = 1
+TOO_DEAR: Final = 2
+NO_SPACE: Final = 3
+
+AT_MOST: Final = 0
+AT_LEAST: Final = 1
+EXACTLY: Final = 2
+INSIDE: Final = 3
+
+Workspace = tuple[Any, ...]
+"""The work arrays of :func:`forbidden_confidence`, see :func:`workspace`."""
+
+
+def workspace(length: int, most_edges: int, most_ticks: int, most_events: int) -> Workspace:
+    """Return the work arrays of :func:`forbidden_confidence`.
+
+    Parameters
+    ----------
+    length : int
+        Components of the pattern.
+    most_edges : int
+        Most pairs of neighbouring ticks of one match, summed over its gaps.
+    most_ticks : int
+        Most ticks of one interval of a match.
+    most_events : int
+        Most forbidden events of one match.
+    """
+    events = max(most_events, 1)
+    return (
+        np.empty((6, length + 1), dtype=np.int64),
+        np.empty(most_edges, dtype=np.float64),
+        np.empty(most_edges, dtype=np.float64),
+        np.empty((length, most_ticks), dtype=np.float64),
+        np.empty((length, most_ticks), dtype=np.float64),
+        np.empty((length, max(most_ticks, length)), dtype=np.float64),
+        np.empty(events, dtype=np.int64),
+        np.empty((events, 2 * length + 2), dtype=np.int64),
+        np.empty((events, 2 * length + 2), dtype=np.int64),
+        np.empty((2, events), dtype=np.int64),
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def running_sums(lower, upper, offset, pmf, head, tail):
+    """Write for each probability of each explicit pmf the sum up to it and from it on. O(sum U)."""
+    for i in range(offset.shape[0]):
+        if offset[i] >= 0:
+            size = upper[i] - lower[i] + 1
+            total = 0.0
+            for k in range(offset[i], offset[i] + size):
+                total += pmf[k]
+                head[k] = total
+            total = 0.0
+            for k in range(offset[i] + size - 1, offset[i] - 1, -1):
+                total += pmf[k]
+                tail[k] = total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _exactly(low, high, offset, pmf, t):
+    if t < low or t > high:
+        return 0.0
+    return pmf[offset + t - low] if offset >= 0 else 1.0 / float(high - low + 1)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _at_most(low, high, offset, head, t):
+    if t < low:
+        return 0.0
+    if t >= high:
+        return 1.0
+    return head[offset + t - low] if offset >= 0 else float(t - low + 1) / float(high - low + 1)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _at_least(low, high, offset, tail, t):
+    if t > high:
+        return 0.0
+    if t <= low:
+        return 1.0
+    return tail[offset + t - low] if offset >= 0 else float(high - t + 1) / float(high - low + 1)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _inside(low, high, offset, pmf, s, t):
+    """Return P(s < x < t)."""
+    first = max(low, s + 1)
+    last = min(high, t - 1)
+    if first > last:
+        return 0.0
+    if offset < 0:
+        return float(last - first + 1) / float(high - low + 1)
+    total = 0.0
+    for k in range(offset + first - low, offset + last - low + 1):
+        total += pmf[k]
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _weigh_edges(edge, a, b, a_next, b_next, low, high, offset, head, tail):
+    """Multiply the edges of a gap by P(x not strictly inside). O(U^2)."""
+    width = b_next - a_next + 1
+    scale = 1.0 / float(high - low + 1)
+    for s in range(a, b + 1):
+        row = (s - a) * width
+        if s >= high:
+            break
+        for t in range(max(a_next, s + 1, low + 1), b_next + 1):
+            if offset < 0:
+                free = float(max(s, low - 1) - low + 1 + high - min(t, high + 1) + 1) * scale
+            else:
+                free = _at_most(low, high, offset, head, s) + _at_least(low, high, offset, tail, t)
+            edge[row + t - a_next] *= free
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _regions(x_gap, reach_low, reach_high, bounds, x, kind, at):
+    """List where an event that couples gaps may lie; return how many places there are."""
+    length = x_gap.shape[1]
+    a, b = bounds[0], bounds[1]
+    first = -1
+    last = -1
+    for g in range(1, length):
+        if x_gap[x, g] and reach_low < b[g] and reach_high > a[g - 1]:
+            if first < 0:
+                first = g
+            last = g
+    kind[0] = AT_MOST
+    at[0] = first - 1
+    kind[1] = AT_LEAST
+    at[1] = last
+    count = 2
+    for g in range(first, last):
+        if reach_low <= b[g] and reach_high >= a[g]:
+            kind[count] = EXACTLY
+            at[count] = g
+            count += 1
+        if g > first and not x_gap[x, g] and reach_low < b[g] and reach_high > a[g - 1]:
+            kind[count] = INSIDE
+            at[count] = g
+            count += 1
+    return count
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _weigh_place(kind, at, low, high, offset, pmf, head, tail, bounds, edge_start, node, edge):
+    """Multiply the weights of a chain by the probability that an event lies at one of its places."""
+    a, b = bounds[0], bounds[1]
+    if kind == INSIDE:
+        width = b[at] - a[at] + 1
+        for s in range(a[at - 1], b[at - 1] + 1):
+            row = edge_start[at] + (s - a[at - 1]) * width
+            for t in range(max(a[at], s + 1), b[at] + 1):
+                edge[row + t - a[at]] *= _inside(low, high, offset, pmf, s, t)
+        return
+    for t in range(a[at], b[at] + 1):
+        if kind == AT_MOST:
+            node[at, t - a[at]] *= _at_most(low, high, offset, head, t)
+        elif kind == AT_LEAST:
+            node[at, t - a[at]] *= _at_least(low, high, offset, tail, t)
+        else:
+            node[at, t - a[at]] *= _exactly(low, high, offset, pmf, t)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _forward(bounds, edge_start, node, edge, front, start, stop, last_tick):
+    """Fill ``front[j, t]``, the weight of the chains that reach t from a first time in start..stop. O(l U^2)."""
+    a, b = bounds[0], bounds[1]
+    length = node.shape[0]
+    for t in range(b[0] - a[0] + 1):
+        front[0, t] = node[0, t] if start <= a[0] + t <= stop else 0.0
+    for g in range(1, length):
+        width = b[g] - a[g] + 1
+        end = min(width, last_tick - a[g] + 1)
+        for t in range(width):
+            front[g, t] = 0.0
+        for s in range(b[g - 1] - a[g - 1] + 1):
+            weight = front[g - 1, s]
+            if weight > 0.0:
+                row = edge_start[g] + s * width
+                for t in range(max(0, a[g - 1] + s + 1 - a[g]), end):
+                    front[g, t] += weight * edge[row + t]
+        for t in range(width):
+            front[g, t] *= node[g, t]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _first_time(bounds, edge_start, node, edge, front):
+    """Return the smallest first time from which some chain of positive weight goes on. O(l U^2)."""
+    a, b = bounds[0], bounds[1]
+    length = node.shape[0]
+    for t in range(b[length - 1] - a[length - 1] + 1):
+        front[length - 1, t] = node[length - 1, t]
+    for g in range(length - 1, 0, -1):
+        width = b[g] - a[g] + 1
+        for s in range(b[g - 1] - a[g - 1] + 1):
+            front[g - 1, s] = 0.0
+            if node[g - 1, s] > 0.0:
+                row = edge_start[g] + s * width
+                total = 0.0
+                for t in range(max(0, a[g - 1] + s + 1 - a[g]), width):
+                    total += edge[row + t] * front[g, t]
+                front[g - 1, s] = node[g - 1, s] * total
+    for s in range(b[0] - a[0] + 1):
+        if front[0, s] > 0.0:
+            return a[0] + s
+    return b[0] + 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _chain(bounds, window, edge_start, node, edge, front):
+    """Return the weight of all chains within the window, their first and their last time."""
+    a, b = bounds[0], bounds[1]
+    last = node.shape[0] - 1
+    total = 0.0
+    first_time = b[0] + 1
+    last_time = a[last] - 1
+    binding = b[last] - a[0] > window - 1
+    for start in range(a[0], b[0] + 1 if binding else a[0] + 1):
+        stop = start if binding else b[0]
+        if binding and not node[0, start - a[0]] > 0.0:
+            continue
+        latest = start + window - 1 if binding else b[last]
+        _forward(bounds, edge_start, node, edge, front, start, stop, latest)
+        reached = 0.0
+        for t in range(b[last] - a[last] + 1):
+            if front[last, t] > 0.0:
+                reached += front[last, t]
+                last_time = max(last_time, a[last] + t)
+        if reached > 0.0 and binding:
+            first_time = min(first_time, start)
+        total += reached
+    if total > 0.0 and not binding:
+        first_time = _first_time(bounds, edge_start, node, edge, front)
+    return total, first_time, last_time
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, kind, at, places, t):
+    """Return the probability that no coupled event lies in a gap that forbids it, given all times. O(l count)."""
+    free = 1.0
+    for k in range(count):
+        x = coupled[k]
+        low, high, offset = x_low[x], x_high[x], x_offset[x]
+        probability = 0.0
+        for r in range(places[k]):
+            n = at[k, r]
+            if kind[k, r] == AT_MOST:
+                probability += _at_most(low, high, offset, head, t[n])
+            elif kind[k, r] == AT_LEAST:
+                probability += _at_least(low, high, offset, tail, t[n])
+            elif kind[k, r] == EXACTLY:
+                probability += _exactly(low, high, offset, pmf, t[n])
+            else:
+                probability += _inside(low, high, offset, pmf, t[n - 1], t[n])
+        free *= probability
+    return free
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _by_times(
+    bounds, window, edge_start, node, edge, coupled, count, x_low, x_high, x_offset, pmf, head, tail,
+    kind, at, places, t, weight,
+):  # fmt: skip
+    """Return what :func:`_chain` returns, by trying the times of the match one by one. O(U^l)."""
+    a, b = bounds[0], bounds[1]
+    length = node.shape[0]
+    total = 0.0
+    first_time = b[0] + 1
+    last_time = a[length - 1] - 1
+    j = 0
+    t[0] = a[0] - 1
+    while j >= 0:
+        t[j] += 1
+        if t[j] > b[j] or (j > 0 and t[j] > t[0] + window - 1):
+            j -= 1
+            continue
+        w = node[j, t[j] - a[j]]
+        if j > 0:
+            w *= weight[j - 1] * edge[edge_start[j] + (t[j - 1] - a[j - 1]) * (b[j] - a[j] + 1) + t[j] - a[j]]
+        if not w > 0.0:
+            continue
+        weight[j] = w
+        if j < length - 1:
+            j += 1
+            t[j] = max(t[j - 1] + 1, a[j]) - 1
+            continue
+        w *= _free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, kind, at, places, t)
+        if w > 0.0:
+            total += w
+            first_time = min(first_time, t[0])
+            last_time = max(last_time, t[j])
+    return total, first_time, last_time
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _by_places(
+    bounds, window, edge_start, edges, node, edge, work_node, work_edge, front, coupled, count, x_low,
+    x_high, x_offset, pmf, head, tail, kind, at, places, digit,
+):  # fmt: skip
+    """Return what :func:`_chain` returns, summed over the places of the coupled events."""
+    a, b = bounds[0], bounds[1]
+    length = node.shape[0]
+    total = 0.0
+    first_time = b[0] + 1
+    last_time = a[length - 1] - 1
+    digit[:count] = 0
+    while True:
+        for j in range(length):
+            for t in range(b[j] - a[j] + 1):
+                work_node[j, t] = node[j, t]
+        for e in range(edges):
+            work_edge[e] = edge[e]
+        for k in range(count):
+            x = coupled[k]
+            r = digit[k]
+            _weigh_place(
+                kind[k, r], at[k, r], x_low[x], x_high[x], x_offset[x], pmf, head, tail, bounds, edge_start,
+                work_node, work_edge,
+            )  # fmt: skip
+        found, first, last = _chain(bounds, window, edge_start, work_node, work_edge, front)
+        if found > 0.0:
+            total += found
+            first_time = min(first_time, first)
+            last_time = max(last_time, last)
+        k = 0
+        while k < count:
+            digit[k] += 1
+            if digit[k] < places[k]:
+                break
+            digit[k] = 0
+            k += 1
+        if k == count:
+            return total, first_time, last_time
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def forbidden_confidence(
+    lower, upper, offset, pmf, head, tail, window, x_count, x_low, x_high, x_offset, x_gap, most_steps,
+    work,
+):  # fmt: skip
+    """Return the confidence of a match whose gaps must stay free of some events, and its tight time range.
+
+    Parameters
+    ----------
+    lower, upper : (l,) int64
+        Intervals of the match's events, ticks, inclusive.
+    offset : (l,) int64
+        Where their probabilities start in ``pmf``; -1 for uniform.
+    pmf, head, tail : (m,) float64
+        Explicit probabilities, and their :func:`running_sums`.
+    window : int64
+        W, ticks.
+    x_count : int64
+        Number of other events.
+    x_low, x_high, x_offset : (k,) int64
+        Theirs; k >= x_count.
+    x_gap : (k, l) bool
+        Whether it is forbidden strictly between the times of the match's events ``g - 1`` and ``g``; g >= 1.
+    most_steps : float64
+        Most multiplications to spend.
+    work : tuple
+        From :func:`workspace`, large enough.
+
+    Returns
+    -------
+    status : int64
+        DONE; IMPOSSIBLE if the confidence is 0; TOO_DEAR if it would take more than ``most_steps``; NO_SPACE
+        if the work arrays are too small.
+    confidence : float64
+        For TOO_DEAR the number of steps.
+    first, last : int64
+        The tightest range, ticks; for NO_SPACE the edges and ticks needed.
+    """
+    bounds, edge, work_edge, node, work_node, front, coupled, kind, at, places = work
+    length = lower.shape[0]
+    a, b, edge_start = bounds[0], bounds[1], bounds[2]
+    for j in range(length):
+        bounds[3, j] = lower[j] - j
+        bounds[4, j] = upper[j] - j
+    if not tight_bounds(bounds[3, :length], bounds[4, :length], window - length, a[:length], b[:length]):
+        return IMPOSSIBLE, 0.0, 0, -1
+    for j in range(length):
+        a[j] += j
+        b[j] += j
+    edges = 0
+    ticks = 0
+    times = 1.0
+    for j in range(length):
+        edge_start[j] = edges
+        times *= float(b[j] - a[j] + 1)
+        ticks = max(ticks, b[j] - a[j] + 1)
+        if j > 0:
+            edges += (b[j - 1] - a[j - 1] + 1) * (b[j] - a[j] + 1)
+    passes = float(b[0] - a[0] + 1) if b[length - 1] - a[0] > window - 1 else 2.0
+    steps = float(edges) * (passes + float(x_count))
+    if steps > most_steps:
+        return TOO_DEAR, steps, 0, -1
+    if edges > edge.shape[0] or ticks > node.shape[1]:
+        return NO_SPACE, 0.0, edges, ticks
+    for j in range(length):
+        for t in range(a[j], b[j] + 1):
+            node[j, t - a[j]] = _exactly(lower[j], upper[j], offset[j], pmf, t)
+    edge[:edges] = 1.0
+    count = 0
+    choices = 1.0
+    for x in range(x_count):
+        gaps = 0
+        gap = 0
+        for g in range(1, length):
+            if x_gap[x, g] and x_low[x] < b[g] and x_high[x] > a[g - 1]:
+                gaps += 1
+                gap = g
+        if gaps == 1:
+            _weigh_edges(
+                edge[edge_start[gap] :], a[gap - 1], b[gap - 1], a[gap], b[gap],
+                x_low[x], x_high[x], x_offset[x], head, tail,
+            )  # fmt: skip
+        elif gaps > 1:
+            coupled[count] = x
+            places[0, count] = _regions(x_gap, x_low[x], x_high[x], bounds, x, kind[count], at[count])
+            choices *= float(places[0, count])
+            count += 1
+    if count == 0:
+        total, first, last = _chain(bounds, window, edge_start, node[:length], edge, front)
+    else:
+        by_places = choices * float(edges) * passes
+        by_times = times * float(count)
+        if min(by_places, by_times) > most_steps:
+            return TOO_DEAR, min(by_places, by_times), 0, -1
+        if by_places <= by_times:
+            total, first, last = _by_places(
+                bounds, window, edge_start, edges, node[:length], edge, work_node, work_edge, front, coupled, count,
+                x_low, x_high, x_offset, pmf, head, tail, kind, at, places[0], places[1],
+            )  # fmt: skip
+        else:
+            total, first, last = _by_times(
+                bounds, window, edge_start, node[:length], edge, coupled, count, x_low, x_high, x_offset,
+                pmf, head, tail, kind, at, places[0], bounds[5], front[0],
+            )  # fmt: skip
+    if not total > 0.0:
+        return IMPOSSIBLE, 0.0, 0, -1
+    return DONE, min(total, 1.0), first, last

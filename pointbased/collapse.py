@@ -39,7 +39,7 @@ from pointbased.pools import (
 )
 from pointbased.survival import outside, probability
 
-__all__ = ["PointMatches", "release"]
+__all__ = ["PointMatches", "no_matches", "release"]
 
 
 class PointMatches(NamedTuple):
@@ -59,6 +59,12 @@ class PointMatches(NamedTuple):
     lower: Any
     upper: Any
     confidence: Any
+
+
+def no_matches(length: int) -> PointMatches:
+    """Return no matches of a pattern with so many components."""
+    none = np.zeros(0, dtype=np.int64)
+    return PointMatches(np.zeros((length, 0), dtype=np.int64), none, none, np.zeros(0))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -293,6 +299,9 @@ def _collapse(candidates, buffer, safe, window, most, events, lower, upper, conf
                 lower[m], upper[m], confidence[m] = _coupled_match(
                     candidates, chosen, gap, forbidden, coupled, window, most
                 )
+        if confidence[m] > 1.0:
+            # The point matches of a certain match are rounded one by one.
+            confidence[m] = 1.0
         if confidence[m] != 0.0:
             m += 1
         final = later
@@ -319,6 +328,8 @@ def release(candidates: Any, buffer: Any, length: int, window: int, safe: int) -
         If events couple the gaps of a match with more than ``MOST_POINT_MATCHES`` point matches.
     """
     room = int(buffer.counts[COMPLETES])
+    if not room:
+        return no_matches(length)
     events = np.empty((length, room), dtype=np.int64)
     lower, upper = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
     confidence = np.empty(room)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pointbased.automaton import Automaton
-from pointbased.collapse import PointMatches, release
+from pointbased.collapse import PointMatches, no_matches, release
 from pointbased.compaction import compact
 from pointbased.config import LEAST_ROWS, MOST_RUNS
 from pointbased.expansion import expand, next_step
@@ -104,7 +104,7 @@ class PointEvaluation:
             self._last = max(self._last, int(upper.max())) if self._store.count else int(upper.max())
             self._store.add(component, partition, lower, upper, event, pmf_offset, pmf, values)
             self._make_room(int(partition.max()) + 1, int((upper - lower).max()) + 1)
-        return _nothing(self._automaton.components)
+        return no_matches(self._automaton.components)
 
     def _make_room(self, partitions: int, longest: int) -> None:
         wanted = partitions * self._automaton.accepting
@@ -136,13 +136,14 @@ class PointEvaluation:
             combinations (:func:`pointbased.collapse.release`).
         """
         if self._safe is not None and safe <= self._safe:
-            return _nothing(self._automaton.components)
+            return no_matches(self._automaton.components)
         found = []
-        while (step := next_step(self._store.candidates, self._store.count, safe)) is not None:
-            self._feed(step)
-            found.append(self._release(step))
-        self._safe = safe
-        found.append(self._release(safe))
+        while self._safe is None or self._safe < safe:
+            step = next_step(self._store.candidates, self._store.count, safe)
+            if step is not None:
+                self._feed(step)
+            self._safe = safe if step is None else step
+            found.append(self._release(self._safe))
         if len(found) == 1:
             return found[0]
         return PointMatches(*(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)))
@@ -177,11 +178,6 @@ class PointEvaluation:
             # Sweeping when the state has doubled makes a sweep O(1) a row.
             self._due = 2 * self.size + LEAST_ROWS
         return found
-
-
-def _nothing(length: int) -> PointMatches:
-    none = np.zeros(0, dtype=np.int64)
-    return PointMatches(np.zeros((length, 0), dtype=np.int64), none, none, np.zeros(0))
 
 
 def sase_matches(

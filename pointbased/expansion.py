@@ -69,12 +69,20 @@ class PointEvents:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _points_until(candidates, count, stop):
-    """Return times and candidates of the points before ``stop`` not expanded yet, and expand them."""
+def _points_before(candidates, count, stop):
+    """Return how many ticks before ``stop`` are not expanded yet, over all candidates."""
     row = candidates.row
     total = 0
     for c in range(count):
         total += max(min(row[c, UPPER] + 1, stop) - row[c, UNSEEN], 0)
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _points_until(candidates, count, stop):
+    """Return times and candidates of the points before ``stop`` not expanded yet, and expand them."""
+    row = candidates.row
+    total = _points_before(candidates, count, stop)
     time = np.empty(total, np.int64)
     candidate = np.empty(total, np.int64)
     n = 0
@@ -114,8 +122,8 @@ def expand(candidates: Candidates, count: int, stop: int) -> PointEvents:
 
 
 def _order(time: Int64, partition: Int64, component: Int64) -> NDArray[Any]:
-    if not len(time):
-        return np.zeros(0, dtype=np.int64)
+    if len(time) < 2:
+        return np.arange(len(time))
     first, components = int(time.min()), int(component.max()) + 1
     groups = (int(partition.max()) + 1) * components
     if (int(time.max()) - first + 1) * groups < 2**63:
@@ -123,6 +131,19 @@ def _order(time: Int64, partition: Int64, component: Int64) -> NDArray[Any]:
         rank = partition * components + (components - 1 - component)
         return np.argsort((time - first) * groups + rank, kind="stable")
     return np.lexsort((-component, partition, time))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _first_unseen(candidates, count):
+    """Return the first tick of a candidate that is not expanded yet; there is one."""
+    row = candidates.row
+    first = row[0, UPPER]
+    found = False
+    for c in range(count):
+        if row[c, UNSEEN] <= row[c, UPPER] and (not found or row[c, UNSEEN] < first):
+            first = row[c, UNSEEN]
+            found = True
+    return first
 
 
 def next_step(candidates: Candidates, count: int, stop: int) -> int | None:
@@ -140,20 +161,13 @@ def next_step(candidates: Candidates, count: int, stop: int) -> int | None:
     int or None
         Exclusive; None if there is no point to expand before ``stop``.
     """
-    row = candidates.row[:count]
-    waiting = row[(row[:, UNSEEN] <= row[:, UPPER]) & (row[:, UNSEEN] < stop)]
-    if not len(waiting):
+    if not _points_before(candidates, count, stop):
         return None
-    first = int(waiting[:, UNSEEN].min())
-    if int((np.minimum(waiting[:, UPPER] + 1, stop) - waiting[:, UNSEEN]).sum()) <= POINTS_PER_STEP:
-        return stop
-    # So many candidates can give at most so many points in so many ticks.
-    low, high = first + 1, stop
+    low, high = _first_unseen(candidates, count) + 1, stop
     while low < high:
-        middle = (low + high + 1) // 2
-        ends = np.minimum(waiting[:, UPPER] + 1, middle)
-        if int(np.maximum(ends - waiting[:, UNSEEN], 0).sum()) <= POINTS_PER_STEP:
+        middle = high if high == stop else (low + high + 1) // 2
+        if _points_before(candidates, count, middle) <= POINTS_PER_STEP:
             low = middle
         else:
             high = middle - 1
-    return low
+    return int(low)

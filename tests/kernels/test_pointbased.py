@@ -182,6 +182,15 @@ def test_a_range_survives_probabilities_too_small_for_a_float() -> None:
     assert rows_of(evaluation.close())[0, 1][:2] == (0, 100)
 
 
+@pytest.mark.parametrize("size", [3, 7, 11, 49, 1000])
+def test_a_certain_match_has_confidence_1(size: int) -> None:
+    for next_match in (False, True):
+        evaluation = PointEvaluation(compile_sequence(2, 10_000, next_match=next_match))
+        push(evaluation, [(0, 0, size - 1, 0), (1, size, 2 * size - 1, 1)])
+        confidence = rows_of(evaluation.close())[0, 1][2]
+        assert 1 - 1e-12 <= confidence <= 1
+
+
 def test_state_stays_flat() -> None:
     rng = np.random.default_rng(5)
     for next_match in (False, True):

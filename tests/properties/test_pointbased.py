@@ -12,13 +12,13 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from pointbased import EmitRule, PointEvaluation, PointMatches, expansion, pools, store
+from pointbased import EmitRule, PointEvaluation, PointMatches, collapse, expansion, pools, store
 from tests.oracle.model import Key, Strategy
 from tests.properties.cases import Case, cases
 from tests.properties.comparison import Row, assert_answer, assert_same, rows_of
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
 from uncertain_cep.engine import candidates
-from uncertain_cep.plan import make_plan
+from uncertain_cep.plan import EVALUATIONS, make_plan
 from uncertain_cep.pmfs import explicit_pmfs
 from uncertain_cep.points import PointCandidates, point_candidates
 
@@ -132,3 +132,40 @@ def check_stream(strategy: Strategy, case: Case, data: st.DataObject) -> None:
             assert all(upper[row] < safe for row in found[-1].events[-1].tolist())
     found.append(evaluation.close())
     assert_answer(as_rows(found, case, table), answer_of(case, strategy))
+
+
+TRACE = pa.table(
+    {
+        "type": ["A", "B", "B", "C"],
+        "id": [1, 2, 3, 4],
+        "lower": [0, 1, 2, 3],
+        "upper": [0, 1, 2, 3],
+        "k": ["u", "v", "u", "u"],
+    }
+)
+CHAINED = "PATTERN SEQ(A a, B b, C c) WHERE {} AND skip_till_next_match(a, b, c) WITHIN 10"
+
+
+@pytest.mark.parametrize("evaluation", EVALUATIONS)
+@pytest.mark.parametrize(
+    ("chain", "found"), [("a.k = b.k AND b.k = c.k", 1), ("[k]", 1), ("a.k = c.k AND b.k = c.k", 0)]
+)
+def test_a_key_keeps_out_only_what_a_component_asks_for(chain: str, found: int, evaluation: str) -> None:
+    """Where only c ties b to a, b could have been taken from another partition, and so forbids."""
+    assert uc.match(TRACE, CHAINED.format(chain), evaluation=evaluation).num_rows == found
+    any_match = CHAINED.format(chain).replace("next", "any")
+    assert uc.match(TRACE, any_match, evaluation=evaluation).num_rows == 1
+
+
+def test_intervals_too_long_for_points() -> None:
+    table = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [0, 1], "upper": [10**7, 10**7]})
+    with pytest.raises(uc.OptionError, match="choose a longer tick"):
+        uc.match(table, "PATTERN SEQ(A a, B b) WITHIN 10", evaluation="point")
+
+
+def test_too_many_point_matches_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collapse, "MOST_POINT_MATCHES", 100)
+    table = pa.table({"type": ["A"] * 4, "id": range(4), "lower": [0, 1, 2, 3], "upper": [9, 9, 9, 9]})
+    query = "PATTERN SEQ(A a, A b, A c) WHERE skip_till_next_match(a, b, c) WITHIN 20"
+    with pytest.raises(uc.OptionError, match="couple"):
+        uc.match(table, query, evaluation="point")

@@ -124,8 +124,9 @@ def test_every_setting_is_the_formula(next_match: bool, seed: int, batch: int) -
         assert_close(evaluate(stream, next_match, batch, merging=False), expected)
 
 
+@pytest.mark.parametrize("strategy", ["skip_till_any_match", "skip_till_next_match"])
 @pytest.mark.parametrize("length", [2, 3, 5])
-def test_two_frameworks_agree_on_a_stream(length: int) -> None:
+def test_two_frameworks_agree_on_a_stream(length: int, strategy: str) -> None:
     chance = np.random.default_rng(length)
     count = 3000
     lower = np.arange(count) - chance.integers(0, 6, count)
@@ -139,7 +140,8 @@ def test_two_frameworks_agree_on_a_stream(length: int) -> None:
         }
     )
     pattern = ", ".join(f"{name} {name.lower()}" for name in "ABCDE"[:length])
-    query = f"PATTERN SEQ({pattern}) WHERE [k] WITHIN 60"
+    variables = ", ".join("abcde"[:length])
+    query = f"PATTERN SEQ({pattern}) WHERE [k] AND {strategy}({variables}) WITHIN 60"
     by = [(name.lower(), "ascending") for name in "ABCDE"[:length]]
     joined = uc.match(table, query, evaluation="query_order").sort_by(by)
     points = uc.match(table, query, evaluation="point").sort_by(by)

@@ -48,7 +48,7 @@ class CandidateArrays(NamedTuple):
 
 
 class ProgramArrays(NamedTuple):
-    """Predicates across components as kernels see them, see :func:`eventbased.programs.holds`.
+    """Predicates across components as kernels see them, see :func:`confidence.programs.holds`.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class ProgramArrays(NamedTuple):
     mask : (p,) int64
         The components that it mentions, a bit each.
     code, ints, floats, nulls, slots
-        As for :func:`eventbased.programs.holds`; a candidate is chosen by its place.
+        As for :func:`confidence.programs.holds`; a candidate is chosen by its place.
     """
 
     start: Int64

@@ -29,8 +29,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from confidence.programs import STACK_DEPTH, holds
 from eventbased.config import BLOCK_ROWS, SPARE
-from eventbased.programs import STACK_DEPTH, holds
 
 __all__ = [
     "BEGIN",
@@ -460,7 +460,7 @@ def join(
     program_start : (l, l + 1) int64
         For each pivot component and binding step, the rows of ``code`` to run then.
     code, ints, floats, nulls, slots
-        Predicates across components, see :func:`eventbased.programs.holds`.
+        Predicates across components, see :func:`confidence.programs.holds`.
     state, cursor, hints, minimum, begins, ends, blocks, shares, inner
         See :class:`Search`.
     room : int64

@@ -22,8 +22,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from confidence.programs import STACK_DEPTH, holds
 from eventbased.pools import CandidateArrays, ProgramArrays, grown
-from eventbased.programs import STACK_DEPTH, holds
 
 __all__ = ["MOST_COMPONENTS", "RunPool"]
 

@@ -138,13 +138,13 @@ def too_dear(plan: EvaluationPlan, table: pa.Table, rows: Int64, steps: int) -> 
     signature = ", ".join(
         f"{variable}={ids[row].as_py()!r}" for variable, row in zip(variables, rows.tolist(), strict=True)
     )
-    instead = (
-        "approximate=" if plan.approximate is None else f"a std_error above {plan.approximate.std_error}"
-    )
+    instead = "approximate="
+    if plan.approximate is not None:
+        instead = f"a standard error above {plan.approximate.std_error}"
     message = (
-        f"the confidence of the match ({signature}) under {plan.query.strategy} takes about {steps:.1e} steps, "
-        f"and at most {MOST_CONFIDENCE_STEPS:.1e} are spent on one: its intervals have many ticks, or several "
-        "events could have been taken by more than one of its components, which couples its gaps. Choose a "
-        f"longer tick, a shorter WITHIN, predicates that tell the components apart, or {instead}"
+        f"the confidence of the match ({signature}) under {plan.query.strategy} takes about {steps:.1e} "
+        f"steps, and at most {MOST_CONFIDENCE_STEPS:.1e} are spent on one: its intervals have many ticks, or "
+        "several events could have been taken by more than one of its components, which couples its gaps. "
+        f"Choose a longer tick, a shorter WITHIN, predicates that tell the components apart, or {instead}"
     )
     return ConfidenceCostError(message, steps, MOST_CONFIDENCE_STEPS)

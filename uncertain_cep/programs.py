@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eventbased.programs import STACK_DEPTH, Opcode
+from confidence.programs import STACK_DEPTH, Opcode
 from uncertain_cep.errors import Fault, QueryError
 from uncertain_cep.predicates import Values, within_int64
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, variables_of
@@ -35,14 +35,14 @@ _MIRRORED: Final = {"greater": "less", "greater_equal": "less_equal"}
 
 @dataclass(frozen=True, slots=True)
 class JoinPrograms:
-    """The arrays of :func:`eventbased.programs.holds` and when to run which rows.
+    """The arrays of :func:`confidence.programs.holds` and when to run which rows.
 
     Attributes
     ----------
     start : (l, l + 1) int64
         For each pivot component and binding step the first row of its programs.
     code, ints, floats, nulls, slots
-        See :func:`eventbased.programs.holds`.
+        See :func:`confidence.programs.holds`.
     """
 
     start: NDArray[np.int64]

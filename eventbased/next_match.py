@@ -163,7 +163,10 @@ def next_confidences(
             offset[k] = own.pmf_offset[i]
         tight_bounds(bounds[0], bounds[1], w, bounds[2], bounds[3])
         found = 0
+        certain = False
         for j in range(1, length):
+            if certain:
+                break
             earliest = bounds[2, j - 1] + j - 1
             latest = bounds[3, j] + j
             row, row_stop = program_start[j], program_start[j + 1]
@@ -184,6 +187,9 @@ def next_confidences(
                             code, row, row_stop, ints, floats, nulls, slots, chosen, whole, real, absent
                         )
                         chosen[j] = own_place
+                    if free and others.lower[x] + j > high[j - 1] and others.upper[x] + j < low[j]:
+                        certain = True
+                        break
                     if free:
                         at = found
                         if others.shared[x]:
@@ -201,6 +207,12 @@ def next_confidences(
                             found += 1
                         x_gap[at, j] = True
                     x += 1
+        if certain:
+            # An event that is surely in between: the match is beyond NELT.
+            out_error[n] = out_confidence[n] = 0.0
+            out_lower[n] = 0
+            out_upper[n] = -1
+            continue
         status, value, first, last = forbidden_confidence(
             low, high, offset, pmf, head, tail, w + length, found, x_low, x_high, x_offset, x_gap,
             most_steps, work,

@@ -66,11 +66,11 @@ def measure(options: Options) -> Results:
         sizes = runs[name].sizes
         half = len(sizes) // 2
         results.add(
-            f"{name}, largest state in the second half to the first",
+            f"{name}, largest state between calls, second half to first",
             max(sizes[half:]) / max(sizes[:half]),
             "x",
             at_most(1.1),
-            note=f"at most {max(sizes):,} candidates, runs and events",
+            note=f"at most {max(sizes):,} candidates, runs and events; within a call also the call's own",
         )
     for size in _SMALL_BATCHES:
         few = events.slice(0, min(_CALLS * size, n))

@@ -113,7 +113,7 @@ def describe(found: Int64, pool: CandidatePool, w: int, *, confidence: bool, lon
     w : int
         ``W - l``.
     confidence : bool
-        Whether to compute confidences, exact to about 11 digits (ALGORITHMS: `confidence.uniform`,
+        Whether to compute confidences, exact to about 11 digits (`confidence.uniform`,
         `confidence.pmf`).
     longest : int
         Most ticks from the first to the last time of a match with an explicit pmf.

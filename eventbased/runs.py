@@ -331,7 +331,8 @@ class RunPool:
         """Make room for what feeding one more candidate can bring."""
         at = int(candidates.partition[place]) * self._lists
         met = int(self._held[at : at + self._lists].max())
-        if self.size + met + 1 > len(self._runs):
+        # Half of the rows stay free, so that a pass over all of them is paid for by as many new runs.
+        if 2 * self.size + met + 1 > len(self._runs):
             longer = np.empty((2 * len(self._runs) + met, self._runs.shape[1]), dtype=np.int64)
             longer[: self.size] = self._runs[: self.size]
             self._runs = longer

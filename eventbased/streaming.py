@@ -290,6 +290,7 @@ class IncrementalMethod(ABC):
     def _feed(self, order: Int64, floor: Int64, safe: int) -> Iterator[Matches]:
         """Feed candidates; nothing that comes behind them has a lower bound below ``safe``."""
         done = 0
+        behind: Int64 | None = None
         while done < len(order):
             done, found = self.runs.feed(order, done, floor, self.pool.arrays, self.pool.programs)
             if self._pending is None:
@@ -297,21 +298,29 @@ class IncrementalMethod(ABC):
             else:
                 self._pending.add(found)
             if done < len(order):
-                self._let_go_of_runs(order[done:], safe)
+                if behind is None:
+                    # What waits, and what is to be fed, is the same until the end: looked at once.
+                    behind, rest = self._floor(safe), self._smallest_from(order)
+                if self.runs.size >= self._partitions:
+                    self.runs.let_go_of_dead(np.minimum(behind, rest[done]))
                 self.runs.make_room(int(order[done]), self.pool.arrays)
+
+    def _smallest_from(self, order: Int64) -> Int64:
+        """Return the smallest lower bound from each candidate of an order on, (n,) int64, ticks."""
+        pool = self.pool.arrays
+        lower = pool.lower[order] + pool.component[order]
+        return np.minimum.accumulate(lower[::-1])[::-1]
 
     def _described(self, found: Int64) -> Iterator[Matches]:
         if len(found):
             yield describe(found, self.pool, self.w, confidence=self._confidence, longest=self._longest)
 
-    def _let_go_of_runs(self, order: Int64, safe: int) -> None:
-        """Let go of dead runs, given what is to be fed right now, what waits and what is still to come."""
+    def _floor(self, safe: int) -> Int64:
+        """Return for each partition a bound on what waits there and what is still to come, ticks."""
         floor = np.full(self._partitions, safe)
-        pool = self.pool.arrays
-        for places in (order, self._waiting()):
-            lower = pool.lower[places] + pool.component[places]
-            np.minimum.at(floor, pool.partition[places], lower)
-        self.runs.let_go_of_dead(floor)
+        pool, waiting = self.pool.arrays, self._waiting()
+        np.minimum.at(floor, pool.partition[waiting], pool.lower[waiting] + pool.component[waiting])
+        return floor
 
     def _tidy(self, safe: int) -> None:
         """Let go of what is out of reach, if enough has come or gone for a pass to be worth it.
@@ -336,7 +345,7 @@ class IncrementalMethod(ABC):
 
     def _let_go(self, safe: int) -> None:
         self._drop_out_of_date(safe)
-        self._let_go_of_runs(np.zeros(0, dtype=np.int64), safe)
+        self.runs.let_go_of_dead(self._floor(safe))
         used = np.zeros(self.pool.count, dtype=np.bool_)
         self.runs.mark(used)
         used[self._waiting()] = True

@@ -242,11 +242,14 @@ class CostlyMatchError(ValueError):
     match : int
         Which of those given.
     steps : int
+    events : (l,) int64
+        The numbers of its events.
     """
 
-    def __init__(self, match: int, steps: int) -> None:
+    def __init__(self, match: int, steps: int, events: Int64) -> None:
         self.match = match
         self.steps = steps
+        self.events = events
         super().__init__(f"match {match} takes {steps} steps")
 
 
@@ -318,7 +321,7 @@ class NextConfidences:
             if reason == ALL:
                 return
             if reason == COSTLY:
-                raise CostlyMatchError(done, need[0])
+                raise CostlyMatchError(done, need[0], own.event[matches[:, done]])
             grown = [
                 max(old, 2 * new if new > old else old) for old, new in zip(self._space, need, strict=True)
             ]

@@ -81,4 +81,4 @@ def describe_next(
     )  # fmt: skip
     possible = out[0] <= out[1]
     events = candidates.event[signatures[:, possible]]
-    return Matches(events, *(column[possible] for column in out[:3]))
+    return Matches(events, out[0][possible], out[1][possible], out[2][possible])

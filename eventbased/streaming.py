@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from eventbased.completed import Matches, Pending, describe
+from eventbased.next_match import NextConfidences
+from eventbased.next_pool import describe_next
 from eventbased.pools import CandidatePool, Columns, RunPrograms
 from eventbased.runs import MOST_COMPONENTS, RunPool
 
-__all__ = ["EVER", "NEVER", "ForbiddenCandidates", "IncrementalMethod", "around"]
+__all__ = ["EVER", "NEVER", "IncrementalMethod", "around"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -41,28 +42,6 @@ _SETTLED: Final = 1024
 """Rows of the pools below which compacting them is not worth a pass."""
 
 
-@dataclass(frozen=True, slots=True)
-class ForbiddenCandidates:
-    """Candidates as events that may be forbidden in a gap, by partition, then component, then lower bound.
-
-    Attributes
-    ----------
-    first : (partitions * l + 1,) int64
-        Where those of partition g and component j start: ``first[g * l + j]``.
-    lower, upper : (n,) int64
-        Ticks, inclusive.
-    event, pmf_offset, place : (n,) int64
-        ``place`` is that in the pool, by which programs find attribute values.
-    """
-
-    first: Int64
-    lower: Int64
-    upper: Int64
-    event: Int64
-    pmf_offset: Int64
-    place: Int64
-
-
 class IncrementalMethod(ABC):
     """Skip till any match over events that arrive in any order their bounds allow.
 
@@ -78,10 +57,9 @@ class IncrementalMethod(ABC):
         Whether to compute confidences.
     longest : int
         Most ticks that a match with an explicit pmf may reach over.
-    hold : bool
-        Whether signatures wait until no unseen event can lie before their last time, and candidates are
-        kept as long as they may be forbidden in one: for strategies that forbid events. What is returned
-        are then still the matches of skip till any match, later.
+    following : NextConfidences, optional
+        For skip till next match: signatures then wait until no unseen event can lie before their last
+        time, and candidates are kept as long as they may be forbidden in one.
 
     Notes
     -----
@@ -97,7 +75,7 @@ class IncrementalMethod(ABC):
         *,
         confidence: bool = True,
         longest: int = EVER,
-        hold: bool = False,
+        following: NextConfidences | None = None,
     ) -> None:
         if not 2 <= length <= MOST_COMPONENTS or window < length:
             raise ValueError(f"{length} components within {window} ticks: 2 to {MOST_COMPONENTS}, in W")
@@ -108,7 +86,8 @@ class IncrementalMethod(ABC):
         self.safe = NEVER
         self._confidence = confidence
         self._longest = longest
-        self._pending = Pending(length) if hold else None
+        self._following = following
+        self._pending = None if following is None else Pending(length)
         self._partitions = 0
         self._reach = 0
         self._tidied_at = NEVER
@@ -231,6 +210,8 @@ class IncrementalMethod(ABC):
                 order, bounds = self._arrive(places, floor[start : start + len(part) + 1])
                 rest = int(floor[start + len(part)])
                 yield from self._feed(order, bounds, rest)
+                if self._pending is not None:
+                    yield from self._described(self._pending.release(rest))
                 self._tidy(rest)
         yield from self._advance()
 
@@ -261,19 +242,6 @@ class IncrementalMethod(ABC):
         used = np.zeros(self._partitions, dtype=np.bool_)
         used[self.pool.arrays.partition[: self.pool.count]] = True
         return used
-
-    def forbidden(self) -> ForbiddenCandidates:
-        """Return the candidates held, in the order in which a gap is searched. O(n log n)."""
-        pool = self.pool.arrays
-        count = self.pool.count
-        place = np.lexsort((pool.lower[:count], pool.component[:count], pool.partition[:count]))
-        component = pool.component[place]
-        groups = pool.partition[place] * self.length + component
-        first = np.searchsorted(groups, np.arange(self._partitions * self.length + 1))
-        return ForbiddenCandidates(
-            first, pool.lower[place] + component, pool.upper[place] + component, pool.event[place],
-            pool.pmf_offset[place], place,
-        )  # fmt: skip
 
     def _make_partitions(self, partitions: int) -> None:
         if partitions > self._partitions:
@@ -312,7 +280,9 @@ class IncrementalMethod(ABC):
         return np.minimum.accumulate(lower[::-1])[::-1]
 
     def _described(self, found: Int64) -> Iterator[Matches]:
-        if len(found):
+        if self._following is not None and len(found):
+            yield describe_next(found, self.pool, self.length, self._partitions, self._following)
+        elif len(found):
             yield describe(found, self.pool, self.w, confidence=self._confidence, longest=self._longest)
 
     def _floor(self, safe: int) -> Int64:

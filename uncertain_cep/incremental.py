@@ -122,7 +122,8 @@ class IncrementalMatcher:
         self._closed = False
         length = len(self.plan.components)
         self._possible = constants_hold(self.plan) and self.plan.window >= length
-        self._evaluation = RunEvaluation(self.plan) if self._possible and length > 1 else None
+        possible = self._possible and length > 1
+        self._evaluation = RunEvaluation(self.plan, self._ids) if possible else None
 
     @property
     def late(self) -> pa.Table:
@@ -244,6 +245,11 @@ class IncrementalMatcher:
         confidence = matches.confidence if self.plan.needs_confidence else None
         rows = self._retained.rows(matches.events)
         return self._batch(Chunk(rows, matches.lower, matches.upper, confidence), self._retained.table)
+
+    def _ids(self, numbers: Int64) -> list[Any]:
+        rows = pa.array(self._retained.rows(numbers))
+        ids: list[Any] = self._retained.table.column(self.plan.names.id).take(rows).to_pylist()
+        return ids
 
     def _single_events(self, table: pa.Table, selection: Selection) -> pa.RecordBatch:
         """Return the matches of a pattern of one component: every candidate, with certainty."""

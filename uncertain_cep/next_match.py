@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -55,7 +58,7 @@ class NextMatches:
         pmfs: ExplicitPmfs | None,
         w: int,
     ) -> None:
-        self._plan, self._table, self._rows = plan, table, rows
+        self._plan, self._table = plan, table
         self._layout = (
             candidates.first_class, candidates.class_start, candidates.class_stop, candidates.class_longest,
         )  # fmt: skip
@@ -114,30 +117,25 @@ class NextMatches:
                 (lower, upper, confidence, std_error),
             )  # fmt: skip
         except CostlyMatchError as error:
-            rows = self._rows[matches[:, error.match]]
-            raise too_dear(self._plan, self._table, rows, error.steps) from None
+            ids = self._table.column(self._plan.names.id).take(pa.array(error.events)).to_pylist()
+            raise too_dear(self._plan, ids, error.steps) from None
         shift = self._base[matches[0]]
         lower -= shift
         upper -= shift
 
 
-def too_dear(plan: EvaluationPlan, table: pa.Table, rows: Int64, steps: int) -> ConfidenceCostError:
+def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int) -> ConfidenceCostError:
     """Return the error for a match whose confidence takes too many steps.
 
     Parameters
     ----------
     plan : EvaluationPlan
-    table : pyarrow.Table
-        The events.
-    rows : (l,) int64
-        Those of the match.
+    ids : sequence of l ids
+        Those of the match's events.
     steps : int
     """
-    ids = table.column(plan.names.id)
     variables = [component.variable for component in plan.components]
-    signature = ", ".join(
-        f"{variable}={ids[row].as_py()!r}" for variable, row in zip(variables, rows.tolist(), strict=True)
-    )
+    signature = ", ".join(f"{variable}={event!r}" for variable, event in zip(variables, ids, strict=True))
     instead = "approximate="
     if plan.approximate is not None:
         instead = f"a standard error above {plan.approximate.std_error}"

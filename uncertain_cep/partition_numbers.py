@@ -41,7 +41,7 @@ class PartitionNumbers:
     """
 
     def __init__(self, plan: EvaluationPlan) -> None:
-        self._keys = plan.keys
+        self._keys = plan.split_keys
         self._numbers: dict[tuple[Any, ...], int] = {}
         self._free: list[int] = []
         self._settled = 0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Callable, Iterator
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from eventbased.any_state import AnyState
 from eventbased.completed import LongChainError, Matches
+from eventbased.next_match import CostlyMatchError, NextConfidences
 from eventbased.pools import Columns
 from eventbased.runs import MOST_COMPONENTS
 from eventbased.selectivity import Selectivity
 from eventbased.sorted_runs import SortedRuns
 from eventbased.streaming import EVER, IncrementalMethod
-from uncertain_cep.config import LONGEST_PMF_CHAIN
+from uncertain_cep.config import LONGEST_PMF_CHAIN, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.next_match import too_dear
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.predicates import Values, column_values
@@ -44,6 +46,8 @@ class RunEvaluation:
     ----------
     plan : EvaluationPlan
         Of a pattern of at least two components, not longer than its window.
+    ids : callable
+        Returns the ids of the events with some numbers, for error messages.
 
     Attributes
     ----------
@@ -55,7 +59,7 @@ class RunEvaluation:
         If the pattern has more components than runs can tell apart.
     """
 
-    def __init__(self, plan: EvaluationPlan) -> None:
+    def __init__(self, plan: EvaluationPlan, ids: Callable[[Int64], list[Any]]) -> None:
         length = len(plan.components)
         if length > MOST_COMPONENTS:
             raise OptionError(
@@ -64,13 +68,18 @@ class RunEvaluation:
             )
         variables = [component.variable for component in plan.components]
         self._plan = plan
+        self._ids = ids
         self._programs = GrowingPrograms(plan.joined, variables)
+        following = None
+        if plan.query.strategy == "skip_till_next_match":
+            following = NextConfidences(length, plan.window - length, float(MOST_CONFIDENCE_STEPS))
         self.method = _METHODS[plan.evaluation](
             length,
             plan.window,
             self._programs.programs,
             confidence=plan.needs_confidence,
             longest=LONGEST_PMF_CHAIN,
+            following=following,
         )
 
     def push(
@@ -128,6 +137,8 @@ class RunEvaluation:
                 "too many to sum over: choose a longer tick or a shorter WITHIN"
             )
             raise TraceError(TraceFault(message, column=self._plan.names.pmf)) from None
+        except CostlyMatchError as error:
+            raise too_dear(self._plan, self._ids(error.events), error.steps) from None
 
     def forget_strings(self) -> None:
         """Forget the strings of events that are gone."""
@@ -181,7 +192,12 @@ def evaluate_runs(
     The events are fed by ascending lower bound, so that runs are forgotten as soon as they can be;
     memory is O(candidates + runs in reach of the window + batch_rows).
     """
-    for found in RunEvaluation(plan).push(table, selection, pmfs, None, EVER):
+
+    def ids(rows: Int64) -> list[Any]:
+        found: list[Any] = table.column(plan.names.id).take(pa.array(rows)).to_pylist()
+        return found
+
+    for found in RunEvaluation(plan, ids).push(table, selection, pmfs, None, EVER):
         events = found.events if payload is None else payload[found.events]
         for start in range(0, len(found.lower), batch_rows):
             part = slice(start, start + batch_rows)

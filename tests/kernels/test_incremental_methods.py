@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from eventbased.any_state import AnyState
 from eventbased.completed import Matches
+from eventbased.next_match import NextConfidences
 from eventbased.pools import CandidatePool, RunPrograms
 from eventbased.selectivity import Selectivity
 from eventbased.sorted_runs import SortedRuns
@@ -91,9 +92,9 @@ def signatures(parts: list[Matches]) -> list[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("kind", METHODS)
-@given(data=st.data(), slack=st.integers(0, 20), hold=st.booleans(), small=st.booleans())
+@given(data=st.data(), slack=st.integers(0, 20), small=st.booleans())
 def test_every_feasible_choice_comes_out_once(
-    kind: type[IncrementalMethod], data: st.DataObject, slack: int, hold: bool, small: bool
+    kind: type[IncrementalMethod], data: st.DataObject, slack: int, small: bool
 ) -> None:
     length = data.draw(st.integers(2, 4))
     parts = data.draw(streams(length))
@@ -102,7 +103,7 @@ def test_every_feasible_choice_comes_out_once(
         parts = [everything[at : at + 3] for at in range(0, len(everything), 3)]
     found = []
     with thresholds(small=small):
-        method = kind(length, length + slack, hold=hold)
+        method = kind(length, length + slack)
         for at, part in enumerate(parts):
             rest = min((event.lower for later in parts[at + 1 :] for event in later), default=EVER)
             tell = data.draw(st.sampled_from(["in the push", "afterwards", "never"]))
@@ -146,16 +147,11 @@ def test_sorted_events_wait_for_the_safe_time() -> None:
 def test_held_signatures_come_out_once_nothing_can_lie_before_their_end(
     kind: type[IncrementalMethod],
 ) -> None:
-    method = kind(2, 10, hold=True)
+    method = kind(2, 10, following=NextConfidences(2, 8, 1e6))
     events = [Event(1, 0, 1, 5, (0,)), Event(2, 0, 2, 8, (1,)), Event(3, 0, 3, 9, (1,))]
     assert not len(pushed(method, events).lower)
     assert not len(method.advance(7).lower)
     assert signatures([method.advance(8)]) == [(1, 2)]
-    held = method.forbidden()
-    # Component 1's two candidates could both be forbidden in the gap of the signature that is left.
-    part = slice(int(held.first[1]), int(held.first[2]))
-    assert held.event[part].tolist() == [2, 3]
-    assert (held.lower[part].tolist(), held.upper[part].tolist()) == ([2, 3], [8, 9])
     assert signatures([method.close()]) == [(1, 3)]
 
 

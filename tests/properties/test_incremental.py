@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.incremental import thresholds
-from tests.oracle.model import Event
+from tests.oracle.model import Event, Strategy
 from tests.oracle.outputs import having
 from tests.properties.cases import Case, Trace, cases
 from tests.properties.comparison import assert_answer, assert_same, rows_of
+from tests.properties.strategies import STRATEGIES, answer_of, text_of
 from uncertain_cep.incremental import INCREMENTAL_EVALUATIONS
 
 EVALUATIONS = st.sampled_from(INCREMENTAL_EVALUATIONS)
@@ -65,11 +66,13 @@ def arrivals(draw: st.DrawFn, events: tuple[Event, ...]) -> Stream:
     return Stream(arrived, tuple(cuts), tuple(heartbeats), largest)
 
 
-def streamed(case: Case, stream: Stream, evaluation: str, having: str = "") -> tuple[pa.Table, pa.Table]:
+def streamed(
+    case: Case, stream: Stream, evaluation: str, having: str = "", text: str | None = None
+) -> tuple[pa.Table, pa.Table]:
     """Return the matches of a stream, and the late events."""
     table = Trace(stream.events, case.trace.types).table(with_pmf=_has_pmf(case))
     matcher = uc.IncrementalMatcher(
-        case.text(having), table.schema, evaluation=evaluation, largest_interval=stream.largest
+        text or case.text(having), table.schema, evaluation=evaluation, largest_interval=stream.largest
     )
     batches = []
     start = 0
@@ -88,15 +91,18 @@ def _has_pmf(case: Case) -> bool:
     return any(event.pmf is not None for event in case.trace.events)
 
 
+@STRATEGIES
 @pytest.mark.parametrize("evaluation", INCREMENTAL_EVALUATIONS)
 @given(case=cases(), data=st.data(), small=st.booleans())
-def test_a_stream_is_the_oracle(evaluation: str, case: Case, data: st.DataObject, small: bool) -> None:
+def test_a_stream_is_the_oracle(
+    evaluation: str, strategy: Strategy, case: Case, data: st.DataObject, small: bool
+) -> None:
     note(case.script())
     stream = data.draw(arrivals(case.trace.events))
     with thresholds(small=small):
-        found, late = streamed(case, stream, evaluation)
+        found, late = streamed(case, stream, evaluation, text=text_of(case, strategy))
     assert not late.num_rows
-    assert_answer(rows_of(found, case), case.answer())
+    assert_answer(rows_of(found, case), answer_of(case, strategy))
 
 
 @given(case=cases(), data=st.data(), evaluation=EVALUATIONS, small=st.booleans())

@@ -227,10 +227,8 @@ def make_plan(
     """
     if evaluation not in EVALUATIONS:
         raise OptionError(f"evaluation={evaluation!r} is unknown: use one of {', '.join(EVALUATIONS)}")
-    if query.strategy == "skip_till_next_match" and evaluation in ("any_state", "selectivity"):
-        raise OptionError(
-            f"evaluation={evaluation!r} does not support {query.strategy} yet: use query_order or point"
-        )
+    if approximate is not None and evaluation not in ("auto", "query_order"):
+        raise OptionError(f"evaluation={evaluation!r} gives exact confidences only: leave approximate= out")
     method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)

@@ -226,8 +226,8 @@ def forward(bounds, edge_start, node, edge, front, start, stop, last_tick):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _first_time(bounds, edge_start, node, edge, front):
-    """Return the smallest first time from which some chain of positive weight goes on. O(l U^2)."""
+def _first_time(bounds, edge_start, node, edge, front, start):
+    """Return the smallest first time >= start from which some chain of positive weight goes on. O(l U^2)."""
     a, b = bounds[0], bounds[1]
     length = node.shape[0]
     for t in range(b[length - 1] - a[length - 1] + 1):
@@ -242,37 +242,86 @@ def _first_time(bounds, edge_start, node, edge, front):
                 for t in range(max(0, a[g - 1] + s + 1 - a[g]), width):
                     total += edge[row + t] * front[g, t]
                 front[g - 1, s] = node[g - 1, s] * total
-    for s in range(b[0] - a[0] + 1):
-        if front[0, s] > 0.0:
-            return a[0] + s
+    for s in range(start, b[0] + 1):
+        if front[0, s - a[0]] > 0.0:
+            return s
     return b[0] + 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _short_chain(bounds, window, edge_start, node, edge, front):
+    """Return what :func:`chain` returns for two or three events. O(U^2).
+
+    Given the time in the middle, the window is a condition on two independent times: sums from the left do.
+    """
+    a, b = bounds[0], bounds[1]
+    last = node.shape[0] - 1
+    before = last - 1
+    sums = front[0]
+    total = 0.0
+    first_time = b[0] + 1
+    last_time = a[last] - 1
+    width = b[last] - a[last] + 1
+    for u in range(a[before], b[before] + 1):
+        weight = node[before, u - a[before]]
+        if not weight > 0.0:
+            continue
+        row = edge_start[last] + (u - a[before]) * width
+        reached = 0.0
+        for t in range(width):
+            if a[last] + t > u:
+                reached += edge[row + t] * node[last, t]
+            sums[t] = reached
+        if not reached > 0.0:
+            continue
+        latest_first = a[0] - 1
+        for s in range(a[0] if last == 2 else u, min(b[0], u - 1) + 1 if last == 2 else u + 1):
+            chance = weight
+            if last == 2:
+                chance *= node[0, s - a[0]] * edge[edge_start[1] + (s - a[0]) * (b[1] - a[1] + 1) + u - a[1]]
+            end = min(b[last], s + window - 1)
+            if chance > 0.0 and end >= a[last] and sums[end - a[last]] > 0.0:
+                total += chance * sums[end - a[last]]
+                first_time = min(first_time, s)
+                latest_first = s
+        if latest_first >= a[0]:
+            t = min(b[last], latest_first + window - 1) - a[last]
+            while not edge[row + t] * node[last, t] > 0.0 or a[last] + t <= u:
+                t -= 1
+            last_time = max(last_time, a[last] + t)
+    return total, first_time, last_time
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def chain(bounds, window, edge_start, node, edge, front):
-    """Return the weight of all chains within the window, their first and their last time."""
+    """Return the weight of all chains within the window, their first and their last time.
+
+    First times for which the window reaches behind the last interval are taken together. O(l U^2), and as
+    much again for every other first time; up to three events O(U^2) in all.
+    """
+    if node.shape[0] <= 3:
+        return _short_chain(bounds, window, edge_start, node, edge, front)
     a, b = bounds[0], bounds[1]
     last = node.shape[0] - 1
     total = 0.0
     first_time = b[0] + 1
     last_time = a[last] - 1
-    binding = b[last] - a[0] > window - 1
-    for start in range(a[0], b[0] + 1 if binding else a[0] + 1):
-        stop = start if binding else b[0]
-        if binding and not node[0, start - a[0]] > 0.0:
+    together = min(max(a[0], b[last] - window + 1), b[0] + 1)
+    for start in range(a[0], min(together, b[0]) + 1):
+        if start < together and not node[0, start - a[0]] > 0.0:
             continue
-        latest = start + window - 1 if binding else b[last]
-        forward(bounds, edge_start, node, edge, front, start, stop, latest)
+        stop = start if start < together else b[0]
+        forward(bounds, edge_start, node, edge, front, start, stop, min(start + window - 1, b[last]))
         reached = 0.0
         for t in range(b[last] - a[last] + 1):
             if front[last, t] > 0.0:
                 reached += front[last, t]
                 last_time = max(last_time, a[last] + t)
-        if reached > 0.0 and binding:
-            first_time = min(first_time, start)
         total += reached
-    if total > 0.0 and not binding:
-        first_time = _first_time(bounds, edge_start, node, edge, front)
+        if reached > 0.0 and first_time > b[0]:
+            first_time = start
+            if start == together and start < b[0]:
+                first_time = _first_time(bounds, edge_start, node, edge, front, start)
     return total, first_time, last_time
 
 
@@ -433,7 +482,9 @@ def forbidden_confidence(
         ticks = max(ticks, b[j] - a[j] + 1)
         if j > 0:
             edges += (b[j - 1] - a[j - 1] + 1) * (b[j] - a[j] + 1)
-    passes = float(b[0] - a[0] + 1) if b[length - 1] - a[0] > window - 1 else 2.0
+    passes = 1.0
+    if length > 3:
+        passes += float(1 + min(max(0, b[length - 1] - window + 1 - a[0]), b[0] - a[0] + 1))
     steps = float(edges) * (passes + float(x_count))
     if steps > most_steps:
         return TOO_DEAR, steps, 0, -1

@@ -116,8 +116,8 @@ def match(
     tick : str, optional
         Length of a tick, such as ``"100ms"``. Default: what the table's metadata says, else the
         resolution of its timestamp columns; for int64 columns needed only for ``WITHIN 15 seconds``.
-    evaluation : {"auto", "query_order", "point"}
-        The method; all give the same answer.
+    evaluation : {"auto", "query_order", "any_state", "selectivity", "point"}
+        The method; all give the same answer. ``auto`` is ``query_order``.
     confidence : bool
         Whether to compute confidences.
     approximate : Approximation or float, optional

@@ -18,6 +18,9 @@ from uncertain_cep.errors import OptionError, QueryError
 from uncertain_cep.spark import match
 from uncertain_cep.spark.schemas import from_arrow_schema
 
+NEXT = "PATTERN SEQ(A a, B b, (A|C) c) WHERE skip_till_next_match(a, b, c) WITHIN 12"
+"""Forbidden events lie wherever a slice may end; an A may be taken by the first and the last component."""
+
 SPREADS: list[tuple[int | None, int | None]] = [
     (None, None),
     (1, None),
@@ -48,7 +51,7 @@ def test_no_equated_attribute(spark: SparkSession, partitions: int | None, slice
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 2**32),
-    query=st.sampled_from([KEYED, UNKEYED, "PATTERN SEQ(A a) WHERE a.value > 3 WITHIN 1"]),
+    query=st.sampled_from([KEYED, UNKEYED, NEXT, "PATTERN SEQ(A a) WHERE a.value > 3 WITHIN 1"]),
     partitions=st.integers(1, 8),
     slice_length=st.none() | st.integers(1, 200),
 )

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.output import best_matches, id_payload, to_batch
 from uncertain_cep.plan import EvaluationPlan
@@ -83,6 +84,7 @@ def run(
     -----
     Memory beyond the table is O(candidates + batch_rows), whatever the number of matches.
     """
+    announce_compilation()
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
     check_table(plan, table, file)

@@ -17,6 +17,7 @@ from eventbased.runs import MOST_COMPONENTS
 from eventbased.selectivity import Selectivity
 from eventbased.sorted_runs import SortedRuns
 from eventbased.streaming import EVER, IncrementalMethod
+from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.config import LONGEST_PMF_CHAIN, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.next_match import too_dear
@@ -60,6 +61,7 @@ class RunEvaluation:
     """
 
     def __init__(self, plan: EvaluationPlan, ids: Callable[[Int64], list[Any]]) -> None:
+        announce_compilation()
         length = len(plan.components)
         if length > MOST_COMPONENTS:
             raise OptionError(

@@ -52,8 +52,6 @@ class Selection:
     partition : tuple of (n_j,) int64 or None
         Their partition numbers, a slice making partitions of its own; None if there is one.
     partitions : int
-    tags : tuple of (n_j,) int64 or None
-        What stands for a candidate in the matches found, if not its event.
     """
 
     rows: tuple[Int64, ...]
@@ -61,7 +59,6 @@ class Selection:
     upper: tuple[Int64, ...]
     partition: tuple[Int64, ...] | None
     partitions: int
-    tags: tuple[Int64, ...] | None = None
 
     @property
     def empty(self) -> bool:
@@ -94,7 +91,6 @@ class Selection:
             lower=kept(self.lower) or (),
             upper=kept(self.upper) or (),
             partition=kept(self.partition),
-            tags=kept(self.tags),
         )
 
 

@@ -84,7 +84,7 @@ def evaluate_sequence(
     selection : Selection
     pmfs : ExplicitPmfs or None
     payload : (n,) int64 or None
-        What to return for each row of the table; None: the row itself. Tags in the selection come first.
+        What to return for each row of the table; None: the row itself.
     with_confidence : bool
     batch_rows : int
 
@@ -108,10 +108,7 @@ def evaluate_sequence(
         return
     candidates = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
     rows = _moved(selection.rows, candidates)
-    if selection.tags is not None:
-        output = _moved(selection.tags, candidates)
-    else:
-        output = rows if payload is None else payload[rows]
+    output = rows if payload is None else payload[rows]
     output = np.concatenate((output, np.zeros(SPARE, dtype=np.int64)))
     yield from _matches(
         plan,

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
 
 import click
 
 __all__ = ["compiled_kernels", "note", "working"]
-
-COMPILING_AFTER: Final = 2.5
-"""Seconds after which loading the kernels from the cache on disk would long be over."""
 
 
 def note(message: str) -> None:
@@ -42,14 +37,9 @@ def working(message: str) -> Iterator[Callable[[str], None]]:
 
 
 def compiled_kernels() -> None:
-    """Load the compiled kernels; if that takes long, say that they are being compiled, and why."""
+    """Load the compiled kernels, and say so if they have to be compiled first."""
     from uncertain_cep import warm_up
+    from uncertain_cep.compiling import announce_compilation
 
-    message = "compiling kernels (first use on this machine, about 20 s) ..."
-    timer = threading.Timer(COMPILING_AFTER, note, [message])
-    timer.daemon = True
-    timer.start()
-    try:
-        warm_up()
-    finally:
-        timer.cancel()
+    announce_compilation(note)
+    warm_up()

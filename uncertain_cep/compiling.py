@@ -1,0 +1,58 @@
+"""A word to the user when kernels have to be compiled, which happens once on a machine and takes a while."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+from numba.core import event
+
+__all__ = ["MESSAGE", "announce_compilation"]
+
+MESSAGE: Final = "uncertain-cep: compiling kernels (first use on this machine, up to half a minute) ..."
+
+_PACKAGES: Final = frozenset({"confidence", "eventbased", "pointbased"})
+
+
+def _to_stderr(message: str) -> None:
+    # Without a console there is none.
+    if sys.stderr is not None:
+        print(message, file=sys.stderr, flush=True)
+
+
+class _Announcer(event.Listener):
+    """Says so when the first of our kernels is compiled; of those found in the cache Numba tells nothing."""
+
+    def __init__(self) -> None:
+        self.say: Callable[[str], None] = _to_stderr
+        self.said = False
+        self.listening = False
+
+    def on_start(self, event: Any) -> None:
+        module: str = event.data["dispatcher"].py_func.__module__
+        if not self.said and module.partition(".")[0] in _PACKAGES:
+            self.said = True
+            self.say(MESSAGE)
+
+    def on_end(self, event: Any) -> None:
+        """Nothing is said at the end."""
+
+
+_announcer: Final = _Announcer()
+
+
+def announce_compilation(say: Callable[[str], None] | None = None) -> None:
+    """Tell the user, once in this process, if kernels are compiled from now on.
+
+    Parameters
+    ----------
+    say : callable, optional
+        What to tell it with; by default a line on stderr, or what an earlier call gave.
+    """
+    if say is not None:
+        _announcer.say = say
+    if not _announcer.listening:
+        _announcer.listening = True
+        register: Any = event.register
+        register("numba:compile", _announcer)

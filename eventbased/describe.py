@@ -155,7 +155,7 @@ def _write_ranges(running, block, minimum, runs, count, w, depth, lower, upper, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _write_confidences(ordered, blocks, runs, count, w, lower, upper, out):
+def _write_confidences(ordered, blocks, runs, count, w, lower, upper, longest, out):
     """Fill the confidences, as if all intervals were uniform."""
     length = ordered.shape[0]
     running = ordered[length - 1]
@@ -176,6 +176,12 @@ def _write_confidences(ordered, blocks, runs, count, w, lower, upper, out):
             low[j] = lower[chosen[j]]
             high[j] = upper[chosen[j]]
             sizes *= float(high[j] - low[j] + 1)
+        if sizes == 1.0 and longest == 0:
+            # All times are certain, and the join has looked at them.
+            for _ in range(runs[SIZE, k]):
+                out[n] = 1.0
+                n += 1
+            continue
         if length == 3 and running == 2:
             a0, b0, a1, b1 = low[0], high[0], low[1], high[1]
             for i in range(begin, begin + runs[SIZE, k]):
@@ -198,7 +204,7 @@ def _write_confidences(ordered, blocks, runs, count, w, lower, upper, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def describe_matches(
-    ordered, blocks, minimum, runs, count, w, lower, upper, base, payload, with_confidence,
+    ordered, blocks, minimum, runs, count, w, lower, upper, base, payload, longest, with_confidence,
     out_ids, out_lower, out_upper, out_confidence,
 ):  # fmt: skip
     """Fill the output columns of the matches that a call of the join found, as if all were uniform.
@@ -217,6 +223,8 @@ def describe_matches(
     lower, upper, base, payload : (n + SPARE,) int64
         Of the candidates: bounds minus position on the common time line, the shift to take off again, and
         what to write as the event's id.
+    longest : (l,) int64
+        Largest ``upper - lower`` of a candidate of each component.
     with_confidence : bool
     out_ids : (l, m) int64; out_lower, out_upper : (m,) int64; out_confidence : (m,) float64
         Overwritten, and SPARE places behind the matches as well. A confidence of NaN asks for exact
@@ -233,7 +241,9 @@ def describe_matches(
         out_lower, out_upper,
     )  # fmt: skip
     if with_confidence:
-        _write_confidences(ordered, blocks, runs, count, w, lower, upper, out_confidence)
+        _write_confidences(
+            ordered, blocks, runs, count, w, lower, upper, longest[ordered[length - 1]], out_confidence
+        )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

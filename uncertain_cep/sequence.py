@@ -196,6 +196,7 @@ def _matches(
     search = start_search(length, len(candidates.class_start))
     orders = binding_orders(length)
     runs = np.empty((3, batch_rows + 1), dtype=np.int64)
+    longest = np.maximum.reduceat(candidates.class_longest, candidates.first_class[:-1])
     exhausted = False
     while not exhausted:
         room = batch_rows + SPARE
@@ -226,7 +227,7 @@ def _matches(
                 continue
             describe_matches(
                 ordered, search.blocks, search.minimum, runs, count, w, candidates.lower, candidates.upper,
-                candidates.base, output, wanted,
+                candidates.base, output, longest, wanted,
                 events[:, part.start :], lower[part.start :], upper[part.start :], confidence[part.start :],
             )  # fmt: skip
             # A sum is NaN if anything in it is, and much cheaper to look at.

@@ -133,6 +133,12 @@ def test_output_controls(spark: SparkSession, clause: str) -> None:
     assert_same(to_spark(spark, table), table, f"{KEYED} {clause}", 7, partitions=3, slice_length=15)
 
 
+def test_order_without_confidence(spark: SparkSession) -> None:
+    table = random_trace(7, 300, keys=4)
+    query = f"{KEYED} ORDER BY CONFIDENCE DESC LIMIT 7"
+    assert_same(to_spark(spark, table), table, query, 7, partitions=3, slice_length=15, confidence=False)
+
+
 def test_limit_alone_gives_any(spark: SparkSession) -> None:
     table = random_trace(7, 300, keys=4)
     every = set(as_rows(uc.match(table, KEYED)))

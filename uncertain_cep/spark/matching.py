@@ -141,7 +141,7 @@ def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
         matches = matches.orderBy(f.desc("confidence"), *signature)
     if plan.query.limit is not None:
         matches = matches.limit(plan.query.limit)
-    return matches.select(plan.output_schema.names)
+    return matches.select(*map(column, plan.output_schema.names))
 
 
 def prepare(

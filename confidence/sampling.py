@@ -20,20 +20,29 @@ __all__ = ["sampled_confidence"]
 
 FEWEST_DRAWS: Final = 256
 
-_GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2: Final = np.uint64(0x94D049BB133111EB)
+WARM_UP: Final = 20
+LOW_63: Final = 2**63 - 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _uniform(state):
-    """Return the next number in [0, 1) of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)."""
-    state[0] += _GAMMA
-    z = state[0]
-    z = (z ^ (z >> np.uint64(30))) * _MIX_1
-    z = (z ^ (z >> np.uint64(27))) * _MIX_2
-    z = z ^ (z >> np.uint64(31))
-    return float(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+    """Return the next number in [0, 1) of xorshift64 (Marsaglia, J. Stat. Software 8(14), 2003)."""
+    x = state[0]
+    x ^= x << np.uint64(13)
+    x ^= x >> np.uint64(7)
+    x ^= x << np.uint64(17)
+    state[0] = x
+    return float(x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _stir(state, number):
+    """Mix a number into the state of the generator, which is never 0."""
+    state[0] ^= np.uint64(number & LOW_63)
+    if state[0] == np.uint64(0):
+        state[0] = np.uint64(LOW_63)
+    for _ in range(WARM_UP):
+        _uniform(state)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -104,10 +113,11 @@ def sampled_confidence(
     steps = float(draws) * float(2 * ticks + count * length)
     if steps > most_steps:
         return TOO_DEAR, steps, 0.0, 0, -1
-    state = np.empty(1, np.uint64)
-    state[0] = np.uint64(seed)
+    state = np.ones(1, np.uint64)
+    _stir(state, seed)
     for j in range(length):
-        state[0] = (state[0] ^ np.uint64(lower[j])) * _MIX_1 + np.uint64(upper[j])
+        _stir(state, lower[j])
+        _stir(state, upper[j])
     binding = b[length - 1] - a[0] > window - 1
     starts = b[0] - a[0] + 1 if binding else 1
     weight = np.empty(starts)

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import uncertain_cep as uc
 from uncertain_cep.cli import main
 from uncertain_cep.query import parse
 
@@ -47,10 +49,19 @@ def test_the_example_for_spark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "schema.toml").write_text(
         '[[events]]\ntype_column = "kind"\ntime = "when"\nuncertainty = { kind = "plus_minus", by = 1 }\n'
     )
-    script = f'query = "PATTERN SEQ(A a, B b) WITHIN 5"\n{blocks("python")[1]}'
+    (example,) = (block for block in blocks("python") if "get_session" in block)
+    script = f'query = "PATTERN SEQ(A a, B b) WITHIN 5"\n{example}'
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
     (row,) = pq.read_table(tmp_path / "matches").to_pylist()
     assert row["confidence"] == pytest.approx(8 / 9)
+
+
+def test_the_example_for_streams_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = (block for block in blocks("python") if "IncrementalMatcher" in block)
+    table = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [1, 4], "upper": [3, 6]})
+    query = "PATTERN SEQ(A a, B b) WITHIN 9"
+    exec(example, {"uc": uc, "query": query, "schema": table.schema, "batches": table.to_batches()})
+    assert "confidence: [1]" in capsys.readouterr().out
 
 
 def test_the_query_can_be_read() -> None:

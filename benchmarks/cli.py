@@ -16,6 +16,7 @@ from rich.console import Console
 from benchmarks.figures import Options, Results
 from benchmarks.isolated import ONE_THREAD, IsolatedError, end_on_request, run_isolated
 from benchmarks.machine import facts
+from benchmarks.paper_options import FIGURES, PaperOptions
 from benchmarks.report import show, write_json
 
 __all__ = ["main"]
@@ -45,8 +46,8 @@ def main() -> None:
     """Measure uncertain_cep beside its targets and its peers."""
 
 
-def _measure(module: str, options: Options) -> Results:
-    found: Results = import_module(f"benchmarks.{module}").measure(options)
+def _measure(module: str, options: Options, *arguments: object) -> Results:
+    found: Results = import_module(f"benchmarks.{module}").measure(options, *arguments)
     return found
 
 
@@ -113,7 +114,50 @@ def incremental_job(
     _run({"incremental": "incremental"}, Options(rounds, scale, clock, core), json_path, check)
 
 
-def _run(jobs: dict[str, str], options: Options, json_path: Path, check: bool) -> None:
+def _figures(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+    if value is None:
+        return FIGURES
+    names = tuple(name.strip() for name in value.split(","))
+    if unknown := [name for name in names if name not in FIGURES]:
+        raise click.BadParameter(f"{unknown[0]!r} is none of {', '.join(FIGURES)}")
+    return names
+
+
+@main.command("paper")
+@click.option("--only", callback=_figures, metavar="NAME,...", help=f"Only these of {', '.join(FIGURES)}.")
+@click.option("--quick", is_flag=True, help="Shorter rounds over shorter streams.")
+@click.option(
+    "--events",
+    type=click.IntRange(1000),
+    default=7_000_000,
+    show_default=True,
+    help="Log events of the case study.",
+)
+@_measured("paper")
+def paper_job(
+    only: tuple[str, ...],
+    quick: bool,
+    events: int,
+    rounds: int,
+    scale: float,
+    clock: Literal["wall", "cpu"],
+    core: int | None,
+    json_path: Path,
+    check: bool,
+) -> None:
+    """Measure the figures of the paper, and draw them into a folder named like the JSON."""
+    paper = PaperOptions(str(json_path.with_suffix("")), quick, max(int(events * scale), 1000))
+    options = Options(rounds, scale, clock, core)
+    _run(dict.fromkeys(only, "paper"), options, json_path, check, lambda name: (paper, name))
+
+
+def _run(
+    jobs: dict[str, str],
+    options: Options,
+    json_path: Path,
+    check: bool,
+    arguments: Callable[[str], tuple[object, ...]] = lambda _: (),
+) -> None:
     """Measure each job in a process of its own, show the results and write them."""
     end_on_request()
     console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
@@ -123,7 +167,7 @@ def _run(jobs: dict[str, str], options: Options, json_path: Path, check: bool) -
         console.print(f"measuring {name} ...", style="dim")
         environment = {} if name in _MANY_THREADS else ONE_THREAD
         try:
-            results = run_isolated(_measure, module, options, environment=environment)
+            results = run_isolated(_measure, module, options, *arguments(name), environment=environment)
         except IsolatedError as error:
             results = Results(failures=[str(error)])
         measured[name] = results

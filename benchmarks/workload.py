@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 
 from uncertain_cep.traces.streams import value_stream
 
-__all__ = ["EXPECTED_MATCHES", "FIVE", "KEYED", "THREE", "WINDOW", "Stream", "sequence_query"]
+__all__ = ["EXPECTED_MATCHES", "FIVE", "KEYED", "THREE", "WINDOW", "Stream", "next_match", "sequence_query"]
 
 THREE: Final = (10, 11, 13)
 FIVE: Final = (10, 11, 13, 17, 19)
@@ -69,3 +70,9 @@ def sequence_query(divisors: tuple[int, ...], window: int = WINDOW, partition_by
         f"{variable}.value % {divisor} = 0" for variable, divisor in zip(variables, divisors, strict=True)
     ]
     return f"PATTERN SEQ({pattern})\nWHERE {' AND '.join(predicates)}\nWITHIN {window}"
+
+
+def next_match(query: str) -> str:
+    """Return the query with ``skip_till_next_match``."""
+    strategy = f"skip_till_next_match({', '.join(re.findall(r'E ([a-h])', query))})"
+    return query.replace("\nWITHIN", f" AND {strategy}\nWITHIN")

@@ -20,7 +20,7 @@ def consume(events: pa.Table, query: str, *, confidence: bool) -> int:
 
 
 def measure(options: Options) -> Results:
-    """Measure both strategies, uncertain and certain times, and check the numbers of matches."""
+    """Measure d = 5 through ``match`` and ``iter_matches``, and check the numbers of matches."""
     pin_to_one_core(options.core)
     results = Results()
     n = options.events(_EVENTS)
@@ -46,26 +46,6 @@ def measure(options: Options) -> Results:
             f"{timing.rows:,} matches of {n:,} events",
         )
     certain = Stream(n, half_interval=0).table()
-    following = query.replace("\nWITHIN", " AND skip_till_next_match(a, b, c)\nWITHIN")
-    strategies = take_turns(
-        {
-            "d=5, skip till next match, with confidence": lambda: uc.match(events, following),
-            "d=0 (certain times), skip till any match, with confidence": lambda: uc.match(certain, query),
-            "d=0 (certain times), skip till next match, with confidence": lambda: uc.match(
-                certain, following
-            ),
-        },
-        options.rounds,
-    )
-    for (name, timing), target in zip(strategies.items(), (0.5, 5.0, 3.0), strict=True):
-        results.add(
-            name,
-            n / timing.seconds(options.clock) / 1e6,
-            "M events/s",
-            at_least(target),
-            timing.rounds(options.clock),
-            f"{timing.rows:,} matches of {n:,} events",
-        )
     counts = {
         5: timings["match, signatures and ranges"].rows,
         0: consume(certain, query, confidence=False),

@@ -33,7 +33,7 @@ from benchmarks.paper_shapes import (
     judged,
 )
 from benchmarks.timing import pin_to_one_core
-from benchmarks.workload import THREE, WINDOW, Stream, next_match, sequence_query
+from benchmarks.workload import THREE, WINDOW, Stream, sequence_query
 from uncertain_cep.errors import OptionError
 
 __all__ = ["measure"]
@@ -62,8 +62,7 @@ class _Setting:
     @property
     def query(self) -> str:
         """The query's text."""
-        plain = sequence_query(self.divisors, self.window)
-        return next_match(plain) if self.next_match else plain
+        return sequence_query(self.divisors, self.window, next_match=self.next_match)
 
     def events(self, n: int) -> pa.Table:
         """Return the first n events of the stream."""
@@ -175,7 +174,12 @@ _SWEEPS: Final = {
                 lambda series: 1 < list(series[SORTED].values())[-1] / list(series[ANY].values())[-1] < 1.5,
                 _NO_DEAD_ENDS,
             ),
-            Claim("selectivity order improves over any state at every place", faster(SELECTIVITY, ANY)),
+            Claim(
+                "selectivity order improves over any state at every place",
+                faster(SELECTIVITY, ANY),
+                "ours feeds what waits as soon as every component has an event in reach, so that no match is "
+                "late; once in 65 ticks is in reach of W = 100 nearly always, so little is out of date unfed",
+            ),
             Claim("selectivity order is the best at every place", best(SELECTIVITY), _NO_DEAD_ENDS),
         ),
     ),
@@ -265,23 +269,23 @@ def _measure_sweep(sweep: _Sweep, options: Options, paper: PaperOptions, name: s
             if refusal is None:
                 methods[method] = _matcher(setting, method)
             else:
-                results.failures.append(f"{sweep.axis} {place:g}, {method}: {refusal}")
+                results.failures.append(f"{sweep.axis} {place:.3g}, {method}: {refusal}")
         points = measure_point(methods, options, paper)
         for method, point in points.items():
             speed = point.events / point.timing.seconds(options.clock)
             series.setdefault(method, {})[place] = speed
             results.add(
-                f"{sweep.axis} {place:g}, {method}",
+                f"{sweep.axis} {place:.3g}, {method}",
                 speed / 1e3,
                 "k events/s",
                 None,
                 point.timing.rounds(options.clock),
                 f"{point.timing.rows:,} matches of {point.events:,} events",
             )
-        shown = {sweep.axis: f"{place:g}"}
-        throughput.append(shown | {method: series[method][place] for method in points})
+        shown = {sweep.axis: f"{place:.3g}"}
+        throughput.append(shown | {method: series[method][place] / 1e3 for method in points})
         sizes.append(shown | _sizes(points))
-    results.breakdowns[f"{sweep.title}: events/s"] = throughput
+    results.breakdowns[f"{sweep.title}: k events/s"] = throughput
     results.breakdowns[f"{name}: events measured, and matches an event on the longest stream"] = sizes
     results.breakdowns[f"{name}: the paper's shape"] = judged(sweep.claims, series)
     plot_lines(Path(paper.folder, f"{name}.png"), sweep.title, sweep.axis, series)

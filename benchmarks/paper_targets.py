@@ -12,7 +12,7 @@ from benchmarks.figures import Options, Results, Target, at_least, exactly
 from benchmarks.paper_measuring import MOST_EVENTS
 from benchmarks.paper_options import PaperOptions
 from benchmarks.timing import pin_to_one_core, take_turns
-from benchmarks.workload import EXPECTED_MATCHES, THREE, Stream, next_match, sequence_query
+from benchmarks.workload import EXPECTED_MATCHES, THREE, Stream, sequence_query
 
 __all__ = ["measure"]
 
@@ -30,8 +30,7 @@ def measure(options: Options, paper: PaperOptions) -> Results:
     pin_to_one_core(options.core)
     results = Results()
     n = options.events(MOST_EVENTS // (_QUICK if paper.quick else 1))
-    plain = sequence_query(THREE)
-    queries = {"any": plain, "next": next_match(plain)}
+    queries = {"any": sequence_query(THREE), "next": sequence_query(THREE, next_match=True)}
 
     def matcher(half: int, strategy: str) -> pa.Table:
         return uc.match(streams[half], queries[strategy])

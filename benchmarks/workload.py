@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,7 +9,7 @@ import pyarrow as pa
 
 from uncertain_cep.traces.streams import value_stream
 
-__all__ = ["EXPECTED_MATCHES", "FIVE", "KEYED", "THREE", "WINDOW", "Stream", "next_match", "sequence_query"]
+__all__ = ["EXPECTED_MATCHES", "FIVE", "KEYED", "THREE", "WINDOW", "Stream", "sequence_query"]
 
 THREE: Final = (10, 11, 13)
 FIVE: Final = (10, 11, 13, 17, 19)
@@ -61,18 +60,23 @@ class Stream:
         return tuple(sorted(2 * half for half in halves))
 
 
-def sequence_query(divisors: tuple[int, ...], window: int = WINDOW, partition_by: str | None = None) -> str:
-    """Return ``SEQ`` of one component a divisor, which selects the values that it divides."""
+def sequence_query(
+    divisors: tuple[int, ...],
+    window: int = WINDOW,
+    partition_by: str | None = None,
+    *,
+    next_match: bool = False,
+) -> str:
+    """Return ``SEQ`` of one component a divisor, which selects the values that it divides.
+
+    With `next_match` the strategy is ``skip_till_next_match``, else ``skip_till_any_match``.
+    """
     variables = "abcdefgh"[: len(divisors)]
     pattern = ", ".join(f"E {variable}" for variable in variables)
     predicates = [f"[{partition_by}]"] if partition_by else []
     predicates += [
         f"{variable}.value % {divisor} = 0" for variable, divisor in zip(variables, divisors, strict=True)
     ]
+    if next_match:
+        predicates.append(f"skip_till_next_match({', '.join(variables)})")
     return f"PATTERN SEQ({pattern})\nWHERE {' AND '.join(predicates)}\nWITHIN {window}"
-
-
-def next_match(query: str) -> str:
-    """Return the query with ``skip_till_next_match``."""
-    strategy = f"skip_till_next_match({', '.join(re.findall(r'E ([a-h])', query))})"
-    return query.replace("\nWITHIN", f" AND {strategy}\nWITHIN")

@@ -12,10 +12,10 @@ from benchmarks.figures import Options
 from benchmarks.paper_options import PaperOptions
 from benchmarks.timing import Timing, take_turns
 
-__all__ = ["FEWEST_EVENTS", "MOST_EVENTS", "Point", "measure_point"]
+__all__ = ["MOST_EVENTS", "Point", "measure_point"]
 
-FEWEST_EVENTS: Final = 200
 MOST_EVENTS: Final = 1_000_000
+_WARM_UP: Final = 50
 _GROWTH: Final = 5.0
 """Most by which the number of events grows from trial to trial: a short stream says little of a long one."""
 _PATIENCE: Final = 5.0
@@ -58,8 +58,8 @@ def measure_point(methods: Mapping[str, Matcher], options: Options, paper: Paper
     alone: dict[str, Point] = {}
     for name, method in methods.items():
         # Kernels are compiled, or read from the disk, at their first call.
-        method(FEWEST_EVENTS // 4)
-        events, largest = FEWEST_EVENTS, options.events(MOST_EVENTS)
+        method(_WARM_UP)
+        events, largest = paper.fewest_events, options.events(MOST_EVENTS)
         trial = _once(method, events)
         while trial.wall[0] < paper.seconds / 2 and events < largest:
             growth = min(_GROWTH, paper.seconds / trial.wall[0])

@@ -33,3 +33,8 @@ class PaperOptions:
     def seconds(self) -> float:
         """How long a round should take."""
         return 0.2 if self.quick else 1.0
+
+    @property
+    def fewest_events(self) -> int:
+        """How many events to begin with, and to stay with where they take longer than a round."""
+        return 100 if self.quick else 200

@@ -1,6 +1,6 @@
 """The query as a join, for engines that know tables and not patterns.
 
-Order and window are conditions on pairs (ALGORITHMS: feasibility). With 0-based components of l, events
+Order and window are conditions on pairs. With 0-based components of l, events
 fill them iff for all i < j ``lower_i + (j - i) <= upper_j`` and ``lower_j <= upper_i + (W - l) + (j - i)``,
 and no event fills two. A chain of joins need not carry all bounds on: going forward, two numbers of a partial
 match say everything about the next event c, namely ``c.upper >= earliest`` and ``c.lower <= latest``; going

@@ -1,6 +1,6 @@
 """A plain and obvious twin of the engine for skip till any, on traces too large for possible worlds.
 
-A signature is possible iff its intervals are feasible (ALGORITHMS 1), and its confidence is a dynamic program
+A signature is possible iff its intervals are feasible, and its confidence is a dynamic program
 over ticks in exact integers. No structure is clever: a partial match is tried against every event.
 """
 
@@ -172,7 +172,7 @@ def uniform_chain_mass(intervals: Sequence[tuple[int, int]], window: int) -> Fra
     """Return the confidence of uniform intervals of any length, exactly.
 
     With the first tick fixed the window only cuts the other intervals. As a function of the first tick
-    the count is a polynomial between a few breakpoints (ALGORITHMS 2), so a long piece is summed by the
+    the count is a polynomial between a few breakpoints, so a long piece is summed by the
     polynomial through its first few prefix sums.
     """
     length = len(intervals)

@@ -78,7 +78,7 @@ def run(
     Raises
     ------
     TraceError
-        Before the first batch, if the events are not those of the model (SEMANTICS, time and events).
+        Before the first batch, if the events are not those of the model.
 
     Notes
     -----

@@ -124,7 +124,7 @@ def _ordered(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
 def best_matches(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Table:
     """Merge batches into one table, with ORDER BY and LIMIT applied.
 
-    Ties in confidence are broken by signature (SEMANTICS, output controls). Memory stays O(k + batch) with
+    Ties in confidence are broken by signature. Memory stays O(k + batch) with
     LIMIT k. The result has the plan's output schema.
     """
     limit = plan.query.limit

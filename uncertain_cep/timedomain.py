@@ -1,4 +1,4 @@
-"""How the times of a trace map to int64 ticks and back (SEMANTICS: discrete time)."""
+"""How the times of a trace map to int64 ticks and back."""
 
 from __future__ import annotations
 

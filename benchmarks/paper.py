@@ -118,8 +118,8 @@ _NO_DEAD_ENDS: Final = (
     "only runs that can be completed: frequent events of the first component start nothing"
 )
 _NOTHING_WAITS: Final = (
-    "ours feeds what waits as soon as every component has an event in reach, so that no match is late; within "
-    "W = 100 each nearly always has one, so hardly anything is out of date before it is fed"
+    "ours feeds what waits as soon as every component has an event in reach, so that no match is late; "
+    "within W = 100 each nearly always has one, so hardly anything is out of date before it is fed"
 )
 _EXACT_COUPLING: Final = (
     "the paper does not state its divisors; with ours there are tens of matches an event at d = 50, and an "

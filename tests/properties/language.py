@@ -117,7 +117,7 @@ def _aggregate(function: str, events: tuple[Event, ...]) -> Any:
         return None
     if function == "avg":
         return Fraction(sum(values), len(values))
-    return {"sum": sum, "min": min, "max": max}[function](values)
+    return sum(values) if function == "sum" else min(values) if function == "min" else max(values)
 
 
 @st.composite
@@ -182,7 +182,8 @@ def _equal(one: Component, other: Component) -> Asked:
 @st.composite
 def _traces(draw: st.DrawFn, partition: tuple[str, ...], most: int) -> Trace:
     certain = draw(st.integers(0, 3)) == 0
-    keys = draw(st.sampled_from([["u"], ["u", "u", "v"], ["u", "u", "v", None]]))
+    kinds: list[list[Value]] = [["u"], ["u", "u", "v"], ["u", "u", "v", None]]
+    keys = draw(st.sampled_from(kinds))
     used: dict[Value, int] = {}
     events = []
     for number in range(draw(st.sampled_from([most, most, most, *range(most)]))):

@@ -20,7 +20,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     "skip_till_any_match", "skip_till_next_match", "partition_contiguity", "strict_contiguity",
 )  # fmt: skip
 
-_TYPES = [("A",), ("A",), ("B",), ("B",), ("A", "B"), ()]
+_TYPES = [("A",), ("B",), ("A", "B"), ("A", "B"), ("A", "B"), (), ()]
 _RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda x, y: x < y,
     "<=": lambda x, y: x <= y,
@@ -190,7 +190,7 @@ def _traces(draw: st.DrawFn, partition: tuple[str, ...], most: int) -> Trace:
         lower = draw(st.integers(-1, 5))
         length = 1 if certain else draw(st.sampled_from([1, 2, 2, 3]))
         attributes: Mapping[str, Value] = {
-            "x": draw(st.sampled_from([0, 1, 2, 3, None])),
+            "x": draw(st.sampled_from([0, 1, 2, 2, 3, 3, 4, None])),
             "k": draw(st.sampled_from(keys)),
         }
         key = attributes["k"]
@@ -236,13 +236,14 @@ def language_cases(
             chain.pop()
         else:
             chained = ("k",)
-    conditions = draw(st.lists(_conditions(components), max_size=2)) if asked else []
+    most_conditions = draw(st.sampled_from([0, 1, 1, 2])) if asked else 0
+    conditions = draw(st.lists(_conditions(components), max_size=most_conditions))
     return LanguageCase(
         draw(_traces((*agree, *chained), most)),
         components,
         tuple(draw(st.permutations([*chain, *conditions]))),
         chosen,
-        draw(st.sampled_from([2, 3, 4, 5, 6, 8, 20])),
+        draw(st.sampled_from([2, 4, 5, 6, 8, 20])),
         agree,
         chained,
     )

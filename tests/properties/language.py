@@ -21,7 +21,7 @@ STRATEGIES: tuple[Strategy, ...] = (
 )  # fmt: skip
 
 _TYPES = [("A",), ("B",), ("A", "B"), ("A", "B"), ("A", "B"), (), ()]
-_RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
+RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda x, y: x < y,
     "<=": lambda x, y: x <= y,
     "=": lambda x, y: x == y,
@@ -151,8 +151,8 @@ def _conditions(draw: st.DrawFn, components: tuple[Component, ...]) -> Asked:
     ]
     right_of = draw(st.sampled_from(others))
     left_text, left_mention, left = draw(_side(left_of))
-    relation = draw(st.sampled_from(sorted(_RELATIONS)))
-    test = _RELATIONS[relation]
+    relation = draw(st.sampled_from(sorted(RELATIONS)))
+    test = RELATIONS[relation]
     if draw(st.integers(0, 3)) == 0:
         number = draw(st.integers(0, 4))
 

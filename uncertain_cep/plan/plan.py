@@ -22,6 +22,7 @@ from uncertain_cep.query.typed import (
 from uncertain_cep.timedomain import Names, TimeDomain
 
 __all__ = [
+    "COMPRESSED_COLUMNS",
     "EVALUATIONS",
     "Approximation",
     "Evaluation",
@@ -34,6 +35,9 @@ __all__ = [
 Method = Literal["query_order", "any_state", "selectivity", "point"]
 Evaluation = Literal["auto", Method]
 EVALUATIONS: Final[tuple[str, ...]] = ("auto", *get_args(Method))
+
+COMPRESSED_COLUMNS: Final = ("p_nonempty", "expected_subsets", "expected_elements")
+"""Columns of a result with ``kleene="compressed"``, behind the confidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,8 @@ class EvaluationPlan:
         Whether the result has a confidence column.
     approximate : Approximation or None
         Leave to estimate the confidences that exact arithmetic cannot follow.
+    compressed : bool
+        Whether a match is a choice of the single events, and its Kleene component all its candidates.
     required_columns : tuple of str
         Columns of the trace that the evaluation reads.
     output_schema : pyarrow.Schema
@@ -143,6 +149,7 @@ class EvaluationPlan:
     evaluation: Method
     confidence: bool
     approximate: Approximation | None
+    compressed: bool
     required_columns: tuple[str, ...]
     output_schema: pa.Schema
 
@@ -196,7 +203,7 @@ def _arrow_type(expression: TypedExpression, schema: pa.Schema) -> pa.DataType:
 
 def _output_schema(
     bound: BoundQuery, keys: tuple[PartitionKey, ...], schema: pa.Schema, names: Names, domain: TimeDomain,
-    confidence: bool, approximate: bool,
+    confidence: bool, approximate: bool, compressed: bool,
 ) -> pa.Schema:  # fmt: skip
     def plain(name: str) -> pa.DataType:
         found = schema.field(name).type
@@ -217,6 +224,8 @@ def _output_schema(
     fields += [("range_lower", domain.arrow_type), ("range_upper", domain.arrow_type)]
     if confidence:
         fields.append(("confidence", pa.float64()))
+    if confidence and compressed:
+        fields += [(name, pa.float64()) for name in COMPRESSED_COLUMNS]
     if approximate:
         fields += [("exact", pa.bool_()), ("std_error", pa.float64())]
     seen: set[str] = set()
@@ -243,6 +252,7 @@ def make_plan(
     evaluation: str = "auto",
     confidence: bool = True,
     approximate: Approximation | None = None,
+    kleene: str = "matches",
 ) -> EvaluationPlan:
     """Bind a query to the columns of a trace and plan its evaluation.
 
@@ -260,6 +270,8 @@ def make_plan(
     confidence : bool
         Whether to return confidences.
     approximate : Approximation or None
+    kleene : {"matches", "compressed"}
+        Whether each choice of events for a Kleene component is a match of its own.
 
     Raises
     ------
@@ -270,6 +282,9 @@ def make_plan(
         raise OptionError(f"evaluation={evaluation!r} is unknown: use one of {', '.join(EVALUATIONS)}")
     if approximate is not None and evaluation not in ("auto", "query_order"):
         raise OptionError(f"evaluation={evaluation!r} gives exact confidences only: leave approximate= out")
+    if kleene not in ("matches", "compressed"):
+        raise OptionError(f"kleene={kleene!r} is unknown: use matches or compressed")
+    compressed = kleene == "compressed"
     method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
@@ -315,16 +330,53 @@ def make_plan(
         evaluation=method,
         confidence=confidence,
         approximate=approximate,
+        compressed=compressed,
         required_columns=tuple(needed),
         output_schema=_output_schema(
-            bound, keys, schema, names, domain, confidence, approximate is not None and confidence
+            bound,
+            keys,
+            schema,
+            names,
+            domain,
+            confidence,
+            approximate is not None and confidence,
+            compressed,
         ),
     )
+    if compressed:
+        _check_compressed(plan)
     if method != "query_order" and not plan.is_plain:
         raise OptionError(
             f"evaluation={evaluation!r} does not support {_beyond_plain(bound)}: leave evaluation= out"
         )
     return plan
+
+
+def _check_compressed(plan: EvaluationPlan) -> None:
+    """Refuse a query whose Kleene events are more than a set of candidates, each for itself."""
+    kleene = [component.variable for component in plan.components if component.kleene]
+    mentioned = [
+        column
+        for expression in (*plan.joined, *(item.expression for item in plan.bound.returns))
+        if expression is not None
+        for column in columns_in(expression)
+        if column.variable in kleene
+    ]
+    fault = None
+    if len(kleene) != 1:
+        fault = f"a query with one Kleene component, not {len(kleene)}"
+    elif len(plan.components) == 1:
+        fault = "a component besides the Kleene one"
+    elif plan.negations:
+        fault = "a query without negated components"
+    elif plan.query.strategy != "skip_till_any_match":
+        fault = f"skip_till_any_match, not {plan.query.strategy}"
+    elif any(isinstance(column, Aggregated) or column.index != "current" for column in mentioned):
+        fault = f"conditions on {kleene[0]}[i] alone: a set has no first, last or aggregate"
+    elif plan.approximate is not None:
+        fault = "exact confidences: leave approximate= out"
+    if fault is not None:
+        raise OptionError(f'kleene="compressed" needs {fault}')
 
 
 def _beyond_plain(bound: BoundQuery) -> str:

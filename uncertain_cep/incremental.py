@@ -18,7 +18,7 @@ from uncertain_cep.engine import check_table, confident, constants_hold, ticks_o
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.output import to_batch
 from uncertain_cep.partition_numbers import PartitionNumbers
-from uncertain_cep.plan import EvaluationPlan, make_plan
+from uncertain_cep.plan import EvaluationPlan, beyond_plain, make_plan
 from uncertain_cep.pmfs import explicit_pmfs
 from uncertain_cep.query import Query, parse
 from uncertain_cep.retained import RetainedEvents
@@ -105,6 +105,9 @@ class IncrementalMatcher:
                 "ORDER BY and LIMIT choose among all matches, and a stream has not had all: leave them out, "
                 "use HAVING CONFIDENCE >= x, or order what the matcher returned"
             )
+        more = beyond_plain(parsed)
+        if more is not None:
+            raise OptionError(f"not supported yet over streams: {more}; match the whole trace instead")
         self.plan: EvaluationPlan = make_plan(
             parsed,
             schema,

@@ -142,7 +142,7 @@ def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int) -> Confidence
     message = (
         f"the confidence of the match ({signature}) under {plan.query.strategy} takes about {steps:.1e} "
         f"steps, and at most {MOST_CONFIDENCE_STEPS:.1e} are spent on one: its intervals have many ticks, or "
-        "several events could have been taken by more than one of its components, which couples its gaps. "
+        "several events must stay out of more than one of its gaps, which couples them. "
         f"Choose a longer tick, a shorter WITHIN, predicates that tell the components apart, or {instead}"
     )
     return ConfidenceCostError(message, steps, MOST_CONFIDENCE_STEPS)

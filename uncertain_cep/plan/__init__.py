@@ -7,6 +7,7 @@ from uncertain_cep.plan.plan import (
     EvaluationPlan,
     PlannedComponent,
     PlannedNegation,
+    beyond_plain,
     make_plan,
 )
 
@@ -17,5 +18,6 @@ __all__ = [
     "EvaluationPlan",
     "PlannedComponent",
     "PlannedNegation",
+    "beyond_plain",
     "make_plan",
 ]

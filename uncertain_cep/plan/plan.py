@@ -11,6 +11,7 @@ from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.bound import BoundQuery
+from uncertain_cep.query.traversal import components_of
 from uncertain_cep.query.typed import (
     Aggregated,
     Column,
@@ -29,6 +30,7 @@ __all__ = [
     "EvaluationPlan",
     "PlannedComponent",
     "PlannedNegation",
+    "beyond_plain",
     "make_plan",
 ]
 
@@ -166,8 +168,7 @@ class EvaluationPlan:
     @property
     def is_plain(self) -> bool:
         """Whether the pattern is a sequence of single events under one of the two skip strategies."""
-        skips = self.query.strategy in ("skip_till_any_match", "skip_till_next_match")
-        return skips and not self.negations and not any(component.kleene for component in self.components)
+        return beyond_plain(self.query) is None
 
     @property
     def partition_attributes(self) -> tuple[str, ...]:
@@ -345,10 +346,9 @@ def make_plan(
     )
     if compressed:
         _check_compressed(plan)
-    if method != "query_order" and not plan.is_plain:
-        raise OptionError(
-            f"evaluation={evaluation!r} does not support {_beyond_plain(bound)}: leave evaluation= out"
-        )
+    more = beyond_plain(query)
+    if method != "query_order" and more is not None:
+        raise OptionError(f"evaluation={evaluation!r} does not support {more}: leave evaluation= out")
     return plan
 
 
@@ -379,8 +379,11 @@ def _check_compressed(plan: EvaluationPlan) -> None:
         raise OptionError(f'kleene="compressed" needs {fault}')
 
 
-def _beyond_plain(bound: BoundQuery) -> str:
-    """Return what of a query only the default evaluation answers."""
-    if any(component.kleene for component in bound.components):
+def beyond_plain(query: Query) -> str | None:
+    """Return what of a query only the default evaluation answers, in process; None if nothing."""
+    components = list(components_of(query.pattern))
+    if any(component.kleene for component in components):
         return "Kleene components"
-    return "negation" if any(component.negated for component in bound.components) else bound.query.strategy
+    if any(component.negated for component in components):
+        return "negation"
+    return query.strategy if query.strategy.endswith("contiguity") else None

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 
 from uncertain_cep.engine import Slicing
 from uncertain_cep.errors import OptionError
-from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
+from uncertain_cep.plan import Approximation, EvaluationPlan, beyond_plain, make_plan
 from uncertain_cep.query import Query, parse
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.schemas import arrow_schema, as_names, column, from_arrow_schema
@@ -176,10 +176,11 @@ def prepare(
         confidence=confidence,
         approximate=approximate,
     )
-    if not plan.is_plain:
+    more = beyond_plain(parsed)
+    if more is not None:
         raise OptionError(
-            "not supported yet on Spark: Kleene components, negation and contiguity; match a frame that this "
-            "process can hold, such as events.toArrow()"
+            f"not supported yet on Spark: {more}; match a frame that this process can hold, such as "
+            "events.toArrow()"
         )
     needed = frame.select(*map(column, plan.required_columns))
     candidates = candidate_filters(plan, needed.schema)

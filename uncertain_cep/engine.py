@@ -87,6 +87,8 @@ def run(
     announce_compilation()
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
+    if not plan.is_plain:
+        raise OptionError("not supported yet: Kleene components, negation and contiguity")
     check_table(plan, table, file)
     if not constants_hold(plan) or plan.window < len(plan.components) or not table.num_rows:
         return

@@ -11,10 +11,25 @@ from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.bound import BoundQuery
-from uncertain_cep.query.typed import Column, Constant, TypedExpression, variables_of
+from uncertain_cep.query.typed import (
+    Aggregated,
+    Column,
+    TypedExpression,
+    columns_in,
+    speaks_of_each_event,
+    variables_of,
+)
 from uncertain_cep.timedomain import Names, TimeDomain
 
-__all__ = ["EVALUATIONS", "Approximation", "Evaluation", "EvaluationPlan", "PlannedComponent", "make_plan"]
+__all__ = [
+    "EVALUATIONS",
+    "Approximation",
+    "Evaluation",
+    "EvaluationPlan",
+    "PlannedComponent",
+    "PlannedNegation",
+    "make_plan",
+]
 
 Method = Literal["query_order", "any_state", "selectivity", "point"]
 Evaluation = Literal["auto", Method]
@@ -58,12 +73,30 @@ class PlannedComponent:
     types : tuple of str
         Event types it takes; empty for any.
     local : tuple of TypedExpression
-        The predicates that mention this variable alone.
+        The predicates that speak of each event of this variable alone.
+    kleene : bool
+        Whether it takes one or more events.
     """
 
     variable: str
     types: tuple[str, ...]
     local: tuple[TypedExpression, ...]
+    kleene: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedNegation:
+    """One negated component of the pattern.
+
+    Attributes
+    ----------
+    component : PlannedComponent
+    after : int
+        How many positive components stand before it: 0 for a leading negation, all for a trailing one.
+    """
+
+    component: PlannedComponent
+    after: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +109,9 @@ class EvaluationPlan:
     names : Names
     domain : TimeDomain
     components : tuple of PlannedComponent
-        In pattern order.
+        The positive ones, in pattern order.
+    negations : tuple of PlannedNegation
+        The negated ones, in pattern order.
     keys : tuple of PartitionKey
         The attributes equated across all components.
     split_keys : tuple of PartitionKey
@@ -84,7 +119,8 @@ class EvaluationPlan:
     constant : tuple of TypedExpression
         Predicates that mention no variable.
     joined : tuple of TypedExpression
-        Predicates across components that splitting by keys does not enforce.
+        Predicates that neither splitting by keys nor looking at single events can enforce: across components,
+        or across the events of a Kleene component.
     evaluation : {"query_order", "any_state", "selectivity", "point"}
     confidence : bool
         Whether the result has a confidence column.
@@ -99,6 +135,7 @@ class EvaluationPlan:
     names: Names
     domain: TimeDomain
     components: tuple[PlannedComponent, ...]
+    negations: tuple[PlannedNegation, ...]
     keys: tuple[PartitionKey, ...]
     split_keys: tuple[PartitionKey, ...]
     constant: tuple[TypedExpression, ...]
@@ -120,6 +157,12 @@ class EvaluationPlan:
         return self.bound.window
 
     @property
+    def is_plain(self) -> bool:
+        """Whether the pattern is a sequence of single events under one of the two skip strategies."""
+        skips = self.query.strategy in ("skip_till_any_match", "skip_till_next_match")
+        return skips and not self.negations and not any(component.kleene for component in self.components)
+
+    @property
     def partition_attributes(self) -> tuple[str, ...]:
         """The partition keys that have one name in all components; they lead the result."""
         return tuple(key.name for key in self.keys if key.name is not None)
@@ -138,16 +181,10 @@ class EvaluationPlan:
         return self.confidence or query.min_confidence is not None or query.order_by_confidence
 
 
-def _columns_in(expression: TypedExpression) -> list[Column]:
-    if isinstance(expression, Column):
-        return [expression]
-    if isinstance(expression, Constant):
-        return []
-    return [column for operand in expression.operands for column in _columns_in(operand)]
-
-
 def _arrow_type(expression: TypedExpression, schema: pa.Schema) -> pa.DataType:
-    if isinstance(expression, Column):
+    if isinstance(expression, Column) and (
+        not isinstance(expression, Aggregated) or expression.function in ("min", "max")
+    ):
         found = schema.field(expression.name).type
         return found.value_type if pa.types.is_dictionary(found) else found
     types: dict[str, pa.DataType] = {
@@ -165,14 +202,18 @@ def _output_schema(
         found = schema.field(name).type
         return found.value_type if pa.types.is_dictionary(found) else found
 
-    variables = [component.variable for component in bound.components]
+    ids = {
+        component.variable: pa.list_(plain(names.id)) if component.kleene else plain(names.id)
+        for component in bound.components
+        if not component.negated
+    }
     fields = [(key.name, plain(key.name)) for key in keys if key.name is not None]
-    fields += [(variable, plain(names.id)) for variable in variables]
+    fields += list(ids.items())
     for item in bound.returns:
         if item.expression is not None:
             fields.append((item.name, _arrow_type(item.expression, schema)))
-        elif item.name != item.variable:
-            fields.append((item.name, plain(names.id)))
+        elif item.variable is not None and item.name != item.variable:
+            fields.append((item.name, ids[item.variable]))
     fields += [("range_lower", domain.arrow_type), ("range_upper", domain.arrow_type)]
     if confidence:
         fields.append(("confidence", pa.float64()))
@@ -232,14 +273,15 @@ def make_plan(
     method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
-    keys, split_keys, predicates = partition_keys(bound)
+    equivalences = partition_keys(bound)
+    keys = equivalences.keys
     local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}
     constant, joined = [], []
-    for predicate in predicates:
+    for predicate in equivalences.rest:
         mentioned = variables_of(predicate)
         if not mentioned:
             constant.append(predicate)
-        elif len(mentioned) == 1:
+        elif len(mentioned) == 1 and all(map(speaks_of_each_event, columns_in(predicate))):
             local[next(iter(mentioned))].append(predicate)
         else:
             joined.append(predicate)
@@ -247,19 +289,27 @@ def make_plan(
     if names.pmf in schema.names:
         needed[names.pmf] = None
     for key in keys:
-        needed.update(dict.fromkeys(key.columns))
-    expressions = [*predicates, *(item.expression for item in bound.returns if item.expression is not None)]
-    needed.update(dict.fromkeys(column.name for part in expressions for column in _columns_in(part)))
-    return EvaluationPlan(
+        needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
+    returned = [item.expression for item in bound.returns if item.expression is not None]
+    for expression in (*equivalences.rest, *returned):
+        needed.update(dict.fromkeys(column.name for column in columns_in(expression) if column.name))
+    planned = [
+        PlannedComponent(part.variable, part.types, tuple(local[part.variable]), part.kleene)
+        for part in bound.components
+    ]
+    negated = [part.negated for part in bound.components]
+    plan = EvaluationPlan(
         bound=bound,
         names=names,
         domain=domain,
-        components=tuple(
-            PlannedComponent(part.variable, part.types, tuple(local[part.variable]))
-            for part in bound.components
+        components=tuple(part for part, absent in zip(planned, negated, strict=True) if not absent),
+        negations=tuple(
+            PlannedNegation(part, place - sum(negated[:place]))
+            for place, part in enumerate(planned)
+            if negated[place]
         ),
         keys=keys,
-        split_keys=split_keys,
+        split_keys=equivalences.split,
         constant=tuple(constant),
         joined=tuple(joined),
         evaluation=method,
@@ -270,3 +320,15 @@ def make_plan(
             bound, keys, schema, names, domain, confidence, approximate is not None and confidence
         ),
     )
+    if method != "query_order" and not plan.is_plain:
+        raise OptionError(
+            f"evaluation={evaluation!r} does not support {_beyond_plain(bound)}: leave evaluation= out"
+        )
+    return plan
+
+
+def _beyond_plain(bound: BoundQuery) -> str:
+    """Return what of a query only the default evaluation answers."""
+    if any(component.kleene for component in bound.components):
+        return "Kleene components"
+    return "negation" if any(component.negated for component in bound.components) else bound.query.strategy

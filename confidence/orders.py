@@ -4,12 +4,12 @@ The state of a match at a tick is which of its events have happened: a down-set 
 are swept in time; at each the events take their chance, those that come later in the order first, so that an
 event finds only what happened strictly before it. The mass that reaches the full set is the confidence. The
 cost is that of the steps between ideals at every tick, whatever the shape of the order; a set without any
-order needs products only. Where the window can bind, or gaps at either end of the match forbid events, the sweep
-starts anew for every first time. All terms are non-negative and nothing cancels.
+order needs products only. Where the window can bind, or gaps at either end of the match forbid events, the
+sweep starts anew for every first time. All terms are non-negative and nothing cancels.
 
 A gap between all the events before it and all those behind it is one ideal: what entered it at b leaves it
-at c with the probability that no forbidden event lies in between (Eq. 2-3 of Zhang, Diao, Immerman, PVLDB 3(1),
-2010). Gaps beside other events, and events forbidden in several gaps, go through the times one by one.
+at c with the probability that no forbidden event lies in between (Eq. 2-3 of Zhang, Diao, Immerman, PVLDB
+3(1), 2010). Gaps beside other events, and events forbidden in several gaps, go through the times one by one.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _classify(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _open_gates(a, b, source, ideals, gap_cut, count, active, role, x_low, x_high, x_offset, head, tail):
-    """Return the gates that an event may bar, the steps led through them, and P(a gate is free from s to t)."""
+    """Return the gates that an event may bar, the steps through them, and P(a gate is free from s to t)."""
     used = np.zeros(gap_cut.shape[0], np.bool_)
     for k in range(count):
         if role[k, 1] >= 0:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.output import best_matches, id_payload, to_batch
+from uncertain_cep.output import best_matches, id_payload, to_batch, widened
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.points import evaluate_points
@@ -87,6 +87,11 @@ def run(
     announce_compilation()
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
+    if plan.branches:
+        for branch in plan.branches:
+            found = run(branch, table, slicing=slicing, batch_rows=batch_rows, file=file)
+            yield from (widened(plan, batch) for batch in found)
+        return
     if not plan.is_plain:
         raise OptionError("not supported yet: Kleene components, negation and contiguity")
     check_table(plan, table, file)

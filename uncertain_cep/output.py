@@ -15,7 +15,7 @@ from uncertain_cep.predicates import Values, column_values, evaluate, within_int
 from uncertain_cep.query.typed import Column, TypedExpression
 from uncertain_cep.sequence import Chunk
 
-__all__ = ["best_matches", "id_payload", "to_batch"]
+__all__ = ["best_matches", "id_payload", "to_batch", "widened"]
 
 
 def id_payload(plan: EvaluationPlan, table: pa.Table) -> NDArray[np.int64] | None:
@@ -115,16 +115,27 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
+def widened(plan: EvaluationPlan, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the matches of one branch of OR with the columns of the whole query: null where it has none."""
+    schema = plan.batch_schema
+    names = batch.schema.names
+    columns = [
+        batch.column(field.name) if field.name in names else pa.nulls(batch.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
 def _ordered(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
     keys = [("confidence", "descending")]
     keys += [(component.variable, "ascending") for component in plan.components]
-    return table.take(pc.sort_indices(table, sort_keys=keys))
+    return table.take(pc.sort_indices(table, sort_keys=keys, null_placement="at_start"))
 
 
 def best_matches(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Table:
     """Merge batches into one table, with ORDER BY and LIMIT applied.
 
-    Ties in confidence are broken by signature. Memory stays O(k + batch) with
+    Ties in confidence are broken by signature, a variable without event first. Memory stays O(k + batch) with
     LIMIT k. The result has the plan's output schema.
     """
     limit = plan.query.limit

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal, cast, get_args
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeVar, cast, get_args
 
 import pyarrow as pa
 
@@ -11,6 +11,7 @@ from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.bound import BoundQuery
+from uncertain_cep.query.branches import PartialOrder, is_linear, order_of
 from uncertain_cep.query.typed import (
     Aggregated,
     Column,
@@ -30,6 +31,8 @@ __all__ = [
     "PlannedNegation",
     "make_plan",
 ]
+
+T = TypeVar("T")
 
 Method = Literal["query_order", "any_state", "selectivity", "point"]
 Evaluation = Literal["auto", Method]
@@ -129,6 +132,11 @@ class EvaluationPlan:
     required_columns : tuple of str
         Columns of the trace that the evaluation reads.
     output_schema : pyarrow.Schema
+    order : PartialOrder or None
+        The order that an OR-free pattern with AND asks of its events; None if it is that of the pattern.
+    branches : tuple of EvaluationPlan
+        One for each OR-free pattern that a pattern with OR stands for; their matches together are the answer.
+        Then only ``keys``, ``required_columns``, the schema and the variables of this plan are looked at.
     """
 
     bound: BoundQuery
@@ -145,6 +153,8 @@ class EvaluationPlan:
     approximate: Approximation | None
     required_columns: tuple[str, ...]
     output_schema: pa.Schema
+    order: PartialOrder | None = None
+    branches: tuple[EvaluationPlan, ...] = ()
 
     @property
     def query(self) -> Query:
@@ -159,6 +169,8 @@ class EvaluationPlan:
     @property
     def is_plain(self) -> bool:
         """Whether the pattern is a sequence of single events under one of the two skip strategies."""
+        if self.order is not None or self.branches:
+            return False
         skips = self.query.strategy in ("skip_till_any_match", "skip_till_next_match")
         return skips and not self.negations and not any(component.kleene for component in self.components)
 
@@ -273,8 +285,38 @@ def make_plan(
     method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
+    branches = bound.branches()
+    if len(branches) == 1:
+        plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, None)
+        return _ordered(plan)
+    plan = _planned(bound, schema, names, domain, method, confidence, approximate, None)
+    parts = []
+    for branch in branches:
+        keys = tuple(_of_branch(key, bound, branch) for key in plan.keys)
+        part = _planned(branch, schema, names, domain, method, confidence, approximate, keys)
+        parts.append(_ordered(part))
+    needed = dict.fromkeys(name for part in parts for name in part.required_columns)
+    return replace(plan, branches=tuple(parts), required_columns=tuple(needed))
+
+
+def _of_branch(key: PartitionKey, whole: BoundQuery, branch: BoundQuery) -> PartitionKey:
+    """Return a key of a query as the key of one of its branches."""
+    names = {component.variable for component in branch.components}
+
+    def kept(columns: tuple[T, ...], negated: bool) -> tuple[T, ...]:
+        parts = [component for component in whole.components if component.negated == negated]
+        return tuple(column for column, part in zip(columns, parts, strict=True) if part.variable in names)
+
+    return PartitionKey(kept(key.columns, False), kept(key.negated, True))
+
+
+def _planned(
+    bound: BoundQuery, schema: pa.Schema, names: Names, domain: TimeDomain, method: Method, confidence: bool,
+    approximate: Approximation | None, given_keys: tuple[PartitionKey, ...] | None,
+) -> EvaluationPlan:  # fmt: skip
+    """Plan a query without regard to OR, or one branch with the keys of the whole query given."""
     equivalences = partition_keys(bound)
-    keys = equivalences.keys
+    keys = equivalences.keys if given_keys is None else given_keys
     local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}
     constant, joined = [], []
     for predicate in equivalences.rest:
@@ -288,7 +330,7 @@ def make_plan(
     needed = dict.fromkeys((names.type, names.id, names.lower, names.upper))
     if names.pmf in schema.names:
         needed[names.pmf] = None
-    for key in keys:
+    for key in (*keys, *equivalences.split):
         needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
     returned = [item.expression for item in bound.returns if item.expression is not None]
     for expression in (*equivalences.rest, *returned):
@@ -298,7 +340,7 @@ def make_plan(
         for part in bound.components
     ]
     negated = [part.negated for part in bound.components]
-    plan = EvaluationPlan(
+    return EvaluationPlan(
         bound=bound,
         names=names,
         domain=domain,
@@ -320,10 +362,15 @@ def make_plan(
             bound, keys, schema, names, domain, confidence, approximate is not None and confidence
         ),
     )
-    if method != "query_order" and not plan.is_plain:
-        raise OptionError(
-            f"evaluation={evaluation!r} does not support {_beyond_plain(bound)}: leave evaluation= out"
-        )
+
+
+def _ordered(plan: EvaluationPlan) -> EvaluationPlan:
+    """Return the plan of an OR-free pattern with its order; refuse what its evaluation does not answer."""
+    pattern = plan.bound.pattern
+    plan = plan if is_linear(pattern) else replace(plan, order=order_of(pattern))
+    if plan.evaluation != "query_order" and not plan.is_plain:
+        what = "event sets, AND(...)" if plan.order is not None else _beyond_plain(plan.bound)
+        raise OptionError(f"evaluation={plan.evaluation!r} does not support {what}: leave evaluation= out")
     return plan
 
 

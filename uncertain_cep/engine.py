@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.errors import OptionError, TraceError
+<<<<<<< HEAD
 from uncertain_cep.output import best_matches, id_payload, to_batch, widened
+=======
+from uncertain_cep.growing import evaluate_growing
+from uncertain_cep.output import best_matches, id_payload, to_batch
+>>>>>>> language
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.points import evaluate_points
@@ -92,17 +97,19 @@ def run(
             found = run(branch, table, slicing=slicing, batch_rows=batch_rows, file=file)
             yield from (widened(plan, batch) for batch in found)
         return
-    if not plan.is_plain:
-        raise OptionError("not supported yet: Kleene components, negation and contiguity")
     check_table(plan, table, file)
     if not constants_hold(plan) or plan.window < len(plan.components) or not table.num_rows:
         return
     table = table.select(_columns_of(plan, slicing)).combine_chunks()
-    selection, pmfs = _selected(plan, table, slicing)
+    selection, pmfs, ticks = _selected(plan, table, slicing)
     if selection.empty:
         return
     payload = id_payload(plan, table)
-    if len(plan.components) == 1:
+    if not plan.is_plain:
+        chunks = evaluate_growing(
+            plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows
+        )
+    elif len(plan.components) == 1:
         chunks = _single_events(plan, selection, payload, batch_rows)
     else:
         evaluate = _METHODS[plan.evaluation]
@@ -152,13 +159,13 @@ def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) 
 
 def _selected(
     plan: EvaluationPlan, table: pa.Table, slicing: Slicing | None
-) -> tuple[Selection, ExplicitPmfs | None]:
+) -> tuple[Selection, ExplicitPmfs | None, tuple[Int64, Int64]]:
     given_lower, given_upper = (
         ticks_of(table, plan.names.lower, plan),
         ticks_of(table, plan.names.upper, plan),
     )
     pmfs, lower, upper = explicit_pmfs(table, plan.names.pmf, given_lower, given_upper)
-    return select(plan, table, lower, upper, given_lower, slicing), pmfs
+    return select(plan, table, lower, upper, given_lower, slicing), pmfs, (lower, upper)
 
 
 def _columns_of(plan: EvaluationPlan, slicing: Slicing | None) -> list[str]:

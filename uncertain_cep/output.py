@@ -163,12 +163,15 @@ def _ordered(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
     columns: dict[str, pa.Array] = {"confidence": table.column("confidence")}
     for component in plan.components:
         ids = table.column(component.variable)
+        if ids.null_count:
+            # In a branch of OR without this variable.
+            columns[f"{component.variable} is there"] = ids.is_valid()
         if component.kleene:
             columns |= {f"{component.variable}[{k}]": part for k, part in enumerate(_ranks_by_place(ids))}
         else:
             columns[component.variable] = ids
     keys = [(name, "descending" if name == "confidence" else "ascending") for name in columns]
-    return table.take(pc.sort_indices(pa.table(columns), sort_keys=keys, null_placement="at_start"))
+    return table.take(pc.sort_indices(pa.table(columns), sort_keys=keys))
 
 
 def _ranks_by_place(lists: pa.ChunkedArray) -> Iterator[pa.Array]:

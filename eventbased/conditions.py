@@ -113,7 +113,7 @@ class Scratch(NamedTuple):
         The candidates of a match in order; behind them one for each negated component.
     start, stop : (l + n,) int64
         The places of a component in ``element``: those of component j are ``start[j] .. stop[j] - 1``.
-    count : (q, d) int64, whole : (q, d) int64, real : (q, d) float64
+    counted : (q, d) int64, whole : (q, d) int64, real : (q, d) float64
         For each accumulator, over the events of its component up to each: values that are not null, and
         their sum, smallest or largest.
     cells, position, lowest, stack
@@ -123,7 +123,7 @@ class Scratch(NamedTuple):
     element: Int64
     start: Int64
     stop: Int64
-    count: Int64
+    counted: Int64
     whole: Int64
     real: NDArray[np.float64]
     cells: Int64
@@ -134,10 +134,10 @@ class Scratch(NamedTuple):
     def deeper(self, conditions: Conditions, depth: int) -> Scratch:
         """Return the same for matches of at most ``depth`` events, which are more."""
         grown = scratch(conditions, depth)
-        length, size = len(conditions.stages), self.count.shape[1]
+        length, size = len(conditions.stages), self.counted.shape[1]
         grown.element[:size] = self.element[:size]
         grown.start[:length], grown.stop[:length] = self.start[:length], self.stop[:length]
-        for new, old in ((grown.count, self.count), (grown.whole, self.whole), (grown.real, self.real)):
+        for new, old in ((grown.counted, self.counted), (grown.whole, self.whole), (grown.real, self.real)):
             new[:, :size] = old
         return grown
 
@@ -153,7 +153,7 @@ def scratch(conditions: Conditions, depth: int) -> Scratch:
         element=np.zeros(depth + negated, dtype=np.int64),
         start=start,
         stop=start + 1,
-        count=np.zeros((accumulators, depth), dtype=np.int64),
+        counted=np.zeros((accumulators, depth), dtype=np.int64),
         whole=np.zeros((accumulators, depth), dtype=np.int64),
         real=np.zeros((accumulators, depth), dtype=np.float64),
         cells=np.zeros(cells, dtype=np.int64),
@@ -175,7 +175,7 @@ def accumulate(conditions, work, component, depth):
     for q in range(conditions.accumulator_start[component], conditions.accumulator_start[component + 1]):
         function = conditions.accumulators[q, 0]
         origin = conditions.accumulators[q, 1]
-        count = 0 if first else work.count[q, depth - 1]
+        count = 0 if first else work.counted[q, depth - 1]
         whole = 0 if first else work.whole[q, depth - 1]
         real = 0.0 if first else work.real[q, depth - 1]
         kind = conditions.accumulators[q, 3]
@@ -196,7 +196,7 @@ def accumulate(conditions, work, component, depth):
                 elif count == 0 or (number < whole if function == MIN else number > whole):
                     whole = number
             count += 1
-        work.count[q, depth] = count
+        work.counted[q, depth] = count
         work.whole[q, depth] = whole
         work.real[q, depth] = real
 
@@ -221,7 +221,7 @@ def _provide(conditions, work, c):
         q = conditions.aggregates[g, 2]
         at = conditions.aggregates[g, 4]
         function = conditions.accumulators[q, 0]
-        count = work.count[q, depth]
+        count = work.counted[q, depth]
         conditions.nulls[conditions.aggregates[g, 5]] = function != COUNT and count == 0
         if function == COUNT:
             conditions.ints[at] = count

@@ -245,9 +245,9 @@ class SetConfidences:
             done = 0
             while done < len(chosen):
                 done, reason, steps = kernel(
-                    chosen, *matches, done, *candidates, offsets, self._window, order.arrays, events, pools,
-                    self._gap_of, conditions, *pmfs, self._most_steps, wanted, scratch, self._mark, self._room,
-                    *out,
+                    chosen, *matches, done, *candidates, offsets, self._window, order.arrays, events,
+                    pools, self._gap_of, conditions, *pmfs, self._most_steps, wanted, scratch, self._mark,
+                    self._room, *out,
                 )  # fmt: skip
                 if reason == COSTLY:
                     raise CostlyGapsError(int(chosen[done]), int(steps))

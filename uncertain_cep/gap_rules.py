@@ -95,9 +95,11 @@ def forbidden_events(
         pools.append(_grouped(table, everything, everything, rows, [(name, name) for name in names]))
     negated = []
     negated_rows = []
-    for place, negation in enumerate(plan.negations):
+    for number, negation in enumerate(plan.negations):
         found = _rows_of(plan, table, negation.component)
-        keys = [(key.columns[0], name) for key in plan.split_keys if (name := key.negated[place]) is not None]
+        keys = [
+            (key.columns[0], name) for key in plan.split_keys if (name := key.negated[number]) is not None
+        ]
         negated.append(len(pools))
         negated_rows.append(found)
         pools.append(_grouped(table, found, np.arange(len(found)), starts, keys))
@@ -182,7 +184,11 @@ def _laid_out(pools: Sequence[_Pool], lower: Int64, upper: Int64, starts: int) -
     ]
     counts = np.concatenate(sizes) if sizes else np.zeros(0, dtype=np.int64)
     return ForbiddenEvents(
-        *columns,
+        lower=columns[0],
+        upper=columns[1],
+        highest=columns[2],
+        row=columns[3],
+        place=columns[4],
         group_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         pool_start=np.cumsum([0, *(pool.groups for pool in pools)]).astype(np.int64),
         group_of=np.array([pool.of_candidate[:starts] for pool in pools], dtype=np.int64).reshape(-1, starts),

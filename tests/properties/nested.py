@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import pyarrow as pa
 from hypothesis import strategies as st
@@ -17,6 +17,7 @@ from tests.properties.cases import Trace
 from tests.properties.comparison import Row, assert_answer
 from tests.properties.language import STRATEGIES, Asked, conditions, entry, equal, traces, written
 
+_KINDS: dict[str, type[Seq] | type[And] | type[Or]] = {"S": Seq, "A": And, "O": Or}
 _TYPES = [("A",), ("A",), ("B",), ("B",), ("A", "B"), ()]
 
 
@@ -99,7 +100,7 @@ def _patterns(
     """Draw a pattern of ``size`` positive components of the kinds S(EQ), A(ND) and O(R)."""
     if size == 1 and not (outermost and draw(st.booleans())):
         return Component(next(names), draw(st.sampled_from(_TYPES)), kleene=draw(st.integers(0, 3)) == 0)
-    kind: Literal["S", "A", "O"] = draw(st.sampled_from(kinds))
+    kind = draw(st.sampled_from(kinds))
     parts: list[int] = []
     while sum(parts) < size:
         parts.append(draw(st.integers(1, max(1, min(size - sum(parts), size - 1)))))
@@ -111,15 +112,15 @@ def _patterns(
         items.append(draw(_patterns(names, part, kinds, in_set=inner)))
     if kind == "S" and not in_set and draw(st.integers(0, 4)) == 0:
         items.append(Component(next(names), draw(st.sampled_from(_TYPES)), negated=True))
-    return {"S": Seq, "A": And, "O": Or}[kind](tuple(items))
+    return _KINDS[kind](tuple(items))
 
 
 def is_nested(pattern: Pattern, kinds: str) -> bool:
     """Return whether a pattern has one of some kinds."""
-    wanted = tuple({"S": Seq, "A": And, "O": Or}[kind] for kind in kinds)
     if isinstance(pattern, Component):
         return False
-    return isinstance(pattern, wanted) or any(is_nested(item, kinds) for item in pattern.items)
+    found = any(isinstance(pattern, _KINDS[kind]) for kind in kinds)
+    return found or any(is_nested(item, kinds) for item in pattern.items)
 
 
 @st.composite
@@ -138,7 +139,7 @@ def nested_cases(draw: st.DrawFn, kinds: str, most: int = 5) -> NestedCase:
     keyed = draw(st.integers(0, 4))
     if keyed == 0:
         agree = ("k",)
-    elif keyed == 1 and len(parts) > 1 and not is_nested(pattern, "O"):
+    elif keyed == 1 and size > 1 and not is_nested(pattern, "O"):
         first = next(part for part in parts if not part.negated)
         chain = [equal(first, other) for other in parts if other is not first]
         chained = ("k",)

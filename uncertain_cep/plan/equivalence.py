@@ -127,8 +127,8 @@ def partition_keys(bound: BoundQuery) -> Equivalences:
         equate([(variable, name) for variable in variables])
     pairs = [_equated(predicate) for predicate in bound.predicates]
     for pair in pairs:
-        if pair is not None and not {pair[0][0], pair[1][0]}.intersection(negated):
-            equate(list(pair))
+        if pair is not None:
+            equate([node for node in pair if node[0] not in negated])
 
     keys: list[PartitionKey] = []
     for group in dict.fromkeys(groups.values()):

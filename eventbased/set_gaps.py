@@ -80,7 +80,7 @@ def _set_confidences(
     out_confidence,
 ):  # fmt: skip
     own = mark.shape[0]
-    before = order[0]
+    before, first_step, source, target, ideals, gap_place, gap_after, gap_before, gap_cut = order
     count = before.shape[0]
     length = conditions.stages.shape[0]
     low = np.empty(count, np.int64)
@@ -105,7 +105,7 @@ def _set_confidences(
         found = 0
         if tight_order_bounds(low, high, before, window, a, b):
             found = _forbidden(
-                events, pools, gap_of, (order[5], order[6], order[7]), conditions, length, a, b, window,
+                events, pools, gap_of, (gap_place, gap_after, gap_before), conditions, length, a, b, window,
                 place[start[n]], scratch, own, mark, offsets, room,
             )  # fmt: skip
         for k in range(count):
@@ -119,8 +119,8 @@ def _set_confidences(
             out_upper[n] = b.max()
             continue
         status, value, first, last = order_confidence(
-            low, high, offset, pmf, head, tail, window, *order, found, room[0], room[1], room[2], room[4],
-            most_steps,
+            low, high, offset, pmf, head, tail, window, before, first_step, source, target, ideals, gap_place,
+            gap_after, gap_before, gap_cut, found, room[0], room[1], room[2], room[4], most_steps,
         )  # fmt: skip
         if status == TOO_DEAR:
             return q, COSTLY, value

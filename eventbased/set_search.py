@@ -5,7 +5,7 @@ Of the events taken so far it knows the earliest time of each (the forward bound
 PVLDB 3(1), 2010, section 4.1, along every path of the order) and the latest one: order and window hold for
 some choice of times iff no earliest time is behind its event's interval and the largest is within a window
 of the smallest latest time. So a prefix that cannot happen is left at once, and what is emitted is possible
-as far as intervals go. A Kleene component in AND takes its events by ascending place: each set comes out once.
+as far as intervals go. A Kleene component in AND takes its events by ascending place: a set comes out once.
 
 The state lives in arrays, so that the search goes on where it stopped, in memory bounded by the longest match
 and the buffer.

@@ -1,6 +1,8 @@
 """Confidence kernels: intervals, pmfs and window to the exact probability and tight range of a match."""
 
-from confidence.forbidden import forbidden_confidence, running_sums, workspace
+from confidence.distribution import running_sums
+from confidence.forbidden import forbidden_confidence, workspace
+from confidence.gaps import gap_confidence
 from confidence.pmf import chain_confidence_pmf, support_range
 from confidence.uniform import (
     chain_confidence,
@@ -17,6 +19,7 @@ __all__ = [
     "confidence_of_two",
     "exact_chain_confidence",
     "forbidden_confidence",
+    "gap_confidence",
     "running_sums",
     "support_range",
     "tight_bounds",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal, cast, get_args
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeVar, cast, get_args
 
 import pyarrow as pa
 
@@ -11,10 +11,28 @@ from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.bound import BoundQuery
-from uncertain_cep.query.typed import Column, Constant, TypedExpression, variables_of
+from uncertain_cep.query.branches import PartialOrder, is_linear, order_of
+from uncertain_cep.query.typed import (
+    Aggregated,
+    Column,
+    TypedExpression,
+    columns_in,
+    speaks_of_each_event,
+    variables_of,
+)
 from uncertain_cep.timedomain import Names, TimeDomain
 
-__all__ = ["EVALUATIONS", "Approximation", "Evaluation", "EvaluationPlan", "PlannedComponent", "make_plan"]
+__all__ = [
+    "EVALUATIONS",
+    "Approximation",
+    "Evaluation",
+    "EvaluationPlan",
+    "PlannedComponent",
+    "PlannedNegation",
+    "make_plan",
+]
+
+T = TypeVar("T")
 
 Method = Literal["query_order", "any_state", "selectivity", "point"]
 Evaluation = Literal["auto", Method]
@@ -58,12 +76,30 @@ class PlannedComponent:
     types : tuple of str
         Event types it takes; empty for any.
     local : tuple of TypedExpression
-        The predicates that mention this variable alone.
+        The predicates that speak of each event of this variable alone.
+    kleene : bool
+        Whether it takes one or more events.
     """
 
     variable: str
     types: tuple[str, ...]
     local: tuple[TypedExpression, ...]
+    kleene: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedNegation:
+    """One negated component of the pattern.
+
+    Attributes
+    ----------
+    component : PlannedComponent
+    after : int
+        How many positive components stand before it: 0 for a leading negation, all for a trailing one.
+    """
+
+    component: PlannedComponent
+    after: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +112,9 @@ class EvaluationPlan:
     names : Names
     domain : TimeDomain
     components : tuple of PlannedComponent
-        In pattern order.
+        The positive ones, in pattern order.
+    negations : tuple of PlannedNegation
+        The negated ones, in pattern order.
     keys : tuple of PartitionKey
         The attributes equated across all components.
     split_keys : tuple of PartitionKey
@@ -84,7 +122,8 @@ class EvaluationPlan:
     constant : tuple of TypedExpression
         Predicates that mention no variable.
     joined : tuple of TypedExpression
-        Predicates across components that splitting by keys does not enforce.
+        Predicates that neither splitting by keys nor looking at single events can enforce: across components,
+        or across the events of a Kleene component.
     evaluation : {"query_order", "any_state", "selectivity", "point"}
     confidence : bool
         Whether the result has a confidence column.
@@ -93,12 +132,18 @@ class EvaluationPlan:
     required_columns : tuple of str
         Columns of the trace that the evaluation reads.
     output_schema : pyarrow.Schema
+    order : PartialOrder or None
+        The order that an OR-free pattern with AND asks of its events; None if it is that of the pattern.
+    branches : tuple of EvaluationPlan
+        One for each OR-free pattern that a pattern with OR stands for; their matches together are the answer.
+        Then only ``keys``, ``required_columns``, the schema and the variables of this plan are looked at.
     """
 
     bound: BoundQuery
     names: Names
     domain: TimeDomain
     components: tuple[PlannedComponent, ...]
+    negations: tuple[PlannedNegation, ...]
     keys: tuple[PartitionKey, ...]
     split_keys: tuple[PartitionKey, ...]
     constant: tuple[TypedExpression, ...]
@@ -108,6 +153,8 @@ class EvaluationPlan:
     approximate: Approximation | None
     required_columns: tuple[str, ...]
     output_schema: pa.Schema
+    order: PartialOrder | None = None
+    branches: tuple[EvaluationPlan, ...] = ()
 
     @property
     def query(self) -> Query:
@@ -118,6 +165,14 @@ class EvaluationPlan:
     def window(self) -> int:
         """WITHIN, in ticks."""
         return self.bound.window
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the pattern is a sequence of single events under one of the two skip strategies."""
+        if self.order is not None or self.branches:
+            return False
+        skips = self.query.strategy in ("skip_till_any_match", "skip_till_next_match")
+        return skips and not self.negations and not any(component.kleene for component in self.components)
 
     @property
     def partition_attributes(self) -> tuple[str, ...]:
@@ -138,16 +193,10 @@ class EvaluationPlan:
         return self.confidence or query.min_confidence is not None or query.order_by_confidence
 
 
-def _columns_in(expression: TypedExpression) -> list[Column]:
-    if isinstance(expression, Column):
-        return [expression]
-    if isinstance(expression, Constant):
-        return []
-    return [column for operand in expression.operands for column in _columns_in(operand)]
-
-
 def _arrow_type(expression: TypedExpression, schema: pa.Schema) -> pa.DataType:
-    if isinstance(expression, Column):
+    if isinstance(expression, Column) and (
+        not isinstance(expression, Aggregated) or expression.function in ("min", "max")
+    ):
         found = schema.field(expression.name).type
         return found.value_type if pa.types.is_dictionary(found) else found
     types: dict[str, pa.DataType] = {
@@ -165,14 +214,18 @@ def _output_schema(
         found = schema.field(name).type
         return found.value_type if pa.types.is_dictionary(found) else found
 
-    variables = [component.variable for component in bound.components]
+    ids = {
+        component.variable: pa.list_(plain(names.id)) if component.kleene else plain(names.id)
+        for component in bound.components
+        if not component.negated
+    }
     fields = [(key.name, plain(key.name)) for key in keys if key.name is not None]
-    fields += [(variable, plain(names.id)) for variable in variables]
+    fields += list(ids.items())
     for item in bound.returns:
         if item.expression is not None:
             fields.append((item.name, _arrow_type(item.expression, schema)))
-        elif item.name != item.variable:
-            fields.append((item.name, plain(names.id)))
+        elif item.variable is not None and item.name != item.variable:
+            fields.append((item.name, ids[item.variable]))
     fields += [("range_lower", domain.arrow_type), ("range_upper", domain.arrow_type)]
     if confidence:
         fields.append(("confidence", pa.float64()))
@@ -232,34 +285,73 @@ def make_plan(
     method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
-    keys, split_keys, predicates = partition_keys(bound)
+    branches = bound.branches()
+    if len(branches) == 1:
+        plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, None)
+        return _ordered(plan)
+    plan = _planned(bound, schema, names, domain, method, confidence, approximate, None)
+    parts = []
+    for branch in branches:
+        keys = tuple(_of_branch(key, bound, branch) for key in plan.keys)
+        part = _planned(branch, schema, names, domain, method, confidence, approximate, keys)
+        parts.append(_ordered(part))
+    needed = dict.fromkeys(name for part in parts for name in part.required_columns)
+    return replace(plan, branches=tuple(parts), required_columns=tuple(needed))
+
+
+def _of_branch(key: PartitionKey, whole: BoundQuery, branch: BoundQuery) -> PartitionKey:
+    """Return a key of a query as the key of one of its branches."""
+    names = {component.variable for component in branch.components}
+
+    def kept(columns: tuple[T, ...], negated: bool) -> tuple[T, ...]:
+        parts = [component for component in whole.components if component.negated == negated]
+        return tuple(column for column, part in zip(columns, parts, strict=True) if part.variable in names)
+
+    return PartitionKey(kept(key.columns, False), kept(key.negated, True))
+
+
+def _planned(
+    bound: BoundQuery, schema: pa.Schema, names: Names, domain: TimeDomain, method: Method, confidence: bool,
+    approximate: Approximation | None, given_keys: tuple[PartitionKey, ...] | None,
+) -> EvaluationPlan:  # fmt: skip
+    """Plan a query without regard to OR, or one branch with the keys of the whole query given."""
+    equivalences = partition_keys(bound)
+    keys = equivalences.keys if given_keys is None else given_keys
     local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}
     constant, joined = [], []
-    for predicate in predicates:
+    for predicate in equivalences.rest:
         mentioned = variables_of(predicate)
         if not mentioned:
             constant.append(predicate)
-        elif len(mentioned) == 1:
+        elif len(mentioned) == 1 and all(map(speaks_of_each_event, columns_in(predicate))):
             local[next(iter(mentioned))].append(predicate)
         else:
             joined.append(predicate)
     needed = dict.fromkeys((names.type, names.id, names.lower, names.upper))
     if names.pmf in schema.names:
         needed[names.pmf] = None
-    for key in keys:
-        needed.update(dict.fromkeys(key.columns))
-    expressions = [*predicates, *(item.expression for item in bound.returns if item.expression is not None)]
-    needed.update(dict.fromkeys(column.name for part in expressions for column in _columns_in(part)))
+    for key in (*keys, *equivalences.split):
+        needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
+    returned = [item.expression for item in bound.returns if item.expression is not None]
+    for expression in (*equivalences.rest, *returned):
+        needed.update(dict.fromkeys(column.name for column in columns_in(expression) if column.name))
+    planned = [
+        PlannedComponent(part.variable, part.types, tuple(local[part.variable]), part.kleene)
+        for part in bound.components
+    ]
+    negated = [part.negated for part in bound.components]
     return EvaluationPlan(
         bound=bound,
         names=names,
         domain=domain,
-        components=tuple(
-            PlannedComponent(part.variable, part.types, tuple(local[part.variable]))
-            for part in bound.components
+        components=tuple(part for part, absent in zip(planned, negated, strict=True) if not absent),
+        negations=tuple(
+            PlannedNegation(part, place - sum(negated[:place]))
+            for place, part in enumerate(planned)
+            if negated[place]
         ),
         keys=keys,
-        split_keys=split_keys,
+        split_keys=equivalences.split,
         constant=tuple(constant),
         joined=tuple(joined),
         evaluation=method,
@@ -270,3 +362,20 @@ def make_plan(
             bound, keys, schema, names, domain, confidence, approximate is not None and confidence
         ),
     )
+
+
+def _ordered(plan: EvaluationPlan) -> EvaluationPlan:
+    """Return the plan of an OR-free pattern with its order; refuse what its evaluation does not answer."""
+    pattern = plan.bound.pattern
+    plan = plan if is_linear(pattern) else replace(plan, order=order_of(pattern))
+    if plan.evaluation != "query_order" and not plan.is_plain:
+        what = "event sets, AND(...)" if plan.order is not None else _beyond_plain(plan.bound)
+        raise OptionError(f"evaluation={plan.evaluation!r} does not support {what}: leave evaluation= out")
+    return plan
+
+
+def _beyond_plain(bound: BoundQuery) -> str:
+    """Return what of a query only the default evaluation answers."""
+    if any(component.kleene for component in bound.components):
+        return "Kleene components"
+    return "negation" if any(component.negated for component in bound.components) else bound.query.strategy

@@ -8,12 +8,12 @@ from typing import Final
 
 from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import Fault, QueryError
+from uncertain_cep.query.branches import MOST_BRANCHES, count_of_expansions, expansions, set_variables
 from uncertain_cep.query.syntax import (
     Aggregate,
     Attribute,
     Component,
     Conjunction,
-    Disjunction,
     Equivalence,
     Expression,
     Pattern,
@@ -47,6 +47,8 @@ def check(query: Query) -> None:
     components = {component.variable: component for component in components_of(query.pattern)}
     faults = [
         *_pattern_faults(query.pattern),
+        *_set_faults(query),
+        *_index_faults(query),
         *_strategy_faults(query),
         *_where_faults(query, components),
         *_return_faults(query, components),
@@ -75,7 +77,6 @@ def _unsupported(construct: str, position: Position) -> Fault:
 
 
 def _pattern_faults(pattern: Pattern) -> Iterator[Fault]:
-    yield from _set_faults(pattern)
     seen: set[str] = set()
     for component in components_of(pattern):
         name, position = component.variable, component.position
@@ -86,41 +87,55 @@ def _pattern_faults(pattern: Pattern) -> Iterator[Fault]:
             yield _fault(f"{name} is the name of an output column: give the variable another", position)
         if component.kleene and component.negated:
             yield _fault(f"a negated component is a single event: write {name} without + and []", position)
-        elif component.kleene:
-            yield _unsupported(f"Kleene closure ({_written(component)})", position)
-        elif component.negated:
-            yield _unsupported(f"negation ({_written(component)})", position)
-    if all(component.negated for component in components_of(pattern)):
-        yield _fault("every component is negated: a match needs at least one event", pattern.position)
 
 
-def _written(component: Component) -> str:
-    names = [quote_name(name) for name in component.types]
-    types = f"({'|'.join(names)})" if len(names) > 1 else (names or ["ANY"])[0]
-    end = f"+ {component.variable}[]" if component.kleene else f" {component.variable}"
-    return f"{'!' if component.negated else ''}{types}{end}"
+def _set_faults(query: Query) -> Iterator[Fault]:
+    pattern = query.pattern
+    count = count_of_expansions(pattern)
+    if count > MOST_BRANCHES:
+        message = (
+            f"OR makes {count:,} patterns of this one, and at most {MOST_BRANCHES} are answered together"
+        )
+        yield _fault(message, pattern.position)
+        return
+    found: dict[Fault, None] = {}
+    for expansion in expansions(pattern):
+        found.update(dict.fromkeys(_expansion_faults(expansion, query)))
+    yield from found
 
 
-def _set_faults(pattern: Pattern) -> Iterator[Fault]:
-    stack = [(pattern, True)]
+def _expansion_faults(expansion: Pattern, query: Query) -> Iterator[Fault]:
+    """Yield the faults of one OR-free pattern; another may have the same ones."""
+    components = list(components_of(expansion))
+    if all(component.negated for component in components):
+        where = "every component is negated"
+        if len(components) < sum(1 for _ in components_of(query.pattern)):
+            where = "every component of this branch is negated"
+        yield _fault(f"{where}: a match needs at least one event", expansion.position)
+    stack = [expansion]
     while stack:
-        found, outermost = stack.pop()
-        if isinstance(found, Component):
+        pattern = stack.pop()
+        if isinstance(pattern, Component):
             continue
-        if isinstance(found, Conjunction):
-            yield _unsupported("event sets, AND(...)", found.position)
-        elif isinstance(found, Disjunction):
-            yield _unsupported("alternative patterns, OR(...)", found.position)
-        elif not outermost:
-            yield _unsupported("nested patterns, SEQ(...) inside another", found.position)
-        stack.extend((item, False) for item in found.items)
+        stack.extend(pattern.items)
+        if isinstance(pattern, Conjunction):
+            if query.strategy != "skip_till_any_match":
+                message = f"AND(...) is defined for skip_till_any_match only, not for {query.strategy}"
+                yield _fault(message, pattern.position)
+            for item in pattern.items:
+                edges = (item,) if isinstance(item, Component) else (item.items[0], item.items[-1])
+                for edge in edges:
+                    if isinstance(edge, Component) and edge.negated:
+                        message = (
+                            f"{edge.variable} is negated: inside AND(...) a negation must stand between two "
+                            "components of a SEQ(...)"
+                        )
+                        yield _fault(message, edge.position)
 
 
 def _strategy_faults(query: Query) -> Iterator[Fault]:
     if query.strategy_position is None:
         return
-    if query.strategy not in ("skip_till_any_match", "skip_till_next_match"):
-        yield _unsupported(query.strategy, query.strategy_position)
     components = list(components_of(query.pattern))
     listed = [variable.name for variable in query.strategy_variables]
     # A negated component may be left out; everything else stands in the order of the pattern.
@@ -140,10 +155,46 @@ def _strategy_faults(query: Query) -> Iterator[Fault]:
 def _where_faults(query: Query, components: dict[str, Component]) -> Iterator[Fault]:
     for predicate in query.where:
         yield from _name_faults(predicate, components)
+        yield from _negated_together_faults(predicate, components)
         for found in expressions_in(predicate):
             if isinstance(found, Equivalence) and found is not predicate:
                 message = f"[{found.name}] must be a condition by itself, joined to the others by AND"
                 yield _fault(message, found.position)
+
+
+def _index_faults(query: Query) -> Iterator[Fault]:
+    """Yield the faults of predicates and results that put the events of a set in an order."""
+    if count_of_expansions(query.pattern) > MOST_BRANCHES:
+        return
+    sets = frozenset[str]().union(*map(set_variables, expansions(query.pattern)))
+    for expression in (*query.where, *(item.expression for item in query.returns)):
+        for found in expressions_in(expression):
+            if not isinstance(found, Attribute | Aggregate) or found.variable not in sets:
+                continue
+            if found.index is not None and found.index.kind not in ("current", "all"):
+                name = found.variable
+                message = (
+                    f"{name} stands in AND(...), where its events have no order: use {name}[i], or an "
+                    f"aggregate over {name}[]"
+                )
+                yield _fault(message, found.position)
+
+
+def _negated_together_faults(predicate: Expression, components: dict[str, Component]) -> Iterator[Fault]:
+    first: str | None = None
+    for found in expressions_in(predicate):
+        if isinstance(found, Attribute | Aggregate):
+            component = components.get(found.variable)
+            if component is None or not component.negated:
+                continue
+            first = first or found.variable
+            if found.variable != first:
+                message = (
+                    f"{first} and {found.variable} are both negated: no two events stand for them that could "
+                    "be compared, so compare each with events of the match"
+                )
+                yield _fault(message, found.position)
+                return
 
 
 def _name_faults(expression: Expression, components: dict[str, Component]) -> Iterator[Fault]:
@@ -170,13 +221,19 @@ def _reference_faults(found: Attribute | Aggregate, components: dict[str, Compon
         hint = did_you_mean(found.variable, list(components)) if len(found.variable) > 2 else ""
         yield _fault(f"unknown variable {found.variable}{hint or f': {known}'}", found.position)
         return
-    if isinstance(found, Aggregate):
-        yield _unsupported(f"aggregates ({found.function})", found.position)
-        if found.index.kind not in ("all", "before"):
-            message = f"an aggregate speaks of several events: {found.variable}[] or {found.variable}[..i-1]"
-            yield _fault(message, found.position)
+    if isinstance(found, Aggregate) and found.index.kind not in ("all", "before"):
+        message = f"an aggregate speaks of several events: {found.variable}[] or {found.variable}[..i-1]"
+        yield _fault(message, found.position)
     if found.index is not None and not component.kleene:
         yield _fault(f"{found.variable} is a single event: write it without an index", found.position)
+    elif isinstance(found, Attribute) and found.index is not None and found.index.kind in ("all", "before"):
+        several = f"{found.variable}{'[]' if found.index.kind == 'all' else '[..i-1]'}"
+        name = quote_name(found.name)
+        message = (
+            f"{several} is several events: write {found.variable}[i].{name} for each of them, or an "
+            f"aggregate such as max({several}.{name})"
+        )
+        yield _fault(message, found.position)
 
 
 def _return_faults(query: Query, components: dict[str, Component]) -> Iterator[Fault]:
@@ -191,17 +248,36 @@ def _return_faults(query: Query, components: dict[str, Component]) -> Iterator[F
         for found in expressions_in(expression):
             if isinstance(found, Equivalence):
                 yield _fault(f"[{found.name}] is a condition: it belongs in WHERE", found.position)
-            elif isinstance(found, Attribute | Variable):
+            elif isinstance(found, Attribute | Aggregate | Variable):
                 variable = found.name if isinstance(found, Variable) else found.variable
                 component = components.get(variable)
                 if component is not None and component.negated:
                     message = f"{variable} is negated: no event is bound to it that could be returned"
                     yield _fault(message, found.position)
+                elif component is not None and component.kleene:
+                    yield from _returned_series_faults(found)
         if name in OUTPUT_COLUMNS or (name in components and whole != name):
             yield _fault(f"the output has a column {name} already: name this one with AS", item.position)
         elif name in seen:
             yield _fault(f"two output columns are named {name}: name one with AS", item.position)
         seen.add(name)
+
+
+def _returned_series_faults(found: Attribute | Aggregate | Variable) -> Iterator[Fault]:
+    """Yield a fault for what has one value for each element of a Kleene variable, where a row needs one."""
+    if isinstance(found, Aggregate) and found.index.kind == "before":
+        variable = found.variable
+        message = f"{variable}[..i-1] ends at each event in turn: aggregate all of {variable}[] to return it"
+        yield _fault(message, found.position)
+    elif isinstance(found, Attribute) and (
+        found.index is None or found.index.kind in ("current", "previous")
+    ):
+        variable, name = found.variable, quote_name(found.name)
+        message = (
+            f"{variable} is several events: return {variable}[1].{name}, {variable}[{variable}.LEN].{name} "
+            f"or an aggregate such as max({variable}[].{name})"
+        )
+        yield _fault(message, found.position)
 
 
 def _window_faults(query: Query) -> Iterator[Fault]:

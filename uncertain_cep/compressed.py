@@ -15,7 +15,7 @@ from eventbased.compressed import LISTS, compressed_matches
 from eventbased.conditions import Scratch
 from eventbased.gap_events import ALL, COSTLY, CostlyGapsError
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
-from uncertain_cep.growing import Growth, grown_chunks
+from uncertain_cep.growing import Growth, costly, grown_chunks
 from uncertain_cep.plan import EvaluationPlan, PlannedNegation
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.selection import Selection
@@ -151,7 +151,8 @@ class _CompressedGrowth(Growth):
             if reason == ALL:
                 return rows[: list_start[-1]]
             if reason == COSTLY:
-                raise self._too_dear(matches, CostlyGapsError(done, need[0]))
+                error = CostlyGapsError(done, need[0])
+                raise costly(self._plan, self._table, self._rows, matches, error)
             if reason == LISTS:
                 rows = np.concatenate((rows, np.empty(max(len(rows), need[3]), dtype=np.int64)))
                 continue

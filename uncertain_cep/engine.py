@@ -14,7 +14,7 @@ from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.compressed import evaluate_compressed
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.growing import evaluate_growing
-from uncertain_cep.output import best_matches, id_payload, to_batch
+from uncertain_cep.output import best_matches, id_payload, to_batch, widened
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.points import evaluate_points
@@ -22,6 +22,7 @@ from uncertain_cep.predicates import evaluate as evaluate_expression
 from uncertain_cep.runs import evaluate_runs
 from uncertain_cep.selection import Selection, Slicing, select
 from uncertain_cep.sequence import Chunk, evaluate_sequence
+from uncertain_cep.sets import evaluate_sets
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
 
 __all__ = [
@@ -89,15 +90,26 @@ def run(
     announce_compilation()
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
+    if plan.branches:
+        for branch in plan.branches:
+            found = run(branch, table, slicing=slicing, batch_rows=batch_rows, file=file)
+            yield from (widened(plan, batch) for batch in found)
+        return
     check_table(plan, table, file)
-    if not constants_hold(plan) or plan.window < len(plan.components) or not table.num_rows:
+    if not constants_hold(plan) or not table.num_rows:
+        return
+    if plan.order is None and plan.window < len(plan.components):
         return
     table = table.select(_columns_of(plan, slicing)).combine_chunks()
     selection, pmfs, ticks = _selected(plan, table, slicing)
     if selection.empty:
         return
     payload = id_payload(plan, table)
-    if not plan.is_plain:
+    if plan.order is not None:
+        chunks = evaluate_sets(
+            plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows
+        )
+    elif not plan.is_plain:
         grow = evaluate_compressed if plan.compressed else evaluate_growing
         chunks = grow(plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows)
     elif len(plan.components) == 1:

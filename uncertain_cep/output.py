@@ -18,7 +18,7 @@ from uncertain_cep.query.typed import Aggregated, Column, TypedExpression
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import KleeneChunk, Series, aggregated, event_rows
 
-__all__ = ["best_matches", "id_payload", "to_batch"]
+__all__ = ["best_matches", "id_payload", "to_batch", "widened"]
 
 _INT64: Final = (-(2**63), 2**63 - 1)
 
@@ -153,10 +153,24 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
+def widened(plan: EvaluationPlan, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the matches of one branch of OR with the columns of the whole query: null where it has none."""
+    schema = plan.batch_schema
+    names = batch.schema.names
+    columns = [
+        batch.column(field.name) if field.name in names else pa.nulls(batch.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
 def _ordered(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
     columns: dict[str, pa.Array] = {"confidence": table.column("confidence")}
     for component in plan.components:
         ids = table.column(component.variable)
+        if ids.null_count:
+            # In a branch of OR without this variable.
+            columns[f"{component.variable} is there"] = ids.is_valid()
         if component.kleene:
             columns |= {f"{component.variable}[{k}]": part for k, part in enumerate(_ranks_by_place(ids))}
         else:
@@ -166,8 +180,11 @@ def _ordered(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
 
 
 def _ranks_by_place(lists: pa.ChunkedArray) -> Iterator[pa.Array]:
-    """Yield the ranks of the first, second, ... ids of lists; 0, and so first, where a list has ended."""
-    lengths = np.asarray(pc.list_value_length(lists).to_numpy()).astype(np.int64)
+    """Yield the ranks of the first, second, ... ids of lists; 0, and so first, where a list has ended.
+
+    A null, the variable of another branch of OR, is an empty list.
+    """
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0).to_numpy()).astype(np.int64)
     ranks = np.asarray(pc.rank(pc.list_flatten(lists), tiebreaker="dense").to_numpy()).astype(np.int64)
     starts = np.cumsum(lengths) - lengths
     for place in range(int(lengths.max(initial=0))):
@@ -180,7 +197,7 @@ def _ranks_by_place(lists: pa.ChunkedArray) -> Iterator[pa.Array]:
 def best_matches(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Table:
     """Merge batches into one table, with ORDER BY and LIMIT applied.
 
-    Ties in confidence are broken by signature. Memory stays O(k + batch) with
+    Ties in confidence are broken by signature, a variable without event first. Memory stays O(k + batch) with
     LIMIT k. The result has the plan's output schema.
     """
     limit = plan.query.limit

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal, cast, get_args
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeVar, cast, get_args
 
 import pyarrow as pa
 
 from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.query import Query, bind
-from uncertain_cep.query.bound import BoundQuery
-from uncertain_cep.query.traversal import components_of
+from uncertain_cep.query.bound import BoundComponent, BoundQuery
+from uncertain_cep.query.branches import PartialOrder, is_linear, order_of
+from uncertain_cep.query.syntax import Component, Conjunction, Disjunction
+from uncertain_cep.query.traversal import components_of, patterns_in
 from uncertain_cep.query.typed import (
     Aggregated,
     Column,
@@ -33,6 +36,8 @@ __all__ = [
     "beyond_plain",
     "make_plan",
 ]
+
+T = TypeVar("T")
 
 Method = Literal["query_order", "any_state", "selectivity", "point"]
 Evaluation = Literal["auto", Method]
@@ -137,6 +142,11 @@ class EvaluationPlan:
     required_columns : tuple of str
         Columns of the trace that the evaluation reads.
     output_schema : pyarrow.Schema
+    order : PartialOrder or None
+        The order that an OR-free pattern with AND asks of its events; None if it is that of the pattern.
+    branches : tuple of EvaluationPlan
+        One for each OR-free pattern that a pattern with OR stands for; their matches together are the answer.
+        Then only ``keys``, ``required_columns``, the schema and the variables of this plan are looked at.
     """
 
     bound: BoundQuery
@@ -154,6 +164,8 @@ class EvaluationPlan:
     compressed: bool
     required_columns: tuple[str, ...]
     output_schema: pa.Schema
+    order: PartialOrder | None = None
+    branches: tuple[EvaluationPlan, ...] = ()
 
     @property
     def query(self) -> Query:
@@ -168,7 +180,10 @@ class EvaluationPlan:
     @property
     def is_plain(self) -> bool:
         """Whether the pattern is a sequence of single events under one of the two skip strategies."""
-        return beyond_plain(self.query) is None
+        if self.order is not None or self.branches:
+            return False
+        skips = self.query.strategy in ("skip_till_any_match", "skip_till_next_match")
+        return skips and not self.negations and not any(component.kleene for component in self.components)
 
     @property
     def partition_attributes(self) -> tuple[str, ...]:
@@ -289,8 +304,42 @@ def make_plan(
     method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
+    branches = bound.branches()
+    if len(branches) == 1:
+        plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, None, compressed)
+        if compressed:
+            _check_compressed(plan)
+        return _ordered(plan)
+    plan = _planned(bound, schema, names, domain, method, confidence, approximate, None, compressed)
+    if compressed:
+        _check_compressed(plan)
+    parts = []
+    for branch in branches:
+        keys = tuple(_of_branch(key, bound, branch) for key in plan.keys)
+        part = _planned(branch, schema, names, domain, method, confidence, approximate, keys, False)
+        parts.append(_ordered(part))
+    needed = dict.fromkeys(name for part in parts for name in part.required_columns)
+    return replace(plan, branches=tuple(parts), required_columns=tuple(needed))
+
+
+def _of_branch(key: PartitionKey, whole: BoundQuery, branch: BoundQuery) -> PartitionKey:
+    """Return a key of a query as the key of one of its branches."""
+    names = {component.variable for component in branch.components}
+
+    def kept(columns: tuple[T, ...], negated: bool) -> tuple[T, ...]:
+        parts = [component for component in whole.components if component.negated == negated]
+        return tuple(column for column, part in zip(columns, parts, strict=True) if part.variable in names)
+
+    return PartitionKey(kept(key.columns, False), kept(key.negated, True))
+
+
+def _planned(
+    bound: BoundQuery, schema: pa.Schema, names: Names, domain: TimeDomain, method: Method, confidence: bool,
+    approximate: Approximation | None, given_keys: tuple[PartitionKey, ...] | None, compressed: bool,
+) -> EvaluationPlan:  # fmt: skip
+    """Plan a query without regard to OR, or one branch with the keys of the whole query given."""
     equivalences = partition_keys(bound)
-    keys = equivalences.keys
+    keys = equivalences.keys if given_keys is None else given_keys
     local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}
     constant, joined = [], []
     for predicate in equivalences.rest:
@@ -304,7 +353,7 @@ def make_plan(
     needed = dict.fromkeys((names.type, names.id, names.lower, names.upper))
     if names.pmf in schema.names:
         needed[names.pmf] = None
-    for key in keys:
+    for key in (*keys, *equivalences.split):
         needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
     returned = [item.expression for item in bound.returns if item.expression is not None]
     for expression in (*equivalences.rest, *returned):
@@ -314,7 +363,7 @@ def make_plan(
         for part in bound.components
     ]
     negated = [part.negated for part in bound.components]
-    plan = EvaluationPlan(
+    return EvaluationPlan(
         bound=bound,
         names=names,
         domain=domain,
@@ -344,11 +393,19 @@ def make_plan(
             compressed,
         ),
     )
-    if compressed:
-        _check_compressed(plan)
-    more = beyond_plain(query)
-    if method != "query_order" and more is not None:
-        raise OptionError(f"evaluation={evaluation!r} does not support {more}: leave evaluation= out")
+
+
+def _ordered(plan: EvaluationPlan) -> EvaluationPlan:
+    """Return the plan of an OR-free pattern with its order; refuse what its evaluation does not answer."""
+    pattern = plan.bound.pattern
+    plan = plan if is_linear(pattern) else replace(plan, order=order_of(pattern))
+    if plan.evaluation != "query_order" and not plan.is_plain:
+        what = (
+            "event sets, AND(...)"
+            if plan.order is not None
+            else _beyond_plain(plan.bound.components, plan.query)
+        )
+        raise OptionError(f"evaluation={plan.evaluation!r} does not support {what}: leave evaluation= out")
     return plan
 
 
@@ -363,7 +420,9 @@ def _check_compressed(plan: EvaluationPlan) -> None:
         if column.variable in kleene
     ]
     fault = None
-    if len(kleene) != 1:
+    if not is_linear(plan.bound.pattern):
+        fault = "a sequence, without AND and OR"
+    elif len(kleene) != 1:
         fault = f"a query with one Kleene component, not {len(kleene)}"
     elif len(plan.components) == 1:
         fault = "a component besides the Kleene one"
@@ -381,9 +440,17 @@ def _check_compressed(plan: EvaluationPlan) -> None:
 
 def beyond_plain(query: Query) -> str | None:
     """Return what of a query only the default evaluation answers, in process; None if nothing."""
-    components = list(components_of(query.pattern))
-    if any(component.kleene for component in components):
+    if any(isinstance(found, Conjunction) for found in patterns_in(query.pattern)):
+        return "event sets, AND(...)"
+    if any(isinstance(found, Disjunction) for found in patterns_in(query.pattern)):
+        return "alternative patterns, OR(...)"
+    return _beyond_plain(components_of(query.pattern), query)
+
+
+def _beyond_plain(components: Iterable[Component | BoundComponent], query: Query) -> str | None:
+    found = list(components)
+    if any(component.kleene for component in found):
         return "Kleene components"
-    if any(component.negated for component in components):
+    if any(component.negated for component in found):
         return "negation"
     return query.strategy if query.strategy.endswith("contiguity") else None

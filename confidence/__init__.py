@@ -1,5 +1,7 @@
 """Confidence kernels: intervals, pmfs and window to the exact probability and tight range of a match."""
 
+from confidence.expected import covered_stretches, event_rates, expected_by_bucket
+from confidence.first_times import confidences_by_bucket
 from confidence.forbidden import forbidden_confidence, running_sums, workspace
 from confidence.pmf import chain_confidence_pmf, support_range
 from confidence.uniform import (
@@ -15,7 +17,11 @@ __all__ = [
     "chain_confidence_pmf",
     "confidence_of_three",
     "confidence_of_two",
+    "confidences_by_bucket",
+    "covered_stretches",
+    "event_rates",
     "exact_chain_confidence",
+    "expected_by_bucket",
     "forbidden_confidence",
     "running_sums",
     "support_range",

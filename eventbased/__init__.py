@@ -3,6 +3,7 @@
 from eventbased.candidates import Candidates, lay_out, partition_bases
 from eventbased.describe import describe_matches, describe_uncertain, matches_of_runs
 from eventbased.next_match import CostlyMatchError, EventArrays, NextConfidences, next_limits
+from eventbased.non_overlapping import choose_non_overlapping
 from eventbased.query_order import PASS, Search, join, start_search
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "EventArrays",
     "NextConfidences",
     "Search",
+    "choose_non_overlapping",
     "describe_matches",
     "describe_uncertain",
     "join",

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.output import best_matches, id_payload, to_batch
+from uncertain_cep.expected import expected_counts
+from uncertain_cep.output import id_payload, to_batch
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.points import evaluate_points
@@ -25,7 +26,6 @@ from uncertain_cep.traces.checks import check_columns, check_intervals, check_nu
 __all__ = [
     "BATCH_ROWS",
     "Slicing",
-    "best_matches",
     "candidates",
     "check_table",
     "confident",
@@ -72,8 +72,8 @@ def run(
     Yields
     ------
     pyarrow.RecordBatch
-        Of ``plan.batch_schema``, in no particular order. HAVING is applied; with ``ORDER BY CONFIDENCE
-        DESC LIMIT k`` or ``LIMIT k`` the caller merges the batches with :func:`best_matches`.
+        Of ``plan.batch_schema``, in no particular order. HAVING is applied; if ``plan.needs_all``, the caller
+        makes the result of the batches with :func:`finished`.
 
     Raises
     ------
@@ -94,14 +94,18 @@ def run(
     selection, pmfs = _selected(plan, table, slicing)
     if selection.empty:
         return
-    payload = id_payload(plan, table)
-    if len(plan.components) == 1:
-        chunks = _single_events(plan, selection, payload, batch_rows)
-    else:
+    payload = None if plan.counts else id_payload(plan, table)
+
+    def chunks(among: Selection) -> Iterator[Chunk]:
+        if len(plan.components) == 1:
+            return _single_events(plan, among, payload, batch_rows)
         evaluate = _METHODS[plan.evaluation]
-        wanted = plan.needs_confidence
-        chunks = evaluate(plan, table, selection, pmfs, payload, wanted, batch_rows)
-    for chunk in chunks:
+        return evaluate(plan, table, among, pmfs, payload, plan.needs_confidence, batch_rows)
+
+    if plan.counts:
+        yield from expected_counts(plan, table, selection, pmfs, chunks)
+        return
+    for chunk in chunks(selection):
         kept = confident(plan, chunk)
         if len(kept.lower):
             yield to_batch(plan, table, kept, payload is not None)

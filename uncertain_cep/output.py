@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from uncertain_cep.predicates import Values, column_values, evaluate, within_int
 from uncertain_cep.query.typed import Column, TypedExpression
 from uncertain_cep.sequence import Chunk
 
-__all__ = ["best_matches", "id_payload", "to_batch"]
+__all__ = ["id_payload", "to_batch"]
 
 
 def id_payload(plan: EvaluationPlan, table: pa.Table) -> NDArray[np.int64] | None:
@@ -113,30 +112,3 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
     elif "confidence" in schema.names:
         add(pa.array(chunk.confidence))
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _ordered(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
-    keys = [("confidence", "descending")]
-    keys += [(component.variable, "ascending") for component in plan.components]
-    return table.take(pc.sort_indices(table, sort_keys=keys))
-
-
-def best_matches(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """Merge batches into one table, with ORDER BY and LIMIT applied.
-
-    Ties in confidence are broken by signature. Memory stays O(k + batch) with
-    LIMIT k. The result has the plan's output schema.
-    """
-    limit = plan.query.limit
-    ordered = plan.query.order_by_confidence
-    if limit is None:
-        best = pa.Table.from_batches(list(batches), schema=plan.batch_schema)
-        return (_ordered(plan, best) if ordered else best).select(plan.output_schema.names)
-    best = plan.batch_schema.empty_table()
-    for batch in batches:
-        best = pa.concat_tables([best, pa.Table.from_batches([batch])])
-        if ordered:
-            best = _ordered(plan, best).slice(0, limit)
-        elif best.num_rows >= limit:
-            break
-    return best.slice(0, limit).select(plan.output_schema.names)

@@ -11,6 +11,7 @@ from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.bound import BoundQuery
+from uncertain_cep.query.syntax import ExpectedCount
 from uncertain_cep.query.typed import Column, Constant, TypedExpression, variables_of
 from uncertain_cep.timedomain import Names, TimeDomain
 
@@ -126,8 +127,9 @@ class EvaluationPlan:
 
     @property
     def batch_schema(self) -> pa.Schema:
-        """Columns of the engine's batches: the result's, and the confidence if it is only ordered by."""
-        if self.query.order_by_confidence and not self.confidence:
+        """Columns of the engine's batches: the result's, and the confidence if it only chooses among them."""
+        query = self.query
+        if (query.order_by_confidence or query.non_overlapping) and not self.confidence:
             return self.output_schema.append(pa.field("confidence", pa.float64()))
         return self.output_schema
 
@@ -135,7 +137,24 @@ class EvaluationPlan:
     def needs_confidence(self) -> bool:
         """Whether confidences have to be computed, shown or not."""
         query = self.query
-        return self.confidence or query.min_confidence is not None or query.order_by_confidence
+        chosen_by = query.min_confidence is not None or query.order_by_confidence or query.non_overlapping
+        return self.confidence or chosen_by
+
+    @property
+    def counts(self) -> bool:
+        """Whether the result is expected counts instead of matches."""
+        return self.query.expected_count is not None
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether the result is known only once all batches are: ordered, chosen from, or added up."""
+        query = self.query
+        return self.counts or query.non_overlapping or query.order_by_confidence or query.limit is not None
+
+    @property
+    def collects(self) -> bool:
+        """Whether all matches that the query speaks of end up in one table or in one place."""
+        return not self.counts and (self.query.limit is None or self.query.non_overlapping)
 
 
 def _columns_in(expression: TypedExpression) -> list[Column]:
@@ -193,6 +212,55 @@ def _output_schema(
     return pa.schema(fields)
 
 
+def _counts_schema(
+    bound: BoundQuery, wanted: ExpectedCount, keys: tuple[PartitionKey, ...], schema: pa.Schema,
+    domain: TimeDomain,
+) -> pa.Schema:  # fmt: skip
+    """Return the columns of expected counts.
+
+    Raises
+    ------
+    QueryError
+        If a match need not have one value of an attribute that counts are grouped by.
+    """
+    known = {key.name for key in keys}
+    place = wanted.position
+    faults = [
+        Fault(
+            f"BY {name}: the events of a match need not agree on {name}, so it has no one group; equate it "
+            f"across all components, by [{name}] in WHERE",
+            place.line,
+            place.column,
+        )
+        for name in bound.by
+        if name not in known
+    ]
+    if bound.every is not None and bound.query.strategy != "skip_till_any_match":
+        message = f"not supported yet: RETURN EXPECTED COUNT with EVERY under {bound.query.strategy}"
+        faults.append(Fault(message, place.line, place.column))
+    if faults:
+        raise QueryError(faults, text=bound.query.text)
+    fields = []
+    for name in bound.by:
+        found = schema.field(name).type
+        fields.append((name, found.value_type if pa.types.is_dictionary(found) else found))
+    if bound.every is not None:
+        fields.append(("bucket", domain.arrow_type))
+    return pa.schema([*fields, ("expected_count", pa.float64())])
+
+
+def _check_counting(evaluation: str, confidence: bool, approximate: Approximation | None) -> None:
+    """Refuse options that expected counts have no use for."""
+    if evaluation not in ("auto", "query_order"):
+        raise OptionError(f"evaluation={evaluation!r} does not support RETURN EXPECTED COUNT: leave it out")
+    if not confidence:
+        raise OptionError(
+            "confidence=False does not go with RETURN EXPECTED COUNT: it is made of confidences"
+        )
+    if approximate is not None:
+        raise OptionError("approximate= does not support RETURN EXPECTED COUNT: leave it out")
+
+
 def make_plan(
     query: Query,
     schema: pa.Schema,
@@ -229,6 +297,9 @@ def make_plan(
         raise OptionError(f"evaluation={evaluation!r} is unknown: use one of {', '.join(EVALUATIONS)}")
     if approximate is not None and evaluation not in ("auto", "query_order"):
         raise OptionError(f"evaluation={evaluation!r} gives exact confidences only: leave approximate= out")
+    wanted = query.expected_count
+    if wanted is not None:
+        _check_counting(evaluation, confidence, approximate)
     method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
@@ -268,5 +339,7 @@ def make_plan(
         required_columns=tuple(needed),
         output_schema=_output_schema(
             bound, keys, schema, names, domain, confidence, approximate is not None and confidence
-        ),
+        )
+        if wanted is None
+        else _counts_schema(bound, wanted, keys, schema, domain),
     )

@@ -44,6 +44,10 @@ class BoundQuery:
         WITHIN, in ticks, at least 1.
     returns : tuple of BoundReturn
         Empty without RETURN.
+    by : tuple of str
+        The columns of ``RETURN EXPECTED COUNT BY``.
+    every : int or None
+        Its EVERY, in ticks, at least 1.
     """
 
     query: Query
@@ -52,3 +56,5 @@ class BoundQuery:
     equivalences: tuple[str, ...]
     window: int
     returns: tuple[BoundReturn, ...]
+    by: tuple[str, ...] = ()
+    every: int | None = None

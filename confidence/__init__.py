@@ -1,8 +1,10 @@
 """Confidence kernels: intervals, pmfs and window to the exact probability and tight range of a match."""
 
+from confidence.distribution import running_sums
 from confidence.expected import covered_stretches, event_rates, expected_by_bucket
 from confidence.first_times import confidences_by_bucket
-from confidence.forbidden import forbidden_confidence, running_sums, workspace
+from confidence.forbidden import forbidden_confidence, workspace
+from confidence.gaps import gap_confidence
 from confidence.pmf import chain_confidence_pmf, support_range
 from confidence.uniform import (
     chain_confidence,
@@ -23,6 +25,7 @@ __all__ = [
     "exact_chain_confidence",
     "expected_by_bucket",
     "forbidden_confidence",
+    "gap_confidence",
     "running_sums",
     "support_range",
     "tight_bounds",

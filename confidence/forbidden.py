@@ -20,20 +20,27 @@ from typing import Any, Final
 import numpy as np
 from numba import njit
 
+from confidence.distribution import at_least, at_most, exactly, inside
 from confidence.uniform import tight_bounds
 
 __all__ = [
+    "AHEAD",
+    "AT_LEAST",
+    "AT_MOST",
+    "BEHIND",
     "COUPLED",
     "DONE",
+    "EXACTLY",
     "IMPOSSIBLE",
+    "INSIDE",
     "NO_SPACE",
     "TOO_DEAR",
     "Workspace",
     "chain",
+    "chance",
     "forbidden_confidence",
     "forward",
     "free_of",
-    "running_sums",
     "workspace",
 ]
 
@@ -47,18 +54,20 @@ AT_MOST: Final = 0
 AT_LEAST: Final = 1
 EXACTLY: Final = 2
 INSIDE: Final = 3
+BEHIND: Final = 4
+AHEAD: Final = 5
 
 Workspace = tuple[Any, ...]
 """The work arrays of :func:`forbidden_confidence`, see :func:`workspace`."""
 
 
 def workspace(length: int, most_edges: int, most_ticks: int, most_events: int) -> Workspace:
-    """Return the work arrays of :func:`forbidden_confidence`.
+    """Return the work arrays of :func:`forbidden_confidence` and :func:`confidence.gaps.gap_confidence`.
 
     Parameters
     ----------
     length : int
-        Components of the pattern.
+        Most events of one match.
     most_edges : int
         Most pairs of neighbouring ticks of one match, summed over its gaps.
     most_ticks : int
@@ -75,66 +84,10 @@ def workspace(length: int, most_edges: int, most_ticks: int, most_events: int) -
         np.empty((length, most_ticks), dtype=np.float64),
         np.empty((length, max(most_ticks, length)), dtype=np.float64),
         np.empty(events, dtype=np.int64),
-        np.empty((events, 2 * length + 2), dtype=np.int64),
-        np.empty((events, 2 * length + 2), dtype=np.int64),
+        np.empty((events, 2 * length + 4), dtype=np.int64),
+        np.empty((events, 2 * length + 4), dtype=np.int64),
         np.empty((2, events), dtype=np.int64),
     )
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def running_sums(lower, upper, offset, pmf, head, tail):
-    """Write for each probability of each explicit pmf the sum up to it and from it on. O(sum U)."""
-    for i in range(offset.shape[0]):
-        if offset[i] >= 0:
-            size = upper[i] - lower[i] + 1
-            total = 0.0
-            for k in range(offset[i], offset[i] + size):
-                total += pmf[k]
-                head[k] = total
-            total = 0.0
-            for k in range(offset[i] + size - 1, offset[i] - 1, -1):
-                total += pmf[k]
-                tail[k] = total
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _exactly(low, high, offset, pmf, t):
-    if t < low or t > high:
-        return 0.0
-    return pmf[offset + t - low] if offset >= 0 else 1.0 / float(high - low + 1)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _at_most(low, high, offset, head, t):
-    if t < low:
-        return 0.0
-    if t >= high:
-        return 1.0
-    return head[offset + t - low] if offset >= 0 else float(t - low + 1) / float(high - low + 1)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _at_least(low, high, offset, tail, t):
-    if t > high:
-        return 0.0
-    if t <= low:
-        return 1.0
-    return tail[offset + t - low] if offset >= 0 else float(high - t + 1) / float(high - low + 1)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _inside(low, high, offset, pmf, s, t):
-    """Return P(s < x < t)."""
-    first = max(low, s + 1)
-    last = min(high, t - 1)
-    if first > last:
-        return 0.0
-    if offset < 0:
-        return float(last - first + 1) / float(high - low + 1)
-    total = 0.0
-    for k in range(offset + first - low, offset + last - low + 1):
-        total += pmf[k]
-    return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -150,7 +103,7 @@ def _weigh_edges(edge, a, b, a_next, b_next, low, high, offset, head, tail):
             if offset < 0:
                 free = float(max(s, low - 1) - low + 1 + high - min(t, high + 1) + 1) * scale
             else:
-                free = _at_most(low, high, offset, head, s) + _at_least(low, high, offset, tail, t)
+                free = at_most(low, high, offset, head, s) + at_least(low, high, offset, tail, t)
             edge[row + t - a_next] *= free
 
 
@@ -192,15 +145,15 @@ def _weigh_place(kind, at, low, high, offset, pmf, head, tail, bounds, edge_star
         for s in range(a[at - 1], b[at - 1] + 1):
             row = edge_start[at] + (s - a[at - 1]) * width
             for t in range(max(a[at], s + 1), b[at] + 1):
-                edge[row + t - a[at]] *= _inside(low, high, offset, pmf, s, t)
+                edge[row + t - a[at]] *= inside(low, high, offset, pmf, s, t)
         return
     for t in range(a[at], b[at] + 1):
         if kind == AT_MOST:
-            node[at, t - a[at]] *= _at_most(low, high, offset, head, t)
+            node[at, t - a[at]] *= at_most(low, high, offset, head, t)
         elif kind == AT_LEAST:
-            node[at, t - a[at]] *= _at_least(low, high, offset, tail, t)
+            node[at, t - a[at]] *= at_least(low, high, offset, tail, t)
         else:
-            node[at, t - a[at]] *= _exactly(low, high, offset, pmf, t)
+            node[at, t - a[at]] *= exactly(low, high, offset, pmf, t)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -326,23 +279,36 @@ def chain(bounds, window, edge_start, node, edge, front):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, kind, at, places, t):
+def chance(kind, at, low, high, offset, pmf, head, tail, window, t):
+    """Return the probability that an event lies at one of its places, given the times of the match.
+
+    Beside the places around a time or between two, a whole window before the last time (BEHIND) or behind the
+    first (AHEAD), where gaps at either end of a match end.
+    """
+    if kind == AT_MOST:
+        return at_most(low, high, offset, head, t[at])
+    if kind == AT_LEAST:
+        return at_least(low, high, offset, tail, t[at])
+    if kind == EXACTLY:
+        return exactly(low, high, offset, pmf, t[at])
+    if kind == INSIDE:
+        return inside(low, high, offset, pmf, t[at - 1], t[at])
+    if kind == BEHIND:
+        return at_most(low, high, offset, head, t[at] - window)
+    return at_least(low, high, offset, tail, t[at] + window)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, window, kind, at, places, t):
     """Return P(no coupled event lies in a gap that forbids it), given the times of the match. O(l count)."""
     free = 1.0
     for k in range(count):
         x = coupled[k]
-        low, high, offset = x_low[x], x_high[x], x_offset[x]
         probability = 0.0
         for r in range(places[k]):
-            n = at[k, r]
-            if kind[k, r] == AT_MOST:
-                probability += _at_most(low, high, offset, head, t[n])
-            elif kind[k, r] == AT_LEAST:
-                probability += _at_least(low, high, offset, tail, t[n])
-            elif kind[k, r] == EXACTLY:
-                probability += _exactly(low, high, offset, pmf, t[n])
-            else:
-                probability += _inside(low, high, offset, pmf, t[n - 1], t[n])
+            probability += chance(
+                kind[k, r], at[k, r], x_low[x], x_high[x], x_offset[x], pmf, head, tail, window, t
+            )
         free *= probability
     return free
 
@@ -375,7 +341,7 @@ def _by_times(
             j += 1
             t[j] = max(t[j - 1] + 1, a[j]) - 1
             continue
-        w *= free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, kind, at, places, t)
+        w *= free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, window, kind, at, places, t)
         if w > 0.0:
             total += w
             first_time = min(first_time, t[0])
@@ -492,7 +458,7 @@ def forbidden_confidence(
         return NO_SPACE, 0.0, edges, ticks
     for j in range(length):
         for t in range(a[j], b[j] + 1):
-            node[j, t - a[j]] = _exactly(lower[j], upper[j], offset[j], pmf, t)
+            node[j, t - a[j]] = exactly(lower[j], upper[j], offset[j], pmf, t)
     edge[:edges] = 1.0
     count = 0
     choices = 1.0

@@ -83,7 +83,8 @@ def sampled_confidence(
     Parameters
     ----------
     lower, upper, window, x_low, x_high, x_offset, pmf, head, tail, most_steps, work
-        As given to :func:`confidence.forbidden.forbidden_confidence`, which has just returned COUPLED.
+        As given to :func:`confidence.forbidden.forbidden_confidence` or
+        :func:`confidence.gaps.gap_confidence`, which has just returned COUPLED.
     count : int64
         Number of coupling events that it returned.
     std_error : float64
@@ -151,7 +152,9 @@ def sampled_confidence(
         forward(bounds, edge_start, node[:length], edge, front, a[0] + k, stop, latest)
         for _ in range(drawn[k]):
             _draw(bounds, edge_start, edge, front, state, t)
-            value = free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, kind, at, places[0], t)
+            value = free_of(
+                coupled, count, x_low, x_high, x_offset, pmf, head, tail, window, kind, at, places[0], t
+            )
             done += 1
             distance = value - mean
             mean += distance / done

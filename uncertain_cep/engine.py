@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.expected import expected_counts
+from uncertain_cep.expected import counts_of_matches, expected_counts
 from uncertain_cep.output import id_payload, to_batch
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
@@ -87,6 +87,12 @@ def run(
     announce_compilation()
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
+    if plan.counted is not None and not plan.is_plain:
+        matches = run(plan.counted, table, slicing=slicing, batch_rows=batch_rows, file=file)
+        yield from counts_of_matches(plan, matches)
+        return
+    if not plan.is_plain:
+        raise OptionError("not supported yet: Kleene components, negation and contiguity")
     check_table(plan, table, file)
     if not constants_hold(plan) or plan.window < len(plan.components) or not table.num_rows:
         return

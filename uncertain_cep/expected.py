@@ -24,7 +24,7 @@ from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
 
-__all__ = ["Chunks", "expected_counts", "merged_counts"]
+__all__ = ["Chunks", "counts_of_matches", "expected_counts", "merged_counts"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -64,6 +64,22 @@ def expected_counts(
         yield from _counted_at_once(plan, table, selection, pmfs, chunks)
     else:
         yield from _added_up(plan, table, selection, pmfs, chunks)
+
+
+def counts_of_matches(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the sums of the confidences of matches by group, of the plan's output schema.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        Of a query with ``RETURN EXPECTED COUNT``, without EVERY.
+    batches : iterable of RecordBatch
+        The matches, as ``plan.counted`` gives them.
+    """
+    wanted = [*plan.bound.by, "confidence"]
+    for batch in batches:
+        counts = batch.select(wanted).rename_columns(plan.output_schema.names)
+        yield from merged_counts(plan, [counts]).to_batches()
 
 
 def merged_counts(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uncertain_cep.query import syntax
 from uncertain_cep.query.bound import BoundQuery
 from uncertain_cep.query.text import format_expression
-from uncertain_cep.query.typed import Column, Constant, TypedExpression
+from uncertain_cep.query.typed import Column, Constant, TypedExpression, speaks_of_each_event
 
 _INDEXES = {
     "first": "[1]",
@@ -88,6 +88,8 @@ def _chain(expression: syntax.Binary) -> list[syntax.Expression]:
 
 
 def dump_typed(expression: TypedExpression) -> str:
+    if isinstance(expression, Column) and not speaks_of_each_event(expression):
+        return f"{format_expression(expression)}:{expression.kind}"
     if isinstance(expression, Column):
         return f"{expression.variable}.{expression.name}:{expression.kind}"
     if isinstance(expression, Constant):
@@ -107,7 +109,10 @@ def _typed_chain(expression: TypedExpression) -> list[TypedExpression]:
 
 
 def dump_bound(bound: BoundQuery) -> str:
-    lines = [f"{'|'.join(found.types) or 'any'} as {found.variable}" for found in bound.components]
+    lines = [
+        f"{'no ' * found.negated}{'|'.join(found.types) or 'any'}{'+' * found.kleene} as {found.variable}"
+        for found in bound.components
+    ]
     for predicate in bound.predicates:
         lines += [f"where {format_expression(predicate)}", f"      {dump_typed(predicate)}"]
     lines += [f"same {name}" for name in bound.equivalences]

@@ -2,25 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from uncertain_cep.query.bound import BoundQuery
-from uncertain_cep.query.typed import Apply, Column, TypedExpression
+from uncertain_cep.query.typed import Apply, Column, TypedExpression, speaks_of_each_event
 
-__all__ = ["PartitionKey", "holds_from_the_start", "partition_keys"]
+__all__ = ["Equivalences", "PartitionKey", "holds_from_the_start", "partition_keys"]
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionKey:
-    """One attribute by which the events are partitioned: its column for each component, in pattern order."""
+    """One attribute by which the events are partitioned: its column for each positive component, in order.
+
+    Attributes
+    ----------
+    columns : tuple of str
+    negated : tuple of (str or None)
+        Its column for each negated component, in pattern order; None for one that nothing ties to the key.
+    """
 
     columns: tuple[str, ...]
+    negated: tuple[str | None, ...] = ()
 
     @property
     def name(self) -> str | None:
-        """The attribute, if all components call it the same; else None."""
-        return self.columns[0] if len(set(self.columns)) == 1 else None
+        """The attribute, if all components, negated ones included, call it the same; else None."""
+        return self.columns[0] if len({*self.columns, *self.negated}) == 1 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalences:
+    """What the equalities of a query say about its partitions.
+
+    Attributes
+    ----------
+    keys : tuple of PartitionKey
+        Those of all positive components.
+    split : tuple of PartitionKey
+        Those by which the candidates are split before anything is matched.
+    rest : tuple of TypedExpression
+        The predicates that splitting does not enforce.
+    """
+
+    keys: tuple[PartitionKey, ...]
+    split: tuple[PartitionKey, ...]
+    rest: tuple[TypedExpression, ...]
 
 
 Node = tuple[str, str]
@@ -33,6 +61,8 @@ def _equated(predicate: TypedExpression) -> tuple[Node, Node] | None:
         if (
             isinstance(left, Column)
             and isinstance(right, Column)
+            and speaks_of_each_event(left)
+            and speaks_of_each_event(right)
             and left.variable != right.variable
             and left.kind == right.kind
         ):
@@ -40,19 +70,27 @@ def _equated(predicate: TypedExpression) -> tuple[Node, Node] | None:
     return None
 
 
+def _positive(bound: BoundQuery) -> list[str]:
+    return [component.variable for component in bound.components if not component.negated]
+
+
 def holds_from_the_start(bound: BoundQuery, key: PartitionKey) -> bool:
     """Return whether every component's own conditions make it agree with those before it on a key.
 
     Only then is an event of another partition no event that the component could have taken: in ``a.k = c.k
-    AND b.k = c.k`` nothing keeps ``b`` from taking one before ``c`` is known.
+    AND b.k = c.k`` nothing keeps ``b`` from taking one before ``c`` is known. A Kleene component at the start
+    has to agree with itself.
     """
-    variables = [component.variable for component in bound.components]
+    variables = _positive(bound)
     pairs = [pair for pair in map(_equated, bound.predicates) if pair is not None]
     pairs += [
         ((earlier, name), (later, name))
         for name in bound.equivalences
         for earlier, later in pairwise(variables)
     ]
+    kleene = {component.variable for component in bound.components if component.kleene}
+    if variables[0] in kleene and key.columns[0] not in bound.equivalences:
+        return False
     for count in range(2, len(variables) + 1):
         known = set(variables[:count])
         reached = {(variables[0], key.columns[0])}
@@ -66,18 +104,19 @@ def holds_from_the_start(bound: BoundQuery, key: PartitionKey) -> bool:
     return True
 
 
-def partition_keys(
-    bound: BoundQuery,
-) -> tuple[tuple[PartitionKey, ...], tuple[PartitionKey, ...], tuple[TypedExpression, ...]]:
+def partition_keys(bound: BoundQuery) -> Equivalences:
     """Return the partition keys of a query, those to split by, and the predicates that these do not enforce.
 
-    Under skip till any match the events are split by all keys; see :func:`holds_from_the_start` for the
-    strategies that ask what else could have been taken.
+    Under skip till any match, and under contiguity, whose forbidden events are looked for elsewhere, the
+    candidates are split by all keys; see :func:`holds_from_the_start` for skip till next match, which asks
+    what else a component could have taken.
 
     ``[attr]`` equates an attribute of all components; ``a.x = b.y`` equates two, and chains of such
-    equalities are followed (the transitive closure by which the match-windows paper partitions).
+    equalities are followed (the transitive closure by which the match-windows paper partitions), but not
+    through a negated component: that no event equals both says nothing of the two.
     """
-    variables = [component.variable for component in bound.components]
+    variables = _positive(bound)
+    negated = [component.variable for component in bound.components if component.negated]
     groups: dict[Node, frozenset[Node]] = {}
 
     def equate(nodes: list[Node]) -> None:
@@ -88,7 +127,7 @@ def partition_keys(
         equate([(variable, name) for variable in variables])
     pairs = [_equated(predicate) for predicate in bound.predicates]
     for pair in pairs:
-        if pair is not None:
+        if pair is not None and not {pair[0][0], pair[1][0]}.intersection(negated):
             equate(list(pair))
 
     keys: list[PartitionKey] = []
@@ -99,16 +138,37 @@ def partition_keys(
         # Every [attr] is a key of its own, so that its column appears in the result.
         common = [name for name in bound.equivalences if (variables[0], name) in group]
         common = common or sorted(set(names[0]).intersection(*names))[:1]
-        keys += [PartitionKey((name,) * len(variables)) for name in common]
+        tied = [_tied(variable, group, pairs) for variable in negated]
+        for name in common:
+            everywhere = name in bound.equivalences
+            columns = (name if everywhere or name in found else min(found, default=None) for found in tied)
+            keys.append(PartitionKey((name,) * len(variables), tuple(columns)))
         if not common:
-            keys.append(PartitionKey(tuple(options[0] for options in names)))
+            columns = (min(found, default=None) for found in tied)
+            keys.append(PartitionKey(tuple(options[0] for options in names), tuple(columns)))
     split = keys
-    if bound.query.strategy != "skip_till_any_match":
+    if bound.query.strategy == "skip_till_next_match":
         split = [key for key in keys if holds_from_the_start(bound, key)]
-    enforced = [set(zip(variables, key.columns, strict=True)) for key in split]
     rest = tuple(
         predicate
         for predicate, pair in zip(bound.predicates, pairs, strict=True)
-        if pair is None or not any(key.issuperset(pair) for key in enforced)
+        if pair is None or not any(_enforces(key, variables, negated, pair) for key in split)
     )
-    return tuple(keys), tuple(split), rest
+    return Equivalences(tuple(keys), tuple(split), rest)
+
+
+def _tied(variable: str, group: frozenset[Node], pairs: Sequence[tuple[Node, Node] | None]) -> frozenset[str]:
+    """Return the attributes of a negated component that are equated to an attribute of a group."""
+    found = set()
+    for pair in pairs:
+        for own, other in (pair, pair[::-1]) if pair is not None else ():
+            if own[0] == variable and other in group:
+                found.add(own[1])
+    return frozenset(found)
+
+
+def _enforces(
+    key: PartitionKey, variables: Sequence[str], negated: Sequence[str], pair: tuple[Node, Node]
+) -> bool:
+    nodes: set[tuple[str, str | None]] = set(zip(variables, key.columns, strict=True))
+    return nodes.union(zip(negated, key.negated, strict=True)).issuperset(pair)

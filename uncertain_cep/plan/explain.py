@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from uncertain_cep.plan.plan import EvaluationPlan
+from uncertain_cep.plan.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import Query, format_expression
 from uncertain_cep.query.syntax import ExpectedCount
 from uncertain_cep.query.traversal import components_of
@@ -21,6 +21,8 @@ _METHODS: Final[Mapping[str, str]] = {
     "selectivity": "selectivity order: events wait for the rarest component, then any state",
     "point": "point: expand the events into points, match those, collapse by signature",
 }
+
+_GROWING: Final = "growing: matches grown event by event over candidates sorted by their bounds"
 
 
 def _aligned(rows: Iterable[tuple[str, str]]) -> str:
@@ -57,7 +59,9 @@ def explain_query(query: Query) -> str:
     rows: list[tuple[str, str]] = [("strategy", query.strategy)]
     for number, component in enumerate(components_of(query.pattern), 1):
         types = " | ".join(component.types) or "any type"
-        rows.append((f"component {number}", f"{component.variable}: {types}"))
+        many = ", one or more" if component.kleene else ""
+        absent = "none of " if component.negated else ""
+        rows.append((f"component {number}", f"{component.variable}: {absent}{types}{many}"))
     if query.window is not None:
         unit = query.window.unit or "ticks"
         rows.append(("window", f"{query.window.amount:g} {unit}"))
@@ -86,19 +90,31 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None) -> str:
         partitions = f"  [{selection.partitions:,} partitions]"
     rows: list[tuple[str, str]] = [("strategy", plan.query.strategy)]
     for number, (component, count) in enumerate(zip(plan.components, counts, strict=True), 1):
-        types = " | ".join(component.types) or "any type"
-        tests = "".join(f" and {format_expression(part)}" for part in component.local)
-        rows.append((f"component {number}", f"{component.variable}: {types}{tests}{count}"))
+        rows += _negations(plan, number - 1)
+        many = ", one or more" if component.kleene else ""
+        rows.append((f"component {number}", f"{_taken(component)}{many}{count}"))
+    rows += _negations(plan, len(plan.components))
     keys = ", ".join(key.name or " = ".join(key.columns) for key in plan.keys) or "none: one partition"
     rows.append(("partition by", f"{keys}{partitions}"))
     rows += [("join predicate", format_expression(part)) for part in plan.joined]
     rows += [("condition", format_expression(part)) for part in plan.constant]
     length = "" if plan.domain.tick_nanoseconds is None else f" of {plan.domain.describe()}"
     rows.append(("window", f"{plan.window:,} ticks{length}"))
-    rows.append(("method", _METHODS[plan.evaluation]))
+    rows.append(("method", _METHODS[plan.evaluation] if plan.is_plain else _GROWING))
     rows += _output(plan.query)
     rows.append(("result", ", ".join(f"{field.name} {field.type}" for field in plan.output_schema)))
     return _aligned(rows)
+
+
+def _negations(plan: EvaluationPlan, after: int) -> list[tuple[str, str]]:
+    """Return the negated components that stand behind ``after`` positive ones."""
+    return [("negated", _taken(found.component)) for found in plan.negations if found.after == after]
+
+
+def _taken(component: PlannedComponent) -> str:
+    types = " | ".join(component.types) or "any type"
+    tests = "".join(f" and {format_expression(part)}" for part in component.local)
+    return f"{component.variable}: {types}{tests}"
 
 
 def _lengths(lower: np.ndarray, upper: np.ndarray) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal, cast, get_args
 
 import pyarrow as pa
@@ -12,10 +12,25 @@ from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.bound import BoundQuery
 from uncertain_cep.query.syntax import ExpectedCount
-from uncertain_cep.query.typed import Column, Constant, TypedExpression, variables_of
+from uncertain_cep.query.typed import (
+    Aggregated,
+    Column,
+    TypedExpression,
+    columns_in,
+    speaks_of_each_event,
+    variables_of,
+)
 from uncertain_cep.timedomain import Names, TimeDomain
 
-__all__ = ["EVALUATIONS", "Approximation", "Evaluation", "EvaluationPlan", "PlannedComponent", "make_plan"]
+__all__ = [
+    "EVALUATIONS",
+    "Approximation",
+    "Evaluation",
+    "EvaluationPlan",
+    "PlannedComponent",
+    "PlannedNegation",
+    "make_plan",
+]
 
 Method = Literal["query_order", "any_state", "selectivity", "point"]
 Evaluation = Literal["auto", Method]
@@ -59,12 +74,30 @@ class PlannedComponent:
     types : tuple of str
         Event types it takes; empty for any.
     local : tuple of TypedExpression
-        The predicates that mention this variable alone.
+        The predicates that speak of each event of this variable alone.
+    kleene : bool
+        Whether it takes one or more events.
     """
 
     variable: str
     types: tuple[str, ...]
     local: tuple[TypedExpression, ...]
+    kleene: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedNegation:
+    """One negated component of the pattern.
+
+    Attributes
+    ----------
+    component : PlannedComponent
+    after : int
+        How many positive components stand before it: 0 for a leading negation, all for a trailing one.
+    """
+
+    component: PlannedComponent
+    after: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +110,9 @@ class EvaluationPlan:
     names : Names
     domain : TimeDomain
     components : tuple of PlannedComponent
-        In pattern order.
+        The positive ones, in pattern order.
+    negations : tuple of PlannedNegation
+        The negated ones, in pattern order.
     keys : tuple of PartitionKey
         The attributes equated across all components.
     split_keys : tuple of PartitionKey
@@ -85,7 +120,8 @@ class EvaluationPlan:
     constant : tuple of TypedExpression
         Predicates that mention no variable.
     joined : tuple of TypedExpression
-        Predicates across components that splitting by keys does not enforce.
+        Predicates that neither splitting by keys nor looking at single events can enforce: across components,
+        or across the events of a Kleene component.
     evaluation : {"query_order", "any_state", "selectivity", "point"}
     confidence : bool
         Whether the result has a confidence column.
@@ -94,12 +130,15 @@ class EvaluationPlan:
     required_columns : tuple of str
         Columns of the trace that the evaluation reads.
     output_schema : pyarrow.Schema
+    counted : EvaluationPlan or None
+        With RETURN EXPECTED COUNT, that of the matches to count.
     """
 
     bound: BoundQuery
     names: Names
     domain: TimeDomain
     components: tuple[PlannedComponent, ...]
+    negations: tuple[PlannedNegation, ...]
     keys: tuple[PartitionKey, ...]
     split_keys: tuple[PartitionKey, ...]
     constant: tuple[TypedExpression, ...]
@@ -109,6 +148,7 @@ class EvaluationPlan:
     approximate: Approximation | None
     required_columns: tuple[str, ...]
     output_schema: pa.Schema
+    counted: EvaluationPlan | None = None
 
     @property
     def query(self) -> Query:
@@ -119,6 +159,12 @@ class EvaluationPlan:
     def window(self) -> int:
         """WITHIN, in ticks."""
         return self.bound.window
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the pattern is a sequence of single events under one of the two skip strategies."""
+        skips = self.query.strategy in ("skip_till_any_match", "skip_till_next_match")
+        return skips and not self.negations and not any(component.kleene for component in self.components)
 
     @property
     def partition_attributes(self) -> tuple[str, ...]:
@@ -143,7 +189,7 @@ class EvaluationPlan:
     @property
     def counts(self) -> bool:
         """Whether the result is expected counts instead of matches."""
-        return self.query.expected_count is not None
+        return self.counted is not None
 
     @property
     def needs_all(self) -> bool:
@@ -157,16 +203,10 @@ class EvaluationPlan:
         return not self.counts and (self.query.limit is None or self.query.non_overlapping)
 
 
-def _columns_in(expression: TypedExpression) -> list[Column]:
-    if isinstance(expression, Column):
-        return [expression]
-    if isinstance(expression, Constant):
-        return []
-    return [column for operand in expression.operands for column in _columns_in(operand)]
-
-
 def _arrow_type(expression: TypedExpression, schema: pa.Schema) -> pa.DataType:
-    if isinstance(expression, Column):
+    if isinstance(expression, Column) and (
+        not isinstance(expression, Aggregated) or expression.function in ("min", "max")
+    ):
         found = schema.field(expression.name).type
         return found.value_type if pa.types.is_dictionary(found) else found
     types: dict[str, pa.DataType] = {
@@ -184,14 +224,18 @@ def _output_schema(
         found = schema.field(name).type
         return found.value_type if pa.types.is_dictionary(found) else found
 
-    variables = [component.variable for component in bound.components]
+    ids = {
+        component.variable: pa.list_(plain(names.id)) if component.kleene else plain(names.id)
+        for component in bound.components
+        if not component.negated
+    }
     fields = [(key.name, plain(key.name)) for key in keys if key.name is not None]
-    fields += [(variable, plain(names.id)) for variable in variables]
+    fields += list(ids.items())
     for item in bound.returns:
         if item.expression is not None:
             fields.append((item.name, _arrow_type(item.expression, schema)))
-        elif item.name != item.variable:
-            fields.append((item.name, plain(names.id)))
+        elif item.variable is not None and item.name != item.variable:
+            fields.append((item.name, ids[item.variable]))
     fields += [("range_lower", domain.arrow_type), ("range_upper", domain.arrow_type)]
     if confidence:
         fields.append(("confidence", pa.float64()))
@@ -235,8 +279,9 @@ def _counts_schema(
         for name in bound.by
         if name not in known
     ]
-    if bound.every is not None and bound.query.strategy != "skip_till_any_match":
-        message = f"not supported yet: RETURN EXPECTED COUNT with EVERY under {bound.query.strategy}"
+    beyond = [part for part in bound.components if part.kleene or part.negated]
+    if bound.every is not None and (beyond or bound.query.strategy != "skip_till_any_match"):
+        message = f"not supported yet: RETURN EXPECTED COUNT with EVERY under {_beyond_plain(bound)}"
         faults.append(Fault(message, place.line, place.column))
     if faults:
         raise QueryError(faults, text=bound.query.text)
@@ -303,14 +348,15 @@ def make_plan(
     method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
-    keys, split_keys, predicates = partition_keys(bound)
+    equivalences = partition_keys(bound)
+    keys = equivalences.keys
     local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}
     constant, joined = [], []
-    for predicate in predicates:
+    for predicate in equivalences.rest:
         mentioned = variables_of(predicate)
         if not mentioned:
             constant.append(predicate)
-        elif len(mentioned) == 1:
+        elif len(mentioned) == 1 and all(map(speaks_of_each_event, columns_in(predicate))):
             local[next(iter(mentioned))].append(predicate)
         else:
             joined.append(predicate)
@@ -318,19 +364,27 @@ def make_plan(
     if names.pmf in schema.names:
         needed[names.pmf] = None
     for key in keys:
-        needed.update(dict.fromkeys(key.columns))
-    expressions = [*predicates, *(item.expression for item in bound.returns if item.expression is not None)]
-    needed.update(dict.fromkeys(column.name for part in expressions for column in _columns_in(part)))
-    return EvaluationPlan(
+        needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
+    returned = [item.expression for item in bound.returns if item.expression is not None]
+    for expression in (*equivalences.rest, *returned):
+        needed.update(dict.fromkeys(column.name for column in columns_in(expression) if column.name))
+    planned = [
+        PlannedComponent(part.variable, part.types, tuple(local[part.variable]), part.kleene)
+        for part in bound.components
+    ]
+    negated = [part.negated for part in bound.components]
+    plan = EvaluationPlan(
         bound=bound,
         names=names,
         domain=domain,
-        components=tuple(
-            PlannedComponent(part.variable, part.types, tuple(local[part.variable]))
-            for part in bound.components
+        components=tuple(part for part, absent in zip(planned, negated, strict=True) if not absent),
+        negations=tuple(
+            PlannedNegation(part, place - sum(negated[:place]))
+            for place, part in enumerate(planned)
+            if negated[place]
         ),
         keys=keys,
-        split_keys=split_keys,
+        split_keys=equivalences.split,
         constant=tuple(constant),
         joined=tuple(joined),
         evaluation=method,
@@ -342,4 +396,19 @@ def make_plan(
         )
         if wanted is None
         else _counts_schema(bound, wanted, keys, schema, domain),
+        counted=None
+        if wanted is None
+        else make_plan(replace(query, expected_count=None), schema, names=names, tick=tick),
     )
+    if method != "query_order" and not plan.is_plain:
+        raise OptionError(
+            f"evaluation={evaluation!r} does not support {_beyond_plain(bound)}: leave evaluation= out"
+        )
+    return plan
+
+
+def _beyond_plain(bound: BoundQuery) -> str:
+    """Return what of a query only the default evaluation answers."""
+    if any(component.kleene for component in bound.components):
+        return "Kleene components"
+    return "negation" if any(component.negated for component in bound.components) else bound.query.strategy

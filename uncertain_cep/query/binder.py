@@ -43,7 +43,8 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
         whole number of ticks, and whatever `check` finds.
     """
     check(query)
-    binding = Binding(schema, names)
+    kleene = frozenset(found.variable for found in components_of(query.pattern) if found.kleene)
+    binding = Binding(schema, names, kleene)
     predicates: list[TypedExpression] = []
     equivalences: dict[str, None] = {}
     for condition in query.where:
@@ -65,7 +66,12 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     return BoundQuery(
         query=query,
         components=tuple(
-            BoundComponent(component.variable, tuple(dict.fromkeys(component.types)))
+            BoundComponent(
+                component.variable,
+                tuple(dict.fromkeys(component.types)),
+                component.kleene,
+                component.negated,
+            )
             for component in components_of(query.pattern)
         ),
         predicates=tuple(predicates),

@@ -12,10 +12,12 @@ __all__ = ["BoundComponent", "BoundQuery", "BoundReturn"]
 
 @dataclass(frozen=True, slots=True)
 class BoundComponent:
-    """A positive single component of ``SEQ``: the event types it takes (empty: any) and its variable."""
+    """A component of ``SEQ``: the event types it takes (empty: any) and its variable."""
 
     variable: str
     types: tuple[str, ...]
+    kleene: bool = False
+    negated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

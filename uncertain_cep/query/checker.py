@@ -87,19 +87,8 @@ def _pattern_faults(pattern: Pattern) -> Iterator[Fault]:
             yield _fault(f"{name} is the name of an output column: give the variable another", position)
         if component.kleene and component.negated:
             yield _fault(f"a negated component is a single event: write {name} without + and []", position)
-        elif component.kleene:
-            yield _unsupported(f"Kleene closure ({_written(component)})", position)
-        elif component.negated:
-            yield _unsupported(f"negation ({_written(component)})", position)
     if all(component.negated for component in components_of(pattern)):
         yield _fault("every component is negated: a match needs at least one event", pattern.position)
-
-
-def _written(component: Component) -> str:
-    names = [quote_name(name) for name in component.types]
-    types = f"({'|'.join(names)})" if len(names) > 1 else (names or ["ANY"])[0]
-    end = f"+ {component.variable}[]" if component.kleene else f" {component.variable}"
-    return f"{'!' if component.negated else ''}{types}{end}"
 
 
 def _set_faults(pattern: Pattern) -> Iterator[Fault]:
@@ -120,8 +109,6 @@ def _set_faults(pattern: Pattern) -> Iterator[Fault]:
 def _strategy_faults(query: Query) -> Iterator[Fault]:
     if query.strategy_position is None:
         return
-    if query.strategy not in ("skip_till_any_match", "skip_till_next_match"):
-        yield _unsupported(query.strategy, query.strategy_position)
     components = list(components_of(query.pattern))
     listed = [variable.name for variable in query.strategy_variables]
     # A negated component may be left out; everything else stands in the order of the pattern.
@@ -141,10 +128,28 @@ def _strategy_faults(query: Query) -> Iterator[Fault]:
 def _where_faults(query: Query, components: dict[str, Component]) -> Iterator[Fault]:
     for predicate in query.where:
         yield from _name_faults(predicate, components)
+        yield from _negated_together_faults(predicate, components)
         for found in expressions_in(predicate):
             if isinstance(found, Equivalence) and found is not predicate:
                 message = f"[{found.name}] must be a condition by itself, joined to the others by AND"
                 yield _fault(message, found.position)
+
+
+def _negated_together_faults(predicate: Expression, components: dict[str, Component]) -> Iterator[Fault]:
+    first: str | None = None
+    for found in expressions_in(predicate):
+        if isinstance(found, Attribute | Aggregate):
+            component = components.get(found.variable)
+            if component is None or not component.negated:
+                continue
+            first = first or found.variable
+            if found.variable != first:
+                message = (
+                    f"{first} and {found.variable} are both negated: no two events stand for them that could "
+                    "be compared, so compare each with events of the match"
+                )
+                yield _fault(message, found.position)
+                return
 
 
 def _name_faults(expression: Expression, components: dict[str, Component]) -> Iterator[Fault]:
@@ -171,13 +176,19 @@ def _reference_faults(found: Attribute | Aggregate, components: dict[str, Compon
         hint = did_you_mean(found.variable, list(components)) if len(found.variable) > 2 else ""
         yield _fault(f"unknown variable {found.variable}{hint or f': {known}'}", found.position)
         return
-    if isinstance(found, Aggregate):
-        yield _unsupported(f"aggregates ({found.function})", found.position)
-        if found.index.kind not in ("all", "before"):
-            message = f"an aggregate speaks of several events: {found.variable}[] or {found.variable}[..i-1]"
-            yield _fault(message, found.position)
+    if isinstance(found, Aggregate) and found.index.kind not in ("all", "before"):
+        message = f"an aggregate speaks of several events: {found.variable}[] or {found.variable}[..i-1]"
+        yield _fault(message, found.position)
     if found.index is not None and not component.kleene:
         yield _fault(f"{found.variable} is a single event: write it without an index", found.position)
+    elif isinstance(found, Attribute) and found.index is not None and found.index.kind in ("all", "before"):
+        several = f"{found.variable}{'[]' if found.index.kind == 'all' else '[..i-1]'}"
+        name = quote_name(found.name)
+        message = (
+            f"{several} is several events: write {found.variable}[i].{name} for each of them, or an "
+            f"aggregate such as max({several}.{name})"
+        )
+        yield _fault(message, found.position)
 
 
 def _return_faults(query: Query, components: dict[str, Component]) -> Iterator[Fault]:
@@ -190,17 +201,36 @@ def _return_faults(query: Query, components: dict[str, Component]) -> Iterator[F
         for found in expressions_in(expression):
             if isinstance(found, Equivalence):
                 yield _fault(f"[{found.name}] is a condition: it belongs in WHERE", found.position)
-            elif isinstance(found, Attribute | Variable):
+            elif isinstance(found, Attribute | Aggregate | Variable):
                 variable = found.name if isinstance(found, Variable) else found.variable
                 component = components.get(variable)
                 if component is not None and component.negated:
                     message = f"{variable} is negated: no event is bound to it that could be returned"
                     yield _fault(message, found.position)
+                elif component is not None and component.kleene:
+                    yield from _returned_series_faults(found)
         if name in OUTPUT_COLUMNS or (name in components and whole != name):
             yield _fault(f"the output has a column {name} already: name this one with AS", item.position)
         elif name in seen:
             yield _fault(f"two output columns are named {name}: name one with AS", item.position)
         seen.add(name)
+
+
+def _returned_series_faults(found: Attribute | Aggregate | Variable) -> Iterator[Fault]:
+    """Yield a fault for what has one value for each element of a Kleene variable, where a row needs one."""
+    if isinstance(found, Aggregate) and found.index.kind == "before":
+        variable = found.variable
+        message = f"{variable}[..i-1] ends at each event in turn: aggregate all of {variable}[] to return it"
+        yield _fault(message, found.position)
+    elif isinstance(found, Attribute) and (
+        found.index is None or found.index.kind in ("current", "previous")
+    ):
+        variable, name = found.variable, quote_name(found.name)
+        message = (
+            f"{variable} is several events: return {variable}[1].{name}, {variable}[{variable}.LEN].{name} "
+            f"or an aggregate such as max({variable}[].{name})"
+        )
+        yield _fault(message, found.position)
 
 
 def _window_faults(query: Query) -> Iterator[Fault]:

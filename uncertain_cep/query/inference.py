@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal, cast
 
 import pyarrow as pa
 
@@ -14,7 +14,16 @@ from uncertain_cep.query.checker import did_you_mean
 from uncertain_cep.query.kinds import KIND_NAMES, kind_of, parse_time
 from uncertain_cep.query.syntax import Expression, Position
 from uncertain_cep.query.text import format_expression
-from uncertain_cep.query.typed import Apply, Column, Constant, Kind, Operator, TypedExpression
+from uncertain_cep.query.typed import (
+    Aggregated,
+    Apply,
+    Column,
+    Constant,
+    Element,
+    Kind,
+    Operator,
+    TypedExpression,
+)
 from uncertain_cep.timedomain import Names
 
 __all__ = ["Binding"]
@@ -43,11 +52,14 @@ class Binding:
     schema : pyarrow.Schema
     names : Names
         So that ``a.type`` finds the type column whatever the trace calls it.
+    kleene : frozenset of str
+        The Kleene variables; without an index they mean each of their events.
     faults : list of Fault
     """
 
     schema: pa.Schema
     names: Names
+    kleene: frozenset[str] = frozenset()
     faults: list[Fault] = field(default_factory=list)
 
     def refuse(self, message: str, position: Position) -> None:
@@ -90,13 +102,41 @@ class Binding:
                     return None
                 name, kind = found
                 # A column of nothing but nulls need not be read.
-                return _NULL if kind == "null" else Column(expression.variable, name, kind)
+                index = self._element(expression)
+                return _NULL if kind == "null" else Column(expression.variable, name, kind, index)
+            case syntax.Aggregate():
+                return self._aggregate(expression)
             case syntax.Unary():
                 return self._unary(expression)
             case syntax.Binary():
                 return self._binary(expression)
         self.refuse("this cannot be a part of an expression", expression.position)
         return None
+
+    def _element(self, attribute: syntax.Attribute) -> Element:
+        index = "current" if attribute.index is None else attribute.index.kind
+        # The checker has refused the indexes that mean several events.
+        return cast("Element", index) if attribute.variable in self.kleene else "single"
+
+    def _aggregate(self, aggregate: syntax.Aggregate) -> TypedExpression | None:
+        function, position = aggregate.function, aggregate.position
+        span = cast("Literal['all', 'before']", aggregate.index.kind)
+        if aggregate.name is None:
+            return Aggregated(aggregate.variable, "", "int", function="count", span=span)
+        found = self.column(aggregate.name, position)
+        if found is None:
+            return None
+        name, of = found
+        if function in ("avg", "sum") and of not in _NUMBERS and of != "null":
+            self.refuse(f"{function} needs numbers, but {aggregate.name} is {KIND_NAMES[of]}", position)
+            return None
+        if function in ("min", "max") and of == "bool":
+            self.refuse(f"true and false have no order: {function} needs something else", position)
+            return None
+        if of == "null":
+            return Constant(0, "int") if function == "count" else _NULL
+        kind: Kind = {"count": "int", "avg": "float"}.get(function, of)  # type: ignore[assignment]
+        return Aggregated(aggregate.variable, name, kind, function=function, span=span, of=of)
 
     def _literal(self, literal: syntax.Literal) -> TypedExpression | None:
         value = literal.value

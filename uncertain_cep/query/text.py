@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from uncertain_cep.query.kinds import format_time
-from uncertain_cep.query.typed import Apply, Column, Constant, Operator, TypedExpression
+from uncertain_cep.query.typed import Aggregated, Apply, Column, Constant, Operator, TypedExpression
 from uncertain_cep.query.words import quote_name
 
 __all__ = ["OPERATOR_SIGNS", "format_expression"]
@@ -24,6 +24,8 @@ _BINDING: Final[dict[Operator, int]] = {
     "add": 5, "subtract": 5, "multiply": 6, "divide": 6, "remainder": 6, "negate": _NEGATE,
 }  # fmt: skip
 
+_INDEXES: Final = {"first": "1", "current": "i", "previous": "i-1"}
+
 
 def format_expression(expression: TypedExpression) -> str:
     """Return an expression as a query would write it, with no more parentheses than needed."""
@@ -34,6 +36,13 @@ def _format(expression: TypedExpression) -> tuple[str, int]:
     if isinstance(expression, Column):
         if not expression.variable:
             return quote_name(expression.name, reserved=True), _ATOM
+        if isinstance(expression, Aggregated):
+            span = "[]" if expression.span == "all" else "[..i-1]"
+            attribute = f".{quote_name(expression.name)}" if expression.name else ""
+            return f"{expression.function}({expression.variable}{span}{attribute})", _ATOM
+        if expression.index != "single":
+            index = _INDEXES.get(expression.index, f"{expression.variable}.LEN")
+            return f"{expression.variable}[{index}].{quote_name(expression.name)}", _ATOM
         return f"{expression.variable}.{quote_name(expression.name)}", _ATOM
     if isinstance(expression, Constant):
         text = _constant(expression)

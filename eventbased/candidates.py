@@ -26,6 +26,8 @@ class Candidates:
 
     Attributes
     ----------
+    follow_start, follow
+        Where the search among the candidates of the next component begins.
     index : (n,) int64
         Of each candidate, its place among the candidates of its component as they were given.
     first : (l + 1,) int64
@@ -40,6 +42,8 @@ class Candidates:
     lower: Int64
     upper: Int64
     highest: Int64
+    follow_start: Int64
+    follow: Int64
     index: Int64
     base: Int64
     first: Int64
@@ -153,6 +157,19 @@ def _sorted_by_class(lower: Int64, upper: Int64, limits: list[int]) -> tuple[Int
     return order, np.bincount(kind, minlength=len(limits)).tolist()
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def _follow(first_class, class_start, class_stop, class_longest, lower, follow_start, follow):
+    """Fill ``follow``; both classes ascend, so one pass over the two does it. O(n c)."""
+    for j in range(2, first_class.shape[0] - 1):
+        for c in range(first_class[j], first_class[j + 1]):
+            for before in range(first_class[j - 1], first_class[j]):
+                i = class_start[c]
+                for k in range(class_start[before], class_stop[before]):
+                    while i < class_stop[c] and lower[i] < lower[k] - class_longest[c]:
+                        i += 1
+                    follow[follow_start[c] + k] = i
+
+
 def lay_out(
     lower: Sequence[Int64],
     upper: Sequence[Int64],
@@ -208,7 +225,13 @@ def lay_out(
             start += size
         first.append(start)
         first_class.append(len(class_start))
-    return Candidates(
+    follow_start = np.zeros(len(class_start), dtype=np.int64)
+    follows = 0
+    for j in range(2, len(lower)):
+        for c in range(first_class[j], first_class[j + 1]):
+            follow_start[c] = follows - first[j - 1]
+            follows += first[j] - first[j - 1]
+    laid_out = Candidates(
         first_class=np.array(first_class, dtype=np.int64),
         class_start=np.array(class_start, dtype=np.int64),
         class_stop=np.array([*class_start[1:], total], dtype=np.int64),
@@ -217,7 +240,14 @@ def lay_out(
         lower=out_lower,
         upper=out_upper,
         highest=highest,
+        follow_start=follow_start,
+        follow=np.empty(follows, dtype=np.int64),
         index=index,
         base=base,
         first=np.array(first, dtype=np.int64),
     )
+    _follow(
+        laid_out.first_class, laid_out.class_start, laid_out.class_stop, laid_out.class_longest, out_lower,
+        follow_start, laid_out.follow,
+    )  # fmt: skip
+    return laid_out

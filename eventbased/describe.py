@@ -68,15 +68,16 @@ def _copy_runs(values, runs, count, out):
 def _gather_by_row(given, given_sizes, count, row, sizes):
     """Add up the sizes of equal neighbours; return how many are left. The output may be the input."""
     filled = -1
+    last = -1
+    total = 0
     for k in range(count):
-        size = given_sizes[k]
         found = given[k]
-        if filled >= 0 and row[filled] == found:
-            sizes[filled] += size
-        else:
-            filled += 1
-            row[filled] = found
-            sizes[filled] = size
+        same = found == last
+        total = total * same + given_sizes[k]
+        filled += not same
+        row[filled] = found
+        sizes[filled] = total
+        last = found
     return filled + 1
 
 
@@ -88,15 +89,18 @@ def _write_ids(ordered, blocks, runs, count, payload, out_ids):
     row = np.empty(count, np.int64)
     sizes = np.empty(count, np.int64)
     values = np.empty(count, np.int64)
-    rows = _gather_by_row(runs[PARENT], runs[SIZE], count, row, sizes)
+    row[:] = runs[PARENT, :count]
+    sizes[:] = runs[SIZE, :count]
+    rows = count
     for level in range(last, -1, -1):
         place = blocks[level, PLACE]
         for r in range(rows):
-            values[r] = payload[place[row[r]]]
+            values[r] = payload[place[row[r] & POSITIVE] & POSITIVE]
         _repeat(values, sizes[:rows], out_ids[ordered[level]])
         if level > 0:
+            parent = blocks[level, PARENT_ROW]
             for r in range(rows):
-                row[r] = blocks[level, PARENT_ROW, row[r]]
+                row[r] = parent[row[r] & POSITIVE]
             rows = _gather_by_row(row, sizes, rows, row, sizes)
 
 
@@ -125,30 +129,15 @@ def _write_ranges(running, block, minimum, runs, count, w, depth, lower, upper, 
         while True:
             i &= POSITIVE
             n &= POSITIVE
+            # Four at a time: unlike a copy, this takes no vector instructions.
             a0, a1, a2, a3 = lower[i] - less, lower[i + 1] - less, lower[i + 2] - less, lower[i + 3] - less
-            a4, a5, a6, a7 = (
-                lower[i + 4] - less,
-                lower[i + 5] - less,
-                lower[i + 6] - less,
-                lower[i + 7] - less,
-            )
             b0, b1, b2, b3 = upper[i] + more, upper[i + 1] + more, upper[i + 2] + more, upper[i + 3] + more
-            b4, b5, b6, b7 = (
-                upper[i + 4] + more,
-                upper[i + 5] + more,
-                upper[i + 6] + more,
-                upper[i + 7] + more,
-            )
             a0, a1, a2, a3 = max(least, a0), max(least, a1), max(least, a2), max(least, a3)
-            a4, a5, a6, a7 = max(least, a4), max(least, a5), max(least, a6), max(least, a7)
             b0, b1, b2, b3 = min(most, b0), min(most, b1), min(most, b2), min(most, b3)
-            b4, b5, b6, b7 = min(most, b4), min(most, b5), min(most, b6), min(most, b7)
             out_lower[n], out_lower[n + 1], out_lower[n + 2], out_lower[n + 3] = a0, a1, a2, a3
-            out_lower[n + 4], out_lower[n + 5], out_lower[n + 6], out_lower[n + 7] = a4, a5, a6, a7
             out_upper[n], out_upper[n + 1], out_upper[n + 2], out_upper[n + 3] = b0, b1, b2, b3
-            out_upper[n + 4], out_upper[n + 5], out_upper[n + 6], out_upper[n + 7] = b4, b5, b6, b7
-            n += SPARE
-            i += SPARE
+            n += 4
+            i += 4
             if n >= stop:
                 break
         n = stop

@@ -15,6 +15,9 @@ Candidates are sorted by A within classes of similar interval length. A class wh
 is L ticks holds the events with ``B >= x`` at or behind the first ``A > x - L``, so a few long intervals
 do not widen the search among the short ones.
 
+Where the search among the candidates of the next component begins follows, but for those that an earlier
+event outreaches, from the candidate bound last alone, and is known for each before the join begins.
+
 Partial matches are extended a block at a time, one component more from block to block, the deepest
 block first: a tight loop for each, and memory bounded by a block for each component. All of it lives in
 arrays, so that the search goes on where it stopped.
@@ -34,6 +37,7 @@ from eventbased.config import BLOCK_ROWS, SPARE
 
 __all__ = [
     "BEGIN",
+    "COMPONENT_BITS",
     "FIRST",
     "PARENT",
     "PARENT_ROW",
@@ -76,6 +80,9 @@ SIZE: Final = 2
 
 FRESH: Final = -1
 
+COMPONENT_BITS: Final = 62
+"""Bits for sets of components; two components of a longer pattern share one."""
+
 POSITIVE: Final = 2**48 - 1
 """Mask for a place in an array, which tells the compiler that it is no place from the end."""
 
@@ -99,8 +106,9 @@ class Search:
     blocks : (l - 1, 6, k + SPARE) int64
         Block, then PLACE of the candidate bound last, PARENT_ROW in the block before, PIVOT in the first
         block, REACH = max A from the pivot on, TOP = max A, FIRST = A of component 0 once bound; then row.
-    shares : (l - 1, k) bool
-        Whether one of the chosen events could fill another component as well.
+    shares : (l - 1, k) int64
+        Which components the chosen events could fill, each its own included if there are others: bit j for
+        component j, modulo COMPONENT_BITS.
     inner : (3, k + 1) int64
         Runs between two blocks.
     """
@@ -112,7 +120,7 @@ class Search:
     begins: NDArray[np.int64]
     ends: NDArray[np.int64]
     blocks: NDArray[np.int64]
-    shares: NDArray[np.bool_]
+    shares: NDArray[np.int64]
     inner: NDArray[np.int64]
 
     @property
@@ -137,7 +145,7 @@ def start_search(length: int, classes: int, block_rows: int = BLOCK_ROWS) -> Sea
         begins=np.empty((classes, block_rows), dtype=np.int64),
         ends=np.empty((classes, block_rows), dtype=np.int64),
         blocks=np.zeros((length - 1, 6, block_rows + SPARE), dtype=np.int64),
-        shares=np.empty((length - 1, block_rows), dtype=np.bool_),
+        shares=np.empty((length - 1, block_rows), dtype=np.int64),
         inner=np.empty((3, block_rows + 1), dtype=np.int64),
     )
 
@@ -226,7 +234,7 @@ def _can_straddle(p, first_class, class_longest):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _next_pivots(
-    w, first_class, class_start, class_stop, class_longest, lower, upper, highest, event,
+    w, first_class, class_start, class_stop, class_longest, lower, upper, highest, fills,
     state, hint, minimum, begins, ends, block, share,
 ):  # fmt: skip
     """Fill the first block with pivots of one component; return how many: 0 if there are none left."""
@@ -262,7 +270,7 @@ def _next_pivots(
                 block[REACH, found] = minimum[k]
                 block[TOP, found] = lower[pivots[k]]
                 block[FIRST, found] = lower[pivots[k]]
-                share[found] = event[pivots[k]] >= 0
+                share[found] = fills[pivots[k]]
                 found += 1
         state[PASS] = p
         if c == first_class[p + 1]:
@@ -295,9 +303,9 @@ def _first_reaching(lower, begin, stop, x):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _extend(
-    p, level, first_class, class_shortest, class_longest, lower, upper, event, twin, limit, order,
-    program_start, code, ints, floats, nulls, slots, minimum, all_begins, all_ends, blocks, share, cursor,
-    chosen, whole, real, absent, taken, room, runs,
+    p, level, first_class, class_shortest, class_longest, lower, upper, follow_start, follow, event, twin,
+    limit, order, program_start, code, ints, floats, nulls, slots, minimum, all_begins, all_ends, blocks, share,
+    cursor, chosen, whole, real, absent, taken, room, runs,
 ):  # fmt: skip
     """Extend a block's rows by one component, from its cursor on; return the numbers of runs and extensions.
 
@@ -312,8 +320,13 @@ def _extend(
     stop_class = first_class[j + 1]
     rows = cursor[COUNT]
     parents, begins, sizes = runs[PARENT], runs[BEGIN], runs[SIZE]
-    pivots, reaches = blocks[level, PIVOT], blocks[level, REACH]
+    places, pivots, reaches = blocks[level, PLACE], blocks[level, PIVOT], blocks[level, REACH]
     limited = limit.shape[0] > 0
+    chained = j > p + 1
+    bit = 1 << j % COMPONENT_BITS
+    follows = follow_start[first]
+    plain = not limited and row == row_stop and stop_class == first + 1
+    plain = plain and class_shortest[first] == class_longest[first]
     count = 0
     found = 0
     r = cursor[ROW]
@@ -324,9 +337,27 @@ def _extend(
         need = reaches[r] if behind else minimum[pivot] + 1
         if i == FRESH:
             c = first
+            if plain and not share[r] & bit:
+                stop = all_ends[first, pivot]
+                begin = min(all_begins[first, pivot], stop)
+                if chained:
+                    begin = min(follow[follows + places[r] & POSITIVE], stop)
+                    if lower[places[r] & POSITIVE] < need:
+                        begin = _first_reaching(lower, begin, stop, need - class_longest[first] - 1)
+                size = stop - begin
+                if size <= room - found:
+                    parents[count] = r
+                    begins[count] = begin
+                    sizes[count] = size
+                    count += size > 0
+                    found += size
+                    r += 1
+                    continue
         takens = 0
-        if share[r] or row < row_stop or limited:
+        shared = share[r] & bit
+        if shared or row < row_stop or limited:
             choose(ordered, blocks, level, r, chosen)
+        if shared:
             for s in range(level + 1):
                 e = event[chosen[ordered[s]]]
                 if e >= 0 and twin[e, j] >= 0:
@@ -339,8 +370,10 @@ def _extend(
                 stop = first_above(lower, begin, stop, limit[chosen[j - 1]], begin)
             if i == FRESH:
                 i = min(all_begins[c, pivot], stop)
-                if behind:
-                    i = _first_reaching(lower, i, stop, need - class_longest[c] - 1)
+                if chained:
+                    i = min(follow[follow_start[c] + places[r] & POSITIVE], stop)
+                    if lower[places[r] & POSITIVE] < need:
+                        i = _first_reaching(lower, i, stop, need - class_longest[c] - 1)
             even = class_shortest[c] == class_longest[c] and (behind or not limited)
             if even and row == row_stop:
                 # The search for the start has left exactly the candidates that reach far enough.
@@ -398,7 +431,7 @@ def _extend(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _carry_on(p, level, order, lower, event, block, share, runs, count, next_block, next_share):
+def _carry_on(p, level, order, lower, fills, block, share, runs, count, next_block, next_share):
     """Fill the next block from ``count`` runs."""
     j = order[p, level + 1]
     behind = j > p
@@ -421,7 +454,7 @@ def _carry_on(p, level, order, lower, event, block, share, runs, count, next_blo
             next_block[REACH, n] = max(reach, a) if behind else reach
             next_block[TOP, n] = max(top, a)
             next_block[FIRST, n] = a if j == 0 else first
-            next_share[n] = shared or event[i & POSITIVE] >= 0
+            next_share[n] = shared | fills[i & POSITIVE]
             i += 1
             n += 1
 
@@ -429,7 +462,7 @@ def _carry_on(p, level, order, lower, event, block, share, runs, count, next_blo
 @njit(cache=True, nogil=True, error_model="numpy")
 def join(
     w, first_class, class_start, class_stop, class_shortest, class_longest, lower, upper, highest,
-    event, twin, limit, order, program_start, code, ints, floats, nulls, slots,
+    follow_start, follow, event, fills, twin, limit, order, program_start, code, ints, floats, nulls, slots,
     state, cursor, hints, minimum, begins, ends, blocks, shares, inner, room, runs,
 ):  # fmt: skip
     """Find the next feasible choices; return the numbers of runs and of matches, 0 when there are no more.
@@ -448,8 +481,13 @@ def join(
         A and B of every candidate, ticks; ascending A within a class.
     highest : (n,) int64
         Running maximum of B within the class.
+    follow_start : (c,) int64, follow : (f,) int64
+        For class c of component j >= 2, ``follow[follow_start[c] + i]`` is the first candidate of the class with
+        ``B >= A_i`` if all its intervals are as long as the longest, i being a candidate of component j - 1.
     event : (n,) int64
         Row of ``twin`` for an event that is a candidate of several components, else -1.
+    fills : (n + SPARE,) int64
+        Bit j modulo COMPONENT_BITS for each component j that has such an event as a candidate, else 0.
     twin : (s, l) int64
         Where such an event is among the candidates of each component; -1 where it is none.
     limit : (n,) int64, or (0,)
@@ -488,7 +526,7 @@ def join(
             level -= 1
         if level < 0:
             found = _next_pivots(
-                w, first_class, class_start, class_stop, class_longest, lower, upper, highest, event,
+                w, first_class, class_start, class_stop, class_longest, lower, upper, highest, fills,
                 state, hints, minimum, begins, ends, blocks[0], shares[0],
             )  # fmt: skip
             if found == 0:
@@ -497,15 +535,18 @@ def join(
             cursor[ROW, 0] = 0
             continue
         p = state[PASS]
+        if level == last:
+            most, output = room, runs
+        else:
+            most, output = minimum.shape[0], inner
         count, found = _extend(
-            p, level, first_class, class_shortest, class_longest, lower, upper, event, twin, limit, order,
-            program_start, code, ints, floats, nulls, slots, minimum, begins, ends, blocks,
-            shares[level], cursor[:, level], chosen, whole, real, absent, taken,
-            room if level == last else minimum.shape[0], runs if level == last else inner,
+            p, level, first_class, class_shortest, class_longest, lower, upper, follow_start, follow, event, twin,
+            limit, order, program_start, code, ints, floats, nulls, slots, minimum, begins, ends, blocks,
+            shares[level], cursor[:, level], chosen, whole, real, absent, taken, most, output,
         )  # fmt: skip
         if level < last:
             _carry_on(
-                p, level, order, lower, event, blocks[level], shares[level], inner, count,
+                p, level, order, lower, fills, blocks[level], shares[level], inner, count,
                 blocks[level + 1], shares[level + 1],
             )  # fmt: skip
             cursor[COUNT, level + 1] = found

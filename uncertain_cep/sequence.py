@@ -23,6 +23,7 @@ from eventbased import (
 )
 from eventbased.candidates import Candidates
 from eventbased.config import LONGEST_LINE, SPARE
+from eventbased.query_order import COMPONENT_BITS
 from uncertain_cep.config import LONGEST_PMF_CHAIN
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.next_match import NextMatches
@@ -138,11 +139,14 @@ class _SharedEvents:
     ----------
     event : (n,) int64
         Of each candidate its row of ``twin``; -1 if no other component can take its event.
+    fills : (n + SPARE,) int64
+        The components that can take the event of each candidate, see :func:`eventbased.join`.
     twin : (s, l) int64
         Where the event is among the candidates of each component; -1 where it is none.
     """
 
     event: Int64
+    fills: Int64
     twin: Int64
 
 
@@ -159,7 +163,10 @@ def _shared_events(candidates: Candidates, rows: Int64) -> _SharedEvents:
     for j, part in enumerate(parts):
         own = found[np.searchsorted(found, part.start) : np.searchsorted(found, part.stop)]
         twin[event[own], j] = own
-    return _SharedEvents(event, twin)
+    bits = np.left_shift(1, np.arange(len(parts)) % COMPONENT_BITS)
+    fills = np.zeros(len(rows) + SPARE, dtype=np.int64)
+    fills[found] = np.bitwise_or.reduce(np.where(twin >= 0, bits, 0), axis=1)[event[found]]
+    return _SharedEvents(event, fills, twin)
 
 
 def _matches(
@@ -209,9 +216,9 @@ def _matches(
             count, found = join(
                 w, candidates.first_class, candidates.class_start, candidates.class_stop,
                 candidates.class_shortest, candidates.class_longest, candidates.lower, candidates.upper,
-                candidates.highest, shared.event, shared.twin, limit, orders, programs.start, programs.code,
-                programs.ints, programs.floats, programs.nulls, programs.slots, *search.arrays,
-                batch_rows - filled, runs,
+                candidates.highest, candidates.follow_start, candidates.follow, shared.event, shared.fills,
+                shared.twin, limit, orders, programs.start, programs.code, programs.ints, programs.floats,
+                programs.nulls, programs.slots, *search.arrays, batch_rows - filled, runs,
             )  # fmt: skip
             exhausted = found == 0
             if exhausted:

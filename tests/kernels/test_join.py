@@ -54,9 +54,9 @@ def test_every_feasible_choice_comes_out_once(
     while True:
         count, size = join(
             slack, layout.first_class, layout.class_start, layout.class_stop, layout.class_shortest,
-            layout.class_longest, layout.lower, layout.upper, layout.highest, alone,
-            np.zeros((0, length), np.int64), np.zeros(0, np.int64), orders, none,
-            np.zeros((0, 2), np.int64), np.zeros(0, np.int64),
+            layout.class_longest, layout.lower, layout.upper, layout.highest, layout.follow_start,
+            layout.follow, alone, np.zeros(len(layout.lower), np.int64), np.zeros((0, length), np.int64),
+            np.zeros(0, np.int64), orders, none, np.zeros((0, 2), np.int64), np.zeros(0, np.int64),
             np.zeros(0), np.zeros(0, np.bool_), np.zeros((0, 3), np.int64), *search.arrays, capacity, runs,
         )  # fmt: skip
         if size == 0:

@@ -5,6 +5,7 @@ from eventbased.describe import describe_matches, describe_uncertain, matches_of
 from eventbased.next_match import CostlyMatchError, EventArrays, NextConfidences, next_limits
 from eventbased.non_overlapping import choose_non_overlapping
 from eventbased.query_order import PASS, Search, join, start_search
+from eventbased.surviving import describe_chosen, surviving_matches
 
 __all__ = [
     "PASS",
@@ -14,6 +15,7 @@ __all__ = [
     "NextConfidences",
     "Search",
     "choose_non_overlapping",
+    "describe_chosen",
     "describe_matches",
     "describe_uncertain",
     "join",
@@ -22,4 +24,5 @@ __all__ = [
     "next_limits",
     "partition_bases",
     "start_search",
+    "surviving_matches",
 ]

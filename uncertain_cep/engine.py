@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from uncertain_cep.best import best_chunk
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.expected import counts_of_matches, expected_counts
@@ -20,7 +21,7 @@ from uncertain_cep.points import evaluate_points
 from uncertain_cep.predicates import evaluate as evaluate_expression
 from uncertain_cep.runs import evaluate_runs
 from uncertain_cep.selection import Selection, Slicing, select
-from uncertain_cep.sequence import Chunk, evaluate_sequence
+from uncertain_cep.sequence import Chunk, Threshold, evaluate_sequence
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
 
 __all__ = [
@@ -40,7 +41,6 @@ BATCH_ROWS: Final = 131_072
 Int64 = NDArray[np.int64]
 
 _METHODS: Final = {
-    "query_order": evaluate_sequence,
     "any_state": evaluate_runs,
     "selectivity": evaluate_runs,
     "point": evaluate_points,
@@ -100,21 +100,38 @@ def run(
     selection, pmfs = _selected(plan, table, slicing)
     if selection.empty:
         return
-    payload = None if plan.counts else id_payload(plan, table)
+    best_only = (
+        plan.query.order_by_confidence and plan.query.limit is not None and not plan.query.non_overlapping
+    )
+    payload = None if plan.counts or best_only else id_payload(plan, table)
 
-    def chunks(among: Selection) -> Iterator[Chunk]:
+    def chunks(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
+        wanted = plan.needs_confidence
         if len(plan.components) == 1:
             return _single_events(plan, among, payload, batch_rows)
-        evaluate = _METHODS[plan.evaluation]
-        return evaluate(plan, table, among, pmfs, payload, plan.needs_confidence, batch_rows)
+        if plan.evaluation == "query_order":
+            return evaluate_sequence(plan, table, among, pmfs, payload, wanted, batch_rows, threshold)
+        return _METHODS[plan.evaluation](plan, table, among, pmfs, payload, wanted, batch_rows)
 
     if plan.counts:
         yield from expected_counts(plan, table, selection, pmfs, chunks)
         return
-    for chunk in chunks(selection):
+    if best_only:
+        best = best_chunk(plan, table, selection, chunks, at_most_one=pmfs is None)
+        if best is not None and len(best.lower):
+            yield to_batch(plan, table, best, False)
+        return
+    for chunk in chunks(selection, _threshold(plan, pmfs)):
         kept = confident(plan, chunk)
         if len(kept.lower):
             yield to_batch(plan, table, kept, payload is not None)
+
+
+def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | None:
+    """Return what HAVING asks of confidences, if these cost more than upper bounds of them."""
+    least = plan.query.min_confidence
+    dear = pmfs is not None or len(plan.components) > 3 or plan.query.strategy != "skip_till_any_match"
+    return Threshold(least) if dear and least is not None and least > 0.0 else None
 
 
 def confident(plan: EvaluationPlan, chunk: Chunk) -> Chunk:

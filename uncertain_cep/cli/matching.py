@@ -18,7 +18,8 @@ from uncertain_cep.cli.formats import write_batches
 from uncertain_cep.cli.outputs import describe_result, written_aside
 from uncertain_cep.cli.progress import compiled_kernels, note, working
 from uncertain_cep.cli.schemas import TraceOptions
-from uncertain_cep.engine import best_matches, run
+from uncertain_cep.controls import finished
+from uncertain_cep.engine import run
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
 from uncertain_cep.plan import Approximation, make_plan
 from uncertain_cep.query import Query
@@ -110,10 +111,11 @@ def _matches_in_process(matching: Matching) -> Iterator[tuple[pa.Schema, Iterato
     note(f"read {table.num_rows:,} events{dropped}")
     try:
         batches = run(plan, table)
-        if plan.query.limit is not None:
-            batches = iter(best_matches(plan, batches).to_batches())
         with working("matching") as update:
-            yield plan.output_schema, _counted(batches, matching.max_matches, update)
+            batches = _counted(batches, matching.max_matches if plan.collects else None, update)
+            if plan.needs_all:
+                batches = iter(finished(plan, batches).to_batches())
+            yield plan.output_schema, batches
     except TraceError:
         # The engine knows rows of the table it got; which files and rows those were, only reading tells.
         report = validation_report(matching.traces, columns.schema, partition=plan.partition_attributes)
@@ -123,12 +125,12 @@ def _matches_in_process(matching: Matching) -> Iterator[tuple[pa.Schema, Iterato
 
 
 def _counted(
-    batches: Iterable[pa.RecordBatch], limit: int, update: Callable[[str], None]
+    batches: Iterable[pa.RecordBatch], limit: int | None, update: Callable[[str], None]
 ) -> Iterator[pa.RecordBatch]:
     found = 0
     for batch in batches:
         found += batch.num_rows
-        if found > limit:
+        if limit is not None and found > limit:
             raise MatchLimitError(found, limit)
         update(f"matching: {found:,} matches")
         yield batch

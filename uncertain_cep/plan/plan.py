@@ -12,6 +12,7 @@ from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.bound import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, is_linear, order_of
+from uncertain_cep.query.syntax import ExpectedCount
 from uncertain_cep.query.typed import (
     Aggregated,
     Column,
@@ -137,6 +138,8 @@ class EvaluationPlan:
     branches : tuple of EvaluationPlan
         One for each OR-free pattern that a pattern with OR stands for; their matches together are the answer.
         Then only ``keys``, ``required_columns``, the schema and the variables of this plan are looked at.
+    counted : EvaluationPlan or None
+        With RETURN EXPECTED COUNT, that of the matches to count.
     """
 
     bound: BoundQuery
@@ -155,6 +158,7 @@ class EvaluationPlan:
     output_schema: pa.Schema
     order: PartialOrder | None = None
     branches: tuple[EvaluationPlan, ...] = ()
+    counted: EvaluationPlan | None = None
 
     @property
     def query(self) -> Query:
@@ -181,8 +185,9 @@ class EvaluationPlan:
 
     @property
     def batch_schema(self) -> pa.Schema:
-        """Columns of the engine's batches: the result's, and the confidence if it is only ordered by."""
-        if self.query.order_by_confidence and not self.confidence:
+        """Columns of the engine's batches: the result's, and the confidence if it only chooses among them."""
+        query = self.query
+        if (query.order_by_confidence or query.non_overlapping) and not self.confidence:
             return self.output_schema.append(pa.field("confidence", pa.float64()))
         return self.output_schema
 
@@ -190,7 +195,24 @@ class EvaluationPlan:
     def needs_confidence(self) -> bool:
         """Whether confidences have to be computed, shown or not."""
         query = self.query
-        return self.confidence or query.min_confidence is not None or query.order_by_confidence
+        chosen_by = query.min_confidence is not None or query.order_by_confidence or query.non_overlapping
+        return self.confidence or chosen_by
+
+    @property
+    def counts(self) -> bool:
+        """Whether the result is expected counts instead of matches."""
+        return self.counted is not None
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether the result is known only once all batches are: ordered, chosen from, or added up."""
+        query = self.query
+        return self.counts or query.non_overlapping or query.order_by_confidence or query.limit is not None
+
+    @property
+    def collects(self) -> bool:
+        """Whether all matches that the query speaks of end up in one table or in one place."""
+        return not self.counts and (self.query.limit is None or self.query.non_overlapping)
 
 
 def _arrow_type(expression: TypedExpression, schema: pa.Schema) -> pa.DataType:
@@ -246,6 +268,56 @@ def _output_schema(
     return pa.schema(fields)
 
 
+def _counts_schema(
+    bound: BoundQuery, wanted: ExpectedCount, keys: tuple[PartitionKey, ...], schema: pa.Schema,
+    domain: TimeDomain,
+) -> pa.Schema:  # fmt: skip
+    """Return the columns of expected counts.
+
+    Raises
+    ------
+    QueryError
+        If a match need not have one value of an attribute that counts are grouped by.
+    """
+    known = {key.name for key in keys}
+    place = wanted.position
+    faults = [
+        Fault(
+            f"BY {name}: the events of a match need not agree on {name}, so it has no one group; equate it "
+            f"across all components, by [{name}] in WHERE",
+            place.line,
+            place.column,
+        )
+        for name in bound.by
+        if name not in known
+    ]
+    beyond = [part for part in bound.components if part.kleene or part.negated]
+    if bound.every is not None and (beyond or bound.query.strategy != "skip_till_any_match"):
+        message = f"not supported yet: RETURN EXPECTED COUNT with EVERY under {_beyond_plain(bound)}"
+        faults.append(Fault(message, place.line, place.column))
+    if faults:
+        raise QueryError(faults, text=bound.query.text)
+    fields = []
+    for name in bound.by:
+        found = schema.field(name).type
+        fields.append((name, found.value_type if pa.types.is_dictionary(found) else found))
+    if bound.every is not None:
+        fields.append(("bucket", domain.arrow_type))
+    return pa.schema([*fields, ("expected_count", pa.float64())])
+
+
+def _check_counting(evaluation: str, confidence: bool, approximate: Approximation | None) -> None:
+    """Refuse options that expected counts have no use for."""
+    if evaluation not in ("auto", "query_order"):
+        raise OptionError(f"evaluation={evaluation!r} does not support RETURN EXPECTED COUNT: leave it out")
+    if not confidence:
+        raise OptionError(
+            "confidence=False does not go with RETURN EXPECTED COUNT: it is made of confidences"
+        )
+    if approximate is not None:
+        raise OptionError("approximate= does not support RETURN EXPECTED COUNT: leave it out")
+
+
 def make_plan(
     query: Query,
     schema: pa.Schema,
@@ -282,13 +354,19 @@ def make_plan(
         raise OptionError(f"evaluation={evaluation!r} is unknown: use one of {', '.join(EVALUATIONS)}")
     if approximate is not None and evaluation not in ("auto", "query_order"):
         raise OptionError(f"evaluation={evaluation!r} gives exact confidences only: leave approximate= out")
+    wanted = query.expected_count
+    if wanted is not None:
+        _check_counting(evaluation, confidence, approximate)
     method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
     branches = bound.branches()
+    counted = None
+    if wanted is not None:
+        counted = make_plan(replace(query, expected_count=None), schema, names=names, tick=tick)
     if len(branches) == 1:
         plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, None)
-        return _ordered(plan)
+        return replace(_ordered(plan), counted=counted)
     plan = _planned(bound, schema, names, domain, method, confidence, approximate, None)
     parts = []
     for branch in branches:
@@ -296,7 +374,7 @@ def make_plan(
         part = _planned(branch, schema, names, domain, method, confidence, approximate, keys)
         parts.append(_ordered(part))
     needed = dict.fromkeys(name for part in parts for name in part.required_columns)
-    return replace(plan, branches=tuple(parts), required_columns=tuple(needed))
+    return replace(plan, branches=tuple(parts), required_columns=tuple(needed), counted=counted)
 
 
 def _of_branch(key: PartitionKey, whole: BoundQuery, branch: BoundQuery) -> PartitionKey:
@@ -360,7 +438,9 @@ def _planned(
         required_columns=tuple(needed),
         output_schema=_output_schema(
             bound, keys, schema, names, domain, confidence, approximate is not None and confidence
-        ),
+        )
+        if bound.query.expected_count is None
+        else _counts_schema(bound, bound.query.expected_count, keys, schema, domain),
     )
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.compiling import announce_compilation
+from uncertain_cep.compressed import evaluate_compressed
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.growing import evaluate_growing
 from uncertain_cep.output import best_matches, id_payload, to_batch, widened
@@ -109,9 +110,8 @@ def run(
             plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows
         )
     elif not plan.is_plain:
-        chunks = evaluate_growing(
-            plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows
-        )
+        grow = evaluate_compressed if plan.compressed else evaluate_growing
+        chunks = grow(plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows)
     elif len(plan.components) == 1:
         chunks = _single_events(plan, selection, payload, batch_rows)
     else:

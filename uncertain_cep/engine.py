@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.best import best_chunk
 from uncertain_cep.compiling import announce_compilation
+from uncertain_cep.compressed import evaluate_compressed
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.expected import counts_of_matches, expected_counts
 from uncertain_cep.growing import evaluate_growing
@@ -120,7 +121,8 @@ def run(
         if plan.order is not None:
             return evaluate_sets(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
         if not plan.is_plain:
-            return evaluate_growing(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
+            grow = evaluate_compressed if plan.compressed else evaluate_growing
+            return grow(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
         if len(plan.components) == 1:
             return _single_events(plan, among, payload, batch_rows)
         if plan.evaluation == "query_order":

@@ -117,6 +117,7 @@ def partition_keys(bound: BoundQuery) -> Equivalences:
     """
     variables = _positive(bound)
     negated = [component.variable for component in bound.components if component.negated]
+    kleene = [component.variable for component in bound.components if component.kleene]
     groups: dict[Node, frozenset[Node]] = {}
 
     def equate(nodes: list[Node]) -> None:
@@ -128,7 +129,10 @@ def partition_keys(bound: BoundQuery) -> Equivalences:
     pairs = [_equated(predicate) for predicate in bound.predicates]
     for pair in pairs:
         if pair is not None:
-            equate([node for node in pair if node[0] not in negated])
+            known = [node for node in pair if node[0] not in negated]
+            # What a negated component asks of each event of a Kleene one does not make those agree.
+            if len(known) > 1 or known[0][0] not in kleene:
+                equate(known)
 
     keys: list[PartitionKey] = []
     for group in dict.fromkeys(groups.values()):

@@ -121,10 +121,17 @@ def run(
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
         return
+    wanted = None if plan.query.order_by_confidence or plan.query.non_overlapping else plan.query.limit
+    found = 0
     for chunk in chunks(selection, _threshold(plan, pmfs)):
         kept = confident(plan, chunk)
+        if wanted is not None and found + len(kept.lower) > wanted:
+            kept = kept.keep(np.arange(wanted - found))
+        found += len(kept.lower)
         if len(kept.lower):
             yield to_batch(plan, table, kept, payload is not None)
+        if found == wanted:
+            break
 
 
 def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -29,7 +30,7 @@ def measure(options: Options) -> Results:
     windows = (WINDOW, WINDOW * _FACTOR)
     queries = {w: f"PATTERN SEQ(A a, B b, C c) WITHIN {w} RETURN EXPECTED COUNT" for w in windows}
     timings = take_turns(
-        {str(w): lambda query=query: uc.match(events, query) for w, query in queries.items()}, options.rounds
+        {str(w): partial(uc.match, events, query) for w, query in queries.items()}, options.rounds
     )
     counts = {w: uc.match(events, query).column("expected_count")[0].as_py() for w, query in queries.items()}
     short, long = (timings[str(w)] for w in windows)

@@ -14,6 +14,7 @@ from uncertain_cep.best import best_chunk
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.expected import counts_of_matches, expected_counts
+from uncertain_cep.growing import evaluate_growing
 from uncertain_cep.output import id_payload, to_batch
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
@@ -88,16 +89,14 @@ def run(
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
     if plan.counted is not None and not plan.is_plain:
-        matches = run(plan.counted, table, slicing=slicing, batch_rows=batch_rows, file=file)
-        yield from counts_of_matches(plan, matches)
+        batches = run(plan.counted, table, slicing=slicing, batch_rows=batch_rows, file=file)
+        yield from counts_of_matches(plan, batches)
         return
-    if not plan.is_plain:
-        raise OptionError("not supported yet: Kleene components, negation and contiguity")
     check_table(plan, table, file)
     if not constants_hold(plan) or plan.window < len(plan.components) or not table.num_rows:
         return
     table = table.select(_columns_of(plan, slicing)).combine_chunks()
-    selection, pmfs = _selected(plan, table, slicing)
+    selection, pmfs, ticks = _selected(plan, table, slicing)
     if selection.empty:
         return
     best_only = (
@@ -116,22 +115,36 @@ def run(
     if plan.counts:
         yield from expected_counts(plan, table, selection, pmfs, chunks)
         return
-    if best_only:
+    if best_only and plan.is_plain:
         best = best_chunk(plan, table, selection, chunks, at_most_one=pmfs is None)
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
         return
-    wanted = None if plan.query.order_by_confidence or plan.query.non_overlapping else plan.query.limit
+    matches: Iterator[Chunk]
+    if plan.is_plain:
+        matches = chunks(selection, _threshold(plan, pmfs))
+    else:
+        wanted = plan.needs_confidence
+        matches = evaluate_growing(plan, table, selection, ticks, pmfs, payload, wanted, batch_rows)
+    for chunk in _limited(plan, (confident(plan, found) for found in matches)):
+        yield to_batch(plan, table, chunk, payload is not None)
+
+
+def _limited(plan: EvaluationPlan, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Yield matches, none empty, until LIMIT alone has enough."""
+    query = plan.query
+    wanted = None if query.order_by_confidence or query.non_overlapping else query.limit
     found = 0
-    for chunk in chunks(selection, _threshold(plan, pmfs)):
-        kept = confident(plan, chunk)
-        if wanted is not None and found + len(kept.lower) > wanted:
-            kept = kept.keep(np.arange(wanted - found))
-        found += len(kept.lower)
-        if len(kept.lower):
-            yield to_batch(plan, table, kept, payload is not None)
+    for chunk in chunks:
+        size = len(chunk.lower)
+        if wanted is not None and found + size > wanted:
+            size = wanted - found
+            chunk = chunk.keep(np.arange(len(chunk.lower)) < size)
+        found += size
+        if size:
+            yield chunk
         if found == wanted:
-            break
+            return
 
 
 def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | None:
@@ -179,13 +192,13 @@ def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) 
 
 def _selected(
     plan: EvaluationPlan, table: pa.Table, slicing: Slicing | None
-) -> tuple[Selection, ExplicitPmfs | None]:
+) -> tuple[Selection, ExplicitPmfs | None, tuple[Int64, Int64]]:
     given_lower, given_upper = (
         ticks_of(table, plan.names.lower, plan),
         ticks_of(table, plan.names.upper, plan),
     )
     pmfs, lower, upper = explicit_pmfs(table, plan.names.pmf, given_lower, given_upper)
-    return select(plan, table, lower, upper, given_lower, slicing), pmfs
+    return select(plan, table, lower, upper, given_lower, slicing), pmfs, (lower, upper)
 
 
 def _columns_of(plan: EvaluationPlan, slicing: Slicing | None) -> list[str]:

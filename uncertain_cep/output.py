@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +12,13 @@ from numpy.typing import NDArray
 
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.predicates import Values, column_values, evaluate, within_int64
-from uncertain_cep.query.typed import Column, TypedExpression
+from uncertain_cep.query.typed import Aggregated, Column, TypedExpression
 from uncertain_cep.sequence import Chunk
+from uncertain_cep.series import KleeneChunk, Series, aggregated, event_rows
 
 __all__ = ["id_payload", "to_batch"]
+
+_INT64: Final = (-(2**63), 2**63 - 1)
 
 
 def id_payload(plan: EvaluationPlan, table: pa.Table) -> NDArray[np.int64] | None:
@@ -35,21 +39,39 @@ def _taken(column: pa.ChunkedArray, rows: NDArray[np.int64], wanted: pa.DataType
     return (found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)).cast(wanted)
 
 
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """The rows of the events bound to a variable in each match: the first, and all if it is a Kleene one."""
+
+    rows: NDArray[np.int64]
+    series: Series | None
+
+
 def _returned(
-    expression: TypedExpression, table: pa.Table, rows: dict[str, NDArray[np.int64]], wanted: pa.DataType
+    expression: TypedExpression, table: pa.Table, bound: dict[str, _Bound], wanted: pa.DataType
 ) -> pa.Array:
-    if isinstance(expression, Column):
-        return _taken(table.column(expression.name), rows[expression.variable], wanted)
-    size = len(next(iter(rows.values())))
+    def events_of(column: Column) -> NDArray[np.int64]:
+        found = bound[column.variable]
+        return event_rows(column, table, found.rows, found.series)
+
+    if isinstance(expression, Column) and not _is_computed(expression):
+        return _taken(table.column(expression.name), events_of(expression), wanted)
+    size = len(next(iter(bound.values())).rows)
     loaded: dict[Column, Values] = {}
 
     def load(column: Column) -> Values:
         if column not in loaded:
-            found = table.column(column.name).take(pa.array(rows[column.variable]))
-            loaded[column] = column_values(found, column.name)
+            series = bound[column.variable].series
+            if isinstance(column, Aggregated) and _is_computed(column) and series is not None:
+                loaded[column] = aggregated(column, table, series)
+            else:
+                found = table.column(column.name).take(pa.array(events_of(column)))
+                loaded[column] = column_values(found, column.name)
         return loaded[column]
 
     def extremes(column: Column) -> tuple[int, int]:
+        if _is_computed(column):
+            return _INT64
         # Over the whole column, so that every batch of a result decides alike.
         low, high = pc.min_max(table.column(column.name)).values()
         return (int(low.as_py() or 0), int(high.as_py() or 0))
@@ -63,6 +85,11 @@ def _returned(
     values = np.broadcast_to(np.asarray(data), (size,))
     invalid = None if found.valid is None else ~np.broadcast_to(found.valid, (size,))
     return pa.array(values, mask=invalid).cast(wanted)
+
+
+def _is_computed(column: Column) -> bool:
+    """Return whether a value is no event's attribute but has to be computed from several."""
+    return isinstance(column, Aggregated) and column.function not in ("min", "max")
 
 
 def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) -> pa.RecordBatch:
@@ -87,17 +114,23 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
     def wanted() -> pa.DataType:
         return schema.field(len(columns)).type
 
-    rows = dict(zip(variables, chunk.events, strict=True))
+    series = chunk.series if isinstance(chunk, KleeneChunk) else (None,) * len(variables)
+    bound = {
+        variable: _Bound(rows, found)
+        for variable, rows, found in zip(variables, chunk.events, series, strict=True)
+    }
     for name in plan.partition_attributes:
-        add(_taken(table.column(name), rows[variables[0]], wanted()))
+        add(_taken(table.column(name), bound[variables[0]].rows, wanted()))
     ids: dict[str, pa.Array] = {}
-    for variable in variables:
-        found = rows[variable]
-        ids[variable] = pa.array(found) if direct else _taken(table.column(plan.names.id), found, wanted())
+    for variable, found in bound.items():
+        events = found.rows if found.series is None else found.series.events
+        type_ = wanted() if found.series is None else wanted().value_type
+        values = pa.array(events) if direct else _taken(table.column(plan.names.id), events, type_)
+        ids[variable] = values if found.series is None else found.series.lists(values)
         add(ids[variable])
     for item in plan.bound.returns:
         if item.expression is not None:
-            add(_returned(item.expression, table, rows, wanted()))
+            add(_returned(item.expression, table, bound, wanted()))
         elif item.name != item.variable and item.variable is not None:
             add(ids[item.variable])
     for times in (chunk.lower, chunk.upper):

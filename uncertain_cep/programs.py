@@ -16,7 +16,14 @@ from uncertain_cep.errors import Fault, QueryError
 from uncertain_cep.predicates import Values, within_int64
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, variables_of
 
-__all__ = ["JoinPrograms", "ProgramCompiler", "binding_orders", "compile_programs", "leaves_of"]
+__all__ = [
+    "JoinPrograms",
+    "ProgramCompiler",
+    "binding_orders",
+    "compile_programs",
+    "leaves_of",
+    "string_ranks",
+]
 
 _PLAIN: Final = {
     "add": Opcode.ADD, "subtract": Opcode.SUBTRACT, "multiply": Opcode.MULTIPLY,
@@ -147,7 +154,7 @@ class ProgramCompiler:
         self.rows.append((-1, 0))
 
 
-def _string_ranks(values: Mapping[Column, Values], constants: Sequence[str]) -> tuple[Any, dict[str, int]]:
+def string_ranks(values: Mapping[Column, Values], constants: Sequence[str]) -> tuple[Any, dict[str, int]]:
     """Return all strings in play, sorted, and the rank of each constant."""
     arrays = [found.data.unique() for column, found in values.items() if column.kind == "string"]
     arrays.append(pa.array(constants, pa.large_string()))
@@ -194,7 +201,7 @@ def compile_programs(
     )
     ranks: dict[str, int] = {}
     if constants or any(column.kind == "string" for column in values):
-        distinct, ranks = _string_ranks(values, constants)
+        distinct, ranks = string_ranks(values, constants)
         for column, found in values.items():
             if column.kind == "string":
                 rank = pc.index_in(found.data, distinct).fill_null(0).to_numpy(zero_copy_only=False)

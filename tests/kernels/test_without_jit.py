@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_kernels_as_plain_python() -> None:
-    names = ("uniform", "pmf", "forbidden", "gaps", "join", "pointbased", "incremental_methods")
+    names = ("uniform", "pmf", "forbidden", "gaps", "join", "pointbased", "incremental_methods", "growing")
     tests = [f"tests/kernels/test_{name}.py" for name in names]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],

@@ -117,6 +117,7 @@ def partition_keys(bound: BoundQuery) -> Equivalences:
     """
     variables = _positive(bound)
     negated = [component.variable for component in bound.components if component.negated]
+    kleene = [component.variable for component in bound.components if component.kleene]
     groups: dict[Node, frozenset[Node]] = {}
 
     def equate(nodes: list[Node]) -> None:
@@ -127,8 +128,11 @@ def partition_keys(bound: BoundQuery) -> Equivalences:
         equate([(variable, name) for variable in variables])
     pairs = [_equated(predicate) for predicate in bound.predicates]
     for pair in pairs:
-        if pair is not None and not {pair[0][0], pair[1][0]}.intersection(negated):
-            equate(list(pair))
+        if pair is not None:
+            known = [node for node in pair if node[0] not in negated]
+            # What a negated component asks of each event of a Kleene one does not make those agree.
+            if len(known) > 1 or known[0][0] not in kleene:
+                equate(known)
 
     keys: list[PartitionKey] = []
     for group in dict.fromkeys(groups.values()):

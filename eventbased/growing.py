@@ -1,0 +1,398 @@
+"""Matches grown event by event: Kleene components, and any strategy, over candidates sorted by their bounds.
+
+A depth-first search. The events taken so far leave four numbers behind: the earliest time E of the last one
+(the paper's forward bound, section 4.1), ``max(lower_i - i)``, ``min(upper_i - i)``, and how many they are.
+With them, order and window are decided for the whole match and are necessary for every prefix. After an event
+of a Kleene component the search takes another of the same component, or proceeds to the next one (SASE+,
+Agrawal et al., SIGMOD 2008), so that no component is written out k times.
+
+Branches end early where
+
+* nothing that follows can be late enough: running maxima of the latest time up to which the components that
+  are left can still be completed;
+* something certainly came in between (NELT, Zhang, Diao, Immerman, PVLDB 3(1), 2010, section 3.2): under skip
+  till next match, of the candidates that pass the conditions and start after the last event ends, none that
+  starts after another of them has ended; under contiguity the same of all events that forbid;
+* the events before are too unlikely: ``P(t_0 < ... < t_d) <= prod P(t_i < t_{i+1})``.
+
+The state lives in arrays, so that the search goes on where it stopped, in memory bounded by the longest match
+and the buffer.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from confidence.distribution import at_most, exactly
+from eventbased.conditions import accumulate, all_hold
+from eventbased.query_order import first_above
+
+__all__ = [
+    "DEEPER",
+    "EXHAUSTED",
+    "FULL",
+    "TOO_LONG",
+    "Growing",
+    "Pattern",
+    "SortedCandidates",
+    "completions",
+    "grow",
+    "start_growing",
+]
+
+EXHAUSTED: Final = 0
+FULL: Final = 1
+DEEPER: Final = 2
+TOO_LONG: Final = 3
+
+TAKE: Final = 0
+PROCEED: Final = 1
+EMIT: Final = 2
+END: Final = 3
+
+FRESH: Final = -1
+
+UNLIMITED: Final = 2**63 - 1
+NEVER: Final = -(2**63)
+
+ROUNDING: Final = 1e-9
+"""Relative error allowed to the bound on a confidence before it ends a branch."""
+
+Int64 = NDArray[np.int64]
+
+
+class SortedCandidates(NamedTuple):
+    """Candidates of the components on one time line.
+
+    Attributes
+    ----------
+    first_class : (l + 1,) int64, class_start, class_stop, class_longest : (c,) int64
+        See :class:`eventbased.candidates.Candidates`.
+    lower, upper : (n,) int64
+        Interval bounds, ticks, inclusive; ascending ``lower`` within a class.
+    latest : (n,) int64
+        The latest time at which a candidate can happen and the components behind its own still be filled.
+    reach : (n,) int64
+        Running maxima of ``latest`` within a class.
+    row : (n,) int64
+        The event, the same wherever it is a candidate.
+    limit : (n,) int64
+        The latest start of an event that can follow directly; empty if the strategy sets none.
+    offset : (n,) int64
+        Where its probabilities start; -1 for uniform.
+    """
+
+    first_class: Int64
+    class_start: Int64
+    class_stop: Int64
+    class_longest: Int64
+    lower: Int64
+    upper: Int64
+    latest: Int64
+    reach: Int64
+    row: Int64
+    limit: Int64
+    offset: Int64
+
+
+class Pattern(NamedTuple):
+    """What the search asks of a match besides the conditions.
+
+    Attributes
+    ----------
+    kleene : (l,) bool
+    window : int
+        W, ticks.
+    skips_to_next : bool
+        Whether the strategy is skip till next match.
+    min_confidence : float
+        Matches whose confidence is below it need not be found.
+    """
+
+    kleene: NDArray[np.bool_]
+    window: int
+    skips_to_next: bool
+    min_confidence: float
+
+
+class Growing(NamedTuple):
+    """Where a search stands; arrays for matches of at most d events.
+
+    Attributes
+    ----------
+    depth : (1,) int64
+        Number of events taken.
+    frames : (5, d + 1) int64
+        With so many events taken: phase, class and candidate to go on with, latest start allowed, component
+        of the event taken last.
+    bounds : (3, d + 1) int64
+        Earliest time of the last event, ``max(lower_i - i)``, ``min(upper_i - i)``.
+    chance : (d + 1,) float64
+        A bound on the confidence.
+    used : (rows,) bool
+        Whether an event is part of the match.
+    """
+
+    depth: Int64
+    frames: Int64
+    bounds: Int64
+    chance: NDArray[np.float64]
+    used: NDArray[np.bool_]
+
+    def deeper(self, depth: int) -> Growing:
+        """Return the same state with arrays for matches of up to ``depth`` events."""
+        frames = np.zeros((5, depth + 1), dtype=np.int64)
+        bounds = np.zeros((3, depth + 1), dtype=np.int64)
+        chance = np.ones(depth + 1)
+        size = self.frames.shape[1]
+        frames[:, :size], bounds[:, :size], chance[:size] = self.frames, self.bounds, self.chance
+        return Growing(self.depth, frames, bounds, chance, self.used)
+
+
+PHASE: Final = 0
+CLASS: Final = 1
+INDEX: Final = 2
+LIMIT: Final = 3
+COMPONENT: Final = 4
+
+EARLIEST: Final = 0
+TOP: Final = 1
+LOW: Final = 2
+
+
+def start_growing(depth: int, rows: int) -> Growing:
+    """Return a search that stands before the first match."""
+    frames = np.zeros((5, depth + 1), dtype=np.int64)
+    frames[PHASE, 0] = PROCEED
+    frames[CLASS, 0] = FRESH
+    frames[LIMIT, 0] = UNLIMITED
+    frames[COMPONENT, 0] = -1
+    bounds = np.zeros((3, depth + 1), dtype=np.int64)
+    bounds[EARLIEST, 0] = NEVER
+    bounds[TOP, 0] = NEVER
+    bounds[LOW, 0] = UNLIMITED
+    return Growing(
+        np.zeros(1, dtype=np.int64), frames, bounds, np.ones(depth + 1), np.zeros(rows, dtype=np.bool_)
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _reach(first_class, class_start, class_stop, lower, reach, component, until):
+    """Return the largest ``reach`` of a component's candidates that start by ``until``. O(c log n)."""
+    best = NEVER
+    for k in range(first_class[component], first_class[component + 1]):
+        i = first_above(lower, class_start[k], class_stop[k], until, class_start[k])
+        if i > class_start[k]:
+            best = max(best, reach[i - 1])
+    return best
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def completions(first_class, class_start, class_stop, lower, upper, window, latest, reach):
+    """Fill ``latest`` and ``reach`` of :class:`SortedCandidates`. O(n c log n)."""
+    length = first_class.shape[0] - 1
+    for j in range(length - 1, -1, -1):
+        for k in range(first_class[j], first_class[j + 1]):
+            best = NEVER
+            for i in range(class_start[k], class_stop[k]):
+                latest[i] = upper[i]
+                if j < length - 1:
+                    until = upper[i] + window - 1 - (length - 2 - j)
+                    after = _reach(first_class, class_start, class_stop, lower, reach, j + 1, until)
+                    latest[i] = min(upper[i], max(after, NEVER + 1) - 1)
+                best = max(best, latest[i])
+                reach[i] = best
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _precedes(low, high, offset, low_after, high_after, offset_after, pmf, head):
+    """Return P(s < t) for two independent times. O(1) if both are uniform, else O(U)."""
+    if high < low_after:
+        return 1.0
+    if offset < 0 and offset_after < 0:
+        first = max(low_after, low + 1)
+        if first > high_after:
+            return 0.0
+        size = float(high - low + 1)
+        rising = float(max(min(high_after, high + 1) - first + 1, 0))
+        pairs = rising * (float(first - low) + 0.5 * (rising - 1.0))
+        pairs += size * float(max(high_after - max(first, high + 2) + 1, 0))
+        return pairs / (size * float(high_after - low_after + 1))
+    total = 0.0
+    for t in range(max(low_after, low + 1), high_after + 1):
+        chance = exactly(low_after, high_after, offset_after, pmf, t)
+        if chance > 0.0:
+            total += chance * at_most(low, high, offset, head, t - 1)
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _next_candidate(c, d, given, pattern, conditions, state, work, remaining):
+    """Return the next candidate that component ``c`` takes as event ``d`` of the match, or -1."""
+    frames, bounds = state.frames, state.bounds
+    earliest = bounds[EARLIEST, d]
+    until = UNLIMITED
+    last_upper = UNLIMITED
+    if d > 0:
+        until = pattern.window - 1 + bounds[LOW, d] - remaining
+        last = work.element[d - 1]
+        last_upper = given.upper[last]
+        if given.limit.shape[0] > 0:
+            until = min(until, given.limit[last])
+    number = d - work.start[c]
+    begin = conditions.stages[c, 0] if number == 0 else conditions.stages[c, 1]
+    end = conditions.stages[c, 2]
+    while frames[CLASS, d] < given.first_class[c + 1]:
+        k = frames[CLASS, d]
+        if k == FRESH or frames[INDEX, d] == FRESH:
+            if k == FRESH:
+                k = given.first_class[c]
+                frames[CLASS, d] = k
+            start = given.class_start[k]
+            if d > 0:
+                above = earliest - given.class_longest[k]
+                start = first_above(given.lower, start, given.class_stop[k], above, start)
+            frames[INDEX, d] = start
+        i = frames[INDEX, d]
+        stop = given.class_stop[k]
+        while i < stop and given.lower[i] <= until and given.lower[i] <= frames[LIMIT, d]:
+            at = i
+            i += 1
+            if given.upper[at] <= earliest or state.used[given.row[at]]:
+                continue
+            time = max(given.lower[at], earliest + 1) if d > 0 else given.lower[at]
+            top = max(bounds[TOP, d], given.lower[at] - d)
+            low = min(bounds[LOW, d], given.upper[at] - d)
+            fits = given.latest[at] >= time and top + d + remaining <= pattern.window - 1 + low
+            excludes = pattern.skips_to_next and given.lower[at] > last_upper
+            if not (fits or excludes):
+                continue
+            work.element[d] = at
+            if begin < end and not all_hold(conditions, work, begin, end, c):
+                continue
+            if excludes:
+                frames[LIMIT, d] = min(frames[LIMIT, d], given.upper[at])
+            if not fits:
+                continue
+            if remaining > 0:
+                until_next = pattern.window - 1 + low - (remaining - 1)
+                after = _reach(
+                    given.first_class, given.class_start, given.class_stop, given.lower, given.reach, c + 1,
+                    until_next,
+                )  # fmt: skip
+                if after <= time:
+                    continue
+            frames[INDEX, d] = i
+            return at
+        frames[CLASS, d] += 1
+        frames[INDEX, d] = FRESH
+    return -1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _enter(d, phase, limit, state):
+    """Begin a phase of the frame with ``d`` events taken."""
+    state.frames[PHASE, d] = phase
+    state.frames[CLASS, d] = FRESH
+    state.frames[INDEX, d] = FRESH
+    state.frames[LIMIT, d] = limit
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def grow(given, pattern, conditions, pmf, head, state, work, most, out_start, out_place, out_component):
+    """Find matches and go on from there at the next call.
+
+    Parameters
+    ----------
+    given : SortedCandidates
+    pattern : Pattern
+    conditions : Conditions
+    pmf, head : (m,) float64
+        Explicit probabilities and their :func:`confidence.running_sums`.
+    state : Growing
+    work : Scratch
+        For as many events as ``state``.
+    most : int64
+        Most matches to find.
+    out_start : (most + 1,) int64; out_place, out_component : (s,) int64
+        Overwritten: the events of match n, in order, are at ``out_start[n] .. out_start[n + 1] - 1``.
+
+    Returns
+    -------
+    status : int64
+        EXHAUSTED; FULL; DEEPER if ``state`` and ``work`` have no room for another event; TOO_LONG if the
+        output has none for a single match.
+    found : int64
+        Matches found by this call.
+    """
+    length = pattern.kleene.shape[0]
+    frames, bounds, start, stop = state.frames, state.bounds, work.start, work.stop
+    found = 0
+    filled = 0
+    out_start[0] = 0
+    while state.depth[0] >= 0:
+        d = state.depth[0]
+        phase = frames[PHASE, d]
+        own = frames[COMPONENT, d]
+        if phase == END:
+            state.depth[0] = d - 1
+            if d > 0:
+                state.used[given.row[work.element[d - 1]]] = False
+            continue
+        if phase == EMIT:
+            if found == most or filled + d > out_place.shape[0]:
+                return (TOO_LONG if found == 0 and filled + d > out_place.shape[0] else FULL), found
+            for k in range(d):
+                out_place[filled + k] = work.element[k]
+                out_component[filled + k] = frames[COMPONENT, k + 1]
+            filled += d
+            found += 1
+            out_start[found] = filled
+            frames[PHASE, d] = END
+            continue
+        if phase == PROCEED and own >= 0 and frames[CLASS, d] == FRESH:
+            stop[own] = d
+            done, other = conditions.stages[own, 2], conditions.stages[own, 3]
+            if done < other and not all_hold(conditions, work, done, other, -1):
+                frames[PHASE, d] = END
+                continue
+            if own == length - 1:
+                frames[PHASE, d] = EMIT
+                continue
+        if d == frames.shape[1] - 1:
+            return DEEPER, found
+        c = own if phase == TAKE else own + 1
+        if phase == PROCEED:
+            start[c] = d
+        stop[c] = d + 1
+        at = _next_candidate(c, d, given, pattern, conditions, state, work, length - 1 - c)
+        if at < 0:
+            if phase == TAKE:
+                _enter(d, PROCEED, UNLIMITED, state)
+            else:
+                frames[PHASE, d] = END
+            continue
+        chance = state.chance[d]
+        if pattern.min_confidence > 0.0 and d > 0:
+            last = work.element[d - 1]
+            chance *= _precedes(
+                given.lower[last], given.upper[last], given.offset[last], given.lower[at], given.upper[at],
+                given.offset[at], pmf, head,
+            )  # fmt: skip
+            if chance < pattern.min_confidence * (1.0 - ROUNDING):
+                continue
+        work.element[d] = at
+        state.used[given.row[at]] = True
+        state.chance[d + 1] = chance
+        bounds[EARLIEST, d + 1] = max(given.lower[at], bounds[EARLIEST, d] + 1) if d > 0 else given.lower[at]
+        bounds[TOP, d + 1] = max(bounds[TOP, d], given.lower[at] - d)
+        bounds[LOW, d + 1] = min(bounds[LOW, d], given.upper[at] - d)
+        accumulate(conditions, work, c, d)
+        frames[COMPONENT, d + 1] = c
+        _enter(d + 1, TAKE if pattern.kleene[c] else PROCEED, UNLIMITED, state)
+        state.depth[0] = d + 1
+    return EXHAUSTED, found

@@ -1,0 +1,296 @@
+"""Evaluation of SEQ with Kleene or negated components, or under contiguity: matches grown event by event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence import exact_chain_confidence, running_sums
+from eventbased import lay_out, partition_bases
+from eventbased.conditions import Conditions, Scratch, scratch
+from eventbased.config import LONGEST_LINE
+from eventbased.gap_events import UNLIMITED, CostlyGapsError, GapConfidences
+from eventbased.growing import (
+    DEEPER,
+    EXHAUSTED,
+    FULL,
+    TOO_LONG,
+    Pattern,
+    SortedCandidates,
+    completions,
+    grow,
+    start_growing,
+)
+from uncertain_cep.conditions import compile_conditions
+from uncertain_cep.config import MOST_CONFIDENCE_STEPS
+from uncertain_cep.errors import ConfidenceCostError
+from uncertain_cep.gap_rules import forbidden_events
+from uncertain_cep.next_match import too_dear
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.predicates import Values, column_values
+from uncertain_cep.query.typed import Column
+from uncertain_cep.selection import Selection
+from uncertain_cep.sequence import Chunk
+from uncertain_cep.series import KleeneChunk, Series
+
+__all__ = ["evaluate_growing"]
+
+Int64 = NDArray[np.int64]
+
+_SHORT: Final = 8
+"""Events of a match that there is room for at first."""
+
+
+def evaluate_growing(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    ticks: tuple[Int64, Int64],
+    pmfs: ExplicitPmfs | None,
+    payload: Int64 | None,
+    with_confidence: bool,
+    batch_rows: int,
+) -> Iterator[Chunk]:
+    """Yield the matches of a pattern of single, Kleene and negated components under any strategy.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+    selection : Selection
+        The candidates of the positive components.
+    ticks : tuple of (n,) int64
+        Lower and upper bounds of all rows, without ticks of probability 0 at their ends.
+    pmfs : ExplicitPmfs or None
+    payload : (n,) int64 or None
+        What to return for each row of the table; None: the row itself.
+    with_confidence : bool
+    batch_rows : int
+        Most matches in a chunk.
+
+    Raises
+    ------
+    ConfidenceCostError
+        If the confidence of a match takes too many steps.
+
+    Notes
+    -----
+    Memory is O(events + batch_rows * events of a match), whatever the number of matches.
+    """
+    if selection.empty:
+        return
+    # Beyond the whole trace a window means nothing, and sums with it have to stay within int64.
+    window = min(plan.window, int(ticks[1].max()) - int(ticks[0].min()) + 1)
+    shift, line, covered = partition_bases(
+        selection.lower, selection.upper, selection.partition, selection.partitions, window + 2
+    )
+    if line > LONGEST_LINE and selection.partitions > 1:
+        for half in selection.halves():
+            yield from evaluate_growing(plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows)
+        return
+    growth = _Growth(plan, table, selection, ticks, pmfs, window, shift, covered)
+    yield from growth.chunks(payload, with_confidence, batch_rows)
+
+
+class _Growth:
+    """The candidates of one layout, what is forbidden among them, and the conditions."""
+
+    def __init__(
+        self,
+        plan: EvaluationPlan,
+        table: pa.Table,
+        selection: Selection,
+        ticks: tuple[Int64, Int64],
+        pmfs: ExplicitPmfs | None,
+        window: int,
+        shift: Int64,
+        covered: int,
+    ) -> None:
+        self._plan, self._table, self._window = plan, table, window
+        laid = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
+        first = laid.first
+        count = int(first[-1])
+        index, base = laid.index[:count], laid.base[:count]
+        # The layout takes each component's position off its bounds; here a component has no fixed one.
+        position = np.repeat(np.arange(len(first) - 1), np.diff(first))
+        lower, upper = laid.lower[:count] + position, laid.upper[:count] + position
+        parts = [slice(int(first[j]), int(first[j + 1])) for j in range(len(first) - 1)]
+        self._rows = np.concatenate(
+            [rows[index[part]] for rows, part in zip(selection.rows, parts, strict=True)]
+        )
+        self._forbidden = forbidden_events(plan, table, selection, ticks, first, self._rows, index)
+        limit = self._forbidden.limit
+        if len(limit):
+            limit = np.where(limit == UNLIMITED, UNLIMITED, limit + base)
+        self._offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
+        values = np.zeros(0) if pmfs is None else pmfs.values
+        head, tail = np.zeros_like(values), np.zeros_like(values)
+        running_sums(*ticks, self._offset, values, head, tail)
+        self._pmfs = values, head, tail
+        latest, reach = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+        completions(laid.first_class, laid.class_start, laid.class_stop, lower, upper, window, latest, reach)
+        self._given = SortedCandidates(
+            laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, lower, upper, latest,
+            reach, self._rows, limit, self._offset[self._rows],
+        )  # fmt: skip
+        self._base = base
+        self._conditions = self._compiled(parts)
+        least = plan.query.min_confidence
+        self._pattern = Pattern(
+            np.array([component.kleene for component in plan.components], dtype=np.bool_),
+            window,
+            plan.query.strategy == "skip_till_next_match",
+            0.0 if least is None else float(least),
+        )
+
+    def _compiled(self, parts: list[slice]) -> Conditions:
+        plan, table = self._plan, self._table
+        variables = [component.variable for component in plan.components]
+        negated = [negation.component.variable for negation in plan.negations]
+        rows = dict(zip(negated, self._forbidden.negated_rows, strict=True))
+        rows |= {variable: self._rows[part] for variable, part in zip(variables, parts, strict=True)}
+        full: dict[str, Values] = {}
+
+        def load(column: Column) -> Values:
+            if column.name not in full:
+                full[column.name] = column_values(table.column(column.name), column.name)
+            return full[column.name].take(rows[column.variable])
+
+        return compile_conditions(
+            plan.joined,
+            variables,
+            [component.kleene for component in plan.components],
+            negated,
+            np.array([*(part.start for part in parts), *(0 for _ in negated)], dtype=np.int64),
+            load,
+        )
+
+    def chunks(self, payload: Int64 | None, wanted: bool, batch_rows: int) -> Iterator[Chunk]:
+        """Yield the matches."""
+        plan, conditions, given = self._plan, self._conditions, self._given
+        search: Any = grow
+        length = len(plan.components)
+        depth = length + _SHORT
+        state, work, asked = (
+            start_growing(depth, self._table.num_rows),
+            scratch(conditions, depth),
+            scratch(conditions, depth),
+        )
+        limits = (0.0, 0) if plan.approximate is None else (plan.approximate.std_error, plan.approximate.seed)
+        confidences = GapConfidences(
+            self._window, self._table.num_rows, float(MOST_CONFIDENCE_STEPS), *limits
+        )
+        start = np.empty(batch_rows + 1, dtype=np.int64)
+        room = batch_rows * (length + 1) + depth
+        place, component = np.empty((2, room), dtype=np.int64)
+        values, head, _ = self._pmfs
+        status = FULL
+        while status != EXHAUSTED:
+            status, found = search(
+                given,
+                self._pattern,
+                conditions,
+                values,
+                head,
+                state,
+                work,
+                batch_rows,
+                start,
+                place,
+                component,
+            )
+            if status == TOO_LONG:
+                place, component = np.empty((2, 2 * len(place)), dtype=np.int64)
+            if found:
+                matches = start[: found + 1], place[: start[found]], component[: start[found]]
+                chunk = self._chunk(confidences, matches, payload, wanted, asked)
+                if len(chunk.lower):
+                    yield chunk
+            if status == DEEPER:
+                depth *= 2
+                state, work, asked = (
+                    state.deeper(depth),
+                    work.deeper(conditions, depth),
+                    scratch(conditions, depth),
+                )
+
+    def _chunk(
+        self,
+        confidences: GapConfidences,
+        matches: tuple[Int64, Int64, Int64],
+        payload: Int64 | None,
+        wanted: bool,
+        work: Scratch,
+    ) -> Chunk:
+        """Return the matches that are possible, with their ranges and confidences."""
+        start, place, component = matches
+        found = len(start) - 1
+        given, forbidden = self._given, self._forbidden
+        lower, upper = np.empty((2, found), dtype=np.int64)
+        confidence, std_error = np.empty((2, found))
+        try:
+            confidences.describe(
+                matches, found, (given.lower, given.upper, self._base, self._rows), self._offset,
+                forbidden.events, forbidden.rules, self._conditions, self._pmfs, wanted, work,
+                (lower, upper, confidence, std_error),
+            )  # fmt: skip
+        except CostlyGapsError as error:
+            raise self._too_dear(matches, error) from None
+        if wanted:
+            self._redo_exactly(start, place, confidence)
+        events = self._rows[place] if payload is None else payload[self._rows[place]]
+        chunk = self._in_components(start, component, events, lower, upper, confidence if wanted else None)
+        chunk = replace(chunk, std_error=std_error)
+        return chunk.keep(lower <= upper)
+
+    def _in_components(
+        self,
+        start: Int64,
+        component: Int64,
+        events: Int64,
+        lower: Int64,
+        upper: Int64,
+        confidence: NDArray[np.float64] | None,
+    ) -> Chunk:
+        found = len(lower)
+        match = np.repeat(np.arange(found), np.diff(start))
+        single = np.empty((len(self._plan.components), found), dtype=np.int64)
+        series: list[Series | None] = []
+        for j, planned in enumerate(self._plan.components):
+            own = component == j
+            if not planned.kleene:
+                single[j] = events[own]
+                series.append(None)
+                continue
+            starts = np.concatenate(([0], np.cumsum(np.bincount(match[own], minlength=found))))
+            series.append(Series(starts, events[own]))
+            single[j] = events[own][starts[:-1]]
+        if not any(found is not None for found in series):
+            return Chunk(single, lower, upper, confidence)
+        return KleeneChunk(single, lower, upper, confidence, None, tuple(series))
+
+    def _redo_exactly(self, start: Int64, place: Int64, confidence: NDArray[np.float64]) -> None:
+        """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
+        for n in np.flatnonzero(np.isnan(confidence)).tolist():
+            own = place[start[n] : start[n + 1]]
+            lower, upper = self._given.lower[own].tolist(), self._given.upper[own].tolist()
+            confidence[n] = float(exact_chain_confidence(lower, upper, self._window))
+
+    def _too_dear(self, matches: tuple[Int64, Int64, Int64], error: CostlyGapsError) -> ConfidenceCostError:
+        start, place, component = matches
+        own = slice(int(start[error.match]), int(start[error.match + 1]))
+        ids = self._table.column(self._plan.names.id).take(pa.array(self._rows[place[own]])).to_pylist()
+        by_component: list[Any] = [[] for _ in self._plan.components]
+        for j, event in zip(component[own].tolist(), ids, strict=True):
+            by_component[j].append(event)
+        named = [
+            found if planned.kleene else found[0]
+            for found, planned in zip(by_component, self._plan.components, strict=True)
+        ]
+        return too_dear(self._plan, named, error.steps)

@@ -15,7 +15,6 @@ from benchmarks.timing import Timing, take_turns
 __all__ = ["MOST_EVENTS", "Point", "measure_point"]
 
 MOST_EVENTS: Final = 1_000_000
-_WARM_UP: Final = 50
 _GROWTH: Final = 5.0
 """Most by which the number of events grows from trial to trial: a short stream says little of a long one."""
 _PATIENCE: Final = 5.0
@@ -58,7 +57,7 @@ def measure_point(methods: Mapping[str, Matcher], options: Options, paper: Paper
     alone: dict[str, Point] = {}
     for name, method in methods.items():
         # Kernels are compiled, or read from the disk, at their first call.
-        method(_WARM_UP)
+        method(paper.fewest_events)
         events, largest = paper.fewest_events, options.events(MOST_EVENTS)
         trial = _once(method, events)
         while trial.wall[0] < paper.seconds / 2 and events < largest:

@@ -53,7 +53,7 @@ def confidences_by_bucket(
     a = np.empty(length, np.int64)
     b = np.empty(length, np.int64)
     bounds = np.empty((4, length), np.int64)
-    floats = np.empty((2, length + 1), np.float64)
+    floats = np.empty((4, 2 * length + 1), np.float64)
     written = 0
     for n in range(begin, count):
         latest = upper[matches[0, n]]
@@ -69,12 +69,9 @@ def confidences_by_bucket(
             out_value[written] = confidence[n]
             written += 1
             continue
-        sizes = 1.0
         explicit = False
         for j in range(length):
-            i = matches[j, n]
-            sizes *= float(upper[i] - lower[i] + 1)
-            explicit = explicit or offset[i] >= 0
+            explicit = explicit or offset[matches[j, n]] >= 0
         for bucket in range(first, last + 1):
             for j in range(length):
                 i = matches[j, n]
@@ -85,24 +82,25 @@ def confidences_by_bucket(
             ticks = high[0] - own + 1
             low[0] = max(own, bucket * every)
             high[0] = min(high[0], bucket * every + every - 1)
-            part = float(high[0] - low[0] + 1)
             if low[0] > high[0]:
                 continue
+            share = 1.0
+            if start[0] >= 0:
+                start[0] += low[0] - own
+            else:
+                share = float(high[0] - low[0] + 1) / float(ticks)
             if explicit:
-                share = 1.0
-                if start[0] >= 0:
-                    start[0] += low[0] - own
-                else:
-                    share = part / float(ticks)
-                since, until = support_range(low, high, start, pmf, window)
                 value = 0.0
+                since, until = support_range(low, high, start, pmf, window)
                 if since <= until:
                     value = share * chain_confidence_pmf(low, high, start, pmf, window, since, until)
             else:
+                sizes = 1.0
                 for j in range(length):
+                    sizes *= float(high[j] - low[j] + 1)
                     low[j] -= j
                     high[j] -= j
-                value = chain_confidence(low, high, sizes, window - length, a, b, bounds, floats)
+                value = share * chain_confidence(low, high, sizes, window - length, a, b, bounds, floats)
             if not value <= 0.0:
                 out_match[written] = n
                 out_bucket[written] = bucket * every

@@ -5,9 +5,9 @@ With ``u_j = t_j - j`` (0-based) the condition ``t_0 < ... < t_{l-1}``, ``t_{l-1
 sequence is continued by ``u_{j+l} = u_j + w``. Inclusion-exclusion over the set of violated
 inequalities splits the cycle into arcs of consecutive violations; as tight bounds do not decrease
 along the continued sequence, the strictly decreasing arcs from i to k number
-``C(b_i - a_k + 1, k - i + 1)``. Where an inequality cannot be violated the cycle is cut, and each piece
-is Steck's determinant (G. P. Steck, Ann. Math. Statist. 42, 1971); without a cut the arc over position
-0 is summed out first. No sum over ticks is left, whether the window binds or not.
+``C(b_i - a_k + 1, k - i + 1)``. Where an inequality cannot be violated the cycle is cut, the pieces are
+independent, and each is Steck's determinant (G. P. Steck, Ann. Math. Statist. 42, 1971); without a cut the
+arc over position 0 is summed out first. No sum over ticks is left, whether the window binds or not.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Final
 
 import numpy as np
 from numba import njit
@@ -26,8 +27,14 @@ __all__ = [
     "confidence_of_three",
     "confidence_of_two",
     "exact_chain_confidence",
+    "path_confidence",
     "tight_bounds",
 ]
+
+CHAINS: Final = 0
+MAGNITUDE: Final = 1
+LOW: Final = 2
+HIGH: Final = 3
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -63,102 +70,152 @@ def tight_bounds(lower, upper, w, a, b):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _binomial(n, k):
-    """Return C(n, k) for n >= k >= 1 as float64."""
-    product = float(n)
+def _falling(n, k):
+    """Return n (n - 1) ... (n - k + 1), which is k! C(n, k)."""
+    product = n
     for i in range(1, k):
-        product = product * (n - i) / (i + 1)
+        product *= n - i
     return product
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _suffix_counts(a, b, stop, lowest, chains, magnitude):
+def _suffix_counts(start, stop, lowest, floats):
     """Count the weakly increasing chains of positions k..stop-1, for each k from ``lowest`` on.
 
-    ``chains[k]`` and ``magnitude[k]`` receive the count and the sum of the absolute terms behind it.
+    Positions are counted from ``start`` along the tight bounds in ``floats[LOW]`` and ``floats[HIGH]``.
+    ``floats[CHAINS, k]`` and ``floats[MAGNITUDE, k]`` receive the count and the sum of the absolute terms.
     """
-    chains[stop] = 1.0
-    magnitude[stop] = 1.0
+    floats[CHAINS, stop] = 1.0
+    floats[MAGNITUDE, stop] = 1.0
     for k in range(stop - 1, lowest - 1, -1):
+        high = floats[HIGH, start + k] + 1.0
         total = 0.0
         absolute = 0.0
-        sign = 1.0
+        factor = -1.0
         for end in range(k, stop):
-            room = b[k] - a[end] + 1
+            room = high - floats[LOW, start + end]
             size = end - k + 1
             if room < size:
                 break
-            term = _binomial(room, size)
-            total += sign * term * chains[end + 1]
-            absolute += term * magnitude[end + 1]
-            sign = -sign
-        chains[k] = total
-        magnitude[k] = absolute
+            factor /= -size
+            term = factor * _falling(room, size)
+            total += term * floats[CHAINS, end + 1]
+            absolute += abs(term) * floats[MAGNITUDE, end + 1]
+        floats[CHAINS, k] = total
+        floats[MAGNITUDE, k] = absolute
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _rotate(a, b, w, start, ra, rb):
-    """Write the continued sequence of tight bounds from position ``start`` on into ``ra`` and ``rb``."""
+def path_confidence(low, high, begin, size, floats):
+    """Return P(u_begin <= ... <= u_(begin + size - 1)) of independent uniform values; O(size^2).
+
+    Parameters
+    ----------
+    low, high : (k,) int64
+        Bounds, inclusive.
+    begin, size : int64
+    floats : (4, m) float64, m > size
+        Work array.
+
+    Returns
+    -------
+    float64
+        NaN where float64 cannot give it.
+    """
+    if size == 1:
+        return 1.0
+    if size > 3:
+        return _long_path_confidence(low, high, begin, size, floats)
+    k = begin + size - 2
+    l1, h1, l2, h2 = low[k], high[k], low[k + 1], high[k + 1]
+    sizes = float(h1 - l1 + 1) * float(h2 - l2 + 1)
+    h1 = min(h1, h2)
+    if size == 2:
+        l2 = max(l2, l1)
+        if l1 > h1 or l2 > h2:
+            return 0.0
+        everything = float(h1 - l1 + 1) * float(h2 - l2 + 1)
+        p12 = max(float(h1 - l2 + 1), 1.0)
+        count = everything - 0.5 * p12 * (p12 - 1.0)
+    else:
+        l0, h0 = low[begin], high[begin]
+        sizes *= float(h0 - l0 + 1)
+        h0 = min(h0, h1)
+        l1 = max(l1, l0)
+        l2 = max(l2, l1)
+        if l0 > h0 or l1 > h1 or l2 > h2:
+            return 0.0
+        n0 = float(h0 - l0 + 1)
+        n1 = float(h1 - l1 + 1)
+        n2 = float(h2 - l2 + 1)
+        p01 = max(float(h0 - l1 + 1), 1.0)
+        p12 = max(float(h1 - l2 + 1), 1.0)
+        p02 = max(float(h0 - l2 + 1), 1.0)
+        everything = n0 * n1 * n2
+        pairs = 0.5 * (p01 * (p01 - 1.0) * n2 + p12 * (p12 - 1.0) * n0)
+        count = everything - pairs + p02 * (p02 - 1.0) * (p02 - 2.0) * (1.0 / 6.0)
+    return count / sizes if count * WORST_CANCELLATION >= everything else np.nan
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _long_path_confidence(low, high, begin, size, floats):
+    sizes = 1.0
+    for k in range(begin, begin + size):
+        sizes *= float(high[k] - low[k] + 1)
+    if sizes > LARGEST_COUNT:
+        return np.nan
+    a = low[begin]
+    b = high[begin + size - 1]
+    for k in range(size):
+        a = max(a, low[begin + k])
+        b = min(b, high[begin + size - 1 - k])
+        # No more ticks than float64 counts exactly: the product of the sizes does.
+        floats[LOW, k] = float(a - low[begin])
+        floats[HIGH, size - 1 - k] = float(b - low[begin])
+    for k in range(size):
+        if floats[LOW, k] > floats[HIGH, k]:
+            return 0.0
+    _suffix_counts(0, size, 0, floats)
+    count = floats[CHAINS, 0]
+    return count / sizes if count * WORST_CANCELLATION >= floats[MAGNITUDE, 0] else np.nan
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _count(a, b, w, floats):
+    """Return the number of point matches within tight bounds; NaN where float64 cannot give it. O(l^3)."""
     length = a.shape[0]
     for k in range(length):
-        j = start + k
-        if j < length:
-            ra[k] = a[j]
-            rb[k] = b[j]
-        else:
-            ra[k] = a[j - length] + w
-            rb[k] = b[j - length] + w
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _count(a, b, w, ra, rb, chains, magnitude):
-    """Return the number of point matches within tight bounds; NaN where float64 cannot give it.
-
-    O(l^2) if the window or some order condition cannot be violated, else O(l^3).
-    """
-    length = a.shape[0]
-    cut = -1
-    if b[length - 1] <= a[0] + w:
-        cut = 0
-    else:
-        for j in range(1, length):
-            if b[j - 1] <= a[j]:
-                cut = j
-                break
-    if cut >= 0:
-        _rotate(a, b, w, cut, ra, rb)
-        count = 1.0
-        start = 0
-        while start < length:
-            stop = start + 1
-            while stop < length and rb[stop - 1] > ra[stop]:
-                stop += 1
-            _suffix_counts(ra, rb, stop, start, chains, magnitude)
-            if not chains[start] * WORST_CANCELLATION >= magnitude[start]:
-                return np.nan
-            count *= chains[start]
-            start = stop
-        return count
+        floats[LOW, k] = float(a[k] - a[0])
+        floats[HIGH, k] = float(b[k] - a[0])
+        floats[LOW, k + length] = floats[LOW, k] + w
+        floats[HIGH, k + length] = floats[HIGH, k] + w
     total = 0.0
     absolute = 0.0
+    outer = 1.0
     for back in range(length):
-        _rotate(a, b, w, (length - back) % length, ra, rb)
-        _suffix_counts(ra, rb, length, back + 1, chains, magnitude)
+        start = (length - back) % length
+        _suffix_counts(start, length, back + 1, floats)
+        factor = outer
         for end in range(back, length):
-            room = rb[0] - ra[end] + 1
+            room = floats[HIGH, start] + 1.0 - floats[LOW, start + end]
             size = end + 1
             if room < size:
                 break
-            term = _binomial(room, size)
-            absolute += term * magnitude[end + 1]
-            total += -term * chains[end + 1] if end % 2 else term * chains[end + 1]
+            factor /= size if end == back else -size
+            term = factor * _falling(room, size)
+            total += term * floats[CHAINS, end + 1]
+            absolute += abs(term) * floats[MAGNITUDE, end + 1]
+        outer /= -(back + 1)
     return total if total * WORST_CANCELLATION >= absolute else np.nan
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _weakly_increasing(room, size):
     """Return the number of weakly increasing sequences of ``size`` values out of ``room + 1``."""
-    return _binomial(room + size, size) if size > 0 else 1.0
+    count = 1.0
+    for i in range(size):
+        count = count * (room + size - i) / (i + 1)
+    return count
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -191,7 +248,7 @@ def _count_in_pieces(a, b, w, bounds, floats):
         if tight_bounds(low.copy(), high.copy(), w, ta, tb):
             low[:] = ta
             high[:] = tb
-            total += _count(low, high, w, ta, tb, floats[0], floats[1])
+            total += _count(low, high, w, floats)
     return total
 
 
@@ -207,25 +264,44 @@ def chain_confidence(lower, upper, sizes, w, a, b, bounds, floats):
         Product of the numbers of ticks of the intervals.
     w : int64
         ``W - l``, at least 0.
-    a, b : (l,) int64
-        Overwritten by the valid bounds, minus position.
-    bounds : (4, l) int64, floats : (2, l + 1) float64
+    a, b : (l,) int64; bounds : (4, l) int64; floats : (4, 2 l + 1) float64
         Work arrays.
 
     Returns
     -------
     float64
         0 if the chain is not feasible; NaN if float64 cannot give the value to about 11 digits, and
-        :func:`exact_chain_confidence` has to. At most O(l^3).
+        :func:`exact_chain_confidence` has to. O(l) where each piece of the cycle has at most three
+        positions, at most O(l^3).
     """
-    if not tight_bounds(lower, upper, w, a, b):
-        return 0.0
-    if sizes > LARGEST_COUNT:
-        return np.nan
-    count = _count(a, b, w, bounds[0], bounds[1], floats[0], floats[1])
-    if math.isnan(count):
-        count = _count_in_pieces(a, b, w, bounds, floats)
-    return count / sizes
+    length = lower.shape[0]
+    cut = -1
+    if upper[length - 1] <= lower[0] + w:
+        cut = 0
+    else:
+        for j in range(1, length):
+            if upper[j - 1] <= lower[j]:
+                cut = j
+                break
+    if cut < 0:
+        if not tight_bounds(lower, upper, w, a, b):
+            return 0.0
+        if sizes > LARGEST_COUNT:
+            return np.nan
+        count = _count(a, b, w, floats)
+        if math.isnan(count):
+            count = _count_in_pieces(a, b, w, bounds, floats)
+        return count / sizes
+    confidence = 1.0
+    begin = 0
+    for k in range(length):
+        j = cut + k
+        a[k] = lower[j] if j < length else lower[j - length] + w
+        b[k] = upper[j] if j < length else upper[j - length] + w
+        if k > begin and b[k - 1] <= a[k]:
+            confidence *= path_confidence(a, b, begin, k - begin, floats)
+            begin = k
+    return confidence * path_confidence(a, b, begin, length - begin, floats)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -235,7 +311,7 @@ def _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, length, w
     upper = np.array([upper0, upper1, upper2])[:length].copy()
     bounds = np.empty((6, length), np.int64)
     return chain_confidence(
-        lower, upper, sizes, w, bounds[4], bounds[5], bounds[:4], np.empty((2, length + 1))
+        lower, upper, sizes, w, bounds[4], bounds[5], bounds[:4], np.empty((4, 2 * length + 1))
     )
 
 

@@ -65,7 +65,7 @@ def _describe(found, w, candidates, pmf, longest, wanted, out_events, out_lower,
     a = np.empty(length, np.int64)
     b = np.empty(length, np.int64)
     bounds = np.empty((4, length), np.int64)
-    floats = np.empty((2, length + 1), np.float64)
+    floats = np.empty((4, 2 * length + 1), np.float64)
     for n in range(found.shape[0]):
         explicit = False
         sizes = 1.0

@@ -6,7 +6,12 @@ import numpy as np
 from numba import njit
 
 from confidence.pmf import chain_confidence_pmf, support_range
-from confidence.uniform import chain_confidence, confidence_of_three, confidence_of_two
+from confidence.uniform import (
+    chain_confidence,
+    confidence_of_three,
+    confidence_of_two,
+    path_confidence,
+)
 from eventbased.config import SPARE
 from eventbased.query_order import (
     BEGIN,
@@ -21,7 +26,7 @@ from eventbased.query_order import (
     choose,
 )
 
-__all__ = ["describe_matches", "describe_uncertain", "matches_of_runs"]
+__all__ = ["confidences_of_run", "describe_matches", "describe_uncertain", "matches_of_runs"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -144,6 +149,63 @@ def _write_ranges(running, block, minimum, runs, count, w, depth, lower, upper, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def confidences_of_run(
+    running, begin, stop, w, lower, upper, sizes, low, high, ring_low, ring_high, a, b, bounds, floats, n, out
+):  # fmt: skip
+    """Fill the confidences of a run's matches from match n on, from what they have in common.
+
+    Around the cycle of inequalities (:mod:`confidence.uniform`) that event stands between the last and the
+    first of the others. All that no inequality it could violate connects with it is computed once.
+    """
+    others = low.shape[0] - 1
+    # The others are positions 1..l-1 of the cycle, the running one is before them and behind them.
+    for k in range(others):
+        j = k if running == others else k + 1
+        ring_low[k + 1] = low[j]
+        ring_high[k + 1] = high[j]
+    head = others + 1
+    tail = 1
+    for k in range(2, others + 1):
+        if ring_high[k - 1] <= ring_low[k]:
+            head = min(head, k)
+            tail = k
+    between = 1.0
+    start = head
+    for k in range(head + 1, tail + 1):
+        if ring_high[k - 1] <= ring_low[k]:
+            between *= path_confidence(ring_low, ring_high, start, k - start, floats)
+            start = k
+    of_head = path_confidence(ring_low, ring_high, 1, head - 1, floats)
+    of_tail = 1.0
+    if tail > 1:
+        of_tail = path_confidence(ring_low, ring_high, tail, others + 1 - tail, floats)
+    first, last = ring_low[1], ring_high[others]
+    shift = 0 if running == others else w
+    for i in range(begin, stop):
+        low_i = lower[i] + shift
+        high_i = upper[i] + shift
+        late = last > low_i
+        early = high_i > first + w
+        if late and early:
+            low[running] = lower[i]
+            high[running] = upper[i]
+            ticks = sizes * float(upper[i] - lower[i] + 1)
+            out[n] = chain_confidence(low, high, ticks, w, a, b, bounds, floats)
+        elif early:
+            ring_low[0] = low_i - w
+            ring_high[0] = high_i - w
+            out[n] = between * of_tail * path_confidence(ring_low, ring_high, 0, head, floats)
+        elif late:
+            ring_low[others + 1] = low_i
+            ring_high[others + 1] = high_i
+            of_rest = 1.0 if tail == 1 else of_head
+            out[n] = between * of_rest * path_confidence(ring_low, ring_high, tail, others + 2 - tail, floats)
+        else:
+            out[n] = between * of_head * of_tail
+        n += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _write_confidences(ordered, blocks, runs, count, w, lower, upper, longest, out):
     """Fill the confidences, as if all intervals were uniform."""
     length = ordered.shape[0]
@@ -151,13 +213,16 @@ def _write_confidences(ordered, blocks, runs, count, w, lower, upper, longest, o
     chosen = np.empty(length, np.int64)
     low = np.empty(length, np.int64)
     high = np.empty(length, np.int64)
+    ring_low = np.empty(length + 1, np.int64)
+    ring_high = np.empty(length + 1, np.int64)
     a = np.empty(length, np.int64)
     b = np.empty(length, np.int64)
     bounds = np.empty((4, length), np.int64)
-    floats = np.empty((2, length + 1), np.float64)
+    floats = np.empty((4, 2 * length + 1), np.float64)
     n = 0
     for k in range(count):
         begin = runs[BEGIN, k]
+        stop = begin + runs[SIZE, k]
         choose(ordered, blocks, length - 2, runs[PARENT, k], chosen)
         sizes = 1.0
         for s in range(length - 1):
@@ -167,28 +232,31 @@ def _write_confidences(ordered, blocks, runs, count, w, lower, upper, longest, o
             sizes *= float(high[j] - low[j] + 1)
         if sizes == 1.0 and longest == 0:
             # All times are certain, and the join has looked at them.
-            for _ in range(runs[SIZE, k]):
+            for _ in range(begin, stop):
                 out[n] = 1.0
                 n += 1
-            continue
-        if length == 3 and running == 2:
+        elif length > 3:
+            confidences_of_run(
+                running, begin, stop, w, lower, upper, sizes, low, high, ring_low, ring_high, a, b, bounds,
+                floats, n, out,
+            )  # fmt: skip
+            n += stop - begin
+        elif length == 3 and running == 2:
             a0, b0, a1, b1 = low[0], high[0], low[1], high[1]
-            for i in range(begin, begin + runs[SIZE, k]):
+            for i in range(begin, stop):
                 ticks = sizes * float(upper[i] - lower[i] + 1)
                 out[n] = confidence_of_three(a0, b0, a1, b1, lower[i], upper[i], w, ticks)
                 n += 1
-            continue
-        for i in range(begin, begin + runs[SIZE, k]):
-            low[running] = lower[i]
-            high[running] = upper[i]
-            ticks = sizes * float(upper[i] - lower[i] + 1)
-            if length == 2:
-                out[n] = confidence_of_two(low[0], high[0], low[1], high[1], w, ticks)
-            elif length == 3:
-                out[n] = confidence_of_three(low[0], high[0], low[1], high[1], low[2], high[2], w, ticks)
-            else:
-                out[n] = chain_confidence(low, high, ticks, w, a, b, bounds, floats)
-            n += 1
+        else:
+            for i in range(begin, stop):
+                low[running] = lower[i]
+                high[running] = upper[i]
+                ticks = sizes * float(upper[i] - lower[i] + 1)
+                if length == 2:
+                    out[n] = confidence_of_two(low[0], high[0], low[1], high[1], w, ticks)
+                else:
+                    out[n] = confidence_of_three(low[0], high[0], low[1], high[1], low[2], high[2], w, ticks)
+                n += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

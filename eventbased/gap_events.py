@@ -20,7 +20,7 @@ from confidence.uniform import tight_bounds
 from eventbased.conditions import Conditions, Scratch, accumulate, all_hold
 from eventbased.query_order import first_above
 
-__all__ = ["CostlyGapsError", "ForbiddenEvents", "GapConfidences", "GapRules", "contiguity_limits"]
+__all__ = ["CostlyGapsError", "ForbiddenEvents", "GapConfidences", "GapRules", "collect", "contiguity_limits"]
 
 ALL: Final = 0
 COSTLY: Final = 1
@@ -131,7 +131,7 @@ def _pool_range(events, pool, first, above, until):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _collect(
+def collect(
     events, pool, first, above, until, gap, conditions, work, begin, end, newest, slot, own, mark, offsets,
     found, room,
 ):  # fmt: skip
@@ -183,13 +183,13 @@ def _forbidden_in(
             begin = conditions.stages[j, 0] if number == 0 else conditions.stages[j, 1]
             stop = work.stop[j]
             work.stop[j] = d + 1
-            found = _collect(
+            found = collect(
                 events, pool, first, a[d - 1], b[d], d, conditions, work, begin, conditions.stages[j, 2], j,
                 d, own, mark, offsets, found, room,
             )  # fmt: skip
             work.stop[j] = stop
         elif rules.between >= 0:
-            found = _collect(
+            found = collect(
                 events, rules.between, first, a[d - 1], b[d], d, conditions, work, 0, 0, -1, -1, own, mark,
                 offsets, found, room,
             )  # fmt: skip
@@ -204,7 +204,7 @@ def _forbidden_in(
         else:
             gap = work.start[after]
             above, until = a[gap - 1], b[gap]
-        found = _collect(
+        found = collect(
             events, rules.negated[n], first, above, until, gap, conditions, work, conditions.negated[n],
             conditions.negated[n + 1], -1, work.start[length + n], own, mark, offsets, found, room,
         )  # fmt: skip

@@ -304,8 +304,8 @@ def _first_reaching(lower, begin, stop, x):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _extend(
     p, level, first_class, class_shortest, class_longest, lower, upper, follow_start, follow, event, twin,
-    limit, order, program_start, code, ints, floats, nulls, slots, minimum, all_begins, all_ends, blocks, share,
-    cursor, chosen, whole, real, absent, taken, room, runs,
+    limit, order, program_start, code, ints, floats, nulls, slots, minimum, all_begins, all_ends, blocks,
+    share, cursor, chosen, whole, real, absent, taken, room, runs,
 ):  # fmt: skip
     """Extend a block's rows by one component, from its cursor on; return the numbers of runs and extensions.
 
@@ -482,8 +482,8 @@ def join(
     highest : (n,) int64
         Running maximum of B within the class.
     follow_start : (c,) int64, follow : (f,) int64
-        For class c of component j >= 2, ``follow[follow_start[c] + i]`` is the first candidate of the class with
-        ``B >= A_i`` if all its intervals are as long as the longest, i being a candidate of component j - 1.
+        For class c of component j >= 2 and a candidate i of component j - 1, ``follow[follow_start[c] + i]``
+        is the first candidate of c with ``B >= A_i``, were all its intervals as long as the longest.
     event : (n,) int64
         Row of ``twin`` for an event that is a candidate of several components, else -1.
     fills : (n + SPARE,) int64
@@ -540,9 +540,9 @@ def join(
         else:
             most, output = minimum.shape[0], inner
         count, found = _extend(
-            p, level, first_class, class_shortest, class_longest, lower, upper, follow_start, follow, event, twin,
-            limit, order, program_start, code, ints, floats, nulls, slots, minimum, begins, ends, blocks,
-            shares[level], cursor[:, level], chosen, whole, real, absent, taken, most, output,
+            p, level, first_class, class_shortest, class_longest, lower, upper, follow_start, follow, event,
+            twin, limit, order, program_start, code, ints, floats, nulls, slots, minimum, begins, ends,
+            blocks, shares[level], cursor[:, level], chosen, whole, real, absent, taken, most, output,
         )  # fmt: skip
         if level < last:
             _carry_on(

@@ -15,7 +15,7 @@ from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.expected import counts_of_matches, expected_counts
 from uncertain_cep.growing import evaluate_growing
-from uncertain_cep.output import id_payload, to_batch
+from uncertain_cep.output import id_payload, to_batch, widened
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.points import evaluate_points
@@ -23,6 +23,7 @@ from uncertain_cep.predicates import evaluate as evaluate_expression
 from uncertain_cep.runs import evaluate_runs
 from uncertain_cep.selection import Selection, Slicing, select
 from uncertain_cep.sequence import Chunk, Threshold, evaluate_sequence
+from uncertain_cep.sets import evaluate_sets
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
 
 __all__ = [
@@ -92,8 +93,15 @@ def run(
         batches = run(plan.counted, table, slicing=slicing, batch_rows=batch_rows, file=file)
         yield from counts_of_matches(plan, batches)
         return
+    if plan.branches:
+        for branch in plan.branches:
+            found = run(branch, table, slicing=slicing, batch_rows=batch_rows, file=file)
+            yield from (widened(plan, batch) for batch in found)
+        return
     check_table(plan, table, file)
-    if not constants_hold(plan) or plan.window < len(plan.components) or not table.num_rows:
+    if not constants_hold(plan) or not table.num_rows:
+        return
+    if plan.order is None and plan.window < len(plan.components):
         return
     table = table.select(_columns_of(plan, slicing)).combine_chunks()
     selection, pmfs, ticks = _selected(plan, table, slicing)
@@ -124,8 +132,8 @@ def run(
     if plan.is_plain:
         matches = chunks(selection, _threshold(plan, pmfs))
     else:
-        wanted = plan.needs_confidence
-        matches = evaluate_growing(plan, table, selection, ticks, pmfs, payload, wanted, batch_rows)
+        evaluate = evaluate_growing if plan.order is None else evaluate_sets
+        matches = evaluate(plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows)
     for chunk in _limited(plan, (confident(plan, found) for found in matches)):
         yield to_batch(plan, table, chunk, payload is not None)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ from eventbased.growing import (
 from uncertain_cep.conditions import compile_conditions
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
-from uncertain_cep.gap_rules import forbidden_events
+from uncertain_cep.gap_rules import Forbidden, forbidden_events
 from uncertain_cep.next_match import too_dear
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
@@ -39,7 +39,7 @@ from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import KleeneChunk, Series
 
-__all__ = ["evaluate_growing"]
+__all__ = ["by_component", "compiled", "costly", "evaluate_growing"]
 
 Int64 = NDArray[np.int64]
 
@@ -140,35 +140,13 @@ class _Growth:
             reach, self._rows, limit, self._offset[self._rows],
         )  # fmt: skip
         self._base = base
-        self._conditions = self._compiled(parts)
+        self._conditions = compiled(plan, table, self._rows, parts, self._forbidden)
         least = plan.query.min_confidence
         self._pattern = Pattern(
             np.array([component.kleene for component in plan.components], dtype=np.bool_),
             window,
             plan.query.strategy == "skip_till_next_match",
             0.0 if least is None else float(least),
-        )
-
-    def _compiled(self, parts: list[slice]) -> Conditions:
-        plan, table = self._plan, self._table
-        variables = [component.variable for component in plan.components]
-        negated = [negation.component.variable for negation in plan.negations]
-        rows = dict(zip(negated, self._forbidden.negated_rows, strict=True))
-        rows |= {variable: self._rows[part] for variable, part in zip(variables, parts, strict=True)}
-        full: dict[str, Values] = {}
-
-        def load(column: Column) -> Values:
-            if column.name not in full:
-                full[column.name] = column_values(table.column(column.name), column.name)
-            return full[column.name].take(rows[column.variable])
-
-        return compile_conditions(
-            plan.joined,
-            variables,
-            [component.kleene for component in plan.components],
-            negated,
-            np.array([*(part.start for part in parts), *(0 for _ in negated)], dtype=np.int64),
-            load,
         )
 
     def chunks(self, payload: Int64 | None, wanted: bool, batch_rows: int) -> Iterator[Chunk]:
@@ -229,6 +207,7 @@ class _Growth:
         work: Scratch,
     ) -> Chunk:
         """Return the matches that are possible, with their ranges and confidences."""
+        plan = self._plan
         start, place, component = matches
         found = len(start) - 1
         given, forbidden = self._given, self._forbidden
@@ -241,39 +220,13 @@ class _Growth:
                 (lower, upper, confidence, std_error),
             )  # fmt: skip
         except CostlyGapsError as error:
-            raise self._too_dear(matches, error) from None
+            raise costly(plan, self._table, self._rows, matches, error) from None
         if wanted:
             self._redo_exactly(start, place, confidence)
         events = self._rows[place] if payload is None else payload[self._rows[place]]
-        chunk = self._in_components(start, component, events, lower, upper, confidence if wanted else None)
+        chunk = by_component(plan, start, component, events, lower, upper, confidence if wanted else None)
         chunk = replace(chunk, std_error=std_error)
         return chunk.keep(lower <= upper)
-
-    def _in_components(
-        self,
-        start: Int64,
-        component: Int64,
-        events: Int64,
-        lower: Int64,
-        upper: Int64,
-        confidence: NDArray[np.float64] | None,
-    ) -> Chunk:
-        found = len(lower)
-        match = np.repeat(np.arange(found), np.diff(start))
-        single = np.empty((len(self._plan.components), found), dtype=np.int64)
-        series: list[Series | None] = []
-        for j, planned in enumerate(self._plan.components):
-            own = component == j
-            if not planned.kleene:
-                single[j] = events[own]
-                series.append(None)
-                continue
-            starts = np.concatenate(([0], np.cumsum(np.bincount(match[own], minlength=found))))
-            series.append(Series(starts, events[own]))
-            single[j] = events[own][starts[:-1]]
-        if not any(found is not None for found in series):
-            return Chunk(single, lower, upper, confidence)
-        return KleeneChunk(single, lower, upper, confidence, None, tuple(series))
 
     def _redo_exactly(self, start: Int64, place: Int64, confidence: NDArray[np.float64]) -> None:
         """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
@@ -282,15 +235,109 @@ class _Growth:
             lower, upper = self._given.lower[own].tolist(), self._given.upper[own].tolist()
             confidence[n] = float(exact_chain_confidence(lower, upper, self._window))
 
-    def _too_dear(self, matches: tuple[Int64, Int64, Int64], error: CostlyGapsError) -> ConfidenceCostError:
-        start, place, component = matches
-        own = slice(int(start[error.match]), int(start[error.match + 1]))
-        ids = self._table.column(self._plan.names.id).take(pa.array(self._rows[place[own]])).to_pylist()
-        by_component: list[Any] = [[] for _ in self._plan.components]
-        for j, event in zip(component[own].tolist(), ids, strict=True):
-            by_component[j].append(event)
-        named = [
-            found if planned.kleene else found[0]
-            for found, planned in zip(by_component, self._plan.components, strict=True)
-        ]
-        return too_dear(self._plan, named, error.steps)
+
+def compiled(
+    plan: EvaluationPlan, table: pa.Table, rows: Int64, parts: Sequence[slice], forbidden: Forbidden
+) -> Conditions:
+    """Return the conditions of a plan for a layout of candidates.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+    rows : (n,) int64
+        Of the candidates in their layout.
+    parts : sequence of slice
+        Where the candidates of each positive component are.
+    forbidden : Forbidden
+    """
+    variables = [component.variable for component in plan.components]
+    negated = [negation.component.variable for negation in plan.negations]
+    rows_of = dict(zip(negated, forbidden.negated_rows, strict=True))
+    rows_of |= {variable: rows[part] for variable, part in zip(variables, parts, strict=True)}
+    full: dict[str, Values] = {}
+
+    def load(column: Column) -> Values:
+        if column.name not in full:
+            full[column.name] = column_values(table.column(column.name), column.name)
+        return full[column.name].take(rows_of[column.variable])
+
+    return compile_conditions(
+        plan.joined,
+        variables,
+        [component.kleene for component in plan.components],
+        negated,
+        np.array([*(part.start for part in parts), *(0 for _ in negated)], dtype=np.int64),
+        load,
+    )
+
+
+def by_component(
+    plan: EvaluationPlan,
+    start: Int64,
+    component: Int64,
+    events: Int64,
+    lower: Int64,
+    upper: Int64,
+    confidence: NDArray[np.float64] | None,
+) -> Chunk:
+    """Return matches given event by event as a chunk.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    start : (k + 1,) int64
+        The events of match n are at ``start[n] .. start[n + 1] - 1``.
+    component, events : (m,) int64
+        The component of each, ascending within a match, and what to return for it.
+    lower, upper, confidence : (k,)
+        As in :class:`~uncertain_cep.sequence.Chunk`.
+    """
+    found = len(lower)
+    match = np.repeat(np.arange(found), np.diff(start))
+    single = np.empty((len(plan.components), found), dtype=np.int64)
+    series: list[Series | None] = []
+    for j, planned in enumerate(plan.components):
+        own = component == j
+        if not planned.kleene:
+            single[j] = events[own]
+            series.append(None)
+            continue
+        starts = np.concatenate(([0], np.cumsum(np.bincount(match[own], minlength=found))))
+        series.append(Series(starts, events[own]))
+        single[j] = events[own][starts[:-1]]
+    if not any(found is not None for found in series):
+        return Chunk(single, lower, upper, confidence)
+    return KleeneChunk(single, lower, upper, confidence, None, tuple(series))
+
+
+def costly(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    rows: Int64,
+    matches: tuple[Int64, Int64, Int64],
+    error: CostlyGapsError,
+) -> ConfidenceCostError:
+    """Return the error for a match whose confidence takes too many steps.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+    rows : (n,) int64
+        Of the candidates in their layout.
+    matches : tuple
+        ``start, place, component`` of all matches.
+    error : CostlyGapsError
+        Which of them it is.
+    """
+    start, place, component = matches
+    own = slice(int(start[error.match]), int(start[error.match + 1]))
+    ids = table.column(plan.names.id).take(pa.array(rows[place[own]])).to_pylist()
+    grouped: list[list[Any]] = [[] for _ in plan.components]
+    for j, event in zip(component[own].tolist(), ids, strict=True):
+        grouped[j].append(event)
+    named = [
+        found if planned.kleene else found[0] for found, planned in zip(grouped, plan.components, strict=True)
+    ]
+    return too_dear(plan, named, error.steps)

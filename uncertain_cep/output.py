@@ -16,7 +16,7 @@ from uncertain_cep.query.typed import Aggregated, Column, TypedExpression
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import KleeneChunk, Series, aggregated, event_rows
 
-__all__ = ["id_payload", "to_batch"]
+__all__ = ["id_payload", "to_batch", "widened"]
 
 _INT64: Final = (-(2**63), 2**63 - 1)
 
@@ -144,4 +144,15 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
             add(by_name[name])
     elif "confidence" in schema.names:
         add(pa.array(chunk.confidence))
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def widened(plan: EvaluationPlan, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the matches of one branch of OR with the columns of the whole query: null where it has none."""
+    schema = plan.batch_schema
+    names = batch.schema.names
+    columns = [
+        batch.column(field.name) if field.name in names else pa.nulls(batch.num_rows, field.type)
+        for field in schema
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -272,7 +272,7 @@ def _matches(
                 following.describe(chosen, lower[part], upper[part], confidence[part], std_error[part])
             elif chosen is not None:
                 describe_chosen(
-                    chosen, w, candidates.lower, candidates.upper, candidates.base,
+                    ordered, chosen, w, candidates.lower, candidates.upper, candidates.base,
                     lower[part], upper[part], confidence[part],
                 )  # fmt: skip
             else:

@@ -48,7 +48,7 @@ def computed(intervals: Intervals, window: int) -> float:
     bounds = np.empty((4, length), np.int64)
     a, b = np.empty(length, np.int64), np.empty(length, np.int64)
     return float(
-        chain_confidence(lower, upper, sizes, window - length, a, b, bounds, np.empty((2, length + 1)))
+        chain_confidence(lower, upper, sizes, window - length, a, b, bounds, np.empty((4, 2 * length + 1)))
     )
 
 

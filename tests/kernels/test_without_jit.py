@@ -11,7 +11,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_kernels_as_plain_python() -> None:
-    names = ("uniform", "pmf", "forbidden", "gaps", "join", "pointbased", "incremental_methods", "growing")
+    names = (
+        "uniform", "pmf", "forbidden", "gaps", "orders", "join", "pointbased", "incremental_methods",
+        "growing", "expected", "overlaps", "surviving",
+    )  # fmt: skip
     tests = [f"tests/kernels/test_{name}.py" for name in names]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],

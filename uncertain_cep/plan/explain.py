@@ -24,6 +24,8 @@ _METHODS: Final[Mapping[str, str]] = {
 
 _GROWING: Final = "growing: matches grown event by event over candidates sorted by their bounds"
 
+_SETS: Final = "sets: events chosen component by component, as far as order and window let them go together"
+
 
 def _aligned(rows: Iterable[tuple[str, str]]) -> str:
     pairs = list(rows)
@@ -77,6 +79,11 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None) -> str:
     TraceError
         If the table is not one of events.
     """
+    if plan.branches:
+        return "\n\n".join(
+            f"branch {number} of {len(plan.branches)}\n{explain_plan(branch, table)}"
+            for number, branch in enumerate(plan.branches, 1)
+        )
     counts: list[str] = [""] * len(plan.components)
     partitions = ""
     if table is not None:
@@ -100,7 +107,8 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None) -> str:
     rows += [("condition", format_expression(part)) for part in plan.constant]
     length = "" if plan.domain.tick_nanoseconds is None else f" of {plan.domain.describe()}"
     rows.append(("window", f"{plan.window:,} ticks{length}"))
-    rows.append(("method", _METHODS[plan.evaluation] if plan.is_plain else _GROWING))
+    method = _METHODS[plan.evaluation] if plan.is_plain else _GROWING
+    rows.append(("method", method if plan.order is None else _SETS))
     rows += _output(plan.query)
     rows.append(("result", ", ".join(f"{field.name} {field.type}" for field in plan.output_schema)))
     return _aligned(rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, TypeVar, cast, get_args
 
 import pyarrow as pa
 
@@ -11,6 +11,7 @@ from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.bound import BoundQuery
+from uncertain_cep.query.branches import PartialOrder, is_linear, order_of
 from uncertain_cep.query.syntax import ExpectedCount
 from uncertain_cep.query.typed import (
     Aggregated,
@@ -31,6 +32,8 @@ __all__ = [
     "PlannedNegation",
     "make_plan",
 ]
+
+T = TypeVar("T")
 
 Method = Literal["query_order", "any_state", "selectivity", "point"]
 Evaluation = Literal["auto", Method]
@@ -132,6 +135,11 @@ class EvaluationPlan:
     output_schema : pyarrow.Schema
     counted : EvaluationPlan or None
         With RETURN EXPECTED COUNT, that of the matches to count.
+    order : PartialOrder or None
+        The order that an OR-free pattern with AND asks of its events; None if it is that of the pattern.
+    branches : tuple of EvaluationPlan
+        One for each OR-free pattern that a pattern with OR stands for; their matches together are the answer.
+        Then only ``keys``, ``required_columns``, the schema and the variables of this plan are looked at.
     """
 
     bound: BoundQuery
@@ -149,6 +157,8 @@ class EvaluationPlan:
     required_columns: tuple[str, ...]
     output_schema: pa.Schema
     counted: EvaluationPlan | None = None
+    order: PartialOrder | None = None
+    branches: tuple[EvaluationPlan, ...] = ()
 
     @property
     def query(self) -> Query:
@@ -163,6 +173,8 @@ class EvaluationPlan:
     @property
     def is_plain(self) -> bool:
         """Whether the pattern is a sequence of single events under one of the two skip strategies."""
+        if self.order is not None or self.branches:
+            return False
         skips = self.query.strategy in ("skip_till_any_match", "skip_till_next_match")
         return skips and not self.negations and not any(component.kleene for component in self.components)
 
@@ -256,18 +268,17 @@ def _output_schema(
     return pa.schema(fields)
 
 
-def _counts_schema(
-    bound: BoundQuery, wanted: ExpectedCount, keys: tuple[PartitionKey, ...], schema: pa.Schema,
-    domain: TimeDomain,
-) -> pa.Schema:  # fmt: skip
-    """Return the columns of expected counts.
+def _counting(
+    matches: EvaluationPlan, bound: BoundQuery, wanted: ExpectedCount, schema: pa.Schema
+) -> EvaluationPlan:
+    """Return the plan that counts the matches of another.
 
     Raises
     ------
     QueryError
-        If a match need not have one value of an attribute that counts are grouped by.
+        If a match need not have one value of an attribute that counts are grouped by, or its first time is
+        asked for where only whole confidences are known.
     """
-    known = {key.name for key in keys}
     place = wanted.position
     faults = [
         Fault(
@@ -277,12 +288,17 @@ def _counts_schema(
             place.column,
         )
         for name in bound.by
-        if name not in known
+        if name not in matches.partition_attributes
     ]
-    beyond = [part for part in bound.components if part.kleene or part.negated]
-    if bound.every is not None and (beyond or bound.query.strategy != "skip_till_any_match"):
-        message = f"not supported yet: RETURN EXPECTED COUNT with EVERY under {_beyond_plain(bound)}"
-        faults.append(Fault(message, place.line, place.column))
+    if bound.every is not None:
+        what = None
+        if matches.branches or matches.order is not None:
+            what = "with AND or OR"
+        elif not matches.is_plain or bound.query.strategy != "skip_till_any_match":
+            what = f"with {_beyond_plain(bound)}"
+        if what is not None:
+            message = f"not supported yet: RETURN EXPECTED COUNT in buckets, EVERY, {what}"
+            faults.append(Fault(message, place.line, place.column))
     if faults:
         raise QueryError(faults, text=bound.query.text)
     fields = []
@@ -290,8 +306,13 @@ def _counts_schema(
         found = schema.field(name).type
         fields.append((name, found.value_type if pa.types.is_dictionary(found) else found))
     if bound.every is not None:
-        fields.append(("bucket", domain.arrow_type))
-    return pa.schema([*fields, ("expected_count", pa.float64())])
+        fields.append(("bucket", matches.domain.arrow_type))
+    return replace(
+        matches,
+        bound=replace(matches.bound, query=bound.query, by=bound.by, every=bound.every),
+        output_schema=pa.schema([*fields, ("expected_count", pa.float64())]),
+        counted=matches,
+    )
 
 
 def _check_counting(evaluation: str, confidence: bool, approximate: Approximation | None) -> None:
@@ -342,14 +363,46 @@ def make_plan(
         raise OptionError(f"evaluation={evaluation!r} is unknown: use one of {', '.join(EVALUATIONS)}")
     if approximate is not None and evaluation not in ("auto", "query_order"):
         raise OptionError(f"evaluation={evaluation!r} gives exact confidences only: leave approximate= out")
-    wanted = query.expected_count
-    if wanted is not None:
+    if query.expected_count is not None:
         _check_counting(evaluation, confidence, approximate)
     method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
+    if query.expected_count is not None:
+        matches = make_plan(replace(query, expected_count=None), schema, names=names, tick=tick)
+        return _counting(matches, bound, query.expected_count, schema)
+    branches = bound.branches()
+    if len(branches) == 1:
+        plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, None)
+        return _ordered(plan)
+    plan = _planned(bound, schema, names, domain, method, confidence, approximate, None)
+    parts = []
+    for branch in branches:
+        keys = tuple(_of_branch(key, bound, branch) for key in plan.keys)
+        part = _planned(branch, schema, names, domain, method, confidence, approximate, keys)
+        parts.append(_ordered(part))
+    needed = dict.fromkeys(name for part in parts for name in part.required_columns)
+    return replace(plan, branches=tuple(parts), required_columns=tuple(needed))
+
+
+def _of_branch(key: PartitionKey, whole: BoundQuery, branch: BoundQuery) -> PartitionKey:
+    """Return a key of a query as the key of one of its branches."""
+    names = {component.variable for component in branch.components}
+
+    def kept(columns: tuple[T, ...], negated: bool) -> tuple[T, ...]:
+        parts = [component for component in whole.components if component.negated == negated]
+        return tuple(column for column, part in zip(columns, parts, strict=True) if part.variable in names)
+
+    return PartitionKey(kept(key.columns, False), kept(key.negated, True))
+
+
+def _planned(
+    bound: BoundQuery, schema: pa.Schema, names: Names, domain: TimeDomain, method: Method, confidence: bool,
+    approximate: Approximation | None, given_keys: tuple[PartitionKey, ...] | None,
+) -> EvaluationPlan:  # fmt: skip
+    """Plan a query without regard to OR, or one branch with the keys of the whole query given."""
     equivalences = partition_keys(bound)
-    keys = equivalences.keys
+    keys = equivalences.keys if given_keys is None else given_keys
     local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}
     constant, joined = [], []
     for predicate in equivalences.rest:
@@ -363,7 +416,7 @@ def make_plan(
     needed = dict.fromkeys((names.type, names.id, names.lower, names.upper))
     if names.pmf in schema.names:
         needed[names.pmf] = None
-    for key in keys:
+    for key in (*keys, *equivalences.split):
         needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
     returned = [item.expression for item in bound.returns if item.expression is not None]
     for expression in (*equivalences.rest, *returned):
@@ -373,7 +426,7 @@ def make_plan(
         for part in bound.components
     ]
     negated = [part.negated for part in bound.components]
-    plan = EvaluationPlan(
+    return EvaluationPlan(
         bound=bound,
         names=names,
         domain=domain,
@@ -393,17 +446,17 @@ def make_plan(
         required_columns=tuple(needed),
         output_schema=_output_schema(
             bound, keys, schema, names, domain, confidence, approximate is not None and confidence
-        )
-        if wanted is None
-        else _counts_schema(bound, wanted, keys, schema, domain),
-        counted=None
-        if wanted is None
-        else make_plan(replace(query, expected_count=None), schema, names=names, tick=tick),
+        ),
     )
-    if method != "query_order" and not plan.is_plain:
-        raise OptionError(
-            f"evaluation={evaluation!r} does not support {_beyond_plain(bound)}: leave evaluation= out"
-        )
+
+
+def _ordered(plan: EvaluationPlan) -> EvaluationPlan:
+    """Return the plan of an OR-free pattern with its order; refuse what its evaluation does not answer."""
+    pattern = plan.bound.pattern
+    plan = plan if is_linear(pattern) else replace(plan, order=order_of(pattern))
+    if plan.evaluation != "query_order" and not plan.is_plain:
+        what = "event sets, AND(...)" if plan.order is not None else _beyond_plain(plan.bound)
+        raise OptionError(f"evaluation={plan.evaluation!r} does not support {what}: leave evaluation= out")
     return plan
 
 

@@ -78,6 +78,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
         equivalences=tuple(equivalences),
         window=window,
         returns=tuple(item for item in returns if item is not None),
+        pattern=query.pattern,
         by=by,
         every=every,
     )

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from uncertain_cep.query.syntax import Query
-from uncertain_cep.query.typed import TypedExpression
+from uncertain_cep.query.branches import expansions
+from uncertain_cep.query.syntax import Pattern, Query
+from uncertain_cep.query.traversal import components_of
+from uncertain_cep.query.typed import TypedExpression, variables_of
 
 __all__ = ["BoundComponent", "BoundQuery", "BoundReturn"]
 
@@ -31,7 +33,7 @@ class BoundReturn:
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query bound to the columns of a trace.
+    """A query, or one OR-free branch of it, bound to the columns of a trace.
 
     Attributes
     ----------
@@ -46,6 +48,8 @@ class BoundQuery:
         WITHIN, in ticks, at least 1.
     returns : tuple of BoundReturn
         Empty without RETURN.
+    pattern : Pattern
+        The query's, or one of the OR-free patterns that it stands for.
     by : tuple of str
         The columns of ``RETURN EXPECTED COUNT BY``.
     every : int or None
@@ -58,5 +62,30 @@ class BoundQuery:
     equivalences: tuple[str, ...]
     window: int
     returns: tuple[BoundReturn, ...]
+    pattern: Pattern
     by: tuple[str, ...] = ()
     every: int | None = None
+
+    def branches(self) -> tuple[BoundQuery, ...]:
+        """Return the query's OR-free branches; each is asked the predicates that it has all variables of."""
+        found = []
+        for pattern in expansions(self.pattern):
+            names = {component.variable for component in components_of(pattern)}
+
+            def has(expression: TypedExpression | None, names: set[str] = names) -> bool:
+                return expression is None or variables_of(expression) <= names
+
+            found.append(
+                replace(
+                    self,
+                    components=tuple(part for part in self.components if part.variable in names),
+                    predicates=tuple(filter(has, self.predicates)),
+                    returns=tuple(
+                        item
+                        for item in self.returns
+                        if has(item.expression) and (item.variable is None or item.variable in names)
+                    ),
+                    pattern=pattern,
+                )
+            )
+        return tuple(found)

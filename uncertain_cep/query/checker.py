@@ -8,12 +8,12 @@ from typing import Final
 
 from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import Fault, QueryError
+from uncertain_cep.query.branches import MOST_BRANCHES, count_of_expansions, expansions, set_variables
 from uncertain_cep.query.syntax import (
     Aggregate,
     Attribute,
     Component,
     Conjunction,
-    Disjunction,
     Equivalence,
     ExpectedCount,
     Expression,
@@ -48,6 +48,8 @@ def check(query: Query) -> None:
     components = {component.variable: component for component in components_of(query.pattern)}
     faults = [
         *_pattern_faults(query.pattern),
+        *_set_faults(query),
+        *_index_faults(query),
         *_strategy_faults(query),
         *_where_faults(query, components),
         *_return_faults(query, components),
@@ -76,7 +78,6 @@ def _unsupported(construct: str, position: Position) -> Fault:
 
 
 def _pattern_faults(pattern: Pattern) -> Iterator[Fault]:
-    yield from _set_faults(pattern)
     seen: set[str] = set()
     for component in components_of(pattern):
         name, position = component.variable, component.position
@@ -87,23 +88,50 @@ def _pattern_faults(pattern: Pattern) -> Iterator[Fault]:
             yield _fault(f"{name} is the name of an output column: give the variable another", position)
         if component.kleene and component.negated:
             yield _fault(f"a negated component is a single event: write {name} without + and []", position)
-    if all(component.negated for component in components_of(pattern)):
-        yield _fault("every component is negated: a match needs at least one event", pattern.position)
 
 
-def _set_faults(pattern: Pattern) -> Iterator[Fault]:
-    stack = [(pattern, True)]
+def _set_faults(query: Query) -> Iterator[Fault]:
+    pattern = query.pattern
+    count = count_of_expansions(pattern)
+    if count > MOST_BRANCHES:
+        message = (
+            f"OR makes {count:,} patterns of this one, and at most {MOST_BRANCHES} are answered together"
+        )
+        yield _fault(message, pattern.position)
+        return
+    found: dict[Fault, None] = {}
+    for expansion in expansions(pattern):
+        found.update(dict.fromkeys(_expansion_faults(expansion, query)))
+    yield from found
+
+
+def _expansion_faults(expansion: Pattern, query: Query) -> Iterator[Fault]:
+    """Yield the faults of one OR-free pattern; another may have the same ones."""
+    components = list(components_of(expansion))
+    if all(component.negated for component in components):
+        where = "every component is negated"
+        if len(components) < sum(1 for _ in components_of(query.pattern)):
+            where = "every component of this branch is negated"
+        yield _fault(f"{where}: a match needs at least one event", expansion.position)
+    stack = [expansion]
     while stack:
-        found, outermost = stack.pop()
-        if isinstance(found, Component):
+        pattern = stack.pop()
+        if isinstance(pattern, Component):
             continue
-        if isinstance(found, Conjunction):
-            yield _unsupported("event sets, AND(...)", found.position)
-        elif isinstance(found, Disjunction):
-            yield _unsupported("alternative patterns, OR(...)", found.position)
-        elif not outermost:
-            yield _unsupported("nested patterns, SEQ(...) inside another", found.position)
-        stack.extend((item, False) for item in found.items)
+        stack.extend(pattern.items)
+        if isinstance(pattern, Conjunction):
+            if query.strategy != "skip_till_any_match":
+                message = f"AND(...) is defined for skip_till_any_match only, not for {query.strategy}"
+                yield _fault(message, pattern.position)
+            for item in pattern.items:
+                edges = (item,) if isinstance(item, Component) else (item.items[0], item.items[-1])
+                for edge in edges:
+                    if isinstance(edge, Component) and edge.negated:
+                        message = (
+                            f"{edge.variable} is negated: inside AND(...) a negation must stand between two "
+                            "components of a SEQ(...)"
+                        )
+                        yield _fault(message, edge.position)
 
 
 def _strategy_faults(query: Query) -> Iterator[Fault]:
@@ -132,6 +160,24 @@ def _where_faults(query: Query, components: dict[str, Component]) -> Iterator[Fa
         for found in expressions_in(predicate):
             if isinstance(found, Equivalence) and found is not predicate:
                 message = f"[{found.name}] must be a condition by itself, joined to the others by AND"
+                yield _fault(message, found.position)
+
+
+def _index_faults(query: Query) -> Iterator[Fault]:
+    """Yield the faults of predicates and results that put the events of a set in an order."""
+    if count_of_expansions(query.pattern) > MOST_BRANCHES:
+        return
+    sets = frozenset[str]().union(*map(set_variables, expansions(query.pattern)))
+    for expression in (*query.where, *(item.expression for item in query.returns)):
+        for found in expressions_in(expression):
+            if not isinstance(found, Attribute | Aggregate) or found.variable not in sets:
+                continue
+            if found.index is not None and found.index.kind not in ("current", "all"):
+                name = found.variable
+                message = (
+                    f"{name} stands in AND(...), where its events have no order: use {name}[i], or an "
+                    f"aggregate over {name}[]"
+                )
                 yield _fault(message, found.position)
 
 

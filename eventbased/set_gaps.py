@@ -1,0 +1,255 @@
+"""Ranges and confidences of matches of partially ordered components, with what negations forbid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate as running_totals
+from typing import Any, Final
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from confidence.forbidden import TOO_DEAR
+from confidence.ideals import MOST_STEPS_BETWEEN_IDEALS, Order, tight_order_bounds
+from confidence.orders import order_confidence
+from confidence.times import BETWEEN, LEADING
+from eventbased.conditions import Conditions, Scratch, accumulate
+from eventbased.gap_events import CostlyGapsError, ForbiddenEvents, collect
+
+__all__ = ["SetConfidences"]
+
+ALL: Final = 0
+COSTLY: Final = 1
+SPACE: Final = 2
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _forbidden(
+    events,
+    pools,
+    gap_of,
+    order_places,
+    conditions,
+    length,
+    a,
+    b,
+    window,
+    first,
+    work,
+    own,
+    mark,
+    offsets,
+    room,
+):
+    """List the events that negations forbid a match; return their number, -1 without room."""
+    gap_place, gap_after, gap_before = order_places
+    found = 0
+    for n in range(pools.shape[0]):
+        g = gap_of[n]
+        above = a.max()
+        until = b.min()
+        if gap_place[g] == BETWEEN:
+            above = a.min()
+            until = b.max()
+            for j in range(a.shape[0]):
+                if gap_after[g] >> j & 1:
+                    above = max(above, a[j])
+                if gap_before[g] >> j & 1:
+                    until = min(until, b[j])
+        elif gap_place[g] == LEADING:
+            above -= window
+        else:
+            until += window
+        found = collect(
+            events, pools[n], first, above, until, g, conditions, work, conditions.negated[n],
+            conditions.negated[n + 1], -1, work.start[length + n], own, mark, offsets, found, room,
+        )  # fmt: skip
+        if found < 0:
+            return found
+    return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _set_confidences(
+    chosen, start, place, component, first_match, lower, upper, base, row, offsets, window, order, events,
+    pools, gap_of, conditions, pmf, head, tail, most_steps, wanted, scratch, mark, room, out_lower, out_upper,
+    out_confidence,
+):  # fmt: skip
+    own = mark.shape[0]
+    before, first_step, source, target, ideals, gap_place, gap_after, gap_before, gap_cut = order
+    count = before.shape[0]
+    length = conditions.stages.shape[0]
+    low = np.empty(count, np.int64)
+    high = np.empty(count, np.int64)
+    offset = np.empty(count, np.int64)
+    a = np.empty(count, np.int64)
+    b = np.empty(count, np.int64)
+    for q in range(first_match, chosen.shape[0]):
+        n = chosen[q]
+        for k in range(count):
+            i = place[start[n] + k]
+            part = component[start[n] + k]
+            low[k] = lower[i] - base[i]
+            high[k] = upper[i] - base[i]
+            offset[k] = offsets[row[i]]
+            mark[row[i]] = own
+            scratch.element[k] = i
+            if k == 0 or part != component[start[n] + k - 1]:
+                scratch.start[part] = k
+            scratch.stop[part] = k + 1
+            accumulate(conditions, scratch, part, k)
+        found = 0
+        if tight_order_bounds(low, high, before, window, a, b):
+            found = _forbidden(
+                events, pools, gap_of, (gap_place, gap_after, gap_before), conditions, length, a, b, window,
+                place[start[n]], scratch, own, mark, offsets, room,
+            )  # fmt: skip
+        for k in range(count):
+            mark[row[place[start[n] + k]]] = -1
+        for x in range(room[0].shape[0] if found < 0 else found):
+            mark[room[3][x]] = -1
+        if found < 0:
+            return q, SPACE, 0.0
+        if found == 0 and not wanted and offset.max() < 0 and (b - a).min() >= 0:
+            out_lower[n] = a.min()
+            out_upper[n] = b.max()
+            continue
+        status, value, first, last = order_confidence(
+            low, high, offset, pmf, head, tail, window, before, first_step, source, target, ideals, gap_place,
+            gap_after, gap_before, gap_cut, found, room[0], room[1], room[2], room[4], most_steps,
+        )  # fmt: skip
+        if status == TOO_DEAR:
+            return q, COSTLY, value
+        out_lower[n] = first
+        out_upper[n] = last
+        out_confidence[n] = value
+    return chosen.shape[0], ALL, 0.0
+
+
+class SetConfidences:
+    """Ranges and confidences of matches of partially ordered components.
+
+    Parameters
+    ----------
+    before : sequence of int
+        For each component the bits of those whose events come before its own.
+    chained : sequence of bool
+        Whether the events of a component come one after the other.
+    gaps : sequence of (int, int, int)
+        Place (:mod:`confidence.times`), and the bits of the components behind and before which each gap lies.
+    gap_of : (n,) int64
+        The gap of each negated component.
+    window : int
+        W, ticks.
+    rows : int
+        Number of events.
+    most_steps : float
+        Most multiplications for one match.
+    """
+
+    def __init__(
+        self,
+        before: Sequence[int],
+        chained: Sequence[bool],
+        gaps: Sequence[tuple[int, int, int]],
+        gap_of: Int64,
+        window: int,
+        rows: int,
+        most_steps: float,
+    ) -> None:
+        self._before, self._chained, self._gaps, self._gap_of = before, chained, gaps, gap_of
+        self._window, self._most_steps = window, most_steps
+        self._mark = np.full(rows, -1, dtype=np.int64)
+        self._orders: dict[tuple[int, ...], Order | None] = {}
+        self._make_room(64)
+
+    def _make_room(self, events: int) -> None:
+        numbers = np.empty((4, events), dtype=np.int64)
+        self._room = (*numbers, np.zeros((events, max(len(self._gaps), 1)), dtype=np.bool_))
+
+    def _order(self, counts: tuple[int, ...]) -> Order | None:
+        """Return the order of matches with so many events of each component; None if it is too large."""
+        if counts not in self._orders:
+            ends = list(running_totals(counts))
+            events = [(1 << end) - (1 << end - count) for end, count in zip(ends, counts, strict=True)]
+
+            def bits(components: int) -> int:
+                return sum(mask for j, mask in enumerate(events) if components >> j & 1)
+
+            before = []
+            for j, count in enumerate(counts):
+                first = 1 << ends[j] - count
+                for k in range(count):
+                    own = (first << k) - first if self._chained[j] else 0
+                    before.append(bits(self._before[j]) | own)
+            gaps = [(place, bits(after), bits(behind)) for place, after, behind in self._gaps]
+            self._orders[counts] = Order.of(before, gaps)
+        return self._orders[counts]
+
+    def describe(
+        self,
+        matches: tuple[Int64, Int64, Int64],
+        candidates: tuple[Int64, Int64, Int64, Int64],
+        offsets: Int64,
+        events: ForbiddenEvents,
+        pools: Int64,
+        conditions: Conditions,
+        pmfs: tuple[Float64, Float64, Float64],
+        wanted: bool,
+        scratch: Scratch,
+        out: tuple[Int64, Int64, Float64],
+    ) -> None:
+        """Fill ranges and confidences.
+
+        Parameters
+        ----------
+        matches : tuple
+            ``start, place, component``, see :func:`eventbased.set_search.choose`.
+        candidates : tuple
+            ``lower, upper, base, row``: bounds on the common time line, the shift to take off, the event.
+        offsets : (rows,) int64
+            Where an event's probabilities start; -1 for uniform.
+        events : ForbiddenEvents
+        pools : (n,) int64
+            The pool of each negated component.
+        conditions : Conditions
+        pmfs : tuple
+            ``pmf, head, tail``.
+        wanted : bool
+            Whether a confidence is needed where no event is in the way.
+        scratch : Scratch
+        out : tuple
+            ``lower, upper`` and ``confidence``, overwritten; the range is empty where the confidence is 0.
+
+        Raises
+        ------
+        CostlyGapsError
+            If a match takes too many steps.
+        """
+        kernel: Any = _set_confidences
+        start, _, component = matches
+        found = len(start) - 1
+        length = len(self._before)
+        match = np.repeat(np.arange(found), np.diff(start))
+        counts = np.bincount(match * length + component, minlength=found * length).reshape(found, length)
+        shapes, shape = np.unique(counts, axis=0, return_inverse=True)
+        for number, row in enumerate(shapes.tolist()):
+            chosen = np.flatnonzero(shape.ravel() == number)
+            order = self._order(tuple(row))
+            if order is None:
+                raise CostlyGapsError(int(chosen[0]), MOST_STEPS_BETWEEN_IDEALS)
+            done = 0
+            while done < len(chosen):
+                done, reason, steps = kernel(
+                    chosen, *matches, done, *candidates, offsets, self._window, order.arrays, events,
+                    pools, self._gap_of, conditions, *pmfs, self._most_steps, wanted, scratch, self._mark,
+                    self._room, *out,
+                )  # fmt: skip
+                if reason == COSTLY:
+                    raise CostlyGapsError(int(chosen[done]), int(steps))
+                if reason == SPACE:
+                    self._make_room(2 * len(self._room[0]))

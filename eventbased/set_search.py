@@ -1,0 +1,309 @@
+"""Matches of partially ordered components: sets and sequences of sets, over candidates sorted by bounds.
+
+A depth-first search over the components in pattern order, which extends the order that the pattern asks for.
+Of the events taken so far it knows the earliest time of each (the forward bound of Zhang, Diao, Immerman,
+PVLDB 3(1), 2010, section 4.1, along every path of the order) and the latest one: order and window hold for
+some choice of times iff no earliest time is behind its event's interval and the largest is within a window
+of the smallest latest time. So a prefix that cannot happen is left at once, and what is emitted is possible
+as far as intervals go. A Kleene component in AND takes its events by ascending place: a set comes out once.
+
+The state lives in arrays, so that the search goes on where it stopped, in memory bounded by the longest match
+and the buffer.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from eventbased.conditions import accumulate, all_hold
+from eventbased.query_order import first_above
+
+__all__ = [
+    "EXHAUSTED",
+    "FULL",
+    "MOST_EVENTS",
+    "TOO_LONG",
+    "Choosing",
+    "SetCandidates",
+    "SetPattern",
+    "choose",
+    "start_choosing",
+]
+
+EXHAUSTED: Final = 0
+FULL: Final = 1
+TOO_LONG: Final = 2
+
+TAKE: Final = 0
+PROCEED: Final = 1
+EMIT: Final = 2
+END: Final = 3
+
+FRESH: Final = -1
+
+MOST_EVENTS: Final = 62
+"""Most events of one match: they are the bits of a number."""
+
+FAR: Final = 2**62
+
+Int64 = NDArray[np.int64]
+
+
+class SetCandidates(NamedTuple):
+    """Candidates of the components on one time line.
+
+    Attributes
+    ----------
+    first_class : (l + 1,) int64, class_start, class_stop, class_longest : (c,) int64
+        See :class:`eventbased.candidates.Candidates`.
+    lower, upper : (n,) int64
+        Interval bounds, ticks, inclusive; ascending ``lower`` within a class.
+    row : (n,) int64
+        The event, the same wherever it is a candidate.
+    """
+
+    first_class: Int64
+    class_start: Int64
+    class_stop: Int64
+    class_longest: Int64
+    lower: Int64
+    upper: Int64
+    row: Int64
+
+
+class SetPattern(NamedTuple):
+    """What the search asks of a match besides the conditions.
+
+    Attributes
+    ----------
+    kleene : (l,) bool
+    is_set : (l,) bool
+        Whether the events of a Kleene component have no order.
+    before : (l,) int64
+        Bits of the components all of whose events come before those of each; lower numbers only.
+    window : int
+        W, ticks.
+    """
+
+    kleene: NDArray[np.bool_]
+    is_set: NDArray[np.bool_]
+    before: Int64
+    window: int
+
+
+class Choosing(NamedTuple):
+    """Where a search stands.
+
+    Attributes
+    ----------
+    depth : (1,) int64
+        Number of events taken.
+    frames : (4, d + 1) int64
+        With so many events taken: phase, class and candidate to go on with, component of the last event.
+    earliest : (d,) int64
+        The earliest time of each event taken.
+    bounds : (2, d + 1) int64
+        Largest earliest and smallest latest time.
+    used : (rows,) bool
+        Whether an event is part of the match.
+    latest : (d,) int64
+        Work array.
+    """
+
+    depth: Int64
+    frames: Int64
+    earliest: Int64
+    bounds: Int64
+    used: NDArray[np.bool_]
+    latest: Int64
+
+
+PHASE: Final = 0
+CLASS: Final = 1
+INDEX: Final = 2
+COMPONENT: Final = 3
+
+TOP: Final = 0
+LOW: Final = 1
+
+
+def start_choosing(rows: int) -> Choosing:
+    """Return a search that stands before the first match."""
+    frames = np.zeros((4, MOST_EVENTS + 1), dtype=np.int64)
+    frames[PHASE, 0] = PROCEED
+    frames[CLASS, 0] = FRESH
+    frames[COMPONENT, 0] = -1
+    bounds = np.zeros((2, MOST_EVENTS + 1), dtype=np.int64)
+    bounds[TOP, 0] = -FAR
+    bounds[LOW, 0] = FAR
+    return Choosing(
+        np.zeros(1, dtype=np.int64),
+        frames,
+        np.zeros(MOST_EVENTS, dtype=np.int64),
+        bounds,
+        np.zeros(rows, dtype=np.bool_),
+        np.zeros(MOST_EVENTS, dtype=np.int64),
+    )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _is_before(pattern, earlier, later):
+    """Return whether an event of one component comes before an event of another taken after it."""
+    if earlier == later:
+        return pattern.kleene[later] and not pattern.is_set[later]
+    return pattern.before[later] >> earlier & 1 != 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _smallest_latest(given, pattern, state, work, c, at, d):
+    """Return the smallest of the events' latest times, with candidate ``at`` as event d. O(d^2)."""
+    components = state.frames[COMPONENT]
+    latest = state.latest
+    latest[d] = given.upper[at]
+    smallest = latest[d]
+    for i in range(d - 1, -1, -1):
+        latest[i] = given.upper[work.element[i]]
+        if _is_before(pattern, components[i + 1], c):
+            latest[i] = min(latest[i], latest[d] - 1)
+        for k in range(i + 1, d):
+            if _is_before(pattern, components[i + 1], components[k + 1]):
+                latest[i] = min(latest[i], latest[k] - 1)
+        smallest = min(smallest, latest[i])
+    return smallest
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _next_candidate(c, d, given, pattern, conditions, state, work):
+    """Return the next candidate that component ``c`` takes as event ``d`` of the match, or -1."""
+    frames, bounds = state.frames, state.bounds
+    after = -FAR
+    for i in range(d):
+        if _is_before(pattern, frames[COMPONENT, i + 1], c):
+            after = max(after, state.earliest[i] + 1)
+    number = d - work.start[c]
+    above = work.element[d - 1] if pattern.is_set[c] and number > 0 else -1
+    needed = max(after, bounds[TOP, d] - pattern.window + 1)
+    until = bounds[LOW, d] + pattern.window - 1
+    begin = conditions.stages[c, 0] if number == 0 else conditions.stages[c, 1]
+    end = conditions.stages[c, 2]
+    while frames[CLASS, d] < given.first_class[c + 1]:
+        k = frames[CLASS, d]
+        if k == FRESH or frames[INDEX, d] == FRESH:
+            if k == FRESH:
+                k = given.first_class[c]
+                frames[CLASS, d] = k
+            start = given.class_start[k]
+            if d > 0:
+                least = needed - given.class_longest[k] - 1
+                start = first_above(given.lower, start, given.class_stop[k], least, start)
+            frames[INDEX, d] = start
+        at = frames[INDEX, d]
+        while at < given.class_stop[k] and given.lower[at] <= until:
+            frames[INDEX, d] = at + 1
+            time = max(given.lower[at], after)
+            top = max(bounds[TOP, d], time)
+            if at > above and given.upper[at] >= max(needed, time) and not state.used[given.row[at]]:
+                low = _smallest_latest(given, pattern, state, work, c, at, d)
+                work.element[d] = at
+                if top - low < pattern.window and (begin == end or all_hold(conditions, work, begin, end, c)):
+                    state.earliest[d] = time
+                    bounds[TOP, d + 1] = top
+                    bounds[LOW, d + 1] = low
+                    return at
+            at += 1
+        frames[CLASS, d] += 1
+        frames[INDEX, d] = FRESH
+    return -1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _enter(d, phase, state):
+    """Begin a phase of the frame with ``d`` events taken."""
+    state.frames[PHASE, d] = phase
+    state.frames[CLASS, d] = FRESH
+    state.frames[INDEX, d] = FRESH
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def choose(given, pattern, conditions, state, work, most, out_start, out_place, out_component):
+    """Find matches and go on from there at the next call.
+
+    Parameters
+    ----------
+    given : SetCandidates
+    pattern : SetPattern
+    conditions : eventbased.conditions.Conditions
+    state : Choosing
+    work : eventbased.conditions.Scratch
+        For ``MOST_EVENTS`` events.
+    most : int64
+        Most matches to find.
+    out_start : (most + 1,) int64; out_place, out_component : (s,) int64
+        Overwritten: the events of match n, in order, are at ``out_start[n] .. out_start[n + 1] - 1``; s is at
+        least ``MOST_EVENTS``.
+
+    Returns
+    -------
+    status : int64
+        EXHAUSTED; FULL; TOO_LONG if a match has more than ``MOST_EVENTS`` events.
+    found : int64
+        Matches found by this call.
+    """
+    length = pattern.kleene.shape[0]
+    frames, start, stop = state.frames, work.start, work.stop
+    found = 0
+    filled = 0
+    out_start[0] = 0
+    while state.depth[0] >= 0:
+        d = state.depth[0]
+        phase = frames[PHASE, d]
+        own = frames[COMPONENT, d]
+        if phase == END:
+            state.depth[0] = d - 1
+            if d > 0:
+                state.used[given.row[work.element[d - 1]]] = False
+            continue
+        if phase == EMIT:
+            if found == most or filled + d > out_place.shape[0]:
+                return FULL, found
+            for k in range(d):
+                out_place[filled + k] = work.element[k]
+                out_component[filled + k] = frames[COMPONENT, k + 1]
+            filled += d
+            found += 1
+            out_start[found] = filled
+            frames[PHASE, d] = END
+            continue
+        if phase == PROCEED and own >= 0 and frames[CLASS, d] == FRESH:
+            stop[own] = d
+            done, other = conditions.stages[own, 2], conditions.stages[own, 3]
+            if done < other and not all_hold(conditions, work, done, other, -1):
+                frames[PHASE, d] = END
+                continue
+            if own == length - 1:
+                frames[PHASE, d] = EMIT
+                continue
+        c = own if phase == TAKE else own + 1
+        if d == MOST_EVENTS:
+            return TOO_LONG, found
+        if phase == PROCEED:
+            start[c] = d
+        stop[c] = d + 1
+        at = _next_candidate(c, d, given, pattern, conditions, state, work)
+        if at < 0:
+            if phase == TAKE:
+                _enter(d, PROCEED, state)
+            else:
+                frames[PHASE, d] = END
+            continue
+        work.element[d] = at
+        state.used[given.row[at]] = True
+        accumulate(conditions, work, c, d)
+        frames[COMPONENT, d + 1] = c
+        _enter(d + 1, TAKE if pattern.kleene[c] else PROCEED, state)
+        state.depth[0] = d + 1
+    return EXHAUSTED, found

@@ -84,13 +84,14 @@ def confidences_by_bucket(
             high[0] = min(high[0], bucket * every + every - 1)
             if low[0] > high[0]:
                 continue
-            share = float(high[0] - low[0] + 1) / float(ticks)
+            share = 1.0
+            if start[0] >= 0:
+                start[0] += low[0] - own
+            else:
+                share = float(high[0] - low[0] + 1) / float(ticks)
             if explicit:
-                if start[0] >= 0:
-                    start[0] += low[0] - own
-                    share = 1.0
-                since, until = support_range(low, high, start, pmf, window)
                 value = 0.0
+                since, until = support_range(low, high, start, pmf, window)
                 if since <= until:
                     value = share * chain_confidence_pmf(low, high, start, pmf, window, since, until)
             else:

@@ -176,45 +176,46 @@ def surviving_matches(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def describe_chosen(chosen, running, w, lower, upper, base, out_lower, out_upper, out_confidence):
+def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper, out_confidence):
     """Fill time ranges and confidences of single matches, as if all intervals were uniform.
 
     Parameters
     ----------
     chosen : (l, m) int64
         The candidates of each match.
-    running : int64
-        The component that was bound last, the first or the last one.
-    w, lower, upper, base, out_lower, out_upper, out_confidence
-        As for :func:`eventbased.describe_matches`, whose very values these are.
+    ordered, w, lower, upper, base, out_lower, out_upper, out_confidence
+        As for :func:`eventbased.describe_matches`, whose very values these are, to the last digit.
     """
     length = chosen.shape[0]
+    running = ordered[length - 1]
     low = np.empty(length, np.int64)
     high = np.empty(length, np.int64)
+    ring_low = np.empty(length + 1, np.int64)
+    ring_high = np.empty(length + 1, np.int64)
     a = np.empty(length, np.int64)
     b = np.empty(length, np.int64)
     bounds = np.empty((4, length), np.int64)
     floats = np.empty((4, 2 * length + 1), np.float64)
-    ring_low = np.empty(length + 1, np.int64)
-    ring_high = np.empty(length + 1, np.int64)
     for n in range(chosen.shape[1]):
-        sizes = 1.0
         for j in range(length):
             low[j] = lower[chosen[j, n]]
             high[j] = upper[chosen[j, n]]
-            sizes *= float(high[j] - low[j] + 1)
+        sizes = 1.0
+        for s in range(length - 1):
+            sizes *= float(high[ordered[s]] - low[ordered[s]] + 1)
         tight_bounds(low, high, w, a, b)
         shift = base[chosen[0, n]]
         out_lower[n] = a[0] - shift
         out_upper[n] = b[length - 1] + length - 1 - shift
+        i = chosen[running, n]
+        ticks = sizes * float(upper[i] - lower[i] + 1)
         if length == 2:
-            out_confidence[n] = confidence_of_two(low[0], high[0], low[1], high[1], w, sizes)
+            out_confidence[n] = confidence_of_two(low[0], high[0], low[1], high[1], w, ticks)
         elif length == 3:
             out_confidence[n] = confidence_of_three(
-                low[0], high[0], low[1], high[1], low[2], high[2], w, sizes
+                low[0], high[0], low[1], high[1], low[2], high[2], w, ticks
             )
         else:
-            i = chosen[running, n]
             confidences_of_run(
                 running, i, i + 1, w, lower, upper, low, high, ring_low, ring_high, a, b, bounds, floats, n,
                 out_confidence,

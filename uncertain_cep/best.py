@@ -96,7 +96,7 @@ class _Best:
             chunk = chunk.keep(self._not_beaten(chunk))
         keys = [self.ranks[events] for events in chunk.events[::-1]]
         assert chunk.confidence is not None
-        self.chunk = chunk.keep(np.lexsort([*keys, -chunk.confidence])[: self.limit])
+        self.chunk = _at(chunk, np.lexsort([*keys, -chunk.confidence])[: self.limit])
         if len(self.chunk.lower) == self.limit:
             assert self.chunk.confidence is not None
             self.threshold.least = max(float(self.chunk.confidence[-1]), self.least)
@@ -114,6 +114,15 @@ class _Best:
         cut = np.partition(first[tied], wanted - 1)[wanted - 1]
         kept: Mask = (confidence > least) | (tied & (first <= cut))
         return kept
+
+
+def _at(chunk: Chunk, places: Int64) -> Chunk:
+    """Return some matches, in this order."""
+    error = None if chunk.std_error is None else chunk.std_error[places]
+    assert chunk.confidence is not None
+    return Chunk(
+        chunk.events[:, places], chunk.lower[places], chunk.upper[places], chunk.confidence[places], error
+    )
 
 
 def _joined(one: Chunk, other: Chunk) -> Chunk:

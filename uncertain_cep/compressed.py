@@ -40,11 +40,11 @@ class CompressedChunk(KleeneChunk):
 
     expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros((3, 0)))
 
-    def keep(self, which: NDArray[np.bool_] | Int64) -> CompressedChunk:
-        """Return the matches where a mask is true, or those at some places."""
-        kept = KleeneChunk.keep(self, which)
+    def keep(self, mask: NDArray[np.bool_]) -> CompressedChunk:
+        """Return the matches where a mask is true."""
+        kept = KleeneChunk.keep(self, mask)
         return CompressedChunk(
-            kept.events, kept.lower, kept.upper, kept.confidence, None, kept.series, self.expected[:, which]
+            kept.events, kept.lower, kept.upper, kept.confidence, None, kept.series, self.expected[:, mask]
         )
 
 

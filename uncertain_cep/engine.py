@@ -91,8 +91,8 @@ def run(
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
     if plan.counted is not None and not plan.is_plain:
-        matches = run(plan.counted, table, slicing=slicing, batch_rows=batch_rows, file=file)
-        yield from counts_of_matches(plan, matches)
+        batches = run(plan.counted, table, slicing=slicing, batch_rows=batch_rows, file=file)
+        yield from counts_of_matches(plan, batches)
         return
     if plan.branches:
         for branch in plan.branches:
@@ -137,10 +137,26 @@ def run(
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
         return
-    for chunk in chunks(selection, _threshold(plan, pmfs)):
-        kept = confident(plan, chunk)
-        if len(kept.lower):
-            yield to_batch(plan, table, kept, payload is not None)
+    matches = chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None)
+    for chunk in _limited(plan, (confident(plan, found) for found in matches)):
+        yield to_batch(plan, table, chunk, payload is not None)
+
+
+def _limited(plan: EvaluationPlan, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Yield matches, none empty, until LIMIT alone has enough."""
+    query = plan.query
+    wanted = None if query.order_by_confidence or query.non_overlapping else query.limit
+    found = 0
+    for chunk in chunks:
+        size = len(chunk.lower)
+        if wanted is not None and found + size > wanted:
+            size = wanted - found
+            chunk = chunk.keep(np.arange(len(chunk.lower)) < size)
+        found += size
+        if size:
+            yield chunk
+        if found == wanted:
+            return
 
 
 def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | None:

@@ -63,11 +63,11 @@ class Chunk:
     confidence: NDArray[np.float64] | None
     std_error: NDArray[np.float64] | None = None
 
-    def keep(self, which: NDArray[np.bool_] | Int64) -> Chunk:
-        """Return the matches where a mask is true, or those at some places."""
-        confidence = None if self.confidence is None else self.confidence[which]
-        std_error = None if self.std_error is None else self.std_error[which]
-        return Chunk(self.events[:, which], self.lower[which], self.upper[which], confidence, std_error)
+    def keep(self, mask: NDArray[np.bool_]) -> Chunk:
+        """Return the matches where ``mask`` is true."""
+        confidence = None if self.confidence is None else self.confidence[mask]
+        std_error = None if self.std_error is None else self.std_error[mask]
+        return Chunk(self.events[:, mask], self.lower[mask], self.upper[mask], confidence, std_error)
 
 
 @dataclass(slots=True)
@@ -272,7 +272,7 @@ def _matches(
                 following.describe(chosen, lower[part], upper[part], confidence[part], std_error[part])
             elif chosen is not None:
                 describe_chosen(
-                    chosen, ordered[-1], w, candidates.lower, candidates.upper, candidates.base,
+                    ordered, chosen, w, candidates.lower, candidates.upper, candidates.base,
                     lower[part], upper[part], confidence[part],
                 )  # fmt: skip
             else:

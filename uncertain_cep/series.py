@@ -34,11 +34,11 @@ class Series:
     start: Int64
     events: Int64
 
-    def keep(self, which: NDArray[np.bool_] | Int64) -> Series:
-        """Return those of the matches where a mask is true, or of those at some places."""
-        sizes = np.diff(self.start)[which]
+    def keep(self, mask: NDArray[np.bool_]) -> Series:
+        """Return those of the matches where a mask is true."""
+        sizes = np.diff(self.start)[mask]
         start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-        places = np.repeat(self.start[:-1][which] - start[:-1], sizes) + np.arange(start[-1])
+        places = np.repeat(self.start[:-1][mask] - start[:-1], sizes) + np.arange(start[-1])
         return Series(start, self.events[places])
 
     def lists(self, values: pa.Array) -> pa.Array:
@@ -58,10 +58,10 @@ class KleeneChunk(Chunk):
 
     series: tuple[Series | None, ...] = ()
 
-    def keep(self, which: NDArray[np.bool_] | Int64) -> KleeneChunk:
-        """Return the matches where a mask is true, or those at some places."""
-        kept = Chunk.keep(self, which)
-        series = tuple(None if found is None else found.keep(which) for found in self.series)
+    def keep(self, mask: NDArray[np.bool_]) -> KleeneChunk:
+        """Return the matches where a mask is true."""
+        kept = Chunk.keep(self, mask)
+        series = tuple(None if found is None else found.keep(mask) for found in self.series)
         return KleeneChunk(kept.events, kept.lower, kept.upper, kept.confidence, kept.std_error, series)
 
 

@@ -277,18 +277,17 @@ def _output_schema(
     return pa.schema(fields)
 
 
-def _counts_schema(
-    bound: BoundQuery, wanted: ExpectedCount, keys: tuple[PartitionKey, ...], schema: pa.Schema,
-    domain: TimeDomain,
-) -> pa.Schema:  # fmt: skip
-    """Return the columns of expected counts.
+def _counting(
+    matches: EvaluationPlan, bound: BoundQuery, wanted: ExpectedCount, schema: pa.Schema
+) -> EvaluationPlan:
+    """Return the plan that counts the matches of another.
 
     Raises
     ------
     QueryError
-        If a match need not have one value of an attribute that counts are grouped by.
+        If a match need not have one value of an attribute that counts are grouped by, or its first time is
+        asked for where only whole confidences are known.
     """
-    known = {key.name for key in keys}
     place = wanted.position
     faults = [
         Fault(
@@ -298,12 +297,17 @@ def _counts_schema(
             place.column,
         )
         for name in bound.by
-        if name not in known
+        if name not in matches.partition_attributes
     ]
-    beyond = [part for part in bound.components if part.kleene or part.negated]
-    if bound.every is not None and (beyond or bound.query.strategy != "skip_till_any_match"):
-        message = f"not supported yet: RETURN EXPECTED COUNT with EVERY under {_beyond_plain(bound)}"
-        faults.append(Fault(message, place.line, place.column))
+    if bound.every is not None:
+        what = None
+        if matches.branches or matches.order is not None:
+            what = "with AND or OR"
+        elif not matches.is_plain or bound.query.strategy != "skip_till_any_match":
+            what = f"with {_beyond_plain(bound)}"
+        if what is not None:
+            message = f"not supported yet: RETURN EXPECTED COUNT in buckets, EVERY, {what}"
+            faults.append(Fault(message, place.line, place.column))
     if faults:
         raise QueryError(faults, text=bound.query.text)
     fields = []
@@ -311,8 +315,13 @@ def _counts_schema(
         found = schema.field(name).type
         fields.append((name, found.value_type if pa.types.is_dictionary(found) else found))
     if bound.every is not None:
-        fields.append(("bucket", domain.arrow_type))
-    return pa.schema([*fields, ("expected_count", pa.float64())])
+        fields.append(("bucket", matches.domain.arrow_type))
+    return replace(
+        matches,
+        bound=replace(matches.bound, query=bound.query, by=bound.by, every=bound.every),
+        output_schema=pa.schema([*fields, ("expected_count", pa.float64())]),
+        counted=matches,
+    )
 
 
 def _check_counting(evaluation: str, confidence: bool, approximate: Approximation | None) -> None:
@@ -366,24 +375,23 @@ def make_plan(
         raise OptionError(f"evaluation={evaluation!r} is unknown: use one of {', '.join(EVALUATIONS)}")
     if approximate is not None and evaluation not in ("auto", "query_order"):
         raise OptionError(f"evaluation={evaluation!r} gives exact confidences only: leave approximate= out")
-    wanted = query.expected_count
-    if wanted is not None:
+    if query.expected_count is not None:
         _check_counting(evaluation, confidence, approximate)
     if kleene not in ("matches", "compressed"):
         raise OptionError(f"kleene={kleene!r} is unknown: use matches or compressed")
     compressed = kleene == "compressed"
-    if compressed and wanted is not None:
+    if compressed and query.expected_count is not None:
         raise OptionError('kleene="compressed" gives rows, RETURN EXPECTED COUNT numbers: choose one of them')
     method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
+    if query.expected_count is not None:
+        matches = make_plan(replace(query, expected_count=None), schema, names=names, tick=tick)
+        return _counting(matches, bound, query.expected_count, schema)
     branches = bound.branches()
-    counted = None
-    if wanted is not None:
-        counted = make_plan(replace(query, expected_count=None), schema, names=names, tick=tick)
     if len(branches) == 1:
         plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, compressed)
-        return replace(_ordered(plan), counted=counted)
+        return _ordered(plan)
     if compressed:
         raise OptionError('kleene="compressed" needs a pattern without OR(...)')
     plan = _planned(bound, schema, names, domain, method, confidence, approximate, False)
@@ -393,7 +401,7 @@ def make_plan(
         part = _planned(branch, schema, names, domain, method, confidence, approximate, False, keys)
         parts.append(_ordered(part))
     needed = dict.fromkeys(name for part in parts for name in part.required_columns)
-    return replace(plan, branches=tuple(parts), required_columns=tuple(needed), counted=counted)
+    return replace(plan, branches=tuple(parts), required_columns=tuple(needed))
 
 
 def _of_branch(key: PartitionKey, whole: BoundQuery, branch: BoundQuery) -> PartitionKey:
@@ -465,9 +473,7 @@ def _planned(
             confidence,
             approximate is not None and confidence,
             compressed,
-        )
-        if bound.query.expected_count is None
-        else _counts_schema(bound, bound.query.expected_count, keys, schema, domain),
+        ),
     )
 
 

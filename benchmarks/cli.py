@@ -29,6 +29,8 @@ _MAIN: Final = {
     "points": "points",
     "units": "units",
     "growth": "growth",
+    "topk": "topk",
+    "expected": "expected",
     "memory": "memory",
     "spark": "spark_job",
     "cold": "cold",
@@ -95,7 +97,7 @@ def main_job(
     json_path: Path,
     check: bool,
 ) -> None:
-    """Measure the main job: throughput, peers, units, growth, memory, Spark, cold start."""
+    """Measure the main job: throughput, peers, units, growth, top-k, counts, memory, Spark, cold start."""
     jobs = {name: module for name, module in _MAIN.items() if not only or name in only}
     _run(jobs, Options(rounds, scale, clock, core), json_path, check)
 

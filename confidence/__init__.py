@@ -1,6 +1,8 @@
 """Confidence kernels: intervals, pmfs and window to the exact probability and tight range of a match."""
 
 from confidence.distribution import running_sums
+from confidence.expected import covered_stretches, event_rates, expected_by_bucket
+from confidence.first_times import confidences_by_bucket
 from confidence.forbidden import forbidden_confidence, workspace
 from confidence.gaps import gap_confidence
 from confidence.pmf import chain_confidence_pmf, support_range
@@ -17,7 +19,11 @@ __all__ = [
     "chain_confidence_pmf",
     "confidence_of_three",
     "confidence_of_two",
+    "confidences_by_bucket",
+    "covered_stretches",
+    "event_rates",
     "exact_chain_confidence",
+    "expected_by_bucket",
     "forbidden_confidence",
     "gap_confidence",
     "running_sums",

@@ -3,7 +3,9 @@
 from eventbased.candidates import Candidates, lay_out, partition_bases
 from eventbased.describe import describe_matches, describe_uncertain, matches_of_runs
 from eventbased.next_match import CostlyMatchError, EventArrays, NextConfidences, next_limits
+from eventbased.non_overlapping import choose_non_overlapping
 from eventbased.query_order import PASS, Search, join, start_search
+from eventbased.surviving import describe_chosen, surviving_matches
 
 __all__ = [
     "PASS",
@@ -12,6 +14,8 @@ __all__ = [
     "EventArrays",
     "NextConfidences",
     "Search",
+    "choose_non_overlapping",
+    "describe_chosen",
     "describe_matches",
     "describe_uncertain",
     "join",
@@ -20,4 +24,5 @@ __all__ = [
     "next_limits",
     "partition_bases",
     "start_search",
+    "surviving_matches",
 ]

@@ -18,3 +18,9 @@ BLOCK_ROWS: Final = 8192
 
 SPARE: Final = 8
 """Places behind the last candidate, or the last match of an output column, that kernels read or write."""
+
+BOUND_MARGIN: Final = 1.0 - 1e-9
+"""A match is left out if an upper bound is below this share of the least confidence: rounding is less."""
+
+ROUNDING: Final = 1e-15
+"""What float64 may lose of a probability in order, so that an upper bound stays one."""

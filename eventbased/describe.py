@@ -26,7 +26,7 @@ from eventbased.query_order import (
     choose,
 )
 
-__all__ = ["describe_matches", "describe_uncertain", "matches_of_runs"]
+__all__ = ["confidences_of_run", "describe_matches", "describe_uncertain", "matches_of_runs"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -149,8 +149,8 @@ def _write_ranges(running, block, minimum, runs, count, w, depth, lower, upper, 
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _confidences_of_run(
-    running, begin, stop, w, lower, upper, sizes, low, high, ring_low, ring_high, a, b, bounds, floats, n, out
+def confidences_of_run(
+    running, begin, stop, w, lower, upper, low, high, ring_low, ring_high, a, b, bounds, floats, n, out
 ):  # fmt: skip
     """Fill the confidences of a run's matches from match n on, from what they have in common.
 
@@ -189,8 +189,7 @@ def _confidences_of_run(
         if late and early:
             low[running] = lower[i]
             high[running] = upper[i]
-            ticks = sizes * float(upper[i] - lower[i] + 1)
-            out[n] = chain_confidence(low, high, ticks, w, a, b, bounds, floats)
+            out[n] = chain_confidence(low, high, w, a, b, bounds, floats)
         elif early:
             ring_low[0] = low_i - w
             ring_high[0] = high_i - w
@@ -236,9 +235,9 @@ def _write_confidences(ordered, blocks, runs, count, w, lower, upper, longest, o
                 out[n] = 1.0
                 n += 1
         elif length > 3:
-            _confidences_of_run(
-                running, begin, stop, w, lower, upper, sizes, low, high, ring_low, ring_high, a, b, bounds,
-                floats, n, out,
+            confidences_of_run(
+                running, begin, stop, w, lower, upper, low, high, ring_low, ring_high, a, b, bounds, floats,
+                n, out,
             )  # fmt: skip
             n += stop - begin
         elif length == 3 and running == 2:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from uncertain_cep.api import explain, iter_matches, match, warm_up
+    from uncertain_cep.composition import to_events, with_matches
     from uncertain_cep.errors import (
         ConfidenceCostError,
         Fault,
@@ -75,13 +76,16 @@ __all__ = [
     "match",
     "parse",
     "plus_minus",
+    "to_events",
     "to_intervals",
     "warm_up",
     "window",
+    "with_matches",
 ]
 
 _MODULES: Final = {
     "uncertain_cep.api": ("explain", "iter_matches", "match", "warm_up"),
+    "uncertain_cep.composition": ("to_events", "with_matches"),
     "uncertain_cep.incremental": ("IncrementalMatcher",),
     "uncertain_cep.plan": ("Approximation",),
     "uncertain_cep.query": ("Query", "parse"),

@@ -7,7 +7,8 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from uncertain_cep.engine import BATCH_ROWS, best_matches, run
+from uncertain_cep.controls import finished
+from uncertain_cep.engine import BATCH_ROWS, run
 from uncertain_cep.errors import MatchLimitError, OptionError
 from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.plan.explain import explain_plan, explain_query
@@ -143,6 +144,8 @@ def match(
     the same kind of frame (a Table for a reader)
         In order: the partition attributes, if any; a column for each variable with the event's id; RETURN
         expressions; ``range_lower`` and ``range_upper``, of the type of the input's times; ``confidence``.
+        With ``RETURN EXPECTED COUNT``: the attributes of BY; with EVERY ``bucket``, of the type of the times;
+        ``expected_count``. Without BY and EVERY it is one row.
 
     Raises
     ------
@@ -153,7 +156,7 @@ def match(
     OptionError
         If an option has no such value.
     MatchLimitError
-        If there are more than ``max_matches`` matches.
+        If there are more than ``max_matches`` matches to hold.
     ConfidenceCostError
         If the confidence of a match takes too many steps.
     """
@@ -179,8 +182,7 @@ def match(
         return result  # type: ignore[no-any-return]
     table = _table(given, names)
     plan = _plan(query, table.schema, names, tick, evaluation, confidence, allowed, kleene)
-    limit = None if plan.query.limit is not None else max_matches
-    result = best_matches(plan, _limited(run(plan, table), limit))
+    result = finished(plan, _limited(run(plan, table), max_matches if plan.collects else None))
     if library == "pandas":
         result = result.to_pandas()
     elif library == "polars":
@@ -216,7 +218,8 @@ def iter_matches(
     Yields
     ------
     pyarrow.RecordBatch
-        With the columns of :func:`match`. With LIMIT the one table of best matches is yielded at the end.
+        With the columns of :func:`match`. With ORDER BY, LIMIT, OUTPUT NON OVERLAPPING or EXPECTED COUNT the
+        result is held, and yielded at the end.
     """
     if _library(events) == "pyspark":
         raise OptionError(
@@ -227,10 +230,11 @@ def iter_matches(
     table = _table(events, names)
     allowed = _approximation(approximate)
     plan = _plan(query, table.schema, names, tick, evaluation, confidence, allowed, kleene)
-    batches = _limited(run(plan, table, batch_rows=batch_rows), max_matches)
-    if plan.query.limit is None:
+    limit = max_matches if plan.collects else None
+    batches = _limited(run(plan, table, batch_rows=batch_rows), limit)
+    if not plan.needs_all:
         return batches
-    return iter(best_matches(plan, batches).to_batches(max_chunksize=batch_rows))
+    return iter(finished(plan, batches).to_batches(max_chunksize=batch_rows))
 
 
 def explain(

@@ -41,7 +41,7 @@ class CompressedChunk(KleeneChunk):
     expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros((3, 0)))
 
     def keep(self, mask: NDArray[np.bool_]) -> CompressedChunk:
-        """Return the matches where ``mask`` is true."""
+        """Return the matches where a mask is true."""
         kept = KleeneChunk.keep(self, mask)
         return CompressedChunk(
             kept.events, kept.lower, kept.upper, kept.confidence, None, kept.series, self.expected[:, mask]
@@ -151,8 +151,7 @@ class _CompressedGrowth(Growth):
             if reason == ALL:
                 return rows[: list_start[-1]]
             if reason == COSTLY:
-                error = CostlyGapsError(done, need[0])
-                raise costly(self._plan, self._table, self._rows, matches, error)
+                raise costly(self._plan, self._table, self._rows, matches, CostlyGapsError(done, need[0]))
             if reason == LISTS:
                 rows = np.concatenate((rows, np.empty(max(len(rows), need[3]), dtype=np.int64)))
                 continue

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
+    "COUNT_BATCH",
     "FAULT_LIMIT",
     "LONGEST_PMF_CHAIN",
     "LONGEST_POINT_INTERVAL",
     "MAX_TICK",
     "MOST_CONFIDENCE_STEPS",
+    "MOST_COVERED_TICKS",
     "PMF_TOLERANCE",
     "POINT_BATCH",
 ]
@@ -34,3 +36,9 @@ POINT_BATCH: Final = 1 << 11
 
 MOST_CONFIDENCE_STEPS: Final = 200_000_000
 """Most multiplications spent on the exact confidence of one match with forbidden events: about a second."""
+
+MOST_COVERED_TICKS: Final = 2**24
+"""Most ticks of one partition over which expected counts are summed tick by tick: about 60 bytes each."""
+
+COUNT_BATCH: Final = 1 << 20
+"""Expected counts that are held before those of one group and bucket are added up."""

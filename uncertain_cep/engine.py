@@ -10,25 +10,26 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from uncertain_cep.best import best_chunk
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.compressed import evaluate_compressed
 from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.expected import counts_of_matches, expected_counts
 from uncertain_cep.growing import evaluate_growing
-from uncertain_cep.output import best_matches, id_payload, to_batch, widened
+from uncertain_cep.output import id_payload, to_batch, widened
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.points import evaluate_points
 from uncertain_cep.predicates import evaluate as evaluate_expression
 from uncertain_cep.runs import evaluate_runs
 from uncertain_cep.selection import Selection, Slicing, select
-from uncertain_cep.sequence import Chunk, evaluate_sequence
+from uncertain_cep.sequence import Chunk, Threshold, evaluate_sequence
 from uncertain_cep.sets import evaluate_sets
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
 
 __all__ = [
     "BATCH_ROWS",
     "Slicing",
-    "best_matches",
     "candidates",
     "check_table",
     "confident",
@@ -43,7 +44,6 @@ BATCH_ROWS: Final = 131_072
 Int64 = NDArray[np.int64]
 
 _METHODS: Final = {
-    "query_order": evaluate_sequence,
     "any_state": evaluate_runs,
     "selectivity": evaluate_runs,
     "point": evaluate_points,
@@ -75,8 +75,8 @@ def run(
     Yields
     ------
     pyarrow.RecordBatch
-        Of ``plan.batch_schema``, in no particular order. HAVING is applied; with ``ORDER BY CONFIDENCE
-        DESC LIMIT k`` or ``LIMIT k`` the caller merges the batches with :func:`best_matches`.
+        Of ``plan.batch_schema``, in no particular order. HAVING is applied; if ``plan.needs_all``, the caller
+        makes the result of the batches with :func:`finished`.
 
     Raises
     ------
@@ -90,6 +90,10 @@ def run(
     announce_compilation()
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
+    if plan.counted is not None and not plan.is_plain:
+        batches = run(plan.counted, table, slicing=slicing, batch_rows=batch_rows, file=file)
+        yield from counts_of_matches(plan, batches)
+        return
     if plan.branches:
         for branch in plan.branches:
             found = run(branch, table, slicing=slicing, batch_rows=batch_rows, file=file)
@@ -104,24 +108,62 @@ def run(
     selection, pmfs, ticks = _selected(plan, table, slicing)
     if selection.empty:
         return
-    payload = id_payload(plan, table)
-    if plan.order is not None:
-        chunks = evaluate_sets(
-            plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows
-        )
-    elif not plan.is_plain:
-        grow = evaluate_compressed if plan.compressed else evaluate_growing
-        chunks = grow(plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows)
-    elif len(plan.components) == 1:
-        chunks = _single_events(plan, selection, payload, batch_rows)
-    else:
-        evaluate = _METHODS[plan.evaluation]
+    best_only = (
+        plan.is_plain
+        and plan.query.order_by_confidence
+        and plan.query.limit is not None
+        and not plan.query.non_overlapping
+    )
+    payload = None if plan.counts or best_only else id_payload(plan, table)
+
+    def chunks(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
         wanted = plan.needs_confidence
-        chunks = evaluate(plan, table, selection, pmfs, payload, wanted, batch_rows)
+        if plan.order is not None:
+            return evaluate_sets(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
+        if not plan.is_plain:
+            grow = evaluate_compressed if plan.compressed else evaluate_growing
+            return grow(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
+        if len(plan.components) == 1:
+            return _single_events(plan, among, payload, batch_rows)
+        if plan.evaluation == "query_order":
+            return evaluate_sequence(plan, table, among, pmfs, payload, wanted, batch_rows, threshold)
+        return _METHODS[plan.evaluation](plan, table, among, pmfs, payload, wanted, batch_rows)
+
+    if plan.counts:
+        yield from expected_counts(plan, table, selection, pmfs, chunks)
+        return
+    if best_only:
+        best = best_chunk(plan, table, selection, chunks, at_most_one=pmfs is None)
+        if best is not None and len(best.lower):
+            yield to_batch(plan, table, best, False)
+        return
+    matches = chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None)
+    for chunk in _limited(plan, (confident(plan, found) for found in matches)):
+        yield to_batch(plan, table, chunk, payload is not None)
+
+
+def _limited(plan: EvaluationPlan, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Yield matches, none empty, until LIMIT alone has enough."""
+    query = plan.query
+    wanted = None if query.order_by_confidence or query.non_overlapping else query.limit
+    found = 0
     for chunk in chunks:
-        kept = confident(plan, chunk)
-        if len(kept.lower):
-            yield to_batch(plan, table, kept, payload is not None)
+        size = len(chunk.lower)
+        if wanted is not None and found + size > wanted:
+            size = wanted - found
+            chunk = chunk.keep(np.arange(len(chunk.lower)) < size)
+        found += size
+        if size:
+            yield chunk
+        if found == wanted:
+            return
+
+
+def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | None:
+    """Return what HAVING asks of confidences, if these cost more than upper bounds of them."""
+    least = plan.query.min_confidence
+    dear = pmfs is not None or len(plan.components) > 3 or plan.query.strategy != "skip_till_any_match"
+    return Threshold(least) if dear and least is not None and least > 0.0 else None
 
 
 def confident(plan: EvaluationPlan, chunk: Chunk) -> Chunk:

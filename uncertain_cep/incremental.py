@@ -76,8 +76,8 @@ class IncrementalMatcher:
     QuerySyntaxError, QueryError, TraceError
         If the query cannot be read, or not be answered on these columns.
     OptionError
-        If an option has no such value, or the query asks for ORDER BY or LIMIT, which have no meaning
-        before the stream has ended.
+        If an option has no such value, or the query asks for ORDER BY, LIMIT, OUTPUT NON OVERLAPPING or
+        EXPECTED COUNT, which have no meaning before the stream has ended.
 
     Notes
     -----
@@ -107,7 +107,13 @@ class IncrementalMatcher:
             )
         more = beyond_plain(parsed)
         if more is not None:
-            raise OptionError(f"not supported yet over streams: {more}; match the whole trace instead")
+            raise OptionError(
+                f"not supported yet over a stream: {more}; match events that have all come, with "
+                "uncertain_cep.match"
+            )
+        if parsed.non_overlapping or parsed.expected_count is not None:
+            asked = "OUTPUT NON OVERLAPPING" if parsed.non_overlapping else "RETURN EXPECTED COUNT"
+            raise OptionError(f"{asked} needs all matches, and a stream has not had all: leave it out")
         self.plan: EvaluationPlan = make_plan(
             parsed,
             schema,

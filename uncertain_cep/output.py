@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from uncertain_cep.query.typed import Aggregated, Column, TypedExpression
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import KleeneChunk, Series, aggregated, event_rows
 
-__all__ = ["best_matches", "id_payload", "to_batch", "widened"]
+__all__ = ["id_payload", "to_batch", "widened"]
 
 _INT64: Final = (-(2**63), 2**63 - 1)
 
@@ -162,54 +161,3 @@ def widened(plan: EvaluationPlan, batch: pa.RecordBatch) -> pa.RecordBatch:
         for field in schema
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _ordered(plan: EvaluationPlan, table: pa.Table) -> pa.Table:
-    columns: dict[str, pa.Array] = {"confidence": table.column("confidence")}
-    for component in plan.components:
-        ids = table.column(component.variable)
-        if ids.null_count:
-            # In a branch of OR without this variable.
-            columns[f"{component.variable} is there"] = ids.is_valid()
-        if component.kleene:
-            columns |= {f"{component.variable}[{k}]": part for k, part in enumerate(_ranks_by_place(ids))}
-        else:
-            columns[component.variable] = ids
-    keys = [(name, "descending" if name == "confidence" else "ascending") for name in columns]
-    return table.take(pc.sort_indices(pa.table(columns), sort_keys=keys))
-
-
-def _ranks_by_place(lists: pa.ChunkedArray) -> Iterator[pa.Array]:
-    """Yield the ranks of the first, second, ... ids of lists; 0, and so first, where a list has ended.
-
-    A null, the variable of another branch of OR, is an empty list.
-    """
-    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0).to_numpy()).astype(np.int64)
-    ranks = np.asarray(pc.rank(pc.list_flatten(lists), tiebreaker="dense").to_numpy()).astype(np.int64)
-    starts = np.cumsum(lengths) - lengths
-    for place in range(int(lengths.max(initial=0))):
-        found = np.zeros(len(lengths), dtype=np.int64)
-        there = lengths > place
-        found[there] = ranks[starts[there] + place]
-        yield pa.array(found)
-
-
-def best_matches(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """Merge batches into one table, with ORDER BY and LIMIT applied.
-
-    Ties in confidence are broken by signature, a variable without event first. Memory stays O(k + batch) with
-    LIMIT k. The result has the plan's output schema.
-    """
-    limit = plan.query.limit
-    ordered = plan.query.order_by_confidence
-    if limit is None:
-        best = pa.Table.from_batches(list(batches), schema=plan.batch_schema)
-        return (_ordered(plan, best) if ordered else best).select(plan.output_schema.names)
-    best = plan.batch_schema.empty_table()
-    for batch in batches:
-        best = pa.concat_tables([best, pa.Table.from_batches([batch])])
-        if ordered:
-            best = _ordered(plan, best).slice(0, limit)
-        elif best.num_rows >= limit:
-            break
-    return best.slice(0, limit).select(plan.output_schema.names)

@@ -70,8 +70,8 @@ class Selection:
         assert self.partition is not None
         middle = self.partitions // 2
         masks = [part < middle for part in self.partition]
-        lower = self._where(masks)
-        upper = self._where([~mask for mask in masks])
+        lower = self.where(masks)
+        upper = self.where([~mask for mask in masks])
         assert upper.partition is not None
         shifted = tuple(part - middle for part in upper.partition)
         return (
@@ -79,7 +79,9 @@ class Selection:
             replace(upper, partition=shifted, partitions=self.partitions - middle),
         )
 
-    def _where(self, masks: list[Mask]) -> Selection:
+    def where(self, masks: list[Mask]) -> Selection:
+        """Return the candidates of each component where its mask is true."""
+
         def kept(parts: tuple[Int64, ...] | None) -> tuple[Int64, ...] | None:
             return (
                 None if parts is None else tuple(part[mask] for part, mask in zip(parts, masks, strict=True))

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from confidence import exact_chain_confidence
 from eventbased import (
     PASS,
+    Search,
+    describe_chosen,
     describe_matches,
     describe_uncertain,
     join,
@@ -20,6 +22,7 @@ from eventbased import (
     matches_of_runs,
     partition_bases,
     start_search,
+    surviving_matches,
 )
 from eventbased.candidates import Candidates
 from eventbased.config import LONGEST_LINE, SPARE
@@ -67,6 +70,25 @@ class Chunk:
         return Chunk(self.events[:, mask], self.lower[mask], self.upper[mask], confidence, std_error)
 
 
+@dataclass(slots=True)
+class Threshold:
+    """What a match must have to be of interest; it rises while matches are enumerated.
+
+    Attributes
+    ----------
+    least : float
+        Matches of a smaller confidence are not wanted.
+    ranks : (n,) int64 or None
+        For each row of the table a number that is in order as the ids are.
+    last_rank : int or None
+        Matches whose first event has a larger rank are not wanted.
+    """
+
+    least: float
+    ranks: Int64 | None = None
+    last_rank: int | None = None
+
+
 def evaluate_sequence(
     plan: EvaluationPlan,
     table: pa.Table,
@@ -75,6 +97,7 @@ def evaluate_sequence(
     payload: Int64 | None,
     with_confidence: bool,
     batch_rows: int,
+    threshold: Threshold | None = None,
 ) -> Iterator[Chunk]:
     """Yield the matches of a pattern of at least two components, in chunks of at most ``batch_rows``.
 
@@ -88,6 +111,8 @@ def evaluate_sequence(
         What to return for each row of the table; None: the row itself.
     with_confidence : bool
     batch_rows : int
+    threshold : Threshold or None
+        What matches need not be enumerated.
 
     Raises
     ------
@@ -105,7 +130,9 @@ def evaluate_sequence(
     )
     if line > LONGEST_LINE and selection.partitions > 1:
         for half in selection.halves():
-            yield from evaluate_sequence(plan, table, half, pmfs, payload, with_confidence, batch_rows)
+            yield from evaluate_sequence(
+                plan, table, half, pmfs, payload, with_confidence, batch_rows, threshold
+            )
         return
     candidates = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
     rows = _moved(selection.rows, candidates)
@@ -122,6 +149,7 @@ def evaluate_sequence(
         with_confidence,
         batch_rows,
         w,
+        threshold,
     )
 
 
@@ -180,6 +208,7 @@ def _matches(
     wanted: bool,
     batch_rows: int,
     w: int,
+    threshold: Threshold | None,
 ) -> Iterator[Chunk]:
     length = len(plan.components)
     variables = [component.variable for component in plan.components]
@@ -204,6 +233,9 @@ def _matches(
     orders = binding_orders(length)
     runs = np.empty((3, batch_rows + 1), dtype=np.int64)
     longest = np.maximum.reduceat(candidates.class_longest, candidates.first_class[:-1])
+    ranks = np.empty(0, dtype=np.int64)
+    if threshold is not None and threshold.ranks is not None:
+        ranks = threshold.ranks[rows]
     exhausted = False
     while not exhausted:
         room = batch_rows + SPARE
@@ -224,31 +256,44 @@ def _matches(
             if exhausted:
                 break
             ordered = orders[search.state[PASS]]
+            chosen = None
+            if threshold is not None:
+                chosen = _surviving(
+                    ordered, search, runs[:, :count], found, w, candidates, offset, threshold, ranks
+                )
+                found = chosen.shape[1]
+            elif following is not None:
+                chosen = _chosen(ordered, search, runs[:, :count], found)
             part = slice(filled, filled + found)
             filled += found
-            if following is not None:
-                chosen = np.empty((length, found), dtype=np.int64)
-                matches_of_runs(ordered, search.blocks, runs, count, chosen)
+            if chosen is not None:
                 events[:, part] = output[chosen]
+            if following is not None and chosen is not None:
                 following.describe(chosen, lower[part], upper[part], confidence[part], std_error[part])
-                continue
-            describe_matches(
-                ordered, search.blocks, search.minimum, runs, count, w, candidates.lower, candidates.upper,
-                candidates.base, output, longest, wanted,
-                events[:, part.start :], lower[part.start :], upper[part.start :], confidence[part.start :],
-            )  # fmt: skip
+            elif chosen is not None:
+                describe_chosen(
+                    ordered, chosen, w, candidates.lower, candidates.upper, candidates.base,
+                    lower[part], upper[part], confidence[part],
+                )  # fmt: skip
+            else:
+                describe_matches(
+                    ordered, search.blocks, search.minimum, runs, count, w, candidates.lower,
+                    candidates.upper, candidates.base, output, longest, wanted, events[:, part.start :],
+                    lower[part.start :], upper[part.start :], confidence[part.start :],
+                )  # fmt: skip
+            if following is None and pmfs is not None:
+                chosen = _chosen(ordered, search, runs[:, :count], found) if chosen is None else chosen
+                _describe_explicit(
+                    plan, candidates, chosen, pmfs, offset, wanted, w,
+                    lower[part], upper[part], confidence[part],
+                )  # fmt: skip
             # A sum is NaN if anything in it is, and much cheaper to look at.
-            inexact = wanted and bool(np.isnan(confidence[part].sum()))
-            if pmfs is not None or inexact:
-                chosen = np.empty((length, found), dtype=np.int64)
-                matches_of_runs(ordered, search.blocks, runs, count, chosen)
-                if pmfs is not None:
-                    _describe_explicit(
-                        plan, candidates, chosen, pmfs, offset, wanted, w,
-                        lower[part], upper[part], confidence[part],
-                    )  # fmt: skip
-                if inexact:
-                    _redo_exactly(plan, candidates, chosen, confidence[part])
+            if following is None and wanted and bool(np.isnan(confidence[part].sum())):
+                chosen = _chosen(ordered, search, runs[:, :count], found) if chosen is None else chosen
+                _redo_exactly(plan, candidates, chosen, confidence[part])
+            if threshold is not None:
+                # So that what was found raises the threshold.
+                break
         if filled:
             chunk = Chunk(
                 events[:, :filled],
@@ -258,6 +303,36 @@ def _matches(
                 None if following is None else std_error[:filled],
             )
             yield chunk.keep(chunk.lower <= chunk.upper) if may_be_impossible else chunk
+
+
+def _chosen(ordered: Int64, search: Search, runs: Int64, found: int) -> Int64:
+    """Return the candidates of the matches of some runs, (l, found) int64."""
+    chosen = np.empty((len(ordered), found), dtype=np.int64)
+    matches_of_runs(ordered, search.blocks, runs, runs.shape[1], chosen)
+    return chosen
+
+
+def _surviving(
+    ordered: Int64,
+    search: Search,
+    runs: Int64,
+    found: int,
+    w: int,
+    candidates: Candidates,
+    offset: Int64,
+    threshold: Threshold,
+    ranks: Int64,
+) -> Int64:
+    """Return the candidates of those of ``found`` matches that can pass a threshold, (l, m) int64."""
+    equally_long = candidates.class_shortest == candidates.class_longest
+    even = np.logical_and.reduceat(equally_long, candidates.first_class[:-1]) & (not len(offset))
+    last_rank = np.iinfo(np.int64).max if threshold.last_rank is None else threshold.last_rank
+    chosen = np.empty((len(ordered), found), dtype=np.int64)
+    surviving = surviving_matches(
+        ordered, search.blocks, runs, w, candidates.lower, candidates.upper, offset, even, threshold.least,
+        ranks, last_rank, chosen,
+    )  # fmt: skip
+    return chosen[:, :surviving]
 
 
 def _pooled(size: int, dtype: type[np.generic]) -> NDArray[Any]:

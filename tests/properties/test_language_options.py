@@ -34,13 +34,13 @@ def test_other_evaluations_refuse_contiguity(strategy: str) -> None:
     text = f"PATTERN SEQ(A a, A b) WHERE {strategy}(a, b) WITHIN 5"
     with pytest.raises(uc.OptionError, match=f"does not support {strategy}"):
         uc.match(crowd(), text, evaluation="any_state")
-    with pytest.raises(uc.OptionError, match=f"not supported yet over streams: {strategy}"):
+    with pytest.raises(uc.OptionError, match=f"not supported yet over a stream: {strategy}"):
         uc.IncrementalMatcher(text, crowd().schema)
 
 
 @pytest.mark.parametrize("pattern", CONSTRUCTS)
 def test_streams_refuse_them(pattern: str) -> None:
-    with pytest.raises(uc.OptionError, match=f"not supported yet over streams: {CONSTRUCTS[pattern]}"):
+    with pytest.raises(uc.OptionError, match=f"not supported yet over a stream: {CONSTRUCTS[pattern]}"):
         uc.IncrementalMatcher(f"PATTERN {pattern} WITHIN 5", crowd().schema)
 
 

@@ -13,7 +13,8 @@ import uncertain_cep as uc
 from tests.oracle.model import Key
 from tests.properties.cases import Case, cases
 from tests.properties.comparison import Row, assert_same, rows_of
-from uncertain_cep.engine import Slicing, best_matches, run
+from uncertain_cep.controls import finished
+from uncertain_cep.engine import Slicing, run
 from uncertain_cep.plan import make_plan
 
 _SLICE = "slice number"
@@ -65,7 +66,7 @@ def test_the_best_of_the_slices_are_the_best(case: Case, length: int, limit: int
     for number in sorted(set(slices.column(_SLICE).to_pylist())):
         one = slices.filter(pc.equal(slices.column(_SLICE), number))
         batches.extend(run(plan, one, slicing=Slicing(_SLICE, 0, length)))
-    merged = rows_of(best_matches(plan, batches), case)
+    merged = rows_of(finished(plan, batches), case)
     expected = rows_of(uc.match(table, case.text("", clause)), case)
     assert _confidences(merged) == _confidences(expected)
     everything = rows_of(uc.match(table, case.text()), case)

@@ -120,4 +120,6 @@ def dump_bound(bound: BoundQuery) -> str:
     for item in bound.returns:
         value = item.variable if item.expression is None else dump_typed(item.expression)
         lines.append(f"return {item.name!r} is {value}")
+    lines += [f"by {name}" for name in bound.by]
+    lines += [] if bound.every is None else [f"every {bound.every}"]
     return "\n".join(lines)

@@ -23,6 +23,7 @@ __all__ = [
     "overwrite_option",
     "query_argument",
     "read_query",
+    "told_apart",
     "traces_argument",
 ]
 
@@ -56,6 +57,33 @@ def out_option(explanation: str, *, required: bool = False) -> Callable[[Command
 def format_of_name(name: str) -> Format | None:
     """Return the format that a file name ends in, or None for the name of a directory."""
     return _SUFFIXES.get(Path(name).suffix.lower())
+
+
+def told_apart(query: str, arguments: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the queries and the traces of a command line.
+
+    Behind the first argument, which is a query, further ones are those that begin with PATTERN or are
+    files named ``*.sase``; the first other argument begins the traces.
+
+    Raises
+    ------
+    OptionError
+        If a query stands behind a trace, or there is no trace.
+    """
+    queries = [query]
+    traces = list(arguments)
+    while traces and _is_query(traces[0]):
+        queries.append(traces.pop(0))
+    late = [argument for argument in traces if _is_query(argument)]
+    if late:
+        raise OptionError(f"queries come before the traces: {late[0]!r} stands behind {traces[0]!r}")
+    if not traces:
+        raise OptionError("there is no trace: name one or more files behind the queries")
+    return tuple(queries), tuple(traces)
+
+
+def _is_query(argument: str) -> bool:
+    return _QUERY_TEXT.match(argument) is not None or argument.lower().endswith(".sase")
 
 
 def read_query(argument: str) -> Query:

@@ -19,6 +19,7 @@ from uncertain_cep.cli.arguments import (
     overwrite_option,
     query_argument,
     read_query,
+    told_apart,
     traces_argument,
 )
 from uncertain_cep.cli.progress import note
@@ -42,6 +43,14 @@ Engine = Literal["local", "spark"]
 @out_option(
     "Where the matches go: a file if the name ends in .parquet, .csv, .json or .jsonl, else a directory. "
     "Without it they are printed on stdout."
+)
+@click.option(
+    "--as",
+    "types",
+    multiple=True,
+    metavar="TYPE",
+    help="With several queries: the type of the events that the first one's matches are, then the second's, "
+    "and so on. Default: the name of the query file without its ending.",
 )
 @overwrite_option
 @click.option(
@@ -94,6 +103,7 @@ def match(
     query: str,
     traces: tuple[str, ...],
     columns: TraceOptions,
+    types: tuple[str, ...],
     out: str | None,
     overwrite: bool,
     format_name: Format | None,
@@ -113,15 +123,23 @@ def match(
     QUERY is a file, or the text itself if it starts with PATTERN. A TRACE is a Parquet, CSV or JSON lines
     file (also .gz); its columns are type, id, lower and upper unless a schema file or the options below
     say otherwise.
+
+    More queries may follow QUERY, as files named *.sase or as text. Each one sees the events of the traces
+    and, as events over their time ranges, the matches of the queries before it; the last one's matches
+    are the result, and the options on matches are for it.
     """
     started = time.monotonic()
     from uncertain_cep.cli.matching import Destination, Matching, deliver
     from uncertain_cep.plan import Approximation
 
+    queries, traces = told_apart(query, traces)
     chosen, reason = choose_engine(engine, traces, master)
+    if chosen == "spark" and len(queries) > 1:
+        raise OptionError("not supported yet: several queries on Spark; use --engine local")
     note(f"engine: {'Spark' if chosen == 'spark' else 'in process'} ({reason})")
     matching = Matching(
-        query=with_controls(read_query(query), min_confidence, top),
+        query=with_controls(read_query(queries[-1]), min_confidence, top),
+        before=named_queries(queries[:-1], types),
         traces=traces,
         columns=columns,
         evaluation=evaluation,
@@ -143,6 +161,29 @@ def match(
     count = deliver(matching, destination)
     where = f", in {out}" if out else ""
     note(f"{count:,} matches in {time.monotonic() - started:.1f} s{where}")
+
+
+def named_queries(queries: tuple[str, ...], types: tuple[str, ...]) -> tuple[tuple[str, Query], ...]:
+    """Return the queries before the last one, each with the type of the events that its matches are."""
+    if len(types) > len(queries):
+        raise OptionError(
+            f"--as names the matches of every query but the last: it was given {len(types)} times for "
+            f"{len(queries)} such queries"
+        )
+    named: dict[str, Query] = {}
+    for number, query in enumerate(queries):
+        if number < len(types):
+            name = types[number]
+        elif query.lower().endswith(".sase"):
+            name = Path(query).stem
+        else:
+            raise OptionError("a query that is given as text has no name for its matches: add --as TYPE")
+        if name in named:
+            raise OptionError(f"the matches of two queries would be called {name}: name them with --as")
+        named[name] = read_query(query)
+        if named[name].expected_count is not None:
+            raise OptionError(f"{name} returns expected counts, not matches that a query could go on with")
+    return tuple(named.items())
 
 
 def with_controls(query: Query, min_confidence: float | None, top: int | None) -> Query:

@@ -18,9 +18,11 @@ from uncertain_cep.cli.formats import write_batches
 from uncertain_cep.cli.outputs import describe_result, written_aside
 from uncertain_cep.cli.progress import compiled_kernels, note, working
 from uncertain_cep.cli.schemas import TraceOptions
-from uncertain_cep.engine import best_matches, run
+from uncertain_cep.composition import with_matches
+from uncertain_cep.controls import finished
+from uncertain_cep.engine import run
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
-from uncertain_cep.plan import Approximation, make_plan
+from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.query import Query
 from uncertain_cep.traces import validation_report
 from uncertain_cep.traces.reading import load_traces
@@ -33,7 +35,10 @@ __all__ = ["Destination", "Matching", "deliver", "spark_session"]
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """What to match, and how; ``master`` is None for the in-process engine."""
+    """What to match, and how; ``master`` is None for the in-process engine.
+
+    Each query ``before`` adds its matches to the events, as events of the type it is given with.
+    """
 
     query: Query
     traces: tuple[str, ...]
@@ -44,12 +49,14 @@ class Matching:
     max_matches: int
     master: str | None
     kleene: str = "matches"
+    before: tuple[tuple[str, Query], ...] = ()
 
     def facts(self, format_name: Format, count: int) -> dict[str, object]:
         """Return what the file about a result says."""
         return {
             "program": f"uncertain-cep {__version__}",
             "query": self.query.text,
+            "before": {name: query.text for name, query in self.before},
             "min_confidence": self.query.min_confidence,
             "limit": self.query.limit,
             "traces": list(self.traces),
@@ -97,6 +104,12 @@ def _matches_in_process(matching: Matching) -> Iterator[tuple[pa.Schema, Iterato
         if loaded.table is None or loaded.faults:
             raise TraceError(loaded.faults)
         table = loaded.table
+        # A line in between would disturb the moving one.
+        notes = [f"read {table.num_rows:,} events{_dropped(loaded.dropped)}"]
+        for name, query in matching.before:
+            found = _matches_of(matching, name, query, table, update)
+            notes.append(f"{name}: {found.num_rows:,} matches")
+            table = with_matches(table, found, name)
         plan = make_plan(
             matching.query,
             table.schema,
@@ -108,29 +121,53 @@ def _matches_in_process(matching: Matching) -> Iterator[tuple[pa.Schema, Iterato
         )
         update("loading kernels")
         compiled_kernels()
-    dropped = f", dropped {loaded.dropped:,} rows without a time" if loaded.dropped else ""
-    note(f"read {table.num_rows:,} events{dropped}")
+    for line in notes:
+        note(line)
+    with _faults_by_file(matching, plan), working("matching") as update:
+        batches = _counted(run(plan, table), matching.max_matches if plan.collects else None, update)
+        if plan.needs_all:
+            batches = iter(finished(plan, batches).to_batches())
+        yield plan.output_schema, batches
+
+
+def _dropped(rows: int) -> str:
+    return f", dropped {rows:,} rows without a time" if rows else ""
+
+
+def _matches_of(
+    matching: Matching, name: str, query: Query, table: pa.Table, update: Callable[[str], None]
+) -> pa.Table:
+    """Return the matches of one of the queries before the last one."""
+    plan = make_plan(query, table.schema, tick=matching.columns.tick, approximate=matching.approximate)
+    update("loading kernels")
+    compiled_kernels()
+    update(f"matching {name}")
+    with _faults_by_file(matching, plan):
+        batches = _counted(run(plan, table), matching.max_matches if plan.collects else None, update)
+        return finished(plan, batches)
+
+
+@contextmanager
+def _faults_by_file(matching: Matching, plan: EvaluationPlan) -> Iterator[None]:
+    """Say of events at fault in which files and rows they are: the engine knows rows of the table it got."""
     try:
-        batches = run(plan, table)
-        if plan.query.limit is not None:
-            batches = iter(best_matches(plan, batches).to_batches())
-        with working("matching") as update:
-            yield plan.output_schema, _counted(batches, matching.max_matches, update)
+        yield
     except TraceError:
-        # The engine knows rows of the table it got; which files and rows those were, only reading tells.
-        report = validation_report(matching.traces, columns.schema, partition=plan.partition_attributes)
+        report = validation_report(
+            matching.traces, matching.columns.schema, partition=plan.partition_attributes
+        )
         if report.faults:
             raise TraceError(report.faults) from None
         raise
 
 
 def _counted(
-    batches: Iterable[pa.RecordBatch], limit: int, update: Callable[[str], None]
+    batches: Iterable[pa.RecordBatch], limit: int | None, update: Callable[[str], None]
 ) -> Iterator[pa.RecordBatch]:
     found = 0
     for batch in batches:
         found += batch.num_rows
-        if found > limit:
+        if limit is not None and found > limit:
             raise MatchLimitError(found, limit)
         update(f"matching: {found:,} matches")
         yield batch

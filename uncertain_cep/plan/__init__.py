@@ -7,9 +7,9 @@ from uncertain_cep.plan.plan import (
     EvaluationPlan,
     PlannedComponent,
     PlannedNegation,
-    beyond_plain,
     make_plan,
 )
+from uncertain_cep.plan.supported import beyond_plain
 
 __all__ = [
     "COMPRESSED_COLUMNS",

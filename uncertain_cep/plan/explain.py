@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from uncertain_cep.plan.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import Query, format_expression
+from uncertain_cep.query.syntax import ExpectedCount
 from uncertain_cep.query.traversal import components_of
 
 __all__ = ["explain_plan", "explain_query"]
@@ -36,11 +37,23 @@ def _output(query: Query) -> list[tuple[str, str]]:
     rows = []
     if query.min_confidence is not None:
         rows.append(("having", f"confidence >= {query.min_confidence:g}"))
+    if query.non_overlapping:
+        rows.append(("output", "in each partition, matches whose ranges do not overlap, best first"))
     if query.order_by_confidence:
         rows.append(("order", "by falling confidence, ties by signature"))
     if query.limit is not None:
         rows.append(("limit", f"{query.limit:,} matches"))
+    if query.expected_count is not None:
+        rows.append(("returns", _counts(query.expected_count)))
     return rows
+
+
+def _counts(wanted: ExpectedCount) -> str:
+    groups = f" by {', '.join(wanted.by)}" if wanted.by else ""
+    if wanted.every is None:
+        return f"expected number of matches{groups}"
+    bucket = f"{wanted.every.amount:g} {wanted.every.unit or 'ticks'}"
+    return f"expected number of matches{groups}, for every {bucket} of the first event's time"
 
 
 def explain_query(query: Query) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeVar, cast, get_args
 
@@ -10,11 +9,11 @@ import pyarrow as pa
 
 from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
+from uncertain_cep.plan.supported import check_compressed, components_beyond_plain
 from uncertain_cep.query import Query, bind
-from uncertain_cep.query.bound import BoundComponent, BoundQuery
+from uncertain_cep.query.bound import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, is_linear, order_of
-from uncertain_cep.query.syntax import Component, Conjunction, Disjunction
-from uncertain_cep.query.traversal import components_of, patterns_in
+from uncertain_cep.query.syntax import ExpectedCount
 from uncertain_cep.query.typed import (
     Aggregated,
     Column,
@@ -33,7 +32,6 @@ __all__ = [
     "EvaluationPlan",
     "PlannedComponent",
     "PlannedNegation",
-    "beyond_plain",
     "make_plan",
 ]
 
@@ -147,6 +145,8 @@ class EvaluationPlan:
     branches : tuple of EvaluationPlan
         One for each OR-free pattern that a pattern with OR stands for; their matches together are the answer.
         Then only ``keys``, ``required_columns``, the schema and the variables of this plan are looked at.
+    counted : EvaluationPlan or None
+        With RETURN EXPECTED COUNT, that of the matches to count.
     """
 
     bound: BoundQuery
@@ -166,6 +166,7 @@ class EvaluationPlan:
     output_schema: pa.Schema
     order: PartialOrder | None = None
     branches: tuple[EvaluationPlan, ...] = ()
+    counted: EvaluationPlan | None = None
 
     @property
     def query(self) -> Query:
@@ -192,8 +193,9 @@ class EvaluationPlan:
 
     @property
     def batch_schema(self) -> pa.Schema:
-        """Columns of the engine's batches: the result's, and the confidence if it is only ordered by."""
-        if self.query.order_by_confidence and not self.confidence:
+        """Columns of the engine's batches: the result's, and the confidence if it only chooses among them."""
+        query = self.query
+        if (query.order_by_confidence or query.non_overlapping) and not self.confidence:
             return self.output_schema.append(pa.field("confidence", pa.float64()))
         return self.output_schema
 
@@ -201,7 +203,24 @@ class EvaluationPlan:
     def needs_confidence(self) -> bool:
         """Whether confidences have to be computed, shown or not."""
         query = self.query
-        return self.confidence or query.min_confidence is not None or query.order_by_confidence
+        chosen_by = query.min_confidence is not None or query.order_by_confidence or query.non_overlapping
+        return self.confidence or chosen_by
+
+    @property
+    def counts(self) -> bool:
+        """Whether the result is expected counts instead of matches."""
+        return self.counted is not None
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether the result is known only once all batches are: ordered, chosen from, or added up."""
+        query = self.query
+        return self.counts or query.non_overlapping or query.order_by_confidence or query.limit is not None
+
+    @property
+    def collects(self) -> bool:
+        """Whether all matches that the query speaks of end up in one table or in one place."""
+        return not self.counts and (self.query.limit is None or self.query.non_overlapping)
 
 
 def _arrow_type(expression: TypedExpression, schema: pa.Schema) -> pa.DataType:
@@ -259,6 +278,65 @@ def _output_schema(
     return pa.schema(fields)
 
 
+def _counting(
+    matches: EvaluationPlan, bound: BoundQuery, wanted: ExpectedCount, schema: pa.Schema
+) -> EvaluationPlan:
+    """Return the plan that counts the matches of another.
+
+    Raises
+    ------
+    QueryError
+        If a match need not have one value of an attribute that counts are grouped by, or its first time is
+        asked for where only whole confidences are known.
+    """
+    place = wanted.position
+    faults = [
+        Fault(
+            f"BY {name}: the events of a match need not agree on {name}, so it has no one group; equate it "
+            f"across all components, by [{name}] in WHERE",
+            place.line,
+            place.column,
+        )
+        for name in bound.by
+        if name not in matches.partition_attributes
+    ]
+    if bound.every is not None:
+        what = None
+        if matches.branches or matches.order is not None:
+            what = "with AND or OR"
+        elif not matches.is_plain or bound.query.strategy != "skip_till_any_match":
+            what = f"with {components_beyond_plain(bound.components, bound.query) or bound.query.strategy}"
+        if what is not None:
+            message = f"not supported yet: RETURN EXPECTED COUNT in buckets, EVERY, {what}"
+            faults.append(Fault(message, place.line, place.column))
+    if faults:
+        raise QueryError(faults, text=bound.query.text)
+    fields = []
+    for name in bound.by:
+        found = schema.field(name).type
+        fields.append((name, found.value_type if pa.types.is_dictionary(found) else found))
+    if bound.every is not None:
+        fields.append(("bucket", matches.domain.arrow_type))
+    return replace(
+        matches,
+        bound=replace(matches.bound, query=bound.query, by=bound.by, every=bound.every),
+        output_schema=pa.schema([*fields, ("expected_count", pa.float64())]),
+        counted=matches,
+    )
+
+
+def _check_counting(evaluation: str, confidence: bool, approximate: Approximation | None) -> None:
+    """Refuse options that expected counts have no use for."""
+    if evaluation not in ("auto", "query_order"):
+        raise OptionError(f"evaluation={evaluation!r} does not support RETURN EXPECTED COUNT: leave it out")
+    if not confidence:
+        raise OptionError(
+            "confidence=False does not go with RETURN EXPECTED COUNT: it is made of confidences"
+        )
+    if approximate is not None:
+        raise OptionError("approximate= does not support RETURN EXPECTED COUNT: leave it out")
+
+
 def make_plan(
     query: Query,
     schema: pa.Schema,
@@ -298,25 +376,30 @@ def make_plan(
         raise OptionError(f"evaluation={evaluation!r} is unknown: use one of {', '.join(EVALUATIONS)}")
     if approximate is not None and evaluation not in ("auto", "query_order"):
         raise OptionError(f"evaluation={evaluation!r} gives exact confidences only: leave approximate= out")
+    if query.expected_count is not None:
+        _check_counting(evaluation, confidence, approximate)
     if kleene not in ("matches", "compressed"):
         raise OptionError(f"kleene={kleene!r} is unknown: use matches or compressed")
     compressed = kleene == "compressed"
+    if compressed and query.expected_count is not None:
+        raise OptionError('kleene="compressed" gives rows, RETURN EXPECTED COUNT numbers: choose one of them')
     method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
+    if query.expected_count is not None:
+        matches = make_plan(replace(query, expected_count=None), schema, names=names, tick=tick)
+        return _counting(matches, bound, query.expected_count, schema)
     branches = bound.branches()
     if len(branches) == 1:
-        plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, None, compressed)
-        if compressed:
-            _check_compressed(plan)
+        plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, compressed)
         return _ordered(plan)
-    plan = _planned(bound, schema, names, domain, method, confidence, approximate, None, compressed)
     if compressed:
-        _check_compressed(plan)
+        raise OptionError('kleene="compressed" needs a pattern without OR(...)')
+    plan = _planned(bound, schema, names, domain, method, confidence, approximate, False)
     parts = []
     for branch in branches:
         keys = tuple(_of_branch(key, bound, branch) for key in plan.keys)
-        part = _planned(branch, schema, names, domain, method, confidence, approximate, keys, False)
+        part = _planned(branch, schema, names, domain, method, confidence, approximate, False, keys)
         parts.append(_ordered(part))
     needed = dict.fromkeys(name for part in parts for name in part.required_columns)
     return replace(plan, branches=tuple(parts), required_columns=tuple(needed))
@@ -335,7 +418,7 @@ def _of_branch(key: PartitionKey, whole: BoundQuery, branch: BoundQuery) -> Part
 
 def _planned(
     bound: BoundQuery, schema: pa.Schema, names: Names, domain: TimeDomain, method: Method, confidence: bool,
-    approximate: Approximation | None, given_keys: tuple[PartitionKey, ...] | None, compressed: bool,
+    approximate: Approximation | None, compressed: bool, given_keys: tuple[PartitionKey, ...] | None = None,
 ) -> EvaluationPlan:  # fmt: skip
     """Plan a query without regard to OR, or one branch with the keys of the whole query given."""
     equivalences = partition_keys(bound)
@@ -399,58 +482,13 @@ def _ordered(plan: EvaluationPlan) -> EvaluationPlan:
     """Return the plan of an OR-free pattern with its order; refuse what its evaluation does not answer."""
     pattern = plan.bound.pattern
     plan = plan if is_linear(pattern) else replace(plan, order=order_of(pattern))
+    if plan.compressed:
+        check_compressed(plan)
     if plan.evaluation != "query_order" and not plan.is_plain:
         what = (
             "event sets, AND(...)"
             if plan.order is not None
-            else _beyond_plain(plan.bound.components, plan.query)
+            else components_beyond_plain(plan.bound.components, plan.query)
         )
         raise OptionError(f"evaluation={plan.evaluation!r} does not support {what}: leave evaluation= out")
     return plan
-
-
-def _check_compressed(plan: EvaluationPlan) -> None:
-    """Refuse a query whose Kleene events are more than a set of candidates, each for itself."""
-    kleene = [component.variable for component in plan.components if component.kleene]
-    mentioned = [
-        column
-        for expression in (*plan.joined, *(item.expression for item in plan.bound.returns))
-        if expression is not None
-        for column in columns_in(expression)
-        if column.variable in kleene
-    ]
-    fault = None
-    if not is_linear(plan.bound.pattern):
-        fault = "a sequence, without AND and OR"
-    elif len(kleene) != 1:
-        fault = f"a query with one Kleene component, not {len(kleene)}"
-    elif len(plan.components) == 1:
-        fault = "a component besides the Kleene one"
-    elif plan.negations:
-        fault = "a query without negated components"
-    elif plan.query.strategy != "skip_till_any_match":
-        fault = f"skip_till_any_match, not {plan.query.strategy}"
-    elif any(isinstance(column, Aggregated) or column.index != "current" for column in mentioned):
-        fault = f"conditions on {kleene[0]}[i] alone: a set has no first, last or aggregate"
-    elif plan.approximate is not None:
-        fault = "exact confidences: leave approximate= out"
-    if fault is not None:
-        raise OptionError(f'kleene="compressed" needs {fault}')
-
-
-def beyond_plain(query: Query) -> str | None:
-    """Return what of a query only the default evaluation answers, in process; None if nothing."""
-    if any(isinstance(found, Conjunction) for found in patterns_in(query.pattern)):
-        return "event sets, AND(...)"
-    if any(isinstance(found, Disjunction) for found in patterns_in(query.pattern)):
-        return "alternative patterns, OR(...)"
-    return _beyond_plain(components_of(query.pattern), query)
-
-
-def _beyond_plain(components: Iterable[Component | BoundComponent], query: Query) -> str | None:
-    found = list(components)
-    if any(component.kleene for component in found):
-        return "Kleene components"
-    if any(component.negated for component in found):
-        return "negation"
-    return query.strategy if query.strategy.endswith("contiguity") else None

@@ -57,7 +57,8 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
             if typed is not None:
                 predicates.append(typed)
     assert query.window is not None
-    window = _ticks(query.window, domain, binding)
+    window = _ticks(query.window, domain, binding, "WITHIN")
+    by, every = _bound_expected_count(query, domain, binding)
     variables = [component.variable for component in components_of(query.pattern)]
     returns = [_bound_return(item, variables, binding) for item in query.returns]
     if binding.faults:
@@ -78,6 +79,8 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
         window=window,
         returns=tuple(item for item in returns if item is not None),
         pattern=query.pattern,
+        by=by,
+        every=every,
     )
 
 
@@ -112,13 +115,25 @@ def _bound_return(item: ReturnItem, variables: list[str], binding: Binding) -> B
     return None if typed is None else BoundReturn(item.name, typed, None)
 
 
-def _ticks(duration: Duration, domain: TimeDomain, binding: Binding) -> int:
+def _bound_expected_count(
+    query: Query, domain: TimeDomain, binding: Binding
+) -> tuple[tuple[str, ...], int | None]:
+    """Return the columns of BY and the ticks of EVERY."""
+    wanted = query.expected_count
+    if wanted is None:
+        return (), None
+    found = [binding.column(name, wanted.position) for name in wanted.by]
+    every = None if wanted.every is None else _ticks(wanted.every, domain, binding, "EVERY")
+    return tuple(column[0] for column in found if column is not None), every
+
+
+def _ticks(duration: Duration, domain: TimeDomain, binding: Binding, clause: str) -> int:
     if duration.nanoseconds is None:
         ticks = int(duration.amount)
     elif domain.tick_nanoseconds is None:
         binding.refuse(
             "the times of this trace are plain ticks of unknown length: give the tick, such as tick='1ms', "
-            f"or write WITHIN in ticks, such as WITHIN {math.ceil(duration.amount)}",
+            f"or write {clause} in ticks, such as {clause} {math.ceil(duration.amount)}",
             duration.position,
         )
         return 1
@@ -133,5 +148,6 @@ def _ticks(duration: Duration, domain: TimeDomain, binding: Binding) -> int:
             )
             return 1
     if ticks > MAX_WINDOW:
-        binding.refuse(f"the window is longer than {MAX_WINDOW} ticks", duration.position)
+        length = "the window" if clause == "WITHIN" else "a bucket"
+        binding.refuse(f"{length} is longer than {MAX_WINDOW} ticks", duration.position)
     return ticks

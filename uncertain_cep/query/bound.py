@@ -50,6 +50,10 @@ class BoundQuery:
         Empty without RETURN.
     pattern : Pattern
         The query's, or one of the OR-free patterns that it stands for.
+    by : tuple of str
+        The columns of ``RETURN EXPECTED COUNT BY``.
+    every : int or None
+        Its EVERY, in ticks, at least 1.
     """
 
     query: Query
@@ -59,6 +63,8 @@ class BoundQuery:
     window: int
     returns: tuple[BoundReturn, ...]
     pattern: Pattern
+    by: tuple[str, ...] = ()
+    every: int | None = None
 
     def branches(self) -> tuple[BoundQuery, ...]:
         """Return the query's OR-free branches; each is asked the predicates that it has all variables of."""

@@ -15,6 +15,7 @@ from uncertain_cep.query.syntax import (
     Component,
     Conjunction,
     Equivalence,
+    ExpectedCount,
     Expression,
     Pattern,
     Position,
@@ -237,8 +238,6 @@ def _reference_faults(found: Attribute | Aggregate, components: dict[str, Compon
 
 
 def _return_faults(query: Query, components: dict[str, Component]) -> Iterator[Fault]:
-    if query.expected_count is not None:
-        yield _unsupported("RETURN EXPECTED COUNT", query.expected_count.position)
     seen: set[str] = set()
     for item in query.returns:
         expression, name = item.expression, item.name
@@ -298,7 +297,36 @@ def _output_faults(query: Query) -> Iterator[Fault]:
     if query.min_confidence is not None and not 0 <= query.min_confidence <= 1:
         message = f"a confidence lies between 0 and 1 (or 0% and 100%), not at {query.min_confidence:g}"
         yield _fault(message, query.position_of("HAVING"))
-    if query.non_overlapping:
-        yield _unsupported("OUTPUT NON OVERLAPPING", query.position_of("OUTPUT"))
     if query.limit is not None and not 1 <= query.limit <= _LARGEST:
         yield _fault(f"LIMIT must be from 1 to {_LARGEST}", query.position_of("LIMIT"))
+    if query.expected_count is not None:
+        yield from _expected_count_faults(query, query.expected_count)
+
+
+def _expected_count_faults(query: Query, wanted: ExpectedCount) -> Iterator[Fault]:
+    asked = {
+        "HAVING": query.min_confidence is not None,
+        "OUTPUT": query.non_overlapping,
+        "ORDER BY": query.order_by_confidence,
+        "LIMIT": query.limit is not None,
+    }
+    names = {
+        "HAVING": "HAVING CONFIDENCE",
+        "OUTPUT": "OUTPUT NON OVERLAPPING",
+        "ORDER BY": "ORDER BY CONFIDENCE",
+    }
+    for clause in (clause for clause, present in asked.items() if present):
+        message = f"{names.get(clause, clause)} chooses among matches, and RETURN EXPECTED COUNT returns none"
+        yield _fault(f"{message}: leave one of them out", query.position_of(clause))
+    for name in dict.fromkeys(name for name in wanted.by if wanted.by.count(name) > 1):
+        yield _fault(f"BY names {name} twice", wanted.position)
+    for name in sorted({"bucket", "expected_count"}.intersection(wanted.by)):
+        yield _fault(f"the output has a column {name} already: rename the attribute", wanted.position)
+    every = wanted.every
+    if every is None:
+        return
+    if every.amount == 0:
+        yield _fault("a bucket of 0 holds no time: EVERY must be at least one tick", every.position)
+    elif every.unit is None and not isinstance(every.amount, int):
+        units = ", ".join(UNIT_NANOSECONDS)
+        yield _fault(f"a number of ticks must be whole: round it, or name a unit ({units})", every.position)

@@ -10,6 +10,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
 
 from uncertain_cep.engine import Slicing
 from uncertain_cep.errors import OptionError
@@ -19,7 +20,7 @@ from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.schemas import arrow_schema, as_names, column, from_arrow_schema
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
 from uncertain_cep.spark.statistics import collect_statistics
-from uncertain_cep.spark.worker import match_partition
+from uncertain_cep.spark.worker import choose_in_partition, match_partition
 from uncertain_cep.timedomain import Names
 
 __all__ = ["PreparedMatch", "as_frame", "match", "prepare"]
@@ -133,15 +134,36 @@ def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
     plan = prepared.plan
     schema = from_arrow_schema(plan.batch_schema)
     if prepared.candidates is None:
-        return spark.createDataFrame([], from_arrow_schema(plan.output_schema))
-    evaluate = partial(match_partition, plan=plan, schema=prepared.schema, slicing=prepared.slicing)
-    matches = prepared.candidates.mapInArrow(evaluate, schema)
+        matches = spark.createDataFrame([], schema)
+    else:
+        evaluate = partial(match_partition, plan=plan, schema=prepared.schema, slicing=prepared.slicing)
+        matches = prepared.candidates.mapInArrow(evaluate, schema)
+    if plan.counts:
+        return _added_up(plan, matches)
+    if plan.query.non_overlapping:
+        matches = _without_overlaps(plan, matches, schema)
     if plan.query.order_by_confidence:
         signature = (column(component.variable) for component in plan.components)
         matches = matches.orderBy(f.desc("confidence"), *signature)
     if plan.query.limit is not None:
         matches = matches.limit(plan.query.limit)
     return matches.select(*map(column, plan.output_schema.names))
+
+
+def _added_up(plan: EvaluationPlan, counts: DataFrame) -> DataFrame:
+    """Return counts added up over slices by group and bucket; without these one row, be it of 0."""
+    *keys, value = plan.output_schema.names
+    total = f.coalesce(f.sum(column(value)), f.lit(0.0)).alias(value)
+    return counts.groupBy(*map(column, keys)).agg(total)
+
+
+def _without_overlaps(plan: EvaluationPlan, matches: DataFrame, schema: StructType) -> DataFrame:
+    """Return matches whose ranges do not overlap, chosen among all those of a partition in one place."""
+    keys = plan.partition_attributes
+    together = matches.repartition(*map(column, keys)) if keys else matches.repartition(1)
+    # Spark hands only columns of plain names to Python.
+    plain = together.toDF(*(f"c{place}" for place in range(len(plan.batch_schema))))
+    return plain.mapInArrow(partial(choose_in_partition, plan=plan), schema)
 
 
 def prepare(

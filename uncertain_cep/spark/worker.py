@@ -9,11 +9,12 @@ from uuid import uuid4
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from uncertain_cep.controls import non_overlapping
 from uncertain_cep.engine import Slicing, run
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.traces import intervals_of
 
-__all__ = ["add_intervals", "match_partition", "parquet_writer", "write_partition"]
+__all__ = ["add_intervals", "choose_in_partition", "match_partition", "parquet_writer", "write_partition"]
 
 
 def match_partition(
@@ -42,6 +43,23 @@ def match_partition(
     if table.schema != schema:
         table = table.cast(schema)
     yield from run(plan, table, slicing=slicing)
+
+
+def choose_in_partition(
+    batches: Iterable[pa.RecordBatch], *, plan: EvaluationPlan
+) -> Iterator[pa.RecordBatch]:
+    """Yield those matches of a partition that OUTPUT NON OVERLAPPING keeps.
+
+    Parameters
+    ----------
+    batches : iterable of RecordBatch
+        All matches of some partition attributes' values, under any names.
+    plan : EvaluationPlan
+    """
+    received = list(batches)
+    if received:
+        table = pa.Table.from_batches(received).rename_columns(plan.batch_schema.names)
+        yield from non_overlapping(plan, table.cast(plan.batch_schema)).to_batches()
 
 
 def write_partition(

@@ -106,7 +106,7 @@ def match_to_parquet(
         partitions=partitions,
         slice_length=slice_length,
     )
-    if local is None or prepared.plan.query.limit is not None or prepared.plan.query.order_by_confidence:
+    if local is None or prepared.plan.needs_all:
         matches = as_frame(prepared, frame.sparkSession)
         write_matches(matches, folder, overwrite=overwrite)
         return frame.sparkSession.read.parquet(str(folder) if local is None else as_spark_path(local)).count()

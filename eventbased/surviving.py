@@ -1,0 +1,222 @@
+"""The matches of a join that can still reach a confidence, by upper bounds that cost a fraction of it.
+
+For independent times, given all but the first and the last, ``t_0 < ... < t_{l-1}`` holds the rather the
+earlier the first and the later the last is, and the window the rather the closer they are: so by
+Chebyshev's inequality for monotone functions
+
+    P(chain, window)  <=  P(chain) P(window)  <=  P(t_{l-1} - t_0 <= W - 1) prod_j P(t_j < t_{j+1}),
+
+the second step for the same reason, event by event. Forbidden events only take away from it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from confidence.uniform import confidence_of_three, confidence_of_two, tight_bounds
+from eventbased.config import BOUND_MARGIN, ROUNDING
+from eventbased.describe import confidences_of_run
+from eventbased.query_order import BEGIN, PARENT, SIZE, choose
+
+__all__ = ["describe_chosen", "surviving_matches"]
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _pairs_out_of_order(lower0, upper0, lower1, upper1):
+    """Return the number of pairs u_0 > u_1 of two intervals, or a little less for rounding. O(1).
+
+    A triangle, cut off by the other ends of the two intervals.
+    """
+    side = max(float(upper0 - lower1), 0.0)
+    beyond0 = max(float(lower0 - lower1) - 1.0, 0.0)
+    beyond1 = max(float(upper0 - upper1) - 1.0, 0.0)
+    pairs = side * (side + 1.0) * (1.0 - ROUNDING)
+    return 0.5 * (pairs - beyond0 * (beyond0 + 1.0) - beyond1 * (beyond1 + 1.0))
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _in_order(x, y, shift, lower, upper, offset):
+    """Return a bound on P(u_x <= u_y + shift): 1 if one of the two candidates has a pmf of its own."""
+    if offset.shape[0] and (offset[x] >= 0 or offset[y] >= 0):
+        return 1.0
+    low0, high0, low1, high1 = lower[x], upper[x], lower[y] + shift, upper[y] + shift
+    if low0 > high1:
+        return 0.0
+    size = float(high0 - low0 + 1) * float(high1 - low1 + 1)
+    return min(1.0 - _pairs_out_of_order(low0, high0, low1, high1) / size + ROUNDING, 1.0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+def _reaches(x, y, shift, lower, upper, most):
+    """Return whether at most so many pairs of the times of two candidates break u_x <= u_y + shift."""
+    low1, high1 = lower[y] + shift, upper[y] + shift
+    return lower[x] <= high1 and _pairs_out_of_order(lower[x], upper[x], low1, high1) <= most
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _narrowed(begin, stop, first, last, shifts, most, lower, upper):
+    """Return the part of a run that keeps two conditions, the first of which ascends and the other descends.
+
+    Parameters
+    ----------
+    begin, stop : int64
+        The run; its intervals are equally long.
+    first, last : (2,) int64
+        For each condition the candidates on its two sides; -1 for that of the run.
+    shifts : (2,) int64
+    most : (2,) float64
+        How many pairs of times may break a condition.
+    """
+    for side in range(2):
+        low, high = begin, stop
+        while low < high:
+            middle = (low + high) >> 1
+            x = middle if first[side] < 0 else first[side]
+            y = middle if last[side] < 0 else last[side]
+            if _reaches(x, y, shifts[side], lower, upper, most[side]) == (side == 0):
+                high = middle
+            else:
+                low = middle + 1
+        if side == 0:
+            begin = low
+        else:
+            stop = low
+    return begin, stop
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def surviving_matches(
+    ordered, blocks, runs, w, lower, upper, offset, even, least, rank, last_rank, out
+):  # fmt: skip
+    """Write the matches of some runs that can reach a confidence; return how many there are.
+
+    Parameters
+    ----------
+    ordered, blocks
+        As for :func:`eventbased.describe_matches`.
+    runs : (3, k) int64
+        What a call of :func:`eventbased.join` found.
+    w : int64
+        ``W - l``.
+    lower, upper : (n + SPARE,) int64
+        Bounds minus position of the candidates.
+    offset : (n,) int64, or (0,)
+        Where the pmf of a candidate starts, -1 for uniform; empty: all are.
+    even : (l,) bool
+        Whether the candidates of each class of a component have intervals of one length, and none a pmf.
+    least : float64
+        The confidence to reach.
+    rank : (n,) int64, or (0,) to look at none; last_rank : int64
+        Matches whose first event has a rank above ``last_rank`` are left out.
+    out : (l, m) int64
+        Overwritten: the candidates of each match.
+
+    Notes
+    -----
+    O(l) for a row of the last block, O(1) for a match that is kept, and where intervals are equally long
+    O(log m) for the others of a run.
+    """
+    length = ordered.shape[0]
+    running = ordered[length - 1]
+    chosen = np.empty(length, np.int64)
+    first = np.empty(2, np.int64)
+    last = np.empty(2, np.int64)
+    shifts = np.empty(2, np.int64)
+    most = np.empty(2, np.float64)
+    need = least * BOUND_MARGIN
+    ranked = rank.shape[0] > 0
+    # The order with the neighbour, and the window: from one candidate to the next, one becomes more likely
+    # and the other less.
+    order = 1 if running == 0 else 0
+    window = 1 - order
+    shifts[order], shifts[window] = 0, w
+    found = 0
+    row = -1
+    of_row = 1.0
+    for k in range(runs.shape[1]):
+        if runs[PARENT, k] != row:
+            row = runs[PARENT, k]
+            choose(ordered, blocks, length - 2, row, chosen)
+            of_row = 1.0
+            for j in range(length - 1):
+                if running != j and running != j + 1:
+                    of_row *= _in_order(chosen[j], chosen[j + 1], 0, lower, upper, offset)
+            if running != 0 and ranked and rank[chosen[0]] > last_rank:
+                of_row = -1.0
+        if of_row < need:
+            continue
+        begin = runs[BEGIN, k]
+        stop = begin + runs[SIZE, k]
+        chosen[running] = -1
+        first[order], last[order] = (
+            chosen[0 if running == 0 else length - 2],
+            chosen[1 if running == 0 else running],
+        )
+        first[window], last[window] = chosen[length - 1], chosen[0]
+        if even[running]:
+            spare = 1.0 + ROUNDING - need / of_row
+            ticks = float(upper[begin] - lower[begin] + 1)
+            for side in range(2):
+                other = max(first[side], last[side])
+                most[side] = spare * ticks * float(upper[other] - lower[other] + 1)
+            begin, stop = _narrowed(begin, stop, first, last, shifts, most, lower, upper)
+        for i in range(begin, stop):
+            if ranked and running == 0 and rank[i] > last_rank:
+                continue
+            chosen[running] = i
+            j = 0 if running == 0 else length - 2
+            bound = of_row * _in_order(chosen[j], chosen[j + 1], 0, lower, upper, offset)
+            if bound * _in_order(chosen[length - 1], chosen[0], w, lower, upper, offset) < need:
+                continue
+            for j in range(length):
+                out[j, found] = chosen[j]
+            found += 1
+    return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper, out_confidence):
+    """Fill time ranges and confidences of single matches, as if all intervals were uniform.
+
+    Parameters
+    ----------
+    chosen : (l, m) int64
+        The candidates of each match.
+    ordered, w, lower, upper, base, out_lower, out_upper, out_confidence
+        As for :func:`eventbased.describe_matches`, whose very values these are, to the last digit.
+    """
+    length = chosen.shape[0]
+    running = ordered[length - 1]
+    low = np.empty(length, np.int64)
+    high = np.empty(length, np.int64)
+    ring_low = np.empty(length + 1, np.int64)
+    ring_high = np.empty(length + 1, np.int64)
+    a = np.empty(length, np.int64)
+    b = np.empty(length, np.int64)
+    bounds = np.empty((4, length), np.int64)
+    floats = np.empty((4, 2 * length + 1), np.float64)
+    for n in range(chosen.shape[1]):
+        for j in range(length):
+            low[j] = lower[chosen[j, n]]
+            high[j] = upper[chosen[j, n]]
+        sizes = 1.0
+        for s in range(length - 1):
+            sizes *= float(high[ordered[s]] - low[ordered[s]] + 1)
+        tight_bounds(low, high, w, a, b)
+        shift = base[chosen[0, n]]
+        out_lower[n] = a[0] - shift
+        out_upper[n] = b[length - 1] + length - 1 - shift
+        i = chosen[running, n]
+        ticks = sizes * float(upper[i] - lower[i] + 1)
+        if length == 2:
+            out_confidence[n] = confidence_of_two(low[0], high[0], low[1], high[1], w, ticks)
+        elif length == 3:
+            out_confidence[n] = confidence_of_three(
+                low[0], high[0], low[1], high[1], low[2], high[2], w, ticks
+            )
+        else:
+            confidences_of_run(
+                running, i, i + 1, w, lower, upper, low, high, ring_low, ring_high, a, b, bounds, floats, n,
+                out_confidence,
+            )  # fmt: skip

@@ -1,0 +1,84 @@
+"""What Spark chooses and adds up among matches is what the in-process engine does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import uncertain_cep as uc
+from tests.spark.traces import KEYED, UNKEYED, random_trace, to_spark
+from uncertain_cep.spark import match, match_to_parquet
+
+DISJOINT = "PATTERN SEQ(A a, B b, C c) WHERE [key] WITHIN 30"
+
+
+def _sorted(table: pa.Table) -> list[dict[str, object]]:
+    names = [name for name in table.column_names if name not in ("confidence", "expected_count")]
+    rows: list[dict[str, object]] = table.to_pylist()
+    return sorted(rows, key=lambda row: tuple(str(row[name]) for name in names))
+
+
+def _assert_same(found: pa.Table, expected: pa.Table) -> None:
+    assert found.column_names == expected.column_names
+    assert found.num_rows == expected.num_rows
+    for one, other in zip(_sorted(found), _sorted(expected), strict=True):
+        assert one == pytest.approx(other)
+
+
+@pytest.mark.parametrize(("partitions", "slice_length"), [(None, None), (3, 17)])
+@pytest.mark.parametrize("query", [KEYED, UNKEYED])
+def test_non_overlapping(
+    spark: SparkSession, query: str, partitions: int | None, slice_length: int | None
+) -> None:
+    table = random_trace(11, 200, keys=5)
+    text = f"{query} OUTPUT NON OVERLAPPING"
+    expected = uc.match(table, text)
+    assert 0 < expected.num_rows < uc.match(table, query).num_rows
+    found = match(to_spark(spark, table), text, partitions=partitions, slice_length=slice_length)
+    _assert_same(found.toArrow(), expected)
+
+
+@pytest.mark.parametrize(("partitions", "slice_length"), [(None, None), (3, 17)])
+@pytest.mark.parametrize("query", [DISJOINT, KEYED, UNKEYED])
+def test_expected_counts(
+    spark: SparkSession, query: str, partitions: int | None, slice_length: int | None
+) -> None:
+    table = random_trace(12, 200, keys=5)
+    frame = to_spark(spark, table)
+    clauses = ["", "EVERY 10"] + (["BY key EVERY 10", "BY key"] if "key" in query else [])
+    for clause in clauses:
+        text = f"{query} RETURN EXPECTED COUNT {clause}"
+        found = match(frame, text, partitions=partitions, slice_length=slice_length)
+        _assert_same(found.toArrow(), uc.match(table, text))
+
+
+def test_nothing_to_count(spark: SparkSession) -> None:
+    table = random_trace(12, 50, keys=5)
+    text = "PATTERN SEQ(Nothing a, B b) WITHIN 5 RETURN EXPECTED COUNT"
+    assert match(to_spark(spark, table), text).toArrow().to_pylist() == [{"expected_count": 0.0}]
+    assert match(to_spark(spark, table), f"{text} EVERY 5").toArrow().num_rows == 0
+
+
+def test_counts_and_choices_written_by_the_workers(spark: SparkSession, tmp_path: Path) -> None:
+    table = random_trace(13, 200, keys=5)
+    for number, clause in enumerate(("OUTPUT NON OVERLAPPING", "RETURN EXPECTED COUNT BY key")):
+        folder = tmp_path / str(number)
+        text = f"{KEYED} {clause}"
+        count = match_to_parquet(to_spark(spark, table), text, folder, partitions=3, slice_length=20)
+        written = pq.read_table(folder)
+        assert written.num_rows == count
+        _assert_same(written, uc.match(table, text))
+
+
+def test_the_best_of_many_slices(spark: SparkSession) -> None:
+    table = random_trace(14, 300, keys=5)
+    text = f"{UNKEYED} ORDER BY CONFIDENCE DESC LIMIT 7"
+    found = match(to_spark(spark, table), text, partitions=3, slice_length=20).toArrow().to_pylist()
+    expected = uc.match(table, text).to_pylist()
+    assert len(found) == len(expected) == 7
+    for one, other in zip(found, expected, strict=True):
+        assert one == pytest.approx(other)

@@ -31,6 +31,7 @@ _MAIN: Final = {
     "growth": "growth",
     "topk": "topk",
     "expected": "expected",
+    "language": "language",
     "memory": "memory",
     "spark": "spark_job",
     "cold": "cold",
@@ -97,7 +98,7 @@ def main_job(
     json_path: Path,
     check: bool,
 ) -> None:
-    """Measure the main job: throughput, peers, units, growth, top-k, counts, memory, Spark, cold start."""
+    """Measure the main job: throughput, peers, units, growth, top-k, counts, language, memory, Spark."""
     jobs = {name: module for name, module in _MAIN.items() if not only or name in only}
     _run(jobs, Options(rounds, scale, clock, core), json_path, check)
 

@@ -18,7 +18,7 @@ from uncertain_cep.engine import check_table, confident, constants_hold, ticks_o
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.output import to_batch
 from uncertain_cep.partition_numbers import PartitionNumbers
-from uncertain_cep.plan import EvaluationPlan, make_plan
+from uncertain_cep.plan import EvaluationPlan, beyond_plain, make_plan
 from uncertain_cep.pmfs import explicit_pmfs
 from uncertain_cep.query import Query, parse
 from uncertain_cep.retained import RetainedEvents
@@ -105,6 +105,12 @@ class IncrementalMatcher:
                 "ORDER BY and LIMIT choose among all matches, and a stream has not had all: leave them out, "
                 "use HAVING CONFIDENCE >= x, or order what the matcher returned"
             )
+        more = beyond_plain(parsed)
+        if more is not None:
+            raise OptionError(
+                f"not supported yet over a stream: {more}; match events that have all come, with "
+                "uncertain_cep.match"
+            )
         if parsed.non_overlapping or parsed.expected_count is not None:
             asked = "OUTPUT NON OVERLAPPING" if parsed.non_overlapping else "RETURN EXPECTED COUNT"
             raise OptionError(f"{asked} needs all matches, and a stream has not had all: leave it out")
@@ -116,11 +122,6 @@ class IncrementalMatcher:
             evaluation="selectivity" if evaluation == "auto" else evaluation,
             confidence=confidence,
         )
-        if not self.plan.is_plain:
-            raise OptionError(
-                "not supported yet over a stream: Kleene components, negation, contiguity, AND and OR; match "
-                "events that have all come, with uncertain_cep.match"
-            )
         self.schema = schema
         self.late_count = 0
         self._late: list[pa.Table] = []

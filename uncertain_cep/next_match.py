@@ -140,7 +140,7 @@ def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int) -> Confidence
     if plan.approximate is not None:
         instead = f"a standard error above {plan.approximate.std_error}"
     why = (
-        "several events could have been taken by more than one of its components, which couples its gaps. "
+        "several events must stay out of more than one of its gaps, which couples them. "
         f"Choose a longer tick, a shorter WITHIN, predicates that tell the components apart, or {instead}"
     )
     if plan.order is not None:

@@ -255,3 +255,26 @@ def test_wrong_usage(invoke: Invoke, parquet: Path, options: list[str], said: st
     assert result.exit_code == 2
     assert said in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_lists_of_kleene_events_are_json_in_csv(invoke: Invoke, figure1: pa.Table, tmp_path: Path) -> None:
+    names = pa.array(['a"1', "c2", "b,3", "c4"])
+    trace = write_trace(figure1.set_column(1, "id", names), tmp_path / "named.parquet")
+    query = "PATTERN SEQ((A|B)+ x[], C c) WITHIN 4"
+    result = invoke("match", query, trace, "--format", "csv")
+    assert result.exit_code == 0, result.stderr
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert ['a"1', "b,3"] in [json.loads(row["x"]) for row in rows]
+    out = tmp_path / "matches.parquet"
+    assert invoke("match", query, trace, "-o", out).exit_code == 0
+    written = pq.read_table(out)
+    assert written.schema.field("x").type == pa.list_(pa.string())
+    assert written.column("x").to_pylist() == [json.loads(row["x"]) for row in rows]
+
+
+def test_compressed_series(invoke: Invoke, parquet: Path) -> None:
+    result = invoke("match", "PATTERN SEQ(A a, (B|C)+ x[]) WITHIN 4", parquet, "--kleene", "compressed")
+    assert result.exit_code == 0, result.stderr
+    (row,) = csv.DictReader(io.StringIO(result.stdout))
+    assert sorted(json.loads(row["x"])) == [2, 3, 4]
+    assert list(row)[-3:] == ["p_nonempty", "expected_subsets", "expected_elements"]

@@ -25,7 +25,8 @@ def write_batches(
 ) -> int:
     """Write batches of one schema to a file or an open stream and return the number of rows.
 
-    CSV and JSON hold times as ISO 8601 text, in UTC with a Z if the column has a time zone.
+    CSV and JSON hold times as ISO 8601 text, in UTC with a Z if the column has a time zone. In CSV lists are
+    JSON text.
     """
     rows = 0
     with _writer(schema, sink, format_name) as write:
@@ -42,8 +43,8 @@ def _writer(schema: pa.Schema, sink: Path | BinaryIO, format_name: Format) -> It
         with pq.ParquetWriter(target, schema, compression="zstd") as parquet:
             yield parquet.write_batch
     elif format_name == "csv":
-        with pyarrow.csv.CSVWriter(target, as_text(schema.empty_table()).schema) as writer:
-            yield lambda batch: writer.write_table(as_text(pa.Table.from_batches([batch])))
+        with pyarrow.csv.CSVWriter(target, _flat(schema.empty_table()).schema) as writer:
+            yield lambda batch: writer.write_table(_flat(pa.Table.from_batches([batch])))
     elif isinstance(sink, Path):
         with sink.open("wb") as stream:
             yield lambda batch: _write_json(batch, stream)
@@ -60,6 +61,25 @@ def _write_json(batch: pa.RecordBatch, stream: BinaryIO) -> None:
             table = table.set_column(number, field, pc.if_else(pc.is_finite(column), column, None))
     lines = (json.dumps(row, ensure_ascii=False, default=str) for row in table.to_pylist())
     stream.write("".join(f"{line}\n" for line in lines).encode())
+
+
+def _flat(table: pa.Table) -> pa.Table:
+    """Return a table with times as ISO 8601 text and lists as JSON text, for CSV knows neither."""
+    table = as_text(table)
+    for number, field in enumerate(table.schema):
+        if pa.types.is_list(field.type):
+            lists = table.column(number).combine_chunks()
+            distinct = lists.flatten().dictionary_encode()
+            written = [
+                json.dumps(value, ensure_ascii=False, default=str)
+                for value in distinct.dictionary.to_pylist()
+            ]
+            texts = pa.array(written, pa.string()).take(distinct.indices)
+            starts = lists.offsets.to_numpy() - lists.offsets[0].as_py() if len(lists) else [0]
+            joined = pc.binary_join(pa.ListArray.from_arrays(pa.array(starts, pa.int32()), texts), ", ")
+            column = pc.binary_join_element_wise("[", joined, "]", "")
+            table = table.set_column(number, field.name, column)
+    return table
 
 
 def as_text(table: pa.Table) -> pa.Table:

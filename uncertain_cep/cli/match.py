@@ -90,6 +90,13 @@ Engine = Literal["local", "spark"]
     metavar="M",
     help="Spark's master: local[4], a cluster's URL, or sc://HOST for Spark Connect. Default: local[*].",
 )
+@click.option(
+    "--kleene",
+    type=click.Choice(["matches", "compressed"]),
+    default="matches",
+    show_default=True,
+    help="compressed: one row for each choice of the other events, with expected numbers of Kleene events.",
+)
 @evaluation_option
 @schema_options
 def match(
@@ -109,6 +116,7 @@ def match(
     engine: Literal["auto", "local", "spark"],
     master: str | None,
     evaluation: str,
+    kleene: str,
 ) -> None:
     """Find the matches of QUERY in one or more traces.
 
@@ -139,6 +147,7 @@ def match(
         approximate=None if approximate is None else Approximation(approximate, seed),
         max_matches=max_matches,
         master=None if chosen == "local" else master or "local[*]",
+        kleene=kleene,
     )
     suffix = format_of_name(out) if out else None
     if out is None and format_name == "parquet":

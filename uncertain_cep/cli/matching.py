@@ -48,6 +48,7 @@ class Matching:
     approximate: Approximation | None
     max_matches: int
     master: str | None
+    kleene: str = "matches"
     before: tuple[tuple[str, Query], ...] = ()
 
     def facts(self, format_name: Format, count: int) -> dict[str, object]:
@@ -116,6 +117,7 @@ def _matches_in_process(matching: Matching) -> Iterator[tuple[pa.Schema, Iterato
             evaluation=matching.evaluation,
             confidence=matching.confidence,
             approximate=matching.approximate,
+            kleene=matching.kleene,
         )
         update("loading kernels")
         compiled_kernels()
@@ -197,6 +199,8 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
     from uncertain_cep.spark import match as match_frame
     from uncertain_cep.spark import match_to_parquet, read_traces, worker_errors, write_matches
 
+    if matching.kleene != "matches":
+        raise OptionError(f"not supported yet on Spark: --kleene {matching.kleene}")
     spark = spark_session(master)
     if master.startswith("local"):
         compiled_kernels()

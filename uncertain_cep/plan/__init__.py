@@ -9,6 +9,7 @@ from uncertain_cep.plan.plan import (
     PlannedNegation,
     make_plan,
 )
+from uncertain_cep.plan.supported import beyond_plain
 
 __all__ = [
     "COMPRESSED_COLUMNS",
@@ -17,5 +18,6 @@ __all__ = [
     "EvaluationPlan",
     "PlannedComponent",
     "PlannedNegation",
+    "beyond_plain",
     "make_plan",
 ]

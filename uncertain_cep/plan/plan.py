@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
+from uncertain_cep.plan.supported import check_compressed, components_beyond_plain
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.bound import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, is_linear, order_of
@@ -304,7 +305,7 @@ def _counting(
         if matches.branches or matches.order is not None:
             what = "with AND or OR"
         elif not matches.is_plain or bound.query.strategy != "skip_till_any_match":
-            what = f"with {_beyond_plain(bound)}"
+            what = f"with {components_beyond_plain(bound.components, bound.query) or bound.query.strategy}"
         if what is not None:
             message = f"not supported yet: RETURN EXPECTED COUNT in buckets, EVERY, {what}"
             faults.append(Fault(message, place.line, place.column))
@@ -482,44 +483,12 @@ def _ordered(plan: EvaluationPlan) -> EvaluationPlan:
     pattern = plan.bound.pattern
     plan = plan if is_linear(pattern) else replace(plan, order=order_of(pattern))
     if plan.compressed:
-        _check_compressed(plan)
+        check_compressed(plan)
     if plan.evaluation != "query_order" and not plan.is_plain:
-        what = "event sets, AND(...)" if plan.order is not None else _beyond_plain(plan.bound)
+        what = (
+            "event sets, AND(...)"
+            if plan.order is not None
+            else components_beyond_plain(plan.bound.components, plan.query)
+        )
         raise OptionError(f"evaluation={plan.evaluation!r} does not support {what}: leave evaluation= out")
     return plan
-
-
-def _check_compressed(plan: EvaluationPlan) -> None:
-    """Refuse a query whose Kleene events are more than a set of candidates, each for itself."""
-    kleene = [component.variable for component in plan.components if component.kleene]
-    mentioned = [
-        column
-        for expression in (*plan.joined, *(item.expression for item in plan.bound.returns))
-        if expression is not None
-        for column in columns_in(expression)
-        if column.variable in kleene
-    ]
-    fault = None
-    if len(kleene) != 1:
-        fault = f"a query with one Kleene component, not {len(kleene)}"
-    elif len(plan.components) == 1:
-        fault = "a component besides the Kleene one"
-    elif plan.order is not None:
-        fault = "a pattern without AND(...)"
-    elif plan.negations:
-        fault = "a query without negated components"
-    elif plan.query.strategy != "skip_till_any_match":
-        fault = f"skip_till_any_match, not {plan.query.strategy}"
-    elif any(isinstance(column, Aggregated) or column.index != "current" for column in mentioned):
-        fault = f"conditions on {kleene[0]}[i] alone: a set has no first, last or aggregate"
-    elif plan.approximate is not None:
-        fault = "exact confidences: leave approximate= out"
-    if fault is not None:
-        raise OptionError(f'kleene="compressed" needs {fault}')
-
-
-def _beyond_plain(bound: BoundQuery) -> str:
-    """Return what of a query only the default evaluation answers."""
-    if any(component.kleene for component in bound.components):
-        return "Kleene components"
-    return "negation" if any(component.negated for component in bound.components) else bound.query.strategy

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from uncertain_cep.query.syntax import Binary, Component, Expression, Pattern, Unary
 
-__all__ = ["children_of", "components_of", "conjuncts_of", "expressions_in"]
+__all__ = ["children_of", "components_of", "conjuncts_of", "expressions_in", "patterns_in"]
 
 
 def children_of(expression: Expression) -> tuple[Expression, ...]:
@@ -36,12 +36,16 @@ def conjuncts_of(expression: Expression) -> Iterator[Expression]:
             yield found
 
 
-def components_of(pattern: Pattern) -> Iterator[Component]:
-    """Yield the components of a pattern in the order in which it lists them."""
+def patterns_in(pattern: Pattern) -> Iterator[Pattern]:
+    """Yield a pattern and everything below it, in the order of the text."""
     stack = [pattern]
     while stack:
         found = stack.pop()
-        if isinstance(found, Component):
-            yield found
-        else:
+        yield found
+        if not isinstance(found, Component):
             stack.extend(reversed(found.items))
+
+
+def components_of(pattern: Pattern) -> Iterator[Component]:
+    """Yield the components of a pattern in the order in which it lists them."""
+    return (found for found in patterns_in(pattern) if isinstance(found, Component))

@@ -95,12 +95,10 @@ def confidences_by_bucket(
                 if since <= until:
                     value = share * chain_confidence_pmf(low, high, start, pmf, window, since, until)
             else:
-                sizes = 1.0
                 for j in range(length):
-                    sizes *= float(high[j] - low[j] + 1)
                     low[j] -= j
                     high[j] -= j
-                value = share * chain_confidence(low, high, sizes, window - length, a, b, bounds, floats)
+                value = share * chain_confidence(low, high, window - length, a, b, bounds, floats)
             if not value <= 0.0:
                 out_match[written] = n
                 out_bucket[written] = bucket * every

@@ -300,10 +300,8 @@ def _of_nothing_forbidden(lower, upper, offset, pmf, window, bounds):
     """Return the confidence of a match that no event can spoil, and its range; NaN if float64 cancels."""
     length = lower.shape[0]
     uniform = True
-    sizes = 1.0
     for j in range(length):
         uniform = uniform and offset[j] < 0
-        sizes *= float(upper[j] - lower[j] + 1)
     if not uniform:
         first, last = support_range(lower, upper, offset, pmf, window)
         if first > last:
@@ -316,8 +314,8 @@ def _of_nothing_forbidden(lower, upper, offset, pmf, window, bounds):
         shifted[4, j] = lower[j] - j
         shifted[5, j] = upper[j] - j
     value = chain_confidence(
-        shifted[4], shifted[5], sizes, window - length, bounds[3, :length], bounds[4, :length], shifted[:4],
-        np.empty((2, length + 1)),
+        shifted[4], shifted[5], window - length, bounds[3, :length], bounds[4, :length], shifted[:4],
+        np.empty((4, 2 * length + 1)),
     )  # fmt: skip
     return value, first, last
 

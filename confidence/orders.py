@@ -51,82 +51,74 @@ def _of_a_set(lower, upper, window, a, b):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _tick(t, lower, upper, offset, pmf, a, b, start, source, target, state):
-    """Let every event take its chance at tick t, those that come later in the order first."""
-    for e in range(a.shape[0] - 1, -1, -1):
-        if a[e] <= t <= b[e]:
-            p = exactly(lower[e], upper[e], offset[e], pmf, t)
-            if p > 0.0:
-                for k in range(start[e], start[e + 1]):
-                    state[target[k]] += p * state[source[k]]
+def _busy(a, b):
+    """Return the ticks at which some event can happen, ascending. O(n^2 + sum U)."""
+    order = np.argsort(a)
+    size = 0
+    for again in range(2):
+        if again == 1:
+            busy = np.empty(size, np.int64)
+        size = 0
+        until = a.min() - 1
+        for e in order:
+            for t in range(max(a[e], until + 1), b[e] + 1):
+                if again == 1:
+                    busy[size] = t
+                size += 1
+            until = max(until, b[e])
+    return busy
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _from_one_time(
-    s, lower, upper, offset, pmf, window, a, b, start, source, target, gates, entered, free, ends, state,
+def _sweep(
+    begin, alone, busy, lower, upper, offset, pmf, window, a, b, start, source, target, gates, entered, free,
+    ends, state,
 ):  # fmt: skip
-    """Return the mass of the matches whose first event is at s, and the last time of any of them.
+    """Return the mass of matches whose first event is at a busy tick, or then or later, and its last time.
 
     ``source`` leads out of a gate from a place behind the ideals, which is filled anew at every tick with
     what entered the gate before.
+
+    Parameters
+    ----------
+    begin : int64
+        The number of the busy tick.
+    alone : bool
+        Whether the first event is at that tick; else the window has to reach behind the last tick.
     """
     full = state.shape[0] - gates.shape[0] - 1
-    low = a.min()
     state[:] = 0.0
     state[0] = 1.0
-    total = 0.0
-    last = s - 1
     entered[:] = 0.0
-    for t in range(s, min(s + window - 1, b.max()) + 1):
+    total = 0.0
+    last = busy[begin] - 1
+    n = begin
+    while n < busy.shape[0] and busy[n] - busy[begin] < window:
+        t = busy[n]
         for k in range(gates.shape[0]):
             out = 0.0
-            for u in range(s, t):
-                if entered[k, u - low] > 0.0:
-                    out += entered[k, u - low] * free[k, u - low, t - low]
+            for m in range(begin, n):
+                if entered[k, m] > 0.0:
+                    out += entered[k, m] * free[k, m, n]
             state[full + 1 + k] = out
-        _tick(t, lower, upper, offset, pmf, a, b, start, source, target, state)
-        if t == s:
-            state[0] = 0.0
-        for k in range(gates.shape[0]):
-            entered[k, t - low] = state[gates[k]]
-            state[gates[k]] = 0.0
-        weight = state[full] * ends[t - low]
-        state[full] = 0.0
-        if weight > 0.0:
-            total += weight
-            last = t
-    return total, last
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _from_then_on(s, lower, upper, offset, pmf, a, b, start, source, target, state, uniform):
-    """Return the mass of the matches whose first event is at s or later, their first and last time."""
-    full = state.shape[0] - 1
-    state[:] = 0.0
-    state[full] = 1.0
-    total = 0.0
-    first = b.max() + 1
-    for t in range(b.max(), s - 1, -1):
-        for e in range(a.shape[0]):
+        for e in range(a.shape[0] - 1, -1, -1):
             if a[e] <= t <= b[e]:
                 p = exactly(lower[e], upper[e], offset[e], pmf, t)
                 if p > 0.0:
                     for k in range(start[e], start[e + 1]):
-                        state[source[k]] += p * state[target[k]]
-        if state[0] > 0.0:
-            total += state[0]
+                        state[target[k]] += p * state[source[k]]
+        if alone:
             state[0] = 0.0
-            first = t
-    last = b.max()
-    if not uniform and total > 0.0:
-        state[:] = 0.0
-        state[0] = 1.0
-        for t in range(s, b.max() + 1):
-            _tick(t, lower, upper, offset, pmf, a, b, start, source, target, state)
-            if state[full] > 0.0:
-                last = t
-                state[full] = 0.0
-    return total, first, last
+        for k in range(gates.shape[0]):
+            entered[k, n] = state[gates[k]]
+            state[gates[k]] = 0.0
+        weight = state[full] * ends[n]
+        state[full] = 0.0
+        if weight > 0.0:
+            total += weight
+            last = t
+        n += 1
+    return total, last
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -188,7 +180,7 @@ def _classify(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _open_gates(a, b, source, ideals, gap_cut, count, active, role, x_low, x_high, x_offset, head, tail):
+def _open_gates(busy, source, ideals, gap_cut, count, active, role, x_low, x_high, x_offset, head, tail):
     """Return the gates that an event may bar, the steps through them, and P(a gate is free from s to t)."""
     used = np.zeros(gap_cut.shape[0], np.bool_)
     for k in range(count):
@@ -196,8 +188,7 @@ def _open_gates(a, b, source, ideals, gap_cut, count, active, role, x_low, x_hig
             used[role[k, 1]] = True
     chosen = np.flatnonzero(used)
     gates = gap_cut[chosen]
-    low = a.min()
-    size = b.max() - low + 1 if gates.shape[0] else 0
+    size = busy.shape[0] if gates.shape[0] else 0
     free = np.ones((gates.shape[0], size, size))
     through = source.copy()
     for q in range(gates.shape[0]):
@@ -209,9 +200,9 @@ def _open_gates(a, b, source, ideals, gap_cut, count, active, role, x_low, x_hig
                 continue
             x = active[k]
             for s in range(size):
-                before = at_most(x_low[x], x_high[x], x_offset[x], head, low + s)
+                before = at_most(x_low[x], x_high[x], x_offset[x], head, busy[s])
                 for t in range(s + 1, size):
-                    free[q, s, t] *= before + at_least(x_low[x], x_high[x], x_offset[x], tail, low + t)
+                    free[q, s, t] *= before + at_least(x_low[x], x_high[x], x_offset[x], tail, busy[t])
     return gates, through, free
 
 
@@ -254,8 +245,9 @@ def order_confidence(
 
     Notes
     -----
-    k steps between ideals, R ticks: O(R k), or O(U W k) if the window binds; for a uniform set without order
-    O(U n). Each other event in one gap between cuts adds O(R^2); any other coupling costs O(U^n).
+    With k steps between ideals and R ticks at which some event can happen O(R k), or as much for every first
+    time if the window binds; for a uniform set without order O(U n). Each other event in one gap between cuts
+    adds O(R^2); any other coupling costs O(U^n).
     """
     count = lower.shape[0]
     a = np.empty(count, np.int64)
@@ -267,66 +259,66 @@ def order_confidence(
     others, simple = _classify(
         window, a, b, gap_place, gap_after, gap_before, gap_cut, found, x_low, x_high, x_gap, active, role,
     )  # fmt: skip
-    low = a.min()
-    ticks = float(b.max() - low + 1)
-    starts = float(b.min() - low + 1)
-    uniform = offset.max() < 0
     if not simple:
         return confidence_by_times(
             lower, upper, offset, pmf, head, tail, window, before, a, b, gap_place, gap_after, gap_before,
             active[:others], x_low, x_high, x_offset, x_gap, most_steps,
         )  # fmt: skip
-    if others == 0 and uniform and before.max() == 0:
-        if starts * float(count) > most_steps:
-            return TOO_DEAR, starts * float(count), 0, -1
-        return DONE, min(_of_a_set(lower, upper, window, a, b), 1.0), low, b.max()
-    gated = 0.0
+    ticks = float((b - a + 1).sum())
+    if ticks > most_steps:
+        return TOO_DEAR, ticks, 0, -1
+    if others == 0 and offset.max() < 0 and before.max() == 0:
+        return DONE, min(_of_a_set(lower, upper, window, a, b), 1.0), a.min(), b.max()
+    busy = _busy(a, b)
+    barred = 0
     for k in range(others):
-        gated += 1.0 if role[k, 1] >= 0 else 0.0
-    together = b.min() + 1 if others else max(low, b.max() - window + 1)
-    alone = float(min(together, b.min() + 1) - low)
-    steps = float(source.shape[0]) * (alone * min(float(window), ticks) + ticks)
-    if others:
-        steps += alone * min(float(window), ticks) * float(others)
-    if gated > 0.0:
-        steps += ticks * ticks * (gated + alone)
+        barred += 1 if role[k, 1] >= 0 else 0
+    binding = 1 + np.searchsorted(busy, min(b.min(), b.max() - window), side="right")
+    if others > barred:
+        binding = np.searchsorted(busy, b.min(), side="right")
+    ticks = float(busy.shape[0])
+    reach = min(ticks, float(window))
+    steps = float(binding + 1) * reach * float(source.shape[0] + others - barred)
+    if barred > 0:
+        steps += ticks * ticks * float(barred) + float(binding + 1) * reach * reach
     if steps > most_steps:
         return TOO_DEAR, steps, 0, -1
     gates, through, free = _open_gates(
-        a, b, source, ideals, gap_cut, others, active, role, x_low, x_high, x_offset, head, tail
+        busy, source, ideals, gap_cut, others, active, role, x_low, x_high, x_offset, head, tail
     )
-    entered = np.empty((gates.shape[0], b.max() - low + 1))
-    ends = np.ones(b.max() - low + 1)
+    entered = np.empty((gates.shape[0], busy.shape[0]))
+    ends = np.ones(busy.shape[0])
     state = np.empty(ideals + gates.shape[0])
     total = 0.0
     first = b.max() + 1
-    last = low - 1
-    for s in range(low, min(together, b.min() + 1)):
-        for t in range(s, min(s + window - 1, b.max()) + 1):
-            ends[t - low] = 1.0
+    last = a.min() - 1
+    n = 0
+    while n < busy.shape[0] and busy[n] <= b.min():
+        s = busy[n]
+        # Once the first time is known, those for which the window reaches behind the last tick go together.
+        alone = others > barred or total == 0.0 or b.max() - s >= window
+        for m in range(n, busy.shape[0] if others > barred else n):
+            if busy[m] - s >= window:
+                break
+            ends[m] = 1.0
             for k in range(others):
                 if role[k, 0] > 0:
                     x = active[k]
-                    ends[t - low] *= _end_weight(
-                        s, t, window, role[k, 0] & 1 > 0, role[k, 0] & 2 > 0, x_low[x], x_high[x],
+                    ends[m] *= _end_weight(
+                        s, busy[m], window, role[k, 0] & 1 > 0, role[k, 0] & 2 > 0, x_low[x], x_high[x],
                         x_offset[x], pmf, head, tail,
                     )  # fmt: skip
-        mass, end = _from_one_time(
-            s, lower, upper, offset, pmf, window, a, b, start, through, target, gates, entered, free, ends,
-            state,
+        mass, end = _sweep(
+            n, alone, busy, lower, upper, offset, pmf, window, a, b, start, through, target, gates, entered,
+            free, ends, state,
         )  # fmt: skip
         if mass > 0.0:
             total += mass
             first = min(first, s)
             last = max(last, end)
-    if together <= b.min():
-        mass, begin, end = _from_then_on(
-            together, lower, upper, offset, pmf, a, b, start, source, target, state, uniform
-        )
-        if mass > 0.0:
-            total += mass
-            first = min(first, begin)
-            last = max(last, end)
+        if not alone:
+            break
+        n += 1
     if not total > 0.0:
         return IMPOSSIBLE, 0.0, 0, -1
     return DONE, min(total, 1.0), first, last

@@ -253,15 +253,13 @@ def _count_in_pieces(a, b, w, bounds, floats):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def chain_confidence(lower, upper, sizes, w, a, b, bounds, floats):
+def chain_confidence(lower, upper, w, a, b, bounds, floats):
     """Return P(t_0 < ... < t_{l-1}, t_{l-1} - t_0 <= W - 1) for independent uniform times.
 
     Parameters
     ----------
     lower, upper : (l,) int64
         Interval bounds minus position, ticks, inclusive.
-    sizes : float64
-        Product of the numbers of ticks of the intervals.
     w : int64
         ``W - l``, at least 0.
     a, b : (l,) int64; bounds : (4, l) int64; floats : (4, 2 l + 1) float64
@@ -286,6 +284,9 @@ def chain_confidence(lower, upper, sizes, w, a, b, bounds, floats):
     if cut < 0:
         if not tight_bounds(lower, upper, w, a, b):
             return 0.0
+        sizes = 1.0
+        for j in range(length):
+            sizes *= float(upper[j] - lower[j] + 1)
         if sizes > LARGEST_COUNT:
             return np.nan
         count = _count(a, b, w, floats)
@@ -305,14 +306,12 @@ def chain_confidence(lower, upper, sizes, w, a, b, bounds, floats):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, length, w, sizes):
+def _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, length, w):
     """Return :func:`chain_confidence` for the rare short chains on which the written-out sum cancels."""
     lower = np.array([lower0, lower1, lower2])[:length].copy()
     upper = np.array([upper0, upper1, upper2])[:length].copy()
     bounds = np.empty((6, length), np.int64)
-    return chain_confidence(
-        lower, upper, sizes, w, bounds[4], bounds[5], bounds[:4], np.empty((4, 2 * length + 1))
-    )
+    return chain_confidence(lower, upper, w, bounds[4], bounds[5], bounds[:4], np.empty((4, 2 * length + 1)))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -330,7 +329,7 @@ def confidence_of_two(lower0, upper0, lower1, upper1, w, sizes):
     count = everything - 0.5 * (inner * (inner - 1.0) + outer * (outer - 1.0))
     if count * WORST_CANCELLATION >= everything:
         return count / sizes
-    return _confidence_of_few(lower0, upper0, lower1, upper1, lower1, upper1, 2, w, sizes)
+    return _confidence_of_few(lower0, upper0, lower1, upper1, lower1, upper1, 2, w)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -367,7 +366,7 @@ def confidence_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes
     count = everything - pairs + triples
     if count * WORST_CANCELLATION >= everything:
         return count / sizes
-    return _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, 3, w, sizes)
+    return _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, 3, w)
 
 
 def exact_chain_confidence(lower: Sequence[int], upper: Sequence[int], window: int) -> Fraction:

@@ -98,7 +98,7 @@ def _describe(found, w, candidates, pmf, longest, wanted, out_events, out_lower,
             elif length == 2:
                 out_confidence[n] = confidence_of_two(low[0], high[0], low[1], high[1], w, sizes)
             else:
-                out_confidence[n] = chain_confidence(low, high, sizes, w, a, b, bounds, floats)
+                out_confidence[n] = chain_confidence(low, high, w, a, b, bounds, floats)
     return -1
 
 

@@ -150,7 +150,7 @@ def _write_ranges(running, block, minimum, runs, count, w, depth, lower, upper, 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def confidences_of_run(
-    running, begin, stop, w, lower, upper, sizes, low, high, ring_low, ring_high, a, b, bounds, floats, n, out
+    running, begin, stop, w, lower, upper, low, high, ring_low, ring_high, a, b, bounds, floats, n, out
 ):  # fmt: skip
     """Fill the confidences of a run's matches from match n on, from what they have in common.
 
@@ -189,8 +189,7 @@ def confidences_of_run(
         if late and early:
             low[running] = lower[i]
             high[running] = upper[i]
-            ticks = sizes * float(upper[i] - lower[i] + 1)
-            out[n] = chain_confidence(low, high, ticks, w, a, b, bounds, floats)
+            out[n] = chain_confidence(low, high, w, a, b, bounds, floats)
         elif early:
             ring_low[0] = low_i - w
             ring_high[0] = high_i - w
@@ -237,8 +236,8 @@ def _write_confidences(ordered, blocks, runs, count, w, lower, upper, longest, o
                 n += 1
         elif length > 3:
             confidences_of_run(
-                running, begin, stop, w, lower, upper, sizes, low, high, ring_low, ring_high, a, b, bounds,
-                floats, n, out,
+                running, begin, stop, w, lower, upper, low, high, ring_low, ring_high, a, b, bounds, floats,
+                n, out,
             )  # fmt: skip
             n += stop - begin
         elif length == 3 and running == 2:

@@ -20,7 +20,15 @@ from confidence.uniform import tight_bounds
 from eventbased.conditions import Conditions, Scratch, accumulate, all_hold
 from eventbased.query_order import first_above
 
-__all__ = ["CostlyGapsError", "ForbiddenEvents", "GapConfidences", "GapRules", "collect", "contiguity_limits"]
+__all__ = [
+    "CostlyGapsError",
+    "ForbiddenEvents",
+    "GapConfidences",
+    "GapRules",
+    "collect",
+    "contiguity_limits",
+    "forbidden_in",
+]
 
 ALL: Final = 0
 COSTLY: Final = 1
@@ -168,7 +176,7 @@ def collect(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _forbidden_in(
+def forbidden_in(
     events, rules, conditions, component, a, b, window, first, work, own, mark, offsets, room,
 ):  # fmt: skip
     """List the events that are forbidden in the gaps of a match; return their number, -1 without room."""
@@ -289,7 +297,7 @@ def gap_confidences(
         for k in range(size):
             bounds[2, k] += k
             bounds[3, k] += k
-        found = _forbidden_in(
+        found = forbidden_in(
             events, rules, conditions, part, bounds[2], bounds[3], window, first, scratch, own, mark, offsets,
             room,
         )  # fmt: skip

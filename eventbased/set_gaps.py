@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate as running_totals
 from typing import Any, Final
 
@@ -130,6 +130,15 @@ def _set_confidences(
     return chosen.shape[0], ALL, 0.0
 
 
+def _alike(counts: Int64) -> Iterator[Int64]:
+    """Yield the numbers of the rows that are equal, for each distinct row. O(rows) if all are."""
+    left = np.arange(len(counts))
+    while len(left):
+        same = (counts[left] == counts[left[0]]).all(axis=1)
+        yield left[same]
+        left = left[~same]
+
+
 class SetConfidences:
     """Ranges and confidences of matches of partially ordered components.
 
@@ -236,10 +245,8 @@ class SetConfidences:
         length = len(self._before)
         match = np.repeat(np.arange(found), np.diff(start))
         counts = np.bincount(match * length + component, minlength=found * length).reshape(found, length)
-        shapes, shape = np.unique(counts, axis=0, return_inverse=True)
-        for number, row in enumerate(shapes.tolist()):
-            chosen = np.flatnonzero(shape.ravel() == number)
-            order = self._order(tuple(row))
+        for chosen in _alike(counts):
+            order = self._order(tuple(counts[chosen[0]].tolist()))
             if order is None:
                 raise CostlyGapsError(int(chosen[0]), MOST_STEPS_BETWEEN_IDEALS)
             done = 0

@@ -217,6 +217,6 @@ def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper
             )
         else:
             confidences_of_run(
-                running, i, i + 1, w, lower, upper, sizes, low, high, ring_low, ring_high, a, b, bounds,
-                floats, n, out_confidence,
+                running, i, i + 1, w, lower, upper, low, high, ring_low, ring_high, a, b, bounds, floats, n,
+                out_confidence,
             )  # fmt: skip

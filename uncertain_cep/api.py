@@ -62,6 +62,7 @@ def _plan(
     evaluation: str,
     confidence: bool,
     approximate: Approximation | None,
+    kleene: str = "matches",
 ) -> EvaluationPlan:
     parsed = parse(query) if isinstance(query, str) else query
     return make_plan(
@@ -72,6 +73,7 @@ def _plan(
         evaluation=evaluation,
         confidence=confidence,
         approximate=approximate,
+        kleene=kleene,
     )
 
 
@@ -102,6 +104,7 @@ def match(
     confidence: bool = True,
     approximate: Approximation | float | None = None,
     max_matches: int | None = MAX_MATCHES,
+    kleene: str = "matches",
 ) -> FrameT:
     """Return the matches of a query over events with uncertain times.
 
@@ -127,6 +130,14 @@ def match(
         columns ``exact`` and ``std_error``.
     max_matches : int or None
         Stop with an error beyond this many; not used for Spark, whose matches stay on the cluster.
+    kleene : {"matches", "compressed"}
+        Whether each choice of events for a Kleene component is a match of its own. Compressed, there is one
+        row for each choice of the other events, for ``skip_till_any_match``, one Kleene component and
+        conditions on its ``c[i]`` alone: its column lists the events that can stand for it, ``confidence``
+        is the probability of a match with at least one of them, and, given that the other events are in
+        order and within the window, ``p_nonempty`` is the probability that some of them is where the
+        component stands, ``expected_subsets`` the expected number of non-empty sets of those that are, and
+        ``expected_elements`` that of the events themselves.
 
     Returns
     -------
@@ -156,6 +167,9 @@ def match(
     if library == "pyspark":
         from uncertain_cep.spark import match as spark_match
 
+        if kleene != "matches":
+            raise OptionError(f"not supported yet on Spark: kleene={kleene!r}")
+
         result = spark_match(
             given,
             query,
@@ -167,7 +181,7 @@ def match(
         )
         return result  # type: ignore[no-any-return]
     table = _table(given, names)
-    plan = _plan(query, table.schema, names, tick, evaluation, confidence, allowed)
+    plan = _plan(query, table.schema, names, tick, evaluation, confidence, allowed, kleene)
     result = finished(plan, _limited(run(plan, table), max_matches if plan.collects else None))
     if library == "pandas":
         result = result.to_pandas()
@@ -189,13 +203,14 @@ def iter_matches(
     approximate: Approximation | float | None = None,
     batch_rows: int = BATCH_ROWS,
     max_matches: int | None = None,
+    kleene: str = "matches",
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches of a query in batches, in memory bounded by the batch whatever their number.
 
     Parameters
     ----------
     events : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
-    query, names, tick, evaluation, confidence, approximate, max_matches
+    query, names, tick, evaluation, confidence, approximate, max_matches, kleene
         As for :func:`match`; by default there is no limit.
     batch_rows : int
         Most matches in a batch.
@@ -213,7 +228,8 @@ def iter_matches(
     if batch_rows < 1:
         raise OptionError(f"batch_rows={batch_rows}: it must be at least 1")
     table = _table(events, names)
-    plan = _plan(query, table.schema, names, tick, evaluation, confidence, _approximation(approximate))
+    allowed = _approximation(approximate)
+    plan = _plan(query, table.schema, names, tick, evaluation, confidence, allowed, kleene)
     limit = max_matches if plan.collects else None
     batches = _limited(run(plan, table, batch_rows=batch_rows), limit)
     if not plan.needs_all:

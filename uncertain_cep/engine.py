@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.best import best_chunk
 from uncertain_cep.compiling import announce_compilation
+from uncertain_cep.compressed import evaluate_compressed
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.expected import counts_of_matches, expected_counts
 from uncertain_cep.growing import evaluate_growing
@@ -108,12 +109,20 @@ def run(
     if selection.empty:
         return
     best_only = (
-        plan.query.order_by_confidence and plan.query.limit is not None and not plan.query.non_overlapping
+        plan.is_plain
+        and plan.query.order_by_confidence
+        and plan.query.limit is not None
+        and not plan.query.non_overlapping
     )
     payload = None if plan.counts or best_only else id_payload(plan, table)
 
     def chunks(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
         wanted = plan.needs_confidence
+        if plan.order is not None:
+            return evaluate_sets(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
+        if not plan.is_plain:
+            grow = evaluate_compressed if plan.compressed else evaluate_growing
+            return grow(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
         if len(plan.components) == 1:
             return _single_events(plan, among, payload, batch_rows)
         if plan.evaluation == "query_order":
@@ -123,17 +132,12 @@ def run(
     if plan.counts:
         yield from expected_counts(plan, table, selection, pmfs, chunks)
         return
-    if best_only and plan.is_plain:
+    if best_only:
         best = best_chunk(plan, table, selection, chunks, at_most_one=pmfs is None)
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
         return
-    matches: Iterator[Chunk]
-    if plan.is_plain:
-        matches = chunks(selection, _threshold(plan, pmfs))
-    else:
-        evaluate = evaluate_growing if plan.order is None else evaluate_sets
-        matches = evaluate(plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows)
+    matches = chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None)
     for chunk in _limited(plan, (confident(plan, found) for found in matches)):
         yield to_batch(plan, table, chunk, payload is not None)
 

@@ -39,7 +39,7 @@ from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import KleeneChunk, Series
 
-__all__ = ["by_component", "compiled", "costly", "evaluate_growing"]
+__all__ = ["Growth", "by_component", "compiled", "costly", "evaluate_growing", "grown_chunks"]
 
 Int64 = NDArray[np.int64]
 
@@ -83,8 +83,24 @@ def evaluate_growing(
     -----
     Memory is O(events + batch_rows * events of a match), whatever the number of matches.
     """
-    if selection.empty:
-        return
+    if not selection.empty:
+        yield from grown_chunks(
+            Growth, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows
+        )
+
+
+def grown_chunks(
+    growth: type[Growth],
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    ticks: tuple[Int64, Int64],
+    pmfs: ExplicitPmfs | None,
+    payload: Int64 | None,
+    with_confidence: bool,
+    batch_rows: int,
+) -> Iterator[Chunk]:
+    """Yield the matches as a kind of :class:`Growth` describes them, see :func:`evaluate_growing`."""
     # Beyond the whole trace a window means nothing, and sums with it have to stay within int64.
     window = min(plan.window, int(ticks[1].max()) - int(ticks[0].min()) + 1)
     shift, line, covered = partition_bases(
@@ -92,13 +108,16 @@ def evaluate_growing(
     )
     if line > LONGEST_LINE and selection.partitions > 1:
         for half in selection.halves():
-            yield from evaluate_growing(plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows)
+            if not half.empty:
+                yield from grown_chunks(
+                    growth, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows
+                )
         return
-    growth = _Growth(plan, table, selection, ticks, pmfs, window, shift, covered)
-    yield from growth.chunks(payload, with_confidence, batch_rows)
+    grown = growth(plan, table, selection, ticks, pmfs, window, shift, covered)
+    yield from grown.chunks(payload, with_confidence, batch_rows)
 
 
-class _Growth:
+class Growth:
     """The candidates of one layout, what is forbidden among them, and the conditions."""
 
     def __init__(
@@ -141,6 +160,8 @@ class _Growth:
         )  # fmt: skip
         self._base = base
         self._conditions = compiled(plan, table, self._rows, parts, self._forbidden)
+        limits = (0.0, 0) if plan.approximate is None else (plan.approximate.std_error, plan.approximate.seed)
+        self._confidences = GapConfidences(window, table.num_rows, float(MOST_CONFIDENCE_STEPS), *limits)
         least = plan.query.min_confidence
         self._pattern = Pattern(
             np.array([component.kleene for component in plan.components], dtype=np.bool_),
@@ -159,10 +180,6 @@ class _Growth:
             start_growing(depth, self._table.num_rows),
             scratch(conditions, depth),
             scratch(conditions, depth),
-        )
-        limits = (0.0, 0) if plan.approximate is None else (plan.approximate.std_error, plan.approximate.seed)
-        confidences = GapConfidences(
-            self._window, self._table.num_rows, float(MOST_CONFIDENCE_STEPS), *limits
         )
         start = np.empty(batch_rows + 1, dtype=np.int64)
         room = batch_rows * (length + 1) + depth
@@ -187,7 +204,7 @@ class _Growth:
                 place, component = np.empty((2, 2 * len(place)), dtype=np.int64)
             if found:
                 matches = start[: found + 1], place[: start[found]], component[: start[found]]
-                chunk = self._chunk(confidences, matches, payload, wanted, asked)
+                chunk = self._chunk(matches, payload, wanted, asked)
                 if len(chunk.lower):
                     yield chunk
             if status == DEEPER:
@@ -199,12 +216,7 @@ class _Growth:
                 )
 
     def _chunk(
-        self,
-        confidences: GapConfidences,
-        matches: tuple[Int64, Int64, Int64],
-        payload: Int64 | None,
-        wanted: bool,
-        work: Scratch,
+        self, matches: tuple[Int64, Int64, Int64], payload: Int64 | None, wanted: bool, work: Scratch
     ) -> Chunk:
         """Return the matches that are possible, with their ranges and confidences."""
         plan = self._plan
@@ -214,7 +226,7 @@ class _Growth:
         lower, upper = np.empty((2, found), dtype=np.int64)
         confidence, std_error = np.empty((2, found))
         try:
-            confidences.describe(
+            self._confidences.describe(
                 matches, found, (given.lower, given.upper, self._base, self._rows), self._offset,
                 forbidden.events, forbidden.rules, self._conditions, self._pmfs, wanted, work,
                 (lower, upper, confidence, std_error),

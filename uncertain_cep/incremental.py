@@ -116,6 +116,11 @@ class IncrementalMatcher:
             evaluation="selectivity" if evaluation == "auto" else evaluation,
             confidence=confidence,
         )
+        if not self.plan.is_plain:
+            raise OptionError(
+                "not supported yet over a stream: Kleene components, negation, contiguity, AND and OR; match "
+                "events that have all come, with uncertain_cep.match"
+            )
         self.schema = schema
         self.late_count = 0
         self._late: list[pa.Table] = []

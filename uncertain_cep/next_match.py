@@ -139,10 +139,18 @@ def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int) -> Confidence
     instead = "approximate="
     if plan.approximate is not None:
         instead = f"a standard error above {plan.approximate.std_error}"
+    why = (
+        "several events could have been taken by more than one of its components, which couples its gaps. "
+        f"Choose a longer tick, a shorter WITHIN, predicates that tell the components apart, or {instead}"
+    )
+    if plan.order is not None:
+        why = (
+            "its sets many events, or an event is forbidden in several of its gaps or in one beside other "
+            "events. Choose a longer tick, a shorter WITHIN, or predicates that leave fewer events"
+        )
     message = (
         f"the confidence of the match ({signature}) under {plan.query.strategy} takes about {steps:.1e} "
         f"steps, and at most {MOST_CONFIDENCE_STEPS:.1e} are spent on one: its intervals have many ticks, or "
-        "several events could have been taken by more than one of its components, which couples its gaps. "
-        f"Choose a longer tick, a shorter WITHIN, predicates that tell the components apart, or {instead}"
+        f"{why}"
     )
     return ConfidenceCostError(message, steps, MOST_CONFIDENCE_STEPS)

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.compressed import CompressedChunk
+from uncertain_cep.plan import COMPRESSED_COLUMNS, EvaluationPlan
 from uncertain_cep.predicates import Values, column_values, evaluate, within_int64
 from uncertain_cep.query.typed import Aggregated, Column, TypedExpression
 from uncertain_cep.sequence import Chunk
@@ -143,7 +144,11 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
         for name in schema.names[len(columns) :]:
             add(by_name[name])
     elif "confidence" in schema.names:
-        add(pa.array(chunk.confidence))
+        by_name = {"confidence": pa.array(chunk.confidence)}
+        if isinstance(chunk, CompressedChunk):
+            by_name |= dict(zip(COMPRESSED_COLUMNS, map(pa.array, chunk.expected), strict=True))
+        for name in schema.names[len(columns) :]:
+            add(by_name[name])
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -35,9 +35,11 @@ class Series:
     events: Int64
 
     def keep(self, mask: NDArray[np.bool_]) -> Series:
-        """Return those of the matches where ``mask`` is true."""
-        lengths = np.diff(self.start)
-        return Series(np.concatenate(([0], np.cumsum(lengths[mask]))), self.events[np.repeat(mask, lengths)])
+        """Return those of the matches where a mask is true."""
+        sizes = np.diff(self.start)[mask]
+        start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
+        places = np.repeat(self.start[:-1][mask] - start[:-1], sizes) + np.arange(start[-1])
+        return Series(start, self.events[places])
 
     def lists(self, values: pa.Array) -> pa.Array:
         """Return values, one for each event, as a list for each match."""
@@ -57,7 +59,7 @@ class KleeneChunk(Chunk):
     series: tuple[Series | None, ...] = ()
 
     def keep(self, mask: NDArray[np.bool_]) -> KleeneChunk:
-        """Return the matches where ``mask`` is true."""
+        """Return the matches where a mask is true."""
         kept = Chunk.keep(self, mask)
         series = tuple(None if found is None else found.keep(mask) for found in self.series)
         return KleeneChunk(kept.events, kept.lower, kept.upper, kept.confidence, kept.std_error, series)

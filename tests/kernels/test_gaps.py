@@ -151,9 +151,9 @@ def test_nothing_forbidden_is_the_closed_form() -> None:
         (uniform(0, 10**6), uniform(10**5, 10**6)), 10**6, ((uniform(-(10**7), 5), frozenset({1})),)
     )
     status, value, first, last = gap_confidence(*match.arguments(1.0))
-    bounds, floats = np.empty((6, 2), np.int64), np.empty((2, 3))
+    bounds, floats = np.empty((6, 2), np.int64), np.empty((4, 5))
     lower, upper = np.array([0, 10**5 - 1]), np.array([10**6 - 1, 11 * 10**5 - 2])
-    expected = chain_confidence(lower, upper, 1e12, 10**6 - 2, bounds[4], bounds[5], bounds[:4], floats)
+    expected = chain_confidence(lower, upper, 10**6 - 2, bounds[4], bounds[5], bounds[:4], floats)
     assert (status, value, first, last) == (DONE, expected, 0, 11 * 10**5 - 1)
 
 

@@ -44,12 +44,9 @@ def computed(intervals: Intervals, window: int) -> float:
     length = len(intervals)
     lower = np.array([low - j for j, (low, _) in enumerate(intervals)])
     upper = np.array([high - j for j, (_, high) in enumerate(intervals)])
-    sizes = math.prod(float(high - low + 1) for low, high in intervals)
     bounds = np.empty((4, length), np.int64)
     a, b = np.empty(length, np.int64), np.empty(length, np.int64)
-    return float(
-        chain_confidence(lower, upper, sizes, window - length, a, b, bounds, np.empty((4, 2 * length + 1)))
-    )
+    return float(chain_confidence(lower, upper, window - length, a, b, bounds, np.empty((4, 2 * length + 1))))
 
 
 @given(small, st.integers(1, 14))

@@ -21,7 +21,7 @@ STRATEGIES: tuple[Strategy, ...] = (
 )  # fmt: skip
 
 _TYPES = [("A",), ("B",), ("A", "B"), ("A", "B"), ("A", "B"), (), ()]
-_RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
+RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "<": lambda x, y: x < y,
     "<=": lambda x, y: x <= y,
     "=": lambda x, y: x == y,
@@ -157,8 +157,8 @@ def conditions(
     ]
     right_of = draw(st.sampled_from(others))
     left_text, left_mention, left = draw(_side(left_of, left_of.variable not in sets))
-    relation = draw(st.sampled_from(sorted(_RELATIONS)))
-    test = _RELATIONS[relation]
+    relation = draw(st.sampled_from(sorted(RELATIONS)))
+    test = RELATIONS[relation]
     if draw(st.integers(0, 3)) == 0:
         number = draw(st.integers(0, 4))
 

@@ -1,6 +1,7 @@
 """Queries bound to a trace, as immutable evaluation plans, and their explanation."""
 
 from uncertain_cep.plan.plan import (
+    COMPRESSED_COLUMNS,
     EVALUATIONS,
     Approximation,
     EvaluationPlan,
@@ -10,6 +11,7 @@ from uncertain_cep.plan.plan import (
 )
 
 __all__ = [
+    "COMPRESSED_COLUMNS",
     "EVALUATIONS",
     "Approximation",
     "EvaluationPlan",

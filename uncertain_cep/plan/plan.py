@@ -24,6 +24,7 @@ from uncertain_cep.query.typed import (
 from uncertain_cep.timedomain import Names, TimeDomain
 
 __all__ = [
+    "COMPRESSED_COLUMNS",
     "EVALUATIONS",
     "Approximation",
     "Evaluation",
@@ -38,6 +39,9 @@ T = TypeVar("T")
 Method = Literal["query_order", "any_state", "selectivity", "point"]
 Evaluation = Literal["auto", Method]
 EVALUATIONS: Final[tuple[str, ...]] = ("auto", *get_args(Method))
+
+COMPRESSED_COLUMNS: Final = ("p_nonempty", "expected_subsets", "expected_elements")
+"""Columns of a result with ``kleene="compressed"``, behind the confidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,16 +134,18 @@ class EvaluationPlan:
         Whether the result has a confidence column.
     approximate : Approximation or None
         Leave to estimate the confidences that exact arithmetic cannot follow.
+    compressed : bool
+        Whether a match is a choice of the single events, and its Kleene component all its candidates.
     required_columns : tuple of str
         Columns of the trace that the evaluation reads.
     output_schema : pyarrow.Schema
-    counted : EvaluationPlan or None
-        With RETURN EXPECTED COUNT, that of the matches to count.
     order : PartialOrder or None
         The order that an OR-free pattern with AND asks of its events; None if it is that of the pattern.
     branches : tuple of EvaluationPlan
         One for each OR-free pattern that a pattern with OR stands for; their matches together are the answer.
         Then only ``keys``, ``required_columns``, the schema and the variables of this plan are looked at.
+    counted : EvaluationPlan or None
+        With RETURN EXPECTED COUNT, that of the matches to count.
     """
 
     bound: BoundQuery
@@ -154,11 +160,12 @@ class EvaluationPlan:
     evaluation: Method
     confidence: bool
     approximate: Approximation | None
+    compressed: bool
     required_columns: tuple[str, ...]
     output_schema: pa.Schema
-    counted: EvaluationPlan | None = None
     order: PartialOrder | None = None
     branches: tuple[EvaluationPlan, ...] = ()
+    counted: EvaluationPlan | None = None
 
     @property
     def query(self) -> Query:
@@ -230,7 +237,7 @@ def _arrow_type(expression: TypedExpression, schema: pa.Schema) -> pa.DataType:
 
 def _output_schema(
     bound: BoundQuery, keys: tuple[PartitionKey, ...], schema: pa.Schema, names: Names, domain: TimeDomain,
-    confidence: bool, approximate: bool,
+    confidence: bool, approximate: bool, compressed: bool,
 ) -> pa.Schema:  # fmt: skip
     def plain(name: str) -> pa.DataType:
         found = schema.field(name).type
@@ -251,6 +258,8 @@ def _output_schema(
     fields += [("range_lower", domain.arrow_type), ("range_upper", domain.arrow_type)]
     if confidence:
         fields.append(("confidence", pa.float64()))
+    if confidence and compressed:
+        fields += [(name, pa.float64()) for name in COMPRESSED_COLUMNS]
     if approximate:
         fields += [("exact", pa.bool_()), ("std_error", pa.float64())]
     seen: set[str] = set()
@@ -336,6 +345,7 @@ def make_plan(
     evaluation: str = "auto",
     confidence: bool = True,
     approximate: Approximation | None = None,
+    kleene: str = "matches",
 ) -> EvaluationPlan:
     """Bind a query to the columns of a trace and plan its evaluation.
 
@@ -353,6 +363,8 @@ def make_plan(
     confidence : bool
         Whether to return confidences.
     approximate : Approximation or None
+    kleene : {"matches", "compressed"}
+        Whether each choice of events for a Kleene component is a match of its own.
 
     Raises
     ------
@@ -365,6 +377,11 @@ def make_plan(
         raise OptionError(f"evaluation={evaluation!r} gives exact confidences only: leave approximate= out")
     if query.expected_count is not None:
         _check_counting(evaluation, confidence, approximate)
+    if kleene not in ("matches", "compressed"):
+        raise OptionError(f"kleene={kleene!r} is unknown: use matches or compressed")
+    compressed = kleene == "compressed"
+    if compressed and query.expected_count is not None:
+        raise OptionError('kleene="compressed" gives rows, RETURN EXPECTED COUNT numbers: choose one of them')
     method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
@@ -373,13 +390,15 @@ def make_plan(
         return _counting(matches, bound, query.expected_count, schema)
     branches = bound.branches()
     if len(branches) == 1:
-        plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, None)
+        plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, compressed)
         return _ordered(plan)
-    plan = _planned(bound, schema, names, domain, method, confidence, approximate, None)
+    if compressed:
+        raise OptionError('kleene="compressed" needs a pattern without OR(...)')
+    plan = _planned(bound, schema, names, domain, method, confidence, approximate, False)
     parts = []
     for branch in branches:
         keys = tuple(_of_branch(key, bound, branch) for key in plan.keys)
-        part = _planned(branch, schema, names, domain, method, confidence, approximate, keys)
+        part = _planned(branch, schema, names, domain, method, confidence, approximate, False, keys)
         parts.append(_ordered(part))
     needed = dict.fromkeys(name for part in parts for name in part.required_columns)
     return replace(plan, branches=tuple(parts), required_columns=tuple(needed))
@@ -398,7 +417,7 @@ def _of_branch(key: PartitionKey, whole: BoundQuery, branch: BoundQuery) -> Part
 
 def _planned(
     bound: BoundQuery, schema: pa.Schema, names: Names, domain: TimeDomain, method: Method, confidence: bool,
-    approximate: Approximation | None, given_keys: tuple[PartitionKey, ...] | None,
+    approximate: Approximation | None, compressed: bool, given_keys: tuple[PartitionKey, ...] | None = None,
 ) -> EvaluationPlan:  # fmt: skip
     """Plan a query without regard to OR, or one branch with the keys of the whole query given."""
     equivalences = partition_keys(bound)
@@ -443,9 +462,17 @@ def _planned(
         evaluation=method,
         confidence=confidence,
         approximate=approximate,
+        compressed=compressed,
         required_columns=tuple(needed),
         output_schema=_output_schema(
-            bound, keys, schema, names, domain, confidence, approximate is not None and confidence
+            bound,
+            keys,
+            schema,
+            names,
+            domain,
+            confidence,
+            approximate is not None and confidence,
+            compressed,
         ),
     )
 
@@ -454,10 +481,41 @@ def _ordered(plan: EvaluationPlan) -> EvaluationPlan:
     """Return the plan of an OR-free pattern with its order; refuse what its evaluation does not answer."""
     pattern = plan.bound.pattern
     plan = plan if is_linear(pattern) else replace(plan, order=order_of(pattern))
+    if plan.compressed:
+        _check_compressed(plan)
     if plan.evaluation != "query_order" and not plan.is_plain:
         what = "event sets, AND(...)" if plan.order is not None else _beyond_plain(plan.bound)
         raise OptionError(f"evaluation={plan.evaluation!r} does not support {what}: leave evaluation= out")
     return plan
+
+
+def _check_compressed(plan: EvaluationPlan) -> None:
+    """Refuse a query whose Kleene events are more than a set of candidates, each for itself."""
+    kleene = [component.variable for component in plan.components if component.kleene]
+    mentioned = [
+        column
+        for expression in (*plan.joined, *(item.expression for item in plan.bound.returns))
+        if expression is not None
+        for column in columns_in(expression)
+        if column.variable in kleene
+    ]
+    fault = None
+    if len(kleene) != 1:
+        fault = f"a query with one Kleene component, not {len(kleene)}"
+    elif len(plan.components) == 1:
+        fault = "a component besides the Kleene one"
+    elif plan.order is not None:
+        fault = "a pattern without AND(...)"
+    elif plan.negations:
+        fault = "a query without negated components"
+    elif plan.query.strategy != "skip_till_any_match":
+        fault = f"skip_till_any_match, not {plan.query.strategy}"
+    elif any(isinstance(column, Aggregated) or column.index != "current" for column in mentioned):
+        fault = f"conditions on {kleene[0]}[i] alone: a set has no first, last or aggregate"
+    elif plan.approximate is not None:
+        fault = "exact confidences: leave approximate= out"
+    if fault is not None:
+        raise OptionError(f'kleene="compressed" needs {fault}')
 
 
 def _beyond_plain(bound: BoundQuery) -> str:

@@ -200,8 +200,8 @@ def prepare(
     )
     if not plan.is_plain:
         raise OptionError(
-            "not supported yet on Spark: Kleene components, negation and contiguity; match a frame that this "
-            "process can hold, such as events.toArrow()"
+            "not supported yet on Spark: Kleene components, negation, contiguity, AND and OR; match a frame "
+            "that this process can hold, such as events.toArrow()"
         )
     needed = frame.select(*map(column, plan.required_columns))
     candidates = candidate_filters(plan, needed.schema)

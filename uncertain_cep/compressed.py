@@ -1,0 +1,161 @@
+"""``kleene="compressed"``: one row for each choice of the events besides those of the Kleene component."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence import workspace
+from eventbased.compressed import LISTS, compressed_matches
+from eventbased.conditions import Scratch
+from eventbased.gap_events import ALL, COSTLY, CostlyGapsError
+from uncertain_cep.config import MOST_CONFIDENCE_STEPS
+from uncertain_cep.growing import Growth, costly, grown_chunks
+from uncertain_cep.plan import EvaluationPlan, PlannedNegation
+from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.selection import Selection
+from uncertain_cep.sequence import Chunk
+from uncertain_cep.series import KleeneChunk, Series
+
+__all__ = ["CompressedChunk", "evaluate_compressed"]
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class CompressedChunk(KleeneChunk):
+    """Some choices of the single events, with the events that may stand for the Kleene component.
+
+    Attributes
+    ----------
+    expected : (3, k) float64
+        Given that the single events are in order and within the window: P(some event is in the gap), and the
+        expected numbers of non-empty sets of events and of events there.
+    """
+
+    expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros((3, 0)))
+
+    def keep(self, mask: NDArray[np.bool_]) -> CompressedChunk:
+        """Return the matches where a mask is true."""
+        kept = KleeneChunk.keep(self, mask)
+        return CompressedChunk(
+            kept.events, kept.lower, kept.upper, kept.confidence, None, kept.series, self.expected[:, mask]
+        )
+
+
+def evaluate_compressed(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    ticks: tuple[Int64, Int64],
+    pmfs: ExplicitPmfs | None,
+    payload: Int64 | None,
+    with_confidence: bool,
+    batch_rows: int,
+) -> Iterator[Chunk]:
+    """Yield what :func:`uncertain_cep.growing.evaluate_growing` yields, compressed.
+
+    The events of the Kleene component are gathered as those of a negated one would be that are forbidden in
+    its gap: they have to satisfy the same conditions.
+    """
+    if selection.empty:
+        return
+    place = next(j for j, component in enumerate(plan.components) if component.kleene)
+    others = [j for j in range(len(plan.components)) if j != place]
+    keys = tuple(
+        replace(key, columns=tuple(key.columns[j] for j in others), negated=(key.columns[place],))
+        for key in plan.split_keys
+    )
+    apart = replace(
+        plan,
+        components=tuple(plan.components[j] for j in others),
+        negations=(PlannedNegation(replace(plan.components[place], kleene=False), place),),
+        split_keys=keys,
+    )
+    partition = None if selection.partition is None else tuple(selection.partition[j] for j in others)
+    rest = replace(
+        selection,
+        rows=tuple(selection.rows[j] for j in others),
+        lower=tuple(selection.lower[j] for j in others),
+        upper=tuple(selection.upper[j] for j in others),
+        partition=partition,
+    )
+    yield from grown_chunks(
+        _CompressedGrowth, apart, table, rest, ticks, pmfs, payload, with_confidence, batch_rows
+    )
+
+
+class _CompressedGrowth(Growth):
+    """Matches of the single components; described with what lies in the gap of the Kleene component."""
+
+    _space = (8, 1024, 64, 64)
+
+    def _chunk(
+        self, matches: tuple[Int64, Int64, Int64], payload: Int64 | None, wanted: bool, work: Scratch
+    ) -> Chunk:
+        start, place, _ = matches
+        found = len(start) - 1
+        lower, upper = np.empty((2, found), dtype=np.int64)
+        sums = np.empty((4, found))
+        list_start = np.zeros(found + 1, dtype=np.int64)
+        rows = self._listed(matches, work, (lower, upper, sums), list_start)
+        single = self._rows[place].reshape(found, -1).T
+        series = Series(list_start, rows)
+        after = self._plan.negations[0].after
+        possible = lower <= upper
+        # Rows without an event in the gap are dropped at once: their series are empty.
+        series = series.keep(possible)
+        first = series.events[series.start[:-1]]
+        events = np.insert(single[:, possible], after, first, axis=0)
+        lists: list[Series | None] = [None] * len(events)
+        lists[after] = series if payload is None else Series(series.start, payload[series.events])
+        chance = np.maximum(sums[0, possible], np.finfo(np.float64).tiny)
+        return CompressedChunk(
+            events if payload is None else payload[events],
+            lower[possible],
+            upper[possible],
+            np.minimum(sums[1, possible], 1.0) if wanted else None,
+            None,
+            tuple(lists),
+            sums[1:, possible] / chance,
+        )
+
+    def _listed(
+        self,
+        matches: tuple[Int64, Int64, Int64],
+        work: Scratch,
+        out: tuple[Int64, Int64, NDArray[np.float64]],
+        list_start: Int64,
+    ) -> Int64:
+        """Fill ranges and sums of matches, and return the events in their gaps."""
+        kernel: Any = compressed_matches
+        given, forbidden = self._given, self._forbidden
+        found = len(list_start) - 1
+        rows = np.empty(4 * found + 64, dtype=np.int64)
+        mark = np.full(self._table.num_rows, -1, dtype=np.int64)
+        done = 0
+        while True:
+            length, edges, ticks, events = self._space
+            room = (*np.empty((4, events), dtype=np.int64), np.zeros((events, length + 2), dtype=np.bool_))
+            done, reason, need = kernel(
+                *matches, done, found, given.lower, given.upper, self._base, self._rows, self._offset,
+                self._window, self._plan.negations[0].after, forbidden.events, forbidden.rules,
+                self._conditions, self._pmfs[0], float(MOST_CONFIDENCE_STEPS), work, mark,
+                workspace(length, edges, ticks, events), room, np.empty(events), *out, list_start, rows,
+            )  # fmt: skip
+            if reason == ALL:
+                return rows[: list_start[-1]]
+            if reason == COSTLY:
+                raise costly(self._plan, self._table, self._rows, matches, CostlyGapsError(done, need[0]))
+            if reason == LISTS:
+                rows = np.concatenate((rows, np.empty(max(len(rows), need[3]), dtype=np.int64)))
+                continue
+            grown = [
+                max(old, 2 * new if new > old else old) for old, new in zip(self._space, need, strict=True)
+            ]
+            self._space = (grown[0], grown[1], grown[2], grown[3])

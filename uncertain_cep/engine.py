@@ -100,6 +100,28 @@ def run(
             yield from (widened(plan, batch) for batch in found)
         return
     check_table(plan, table, file)
+    if slicing is None or plan.is_plain:
+        yield from _evaluated(plan, table, slicing, batch_rows, None)
+        return
+    # Matches that are grown may begin with any event of a slice, and events forbid whatever slice owns them.
+    numbers = np.asarray(table.column(slicing.column).to_numpy())
+    for number in np.unique(numbers).tolist():
+        part = table.filter(pa.array(numbers == number))
+        begin = slicing.origin + number * slicing.length
+        yield from _evaluated(plan, part, None, batch_rows, (begin, begin + slicing.length))
+
+
+def _evaluated(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    slicing: Slicing | None,
+    batch_rows: int,
+    owned: tuple[int, int] | None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the matches among events of the model.
+
+    With ``owned`` only those whose first component's event has its ``lower`` in ``[owned[0], owned[1])``.
+    """
     if not constants_hold(plan) or not table.num_rows:
         return
     if plan.order is None and plan.window < len(plan.components):
@@ -114,7 +136,8 @@ def run(
         and plan.query.limit is not None
         and not plan.query.non_overlapping
     )
-    payload = None if plan.counts or best_only else id_payload(plan, table)
+    by_row = plan.counts or best_only or owned is not None
+    payload = None if by_row else id_payload(plan, table)
 
     def chunks(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
         wanted = plan.needs_confidence
@@ -138,6 +161,10 @@ def run(
             yield to_batch(plan, table, best, False)
         return
     matches = chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None)
+    if owned is not None:
+        begins = ticks_of(table, plan.names.lower, plan)
+        is_owned = (begins >= owned[0]) & (begins < owned[1])
+        matches = (chunk.keep(is_owned[chunk.events[0]]) for chunk in matches)
     for chunk in _limited(plan, (confident(plan, found) for found in matches)):
         yield to_batch(plan, table, chunk, payload is not None)
 

@@ -227,13 +227,6 @@ def test_forty_components(run: Invoke, figure1: pa.Table, tmp_path: Path) -> Non
         assert row["confidence"] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("construct", ["AND(A a, B b)", "OR(A a, B b)", "SEQ(SEQ(A a, B b), C c)"])
-def test_constructs_of_later_versions_are_named(run: Invoke, parquet: Path, construct: str) -> None:
-    result = run(f"PATTERN {construct} WITHIN 4", parquet)
-    assert result.exit_code == 2
-    assert "not supported yet" in result.stderr
-
-
 def test_unexpected_errors_are_one_message(
     run: Invoke, parquet: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

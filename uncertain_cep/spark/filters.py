@@ -61,16 +61,16 @@ _CHECKED: Final[dict[str, Callable[[Column, Column], Column]]] = {
 
 @dataclass(frozen=True, slots=True)
 class CandidateFilters:
-    """Conditions that hold for every event that can fill a component; never null.
+    """Conditions that hold for every event that can take part in a match or forbid one; never null.
 
     Attributes
     ----------
     first : Column
-        The first component.
+        As the event of the first component, by which a match belongs to a slice.
     later : Column
-        Any of the others.
+        In any other way.
     anywhere : Column
-        Any component; said so that a scan of Parquet can skip by types and keys.
+        In any way; said so that a scan of Parquet can skip by types and keys.
     keys : tuple of str
         Columns that an event must agree on with the others of a match.
     """
@@ -84,7 +84,16 @@ class CandidateFilters:
 def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFilters:
     """Return the conditions of a plan's components on a frame of this schema."""
     types = {part.name: part.dataType for part in schema.fields}
-    keys = tuple(dict.fromkeys(key.name for key in plan.split_keys if key.name is not None))
+    branches = plan.branches or (plan,)
+    names = [[key.name for key in branch.split_keys] for branch in branches]
+    keys = tuple(
+        name
+        for name in dict.fromkeys(names[0])
+        if name is not None and all(name in others for others in names[1:])
+    )
+    if plan.query.strategy == "strict_contiguity":
+        # An event of any other key is forbidden as well.
+        keys = ()
     agreed = [column(name).isNotNull() for name in keys]
 
     def takes(component: PlannedComponent) -> Column:
@@ -94,14 +103,24 @@ def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFi
         parts += [found for part in component.local if (found := condition(part, types)) is not None]
         return reduce(lambda left, right: left & right, parts, f.lit(True))
 
-    first, *others = map(takes, plan.components)
-    later = reduce(lambda left, right: left | right, others, f.lit(False))
-    named = [component.types for component in plan.components]
-    if all(named):
+    nothing = f.lit(False)
+    first = later = nothing
+    named: list[tuple[str, ...]] = []
+    for branch in branches:
+        begins, *others = branch.components
+        if begins.kleene:
+            others.append(begins)
+        others += [negation.component for negation in branch.negations]
+        first |= takes(begins)
+        later = reduce(lambda left, right: left | right, map(takes, others), later)
+        named += [component.types for component in (begins, *others)]
+    if plan.query.strategy in ("partition_contiguity", "strict_contiguity"):
+        later = reduce(lambda left, right: left & right, agreed, f.lit(True))
+    elif all(named):
         agreed.append(column(plan.names.type).isin(*{name: None for part in named for name in part}))
     return CandidateFilters(
-        first=f.coalesce(first, f.lit(False)),
-        later=f.coalesce(later, f.lit(False)),
+        first=f.coalesce(first, nothing),
+        later=f.coalesce(later, nothing),
         anywhere=reduce(lambda left, right: left & right, agreed, first | later),
         keys=keys,
     )

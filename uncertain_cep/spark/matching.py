@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from uncertain_cep.engine import Slicing
 from uncertain_cep.errors import OptionError
-from uncertain_cep.plan import Approximation, EvaluationPlan, beyond_plain, make_plan
+from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.query import Query, parse
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.schemas import arrow_schema, as_names, column, from_arrow_schema
@@ -198,12 +198,6 @@ def prepare(
         confidence=confidence,
         approximate=approximate,
     )
-    more = beyond_plain(parsed)
-    if more is not None:
-        raise OptionError(
-            f"not supported yet on Spark: {more}; match a frame that this process can hold, such as "
-            "events.toArrow()"
-        )
     needed = frame.select(*map(column, plan.required_columns))
     candidates = candidate_filters(plan, needed.schema)
     statistics = collect_statistics(needed, plan, candidates)

@@ -1,9 +1,11 @@
 """Slices of time that can be evaluated apart from each other, each match in one of them.
 
 Slice s reports the matches whose first event has its `lower` in ``[origin + s L, origin + (s + 1) L)``. The
-first event then happens by the end of the slice plus the longest interval of the first component's
-candidates, and the others within the window after it. So an event goes to every slice whose matches it
-can take part in: as a first event, to one; as a later one, to few if L is large against the window.
+first event, that of the pattern's first component, then happens by the end of the slice plus the longest
+interval of the first component's candidates, and all that a match depends on within the window after it; or
+before it, too, where AND leaves the order open or a negation leads the pattern. So an event goes to every
+slice whose matches it can take part in or forbid: as a first event, to one; otherwise, to few if L is large
+against the window.
 """
 
 from __future__ import annotations
@@ -54,7 +56,9 @@ class Slices:
     length : int
     count : int
     reach : int
-        How long after the end of its slice an event can still take part in a match.
+        How long after the end of its slice an event can still take part in a match, or forbid one.
+    back : int
+        How long before the beginning of its slice.
     """
 
     column: str
@@ -62,6 +66,7 @@ class Slices:
     length: int
     count: int
     reach: int
+    back: int
 
 
 def choose_partitions(statistics: FrameStatistics, count_cores: Callable[[], int]) -> int:
@@ -96,11 +101,12 @@ def choose_slices(
         If the length is below 1.
     """
     reach = min(plan.window - 1 + statistics.longest, _LARGEST_INT64)
+    back = min(plan.window - 1, _LARGEST_INT64) if _looks_back(plan) else 0
     span = statistics.latest - statistics.earliest + 1
     if length is None:
         if partitions == 1:
             return None
-        copies = statistics.later * (reach + statistics.mean_length)
+        copies = statistics.later * (back + reach + statistics.mean_length)
         shortest = math.ceil(copies / (_LARGEST_COPIED_SHARE * max(statistics.candidates, 1)))
         length = max(math.ceil(span / (_SLICES_PER_PARTITION * partitions)), shortest, 1)
     elif length < 1:
@@ -111,7 +117,13 @@ def choose_slices(
     name = "slice"
     while name in plan.required_columns:
         name += "_"
-    return Slices(name, statistics.earliest, length, count, reach)
+    return Slices(name, statistics.earliest, length, count, reach, back)
+
+
+def _looks_back(plan: EvaluationPlan) -> bool:
+    """Return whether a match depends on events before that of its first component."""
+    leads = any(negation.after == 0 for negation in plan.negations)
+    return leads or plan.order is not None or any(map(_looks_back, plan.branches))
 
 
 def sliced(frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters, slices: Slices) -> DataFrame:
@@ -123,9 +135,11 @@ def sliced(frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters,
     # Clipped before the subtraction, which otherwise could leave int64 with a very long window.
     begins = f.greatest(lower, f.lit(origin)) - origin - slices.reach
     earliest = f.greatest(quotient(begins, length), f.lit(0))
-    latest = quotient(f.least(upper, f.lit(last)) - origin, length)
+    is_last = upper >= max(last - slices.back, -_LARGEST_INT64)
+    latest = quotient(f.when(is_last, f.lit(last)).otherwise(upper + slices.back) - origin, length)
     is_later = candidates.later
-    in_time = (upper >= origin) & (lower <= min(last + slices.reach, _LARGEST_INT64))
+    from_tick = max(origin - slices.back, -_LARGEST_INT64)
+    in_time = (upper >= from_tick) & (lower <= min(last + slices.reach, _LARGEST_INT64))
     first_slice = f.when(is_later, earliest).otherwise(own)
     last_slice = f.when(is_later, latest).otherwise(own)
     number = f.explode(f.sequence(first_slice, last_slice)).alias(slices.column)

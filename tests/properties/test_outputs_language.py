@@ -1,0 +1,60 @@
+"""Output controls over Kleene components, negation, contiguity, sets and OR."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+from hypothesis import assume, given, note
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.oracle.outputs import by_falling_confidence, expected_counts, non_overlapping
+from tests.properties.comparison import RELATIVE_ERROR, assert_answer
+from tests.properties.language import LanguageCase, language_cases
+from tests.properties.nested import NestedCase, nested_cases
+
+_CASES = st.one_of(language_cases(), nested_cases("AAS"), nested_cases("OAS"))
+_AnyCase = LanguageCase | NestedCase
+
+
+def _distinct(case: _AnyCase) -> None:
+    """Leave out the cases in which rounding, or ids of two partitions, could decide."""
+    matches = case.answer()
+    confidences = sorted({match.confidence for match in matches})
+    assume(all(b - a > 1e-9 for a, b in pairwise(confidences)))
+    assume(len({match.signature for match in matches}) == len(matches))
+
+
+@given(_CASES)
+def test_non_overlapping(case: _AnyCase) -> None:
+    text = case.text("OUTPUT NON OVERLAPPING")
+    note(text)
+    _distinct(case)
+    found = uc.match(case.trace.table(), text)
+    assert_answer(case.rows(found), non_overlapping(case.answer()))
+
+
+@given(_CASES, st.integers(1, 4))
+def test_the_best(case: _AnyCase, limit: int) -> None:
+    text = case.text(f"ORDER BY CONFIDENCE DESC LIMIT {limit}")
+    note(text)
+    _distinct(case)
+    found = case.rows(uc.match(case.trace.table(), text))
+    best = by_falling_confidence(case.answer())[:limit]
+    assert_answer(found, best)
+    assert list(found) == [(match.partition, match.signature) for match in best]
+
+
+@given(_CASES)
+def test_expected_counts(case: _AnyCase) -> None:
+    by = case.query().partition
+    text = case.text(f"RETURN EXPECTED COUNT{' BY ' + ', '.join(by) if by else ''}")
+    note(text)
+    rows = uc.match(case.trace.table(), text).to_pylist()
+    found = {tuple(row[name] for name in by): row["expected_count"] for row in rows}
+    counts = expected_counts(case.answer(), case.query().partition, by)
+    wanted = {group: float(value) for (group, _), value in counts.items()} or ({} if by else {(): 0.0})
+    assert found.keys() == wanted.keys()
+    for group, value in wanted.items():
+        assert math.isclose(found[group], value, rel_tol=RELATIVE_ERROR)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests import oracle
 from tests.oracle.model import And, Component, Key, Match, Or, Pattern, Query, Seq, Strategy, Value
-from tests.oracle.patterns import components, expansions, set_variables
+from tests.oracle.patterns import components, expansions, positives, set_variables
 from tests.properties.cases import Trace
 from tests.properties.comparison import Row, assert_answer
 from tests.properties.language import STRATEGIES, Asked, conditions, entry, equal, traces, written
@@ -139,10 +139,13 @@ def nested_cases(draw: st.DrawFn, kinds: str, most: int = 5) -> NestedCase:
     keyed = draw(st.integers(0, 4))
     if keyed == 0:
         agree = ("k",)
-    elif keyed == 1 and size > 1 and not is_nested(pattern, "O"):
+    elif keyed == 1 and size > 1:
         first = next(part for part in parts if not part.negated)
         chain = [equal(first, other) for other in parts if other is not first]
-        chained = ("k",)
+        # With OR, a branch without the first component does not hear of it.
+        branches = [positives(expansion) for expansion in expansions(pattern)]
+        if all(first in branch and len(branch) > 1 for branch in branches):
+            chained = ("k",)
     asked = draw(st.lists(conditions(parts, sets), max_size=2))
     return NestedCase(
         draw(traces((*agree, *chained), most)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeVar, cast, get_args
+from typing import Final, Literal, cast, get_args
 
 import pyarrow as pa
 
@@ -34,8 +34,6 @@ __all__ = [
     "PlannedNegation",
     "make_plan",
 ]
-
-T = TypeVar("T")
 
 Method = Literal["query_order", "any_state", "selectivity", "point"]
 Evaluation = Literal["auto", Method]
@@ -122,7 +120,7 @@ class EvaluationPlan:
     negations : tuple of PlannedNegation
         The negated ones, in pattern order.
     keys : tuple of PartitionKey
-        The attributes equated across all components.
+        The attributes equated across all components; with OR, across those of every branch.
     split_keys : tuple of PartitionKey
         Those by which the events are split before anything is matched.
     constant : tuple of TypedExpression
@@ -395,32 +393,27 @@ def make_plan(
         return _ordered(plan)
     if compressed:
         raise OptionError('kleene="compressed" needs a pattern without OR(...)')
-    plan = _planned(bound, schema, names, domain, method, confidence, approximate, False)
+    found = [partition_keys(branch).keys for branch in branches]
+    shared = [key.name for key in found[0] if key.name is not None]
+    shared = [name for name in shared if all(name in [key.name for key in keys] for keys in found)]
     parts = []
-    for branch in branches:
-        keys = tuple(_of_branch(key, bound, branch) for key in plan.keys)
+    for branch, own in zip(branches, found, strict=True):
+        keys = tuple(key for key in own if key.name in shared)
         part = _planned(branch, schema, names, domain, method, confidence, approximate, False, keys)
         parts.append(_ordered(part))
+    negated = sum(component.negated for component in bound.components)
+    positive = len(bound.components) - negated
+    keys = tuple(PartitionKey((name,) * positive, (name,) * negated) for name in shared)
+    plan = _planned(bound, schema, names, domain, method, confidence, approximate, False, keys)
     needed = dict.fromkeys(name for part in parts for name in part.required_columns)
     return replace(plan, branches=tuple(parts), required_columns=tuple(needed))
-
-
-def _of_branch(key: PartitionKey, whole: BoundQuery, branch: BoundQuery) -> PartitionKey:
-    """Return a key of a query as the key of one of its branches."""
-    names = {component.variable for component in branch.components}
-
-    def kept(columns: tuple[T, ...], negated: bool) -> tuple[T, ...]:
-        parts = [component for component in whole.components if component.negated == negated]
-        return tuple(column for column, part in zip(columns, parts, strict=True) if part.variable in names)
-
-    return PartitionKey(kept(key.columns, False), kept(key.negated, True))
 
 
 def _planned(
     bound: BoundQuery, schema: pa.Schema, names: Names, domain: TimeDomain, method: Method, confidence: bool,
     approximate: Approximation | None, compressed: bool, given_keys: tuple[PartitionKey, ...] | None = None,
 ) -> EvaluationPlan:  # fmt: skip
-    """Plan a query without regard to OR, or one branch with the keys of the whole query given."""
+    """Plan a query without regard to OR; for one branch of several, with the keys that all of them have."""
     equivalences = partition_keys(bound)
     keys = equivalences.keys if given_keys is None else given_keys
     local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}

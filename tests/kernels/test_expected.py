@@ -82,15 +82,15 @@ def test_expected_counts(components: list[list[Interval]], window: int, every: i
 
 
 def test_a_long_interval_leaves_no_residue() -> None:
-    """Rates behind a million short intervals are exactly those of what is left."""
+    """Rates behind thousands of short intervals are exactly those of what is left."""
     rng = np.random.default_rng(1)
-    low = np.sort(rng.integers(0, 2000, 20_000))
-    components = [[(int(a), int(a) + int(n)) for a, n in zip(low, rng.integers(0, 50, 20_000), strict=True)]]
-    components[0].append((0, 10_000_000))
+    low = np.sort(rng.integers(0, 500, 2_000))
+    components = [[(int(a), int(a) + int(n)) for a, n in zip(low, rng.integers(0, 50, 2_000), strict=True)]]
+    components[0].append((0, 30_000))
     _, places, rates = _rates(components)
-    assert places[-1] == 10_000_001
-    assert rates[0, -1] == pytest.approx(1 / 10_000_001, rel=1e-13)
-    assert rates[0].sum() == pytest.approx(20_001, rel=1e-12)
+    assert places[-1] == 30_001
+    assert rates[0, -1] == pytest.approx(1 / 30_001, rel=1e-13)
+    assert rates[0].sum() == pytest.approx(2_001, rel=1e-12)
 
 
 @given(st.lists(_INTERVALS, min_size=2, max_size=3), st.integers(2, 12), st.integers(1, 6), st.booleans())

@@ -267,7 +267,8 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, remaining):
             time = max(given.lower[at], earliest + 1) if d > 0 else given.lower[at]
             top = max(bounds[TOP, d], given.lower[at] - d)
             low = min(bounds[LOW, d], given.upper[at] - d)
-            fits = given.latest[at] >= time and top + d + remaining <= pattern.window - 1 + low
+            spread = max(top - low, 0) + d + remaining
+            fits = given.latest[at] >= time and spread < pattern.window
             excludes = pattern.skips_to_next and given.lower[at] > last_upper
             if not (fits or excludes):
                 continue

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from eventbased.gap_events import ForbiddenEvents, GapRules, contiguity_limits
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.predicates import evaluate_mask
-from uncertain_cep.selection import Selection, _codes, _type_mask
+from uncertain_cep.selection import Selection, codes_of, type_mask
 
 __all__ = ["Forbidden", "forbidden_events"]
 
@@ -121,7 +121,7 @@ def forbidden_events(
 
 def _rows_of(plan: EvaluationPlan, table: pa.Table, component: PlannedComponent) -> Int64:
     """Return the events that a component takes by themselves."""
-    mask = _type_mask(table, plan.names.type, component.types, {})
+    mask = type_mask(table, plan.names.type, component.types, {})
     for predicate in component.local:
         found = evaluate_mask(predicate, table)
         mask = found if mask is None else mask & found
@@ -146,7 +146,7 @@ def _grouped(
     of_candidate = np.zeros(len(starts), dtype=np.int64)
     count = 1
     for own, other in keys:
-        found = _codes([table.column(name) for name in dict.fromkeys((own, other))], own)
+        found = codes_of([table.column(name) for name in dict.fromkeys((own, other))], own)
         here, there = found[-1][rows], found[0][starts]
         size = max(int(here.max(initial=0)), int(there.max(initial=0))) + 1
         group = np.where((group >= 0) & (here >= 0), group * size + here, -1)

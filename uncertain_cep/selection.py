@@ -15,7 +15,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.predicates import column_values, evaluate_mask
 from uncertain_cep.traces.unique_ids import check_ids
 
-__all__ = ["Selection", "Slicing", "select"]
+__all__ = ["Selection", "Slicing", "codes_of", "select", "type_mask"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -96,7 +96,7 @@ class Selection:
         )
 
 
-def _type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str, Mask]) -> Mask | None:
+def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str, Mask]) -> Mask | None:
     """Return which rows have one of the types; None if all do as far as the pattern says."""
     if not types:
         return None
@@ -111,7 +111,7 @@ def _type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[st
     return mask
 
 
-def _codes(columns: list[pa.ChunkedArray], name: str) -> list[Int64]:
+def codes_of(columns: list[pa.ChunkedArray], name: str) -> list[Int64]:
     """Return numbers from 0 for the values of columns, equal ones alike across them; -1 for null."""
     coded: list[Any] = []
     if all(pa.types.is_integer(column.type) for column in columns):
@@ -163,10 +163,10 @@ def _partition(
     layers: list[list[Int64]] = []
     for key in plan.split_keys:
         names = list(dict.fromkeys(key.columns))
-        coded = dict(zip(names, _codes([table.column(name) for name in names], names[0]), strict=True))
+        coded = dict(zip(names, codes_of([table.column(name) for name in names], names[0]), strict=True))
         layers.append([coded[name] for name in key.columns])
     if slicing is not None:
-        layers.append(_codes([table.column(slicing.column)], slicing.column) * len(rows))
+        layers.append(codes_of([table.column(slicing.column)], slicing.column) * len(rows))
     numbers: list[Int64] | None = None
     count = 1
     for layer in layers:
@@ -209,7 +209,7 @@ def select(
     seen: dict[str, Mask] = {}
     masks: list[Mask | None] = []
     for component in plan.components:
-        mask = _type_mask(table, plan.names.type, component.types, seen)
+        mask = type_mask(table, plan.names.type, component.types, seen)
         for predicate in component.local:
             found = evaluate_mask(predicate, table)
             mask = found if mask is None else mask & found

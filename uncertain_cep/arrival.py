@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.config import MAX_TICK
@@ -27,6 +29,8 @@ class ArrivalPromise:
     ----------
     largest_interval : int or None
         Umax, ticks. None: arrival order is not relied on, only heartbeats move the bound.
+    types : frozenset of str, optional
+        The types of the events that matter; empty if those of any type do.
 
     Attributes
     ----------
@@ -43,20 +47,30 @@ class ArrivalPromise:
     Source: Zhang, Diao, Immerman, PVLDB 3(1), 2010, sections 2.2 and 3 (the emit rule) and C.3 (heartbeats).
     """
 
-    def __init__(self, largest_interval: int | None) -> None:
+    def __init__(self, largest_interval: int | None, types: frozenset[str] = frozenset()) -> None:
         if largest_interval is not None and largest_interval < 0:
             raise OptionError(f"largest_interval={largest_interval}: it must be 0 or more ticks")
         self._largest = None if largest_interval is None else min(largest_interval, 2 * MAX_TICK)
         self._now = _NOTHING_KNOWN
+        self._types = types
+        self._of_type: dict[str, int] = {}
         self.safe = _NOTHING_KNOWN
 
-    def arrive(self, lower: Int64, upper: Int64) -> NDArray[np.bool_]:
+    @property
+    def bound(self) -> int:
+        """No unseen event that matters and keeps the promise has a smaller ``lower``, ticks."""
+        said = [self._of_type.get(name, _NOTHING_KNOWN) for name in self._types]
+        return max(self.safe, min(said, default=_NOTHING_KNOWN))
+
+    def arrive(self, lower: Int64, upper: Int64, types: pa.ChunkedArray) -> NDArray[np.bool_]:
         """Take events in the order of arrival, and return which of them are late.
 
         Parameters
         ----------
         lower, upper : (n,) int64
             Ticks, inclusive.
+        types : (n,) ChunkedArray of string
+            Looked at only after a heartbeat for one type.
 
         Returns
         -------
@@ -65,15 +79,21 @@ class ArrivalPromise:
             on, ends before an earlier event begins. The same however the events are cut into calls.
         """
         late = lower < self.safe
+        for name, said in self._of_type.items():
+            late |= (lower < said) & np.asarray(pc.equal(types, name).to_numpy())
         if self._largest is not None and len(lower):
-            # A late event lies behind another one, so that it never moves the bound.
-            reached = np.maximum.accumulate(np.concatenate(([self._now], lower)))
+            # What is late behind another event never moves the bound, and what is late for its type must not.
+            moving = np.where(late, _NOTHING_KNOWN, lower)
+            reached = np.maximum.accumulate(np.concatenate(([self._now], moving)))
             before = reached[:-1]
             late = late | (upper < before) | (lower < before - self._largest)
             self._now = int(reached[-1])
             self.safe = max(self.safe, self._now - self._largest)
         return late
 
-    def heartbeat(self, tick: int) -> None:
-        """Learn that no event with ``lower < tick`` is to come."""
-        self.safe = max(self.safe, tick)
+    def heartbeat(self, tick: int, of_type: str | None = None) -> None:
+        """Learn that no event, or none of a type, with ``lower < tick`` is to come."""
+        if of_type is None:
+            self.safe = max(self.safe, tick)
+        else:
+            self._of_type[of_type] = max(self._of_type.get(of_type, tick), tick)

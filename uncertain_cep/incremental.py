@@ -125,7 +125,10 @@ class IncrementalMatcher:
         self.schema = schema
         self.late_count = 0
         self._late: list[pa.Table] = []
-        self._promise = ArrivalPromise(largest_interval)
+        types = [component.types for component in self.plan.components]
+        self._promise = ArrivalPromise(
+            largest_interval, frozenset(name for part in types for name in part if all(types))
+        )
         self._retained = RetainedEvents(self.plan, schema)
         self._partitions = PartitionNumbers(self.plan)
         self._closed = False
@@ -141,8 +144,8 @@ class IncrementalMatcher:
 
     @property
     def safe(self) -> int:
-        """No event to come that is not late has a smaller lower bound, ticks."""
-        return self._promise.safe
+        """No event to come that a component can take, and that is not late, begins earlier, ticks."""
+        return self._promise.bound
 
     @property
     def state_size(self) -> int:
@@ -184,7 +187,7 @@ class IncrementalMatcher:
         check_table(plan, table)
         lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
         promise = copy(self._promise)
-        late = promise.arrive(lower, upper)
+        late = promise.arrive(lower, upper, table.column(plan.names.type))
         if not late.any():
             batch = self._take(table, lower, upper, promise)
         else:
@@ -193,12 +196,17 @@ class IncrementalMatcher:
             self.late_count += int(late.sum())
         return batch
 
-    def heartbeat(self, time: int | datetime | np.datetime64) -> pa.RecordBatch:
+    def heartbeat(
+        self, time: int | datetime | np.datetime64, *, of_type: str | None = None
+    ) -> pa.RecordBatch:
         """Learn that no event is to come that could be before a time; return the matches that became final.
 
         Parameters
         ----------
         time : int (ticks) or, for timestamp columns, a datetime, pandas Timestamp or numpy datetime64
+        of_type : str, optional
+            The type of events that this is true of. Matches become final, and events are let go of, once it
+            is known of every type that the pattern names.
 
         Raises
         ------
@@ -206,8 +214,10 @@ class IncrementalMatcher:
             If it is no such time, or the stream was closed.
         """
         self._check_open()
-        self._promise.heartbeat(self._tick(time))
-        return self._advance(self._promise.safe)
+        if of_type is not None and not isinstance(of_type, str):
+            raise OptionError(f"of_type={of_type!r}: it must be the name of an event type")
+        self._promise.heartbeat(self._tick(time), of_type)
+        return self._advance(self._promise.bound)
 
     def close(self) -> pa.RecordBatch:
         """Learn that no event is to come at all; return the last matches. Nothing can be pushed then."""
@@ -219,7 +229,7 @@ class IncrementalMatcher:
         """Take events that are on time, and what their arrival promises, once they are found to be sound."""
         if not table.num_rows:
             self._promise = promise
-            return self._advance(promise.safe)
+            return self._advance(promise.bound)
         pmfs, trimmed_lower, trimmed_upper = explicit_pmfs(table, self.plan.names.pmf, lower, upper)
         selection = select(self.plan, table, trimmed_lower, trimmed_upper, lower, None)
         used = np.unique(np.concatenate(selection.rows))
@@ -230,11 +240,11 @@ class IncrementalMatcher:
         if self._evaluation is None:
             return self._single_events(table, selection)
         if not len(used):
-            return self._advance(promise.safe)
+            return self._advance(promise.bound)
         numbers = np.full(table.num_rows, -1, dtype=np.int64)
         numbers[used] = self._retained.append(candidates)
         selection = self._partitions.numbered(table, selection)
-        batch = self._named(self._evaluation.push(table, selection, pmfs, numbers, promise.safe))
+        batch = self._named(self._evaluation.push(table, selection, pmfs, numbers, promise.bound))
         self._tidy()
         return batch
 

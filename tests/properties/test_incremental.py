@@ -32,15 +32,15 @@ class Stream:
     events : tuple of Event
     cuts : tuple of int
         Where one call ends and the next begins.
-    heartbeats : tuple of (int or None)
-        For each call the heartbeat behind it.
+    heartbeats : tuple of (int, str or None) or None
+        For each call the heartbeat behind it: its time, and the one type that it is about.
     largest : int or None
         What is said of the interval lengths.
     """
 
     events: tuple[Event, ...]
     cuts: tuple[int, ...]
-    heartbeats: tuple[int | None, ...]
+    heartbeats: tuple[tuple[int, str | None] | None, ...]
     largest: int | None
 
 
@@ -59,10 +59,12 @@ def arrivals(draw: st.DrawFn, events: tuple[Event, ...]) -> Stream:
     arrived = tuple(events[i] for i in order)
     cuts = sorted(draw(st.sets(st.integers(1, max(count - 1, 1)), max_size=count)))
     cuts = [cut for cut in cuts if cut < count] + [count]
-    heartbeats: list[int | None] = []
+    heartbeats: list[tuple[int, str | None] | None] = []
     for cut in cuts:
-        latest = min((event.lower for event in arrived[cut:]), default=1000)
-        heartbeats.append(draw(st.sampled_from([None, None, latest, latest - 2])))
+        of_type = draw(st.sampled_from([None, *sorted({event.type for event in events})]))
+        coming = [event.lower for event in arrived[cut:] if of_type in (None, event.type)]
+        latest = min(coming, default=1000)
+        heartbeats.append(draw(st.sampled_from([None, (latest, of_type), (latest - 2, of_type)])))
     return Stream(arrived, tuple(cuts), tuple(heartbeats), largest)
 
 
@@ -80,7 +82,7 @@ def streamed(
         batches.append(matcher.push(table.slice(start, cut - start)))
         start = cut
         if heartbeat is not None:
-            batches.append(matcher.heartbeat(heartbeat))
+            batches.append(matcher.heartbeat(heartbeat[0], of_type=heartbeat[1]))
     batches.append(matcher.close())
     assert matcher.state_size == 0
     assert matcher.late_count == matcher.late.num_rows
@@ -123,12 +125,12 @@ def test_late_events_are_handed_out_and_the_answer_is_that_of_the_others(
 def _late(stream: Stream) -> list[Event]:
     """Return the events that break the promise, one by one as the definition has it."""
     late = []
-    said = -math.inf
+    said: dict[str | None, float] = {}
     seen: list[Event] = []
     start = 0
     for cut, heartbeat in zip(stream.cuts, stream.heartbeats, strict=True):
         for event in stream.events[start:cut]:
-            breaks = event.lower < said
+            breaks = any(event.lower < said.get(of_type, -math.inf) for of_type in (None, event.type))
             if stream.largest is not None:
                 for other in seen:
                     breaks = breaks or other.lower > event.upper
@@ -139,7 +141,8 @@ def _late(stream: Stream) -> list[Event]:
                 seen.append(event)
         start = cut
         if heartbeat is not None:
-            said = max(said, heartbeat)
+            time, of_type = heartbeat
+            said[of_type] = max(said.get(of_type, time), time)
     return late
 
 

@@ -82,6 +82,18 @@ def test_calls_with_no_event_that_is_on_time(condition: str) -> None:
     assert matcher.late_count == 1
 
 
+def test_heartbeats_of_every_type_together_are_one() -> None:
+    matcher = uc.IncrementalMatcher(PAIR, SCHEMA, evaluation="query_order")
+    assert matcher.push(table(event("B", "b1", 5, 6), event("A", "a1", 1, 2))).num_rows == 0
+    assert matcher.heartbeat(50, of_type="A").num_rows == 0
+    assert matcher.push(table(event("A", "a2", 49, 60), event("C", "c1", 49, 60))).num_rows == 0
+    assert matcher.take_late().column("id").to_pylist() == ["a2"]
+    assert matcher.heartbeat(6, of_type="B").num_rows == 1
+    assert matcher.safe == 6
+    with pytest.raises(uc.OptionError, match="of_type"):
+        matcher.heartbeat(9, of_type=3)  # type: ignore[arg-type]
+
+
 def test_only_heartbeats_make_events_late_where_arrival_order_is_not_relied_on() -> None:
     matcher = uc.IncrementalMatcher(PAIR, SCHEMA)
     matcher.push(event("A", "a1", 100, 104))

@@ -1,7 +1,6 @@
 """Queries bound to a trace, as immutable evaluation plans, and their explanation."""
 
 from uncertain_cep.plan.plan import (
-    COMPRESSED_COLUMNS,
     EVALUATIONS,
     Approximation,
     EvaluationPlan,
@@ -9,6 +8,7 @@ from uncertain_cep.plan.plan import (
     PlannedNegation,
     make_plan,
 )
+from uncertain_cep.plan.result import COMPRESSED_COLUMNS
 from uncertain_cep.plan.supported import beyond_plain
 
 __all__ = [

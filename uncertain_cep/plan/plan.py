@@ -9,14 +9,13 @@ import pyarrow as pa
 
 from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
+from uncertain_cep.plan.result import output_schema
 from uncertain_cep.plan.supported import check_compressed, components_beyond_plain
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.bound import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, is_linear, order_of
 from uncertain_cep.query.syntax import ExpectedCount
 from uncertain_cep.query.typed import (
-    Aggregated,
-    Column,
     TypedExpression,
     columns_in,
     speaks_of_each_event,
@@ -25,7 +24,6 @@ from uncertain_cep.query.typed import (
 from uncertain_cep.timedomain import Names, TimeDomain
 
 __all__ = [
-    "COMPRESSED_COLUMNS",
     "EVALUATIONS",
     "Approximation",
     "Evaluation",
@@ -38,9 +36,6 @@ __all__ = [
 Method = Literal["query_order", "any_state", "selectivity", "point"]
 Evaluation = Literal["auto", Method]
 EVALUATIONS: Final[tuple[str, ...]] = ("auto", *get_args(Method))
-
-COMPRESSED_COLUMNS: Final = ("p_nonempty", "expected_subsets", "expected_elements")
-"""Columns of a result with ``kleene="compressed"``, behind the confidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,61 +214,6 @@ class EvaluationPlan:
     def collects(self) -> bool:
         """Whether all matches that the query speaks of end up in one table or in one place."""
         return not self.counts and (self.query.limit is None or self.query.non_overlapping)
-
-
-def _arrow_type(expression: TypedExpression, schema: pa.Schema) -> pa.DataType:
-    if isinstance(expression, Column) and (
-        not isinstance(expression, Aggregated) or expression.function in ("min", "max")
-    ):
-        found = schema.field(expression.name).type
-        return found.value_type if pa.types.is_dictionary(found) else found
-    types: dict[str, pa.DataType] = {
-        "int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_(),
-        "time": pa.timestamp("ns"), "null": pa.null(),
-    }  # fmt: skip
-    return types[expression.kind]
-
-
-def _output_schema(
-    bound: BoundQuery, keys: tuple[PartitionKey, ...], schema: pa.Schema, names: Names, domain: TimeDomain,
-    confidence: bool, approximate: bool, compressed: bool,
-) -> pa.Schema:  # fmt: skip
-    def plain(name: str) -> pa.DataType:
-        found = schema.field(name).type
-        return found.value_type if pa.types.is_dictionary(found) else found
-
-    ids = {
-        component.variable: pa.list_(plain(names.id)) if component.kleene else plain(names.id)
-        for component in bound.components
-        if not component.negated
-    }
-    fields = [(key.name, plain(key.name)) for key in keys if key.name is not None]
-    fields += list(ids.items())
-    for item in bound.returns:
-        if item.expression is not None:
-            fields.append((item.name, _arrow_type(item.expression, schema)))
-        elif item.variable is not None and item.name != item.variable:
-            fields.append((item.name, ids[item.variable]))
-    fields += [("range_lower", domain.arrow_type), ("range_upper", domain.arrow_type)]
-    if confidence:
-        fields.append(("confidence", pa.float64()))
-    if confidence and compressed:
-        fields += [(name, pa.float64()) for name in COMPRESSED_COLUMNS]
-    if approximate:
-        fields += [("exact", pa.bool_()), ("std_error", pa.float64())]
-    seen: set[str] = set()
-    faults = []
-    for name, _ in fields:
-        if name in seen:
-            message = f"two columns of the result would be called {name!r}: rename the variable or use AS"
-            position = next((item.position for item in bound.query.returns if item.name == name), None)
-            faults.append(
-                Fault(message, position.line if position else 1, position.column if position else 1)
-            )
-        seen.add(name)
-    if faults:
-        raise QueryError(faults, text=bound.query.text)
-    return pa.schema(fields)
 
 
 def _counting(
@@ -458,7 +398,7 @@ def _planned(
         approximate=approximate,
         compressed=compressed,
         required_columns=tuple(needed),
-        output_schema=_output_schema(
+        output_schema=output_schema(
             bound,
             keys,
             schema,

@@ -109,7 +109,7 @@ def _cases(draw: st.DrawFn) -> Case:
     components = tuple(Component("abc"[j], draw(types), kleene=j == place) for j in range(length))
     names = st.sampled_from([part.variable for part in components])
     conditions = draw(st.lists(st.tuples(names, st.sampled_from(sorted(RELATIONS)), names), max_size=2))
-    return Case(drawn.trace, components, tuple(conditions), drawn.agree, drawn.window)
+    return Case(drawn.trace, components, tuple(conditions), (*drawn.agree, *drawn.chained), drawn.window)
 
 
 @given(_cases())

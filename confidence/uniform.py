@@ -27,6 +27,7 @@ __all__ = [
     "confidence_of_three",
     "confidence_of_two",
     "exact_chain_confidence",
+    "pair_confidence",
     "path_confidence",
     "tight_bounds",
 ]
@@ -106,6 +107,20 @@ def _suffix_counts(start, stop, lowest, floats):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def pair_confidence(l1, h1, l2, h2):
+    """Return P(u_1 <= u_2) of two independent uniform values with bounds l, h; NaN as below. O(1)."""
+    sizes = float(h1 - l1 + 1) * float(h2 - l2 + 1)
+    h1 = min(h1, h2)
+    l2 = max(l2, l1)
+    if l1 > h1 or l2 > h2:
+        return 0.0
+    everything = float(h1 - l1 + 1) * float(h2 - l2 + 1)
+    p12 = max(float(h1 - l2 + 1), 1.0)
+    count = everything - 0.5 * p12 * (p12 - 1.0)
+    return count / sizes if count * WORST_CANCELLATION >= everything else np.nan
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def path_confidence(low, high, begin, size, floats):
     """Return P(u_begin <= ... <= u_(begin + size - 1)) of independent uniform values; O(size^2).
 
@@ -128,32 +143,25 @@ def path_confidence(low, high, begin, size, floats):
         return _long_path_confidence(low, high, begin, size, floats)
     k = begin + size - 2
     l1, h1, l2, h2 = low[k], high[k], low[k + 1], high[k + 1]
-    sizes = float(h1 - l1 + 1) * float(h2 - l2 + 1)
-    h1 = min(h1, h2)
     if size == 2:
-        l2 = max(l2, l1)
-        if l1 > h1 or l2 > h2:
-            return 0.0
-        everything = float(h1 - l1 + 1) * float(h2 - l2 + 1)
-        p12 = max(float(h1 - l2 + 1), 1.0)
-        count = everything - 0.5 * p12 * (p12 - 1.0)
-    else:
-        l0, h0 = low[begin], high[begin]
-        sizes *= float(h0 - l0 + 1)
-        h0 = min(h0, h1)
-        l1 = max(l1, l0)
-        l2 = max(l2, l1)
-        if l0 > h0 or l1 > h1 or l2 > h2:
-            return 0.0
-        n0 = float(h0 - l0 + 1)
-        n1 = float(h1 - l1 + 1)
-        n2 = float(h2 - l2 + 1)
-        p01 = max(float(h0 - l1 + 1), 1.0)
-        p12 = max(float(h1 - l2 + 1), 1.0)
-        p02 = max(float(h0 - l2 + 1), 1.0)
-        everything = n0 * n1 * n2
-        pairs = 0.5 * (p01 * (p01 - 1.0) * n2 + p12 * (p12 - 1.0) * n0)
-        count = everything - pairs + p02 * (p02 - 1.0) * (p02 - 2.0) * (1.0 / 6.0)
+        return pair_confidence(l1, h1, l2, h2)
+    l0, h0 = low[begin], high[begin]
+    sizes = float(h0 - l0 + 1) * float(h1 - l1 + 1) * float(h2 - l2 + 1)
+    h1 = min(h1, h2)
+    h0 = min(h0, h1)
+    l1 = max(l1, l0)
+    l2 = max(l2, l1)
+    if l0 > h0 or l1 > h1 or l2 > h2:
+        return 0.0
+    n0 = float(h0 - l0 + 1)
+    n1 = float(h1 - l1 + 1)
+    n2 = float(h2 - l2 + 1)
+    p01 = max(float(h0 - l1 + 1), 1.0)
+    p12 = max(float(h1 - l2 + 1), 1.0)
+    p02 = max(float(h0 - l2 + 1), 1.0)
+    everything = n0 * n1 * n2
+    pairs = 0.5 * (p01 * (p01 - 1.0) * n2 + p12 * (p12 - 1.0) * n0)
+    count = everything - pairs + p02 * (p02 - 1.0) * (p02 - 2.0) * (1.0 / 6.0)
     return count / sizes if count * WORST_CANCELLATION >= everything else np.nan
 
 
@@ -335,8 +343,10 @@ def confidence_of_two(lower0, upper0, lower1, upper1, w, sizes):
 @njit(cache=True, nogil=True, error_model="numpy")
 def confidence_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes):
     """Return :func:`chain_confidence` for three events, written out. O(1)."""
-    if upper0 <= lower1 and upper1 <= lower2 and upper2 - lower0 <= w:
-        return 1.0
+    if upper1 <= lower2 and upper2 - lower0 <= w:
+        pair = pair_confidence(lower0, upper0, lower1, upper1)
+        if not math.isnan(pair):
+            return pair
     a1 = max(lower0, lower1)
     a2 = max(a1, lower2)
     a0 = max(lower0, a2 - w)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numba import njit
 
@@ -10,6 +12,7 @@ from confidence.uniform import (
     chain_confidence,
     confidence_of_three,
     confidence_of_two,
+    pair_confidence,
     path_confidence,
 )
 from eventbased.config import SPARE
@@ -242,9 +245,13 @@ def _write_confidences(ordered, blocks, runs, count, w, lower, upper, longest, o
             n += stop - begin
         elif length == 3 and running == 2:
             a0, b0, a1, b1 = low[0], high[0], low[1], high[1]
+            pair = pair_confidence(a0, b0, a1, b1)
             for i in range(begin, stop):
-                ticks = sizes * float(upper[i] - lower[i] + 1)
-                out[n] = confidence_of_three(a0, b0, a1, b1, lower[i], upper[i], w, ticks)
+                if b1 <= lower[i] and upper[i] - a0 <= w and not math.isnan(pair):
+                    out[n] = pair
+                else:
+                    ticks = sizes * float(upper[i] - lower[i] + 1)
+                    out[n] = confidence_of_three(a0, b0, a1, b1, lower[i], upper[i], w, ticks)
                 n += 1
         else:
             for i in range(begin, stop):

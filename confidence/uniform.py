@@ -303,14 +303,15 @@ def chain_confidence(lower, upper, w, a, b, bounds, floats):
         return count / sizes
     confidence = 1.0
     begin = 0
-    for k in range(length):
+    for k in range(length + 1):
         j = cut + k
-        a[k] = lower[j] if j < length else lower[j - length] + w
-        b[k] = upper[j] if j < length else upper[j - length] + w
-        if k > begin and b[k - 1] <= a[k]:
+        if k < length:
+            a[k] = lower[j] if j < length else lower[j - length] + w
+            b[k] = upper[j] if j < length else upper[j - length] + w
+        if k == length or (k > begin and b[k - 1] <= a[k]):
             confidence *= path_confidence(a, b, begin, k - begin, floats)
             begin = k
-    return confidence * path_confidence(a, b, begin, length - begin, floats)
+    return confidence
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from confidence.pmf import chain_confidence_pmf, support_range
 from confidence.uniform import (
@@ -28,6 +29,8 @@ from eventbased.query_order import (
     TOP,
     choose,
 )
+
+Int64 = NDArray[np.int64]
 
 __all__ = ["confidences_of_run", "describe_matches", "describe_uncertain", "matches_of_runs"]
 
@@ -168,20 +171,19 @@ def confidences_of_run(
         ring_high[k + 1] = high[j]
     head = others + 1
     tail = 1
-    for k in range(2, others + 1):
-        if ring_high[k - 1] <= ring_low[k]:
-            head = min(head, k)
-            tail = k
-    between = 1.0
-    start = head
-    for k in range(head + 1, tail + 1):
-        if ring_high[k - 1] <= ring_low[k]:
-            between *= path_confidence(ring_low, ring_high, start, k - start, floats)
-            start = k
-    of_head = path_confidence(ring_low, ring_high, 1, head - 1, floats)
-    of_tail = 1.0
-    if tail > 1:
-        of_tail = path_confidence(ring_low, ring_high, tail, others + 1 - tail, floats)
+    of_head = of_tail = between = 1.0
+    for k in range(2, others + 2):
+        if k > others or ring_high[k - 1] <= ring_low[k]:
+            piece = path_confidence(ring_low, ring_high, tail, k - tail, floats)
+            if tail == 1:
+                of_head = piece
+                head = k
+            elif k > others:
+                of_tail = piece
+            else:
+                between *= piece
+            if k <= others:
+                tail = k
     first, last = ring_low[1], ring_high[others]
     shift = 0 if running == others else w
     for i in range(begin, stop):
@@ -193,34 +195,29 @@ def confidences_of_run(
             low[running] = lower[i]
             high[running] = upper[i]
             out[n] = chain_confidence(low, high, w, a, b, bounds, floats)
-        elif early:
-            ring_low[0] = low_i - w
-            ring_high[0] = high_i - w
-            out[n] = between * of_tail * path_confidence(ring_low, ring_high, 0, head, floats)
-        elif late:
-            ring_low[others + 1] = low_i
-            ring_high[others + 1] = high_i
-            of_rest = 1.0 if tail == 1 else of_head
-            out[n] = between * of_rest * path_confidence(ring_low, ring_high, tail, others + 2 - tail, floats)
+        elif early or late:
+            place, size, rest = 0, head, of_tail
+            if early:
+                ring_low[0] = low_i - w
+                ring_high[0] = high_i - w
+            else:
+                ring_low[others + 1] = low_i
+                ring_high[others + 1] = high_i
+                place, size, rest = tail, others + 2 - tail, of_head if tail > 1 else 1.0
+            out[n] = between * rest * path_confidence(ring_low, ring_high, place, size, floats)
         else:
             out[n] = between * of_head * of_tail
         n += 1
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _write_confidences(ordered, blocks, runs, count, w, lower, upper, longest, out):
-    """Fill the confidences, as if all intervals were uniform."""
+def _write_short_confidences(ordered, blocks, runs, count, w, lower, upper, longest, out):
+    """Fill the confidences of matches of two or three events, as if all intervals were uniform."""
     length = ordered.shape[0]
     running = ordered[length - 1]
     chosen = np.empty(length, np.int64)
-    low = np.empty(length, np.int64)
-    high = np.empty(length, np.int64)
-    ring_low = np.empty(length + 1, np.int64)
-    ring_high = np.empty(length + 1, np.int64)
-    a = np.empty(length, np.int64)
-    b = np.empty(length, np.int64)
-    bounds = np.empty((4, length), np.int64)
-    floats = np.empty((4, 2 * length + 1), np.float64)
+    low = np.empty(3, np.int64)
+    high = np.empty(3, np.int64)
     n = 0
     for k in range(count):
         begin = runs[BEGIN, k]
@@ -237,39 +234,65 @@ def _write_confidences(ordered, blocks, runs, count, w, lower, upper, longest, o
             for _ in range(begin, stop):
                 out[n] = 1.0
                 n += 1
-        elif length > 3:
+            continue
+        pair = np.nan
+        if length == 3 and running == 2:
+            pair = pair_confidence(low[0], high[0], low[1], high[1])
+        for i in range(begin, stop):
+            if not math.isnan(pair) and high[1] <= lower[i] and upper[i] - low[0] <= w:
+                out[n] = pair
+                n += 1
+                continue
+            low[running] = lower[i]
+            high[running] = upper[i]
+            ticks = sizes * float(upper[i] - lower[i] + 1)
+            if length == 2:
+                out[n] = confidence_of_two(low[0], high[0], low[1], high[1], w, ticks)
+            else:
+                out[n] = confidence_of_three(low[0], high[0], low[1], high[1], low[2], high[2], w, ticks)
+            n += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _write_long_confidences(ordered, blocks, runs, count, w, lower, upper, longest, out):
+    """Fill the confidences of matches of four events or more, as if all intervals were uniform."""
+    length = ordered.shape[0]
+    running = ordered[length - 1]
+    chosen = np.empty(length, np.int64)
+    low = np.empty(length, np.int64)
+    high = np.empty(length, np.int64)
+    ring_low = np.empty(length + 1, np.int64)
+    ring_high = np.empty(length + 1, np.int64)
+    a = np.empty(length, np.int64)
+    b = np.empty(length, np.int64)
+    bounds = np.empty((4, length), np.int64)
+    floats = np.empty((4, 2 * length + 1), np.float64)
+    n = 0
+    for k in range(count):
+        begin = runs[BEGIN, k]
+        stop = begin + runs[SIZE, k]
+        choose(ordered, blocks, length - 2, runs[PARENT, k], chosen)
+        certain = longest == 0
+        for s in range(length - 1):
+            j = ordered[s]
+            low[j] = lower[chosen[j]]
+            high[j] = upper[chosen[j]]
+            certain = certain and low[j] == high[j]
+        if certain:
+            out[n : n + stop - begin] = 1.0
+        else:
             confidences_of_run(
                 running, begin, stop, w, lower, upper, low, high, ring_low, ring_high, a, b, bounds, floats,
                 n, out,
             )  # fmt: skip
-            n += stop - begin
-        elif length == 3 and running == 2:
-            a0, b0, a1, b1 = low[0], high[0], low[1], high[1]
-            pair = pair_confidence(a0, b0, a1, b1)
-            for i in range(begin, stop):
-                if b1 <= lower[i] and upper[i] - a0 <= w and not math.isnan(pair):
-                    out[n] = pair
-                else:
-                    ticks = sizes * float(upper[i] - lower[i] + 1)
-                    out[n] = confidence_of_three(a0, b0, a1, b1, lower[i], upper[i], w, ticks)
-                n += 1
-        else:
-            for i in range(begin, stop):
-                low[running] = lower[i]
-                high[running] = upper[i]
-                ticks = sizes * float(upper[i] - lower[i] + 1)
-                if length == 2:
-                    out[n] = confidence_of_two(low[0], high[0], low[1], high[1], w, ticks)
-                else:
-                    out[n] = confidence_of_three(low[0], high[0], low[1], high[1], low[2], high[2], w, ticks)
-                n += 1
+        n += stop - begin
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
 def describe_matches(
-    ordered, blocks, minimum, runs, count, w, lower, upper, base, payload, longest, with_confidence,
-    out_ids, out_lower, out_upper, out_confidence,
-):  # fmt: skip
+    ordered: Int64, blocks: Int64, minimum: Int64, runs: Int64, count: int, w: int, lower: Int64,
+    upper: Int64, base: Int64, payload: Int64, longest: Int64, with_confidence: bool, out_ids: Int64,
+    out_lower: Int64, out_upper: Int64, out_confidence: NDArray[np.float64],
+) -> None:  # fmt: skip
     """Fill the output columns of the matches that a call of the join found, as if all were uniform.
 
     Parameters
@@ -298,15 +321,15 @@ def describe_matches(
     O(matches); for each run and column a few whole vectors are written, without a branch.
     """
     length = ordered.shape[0]
+    # Several kernels, not one: what a kernel calls is compiled once more within it.
     _write_ids(ordered, blocks, runs, count, payload, out_ids)
     _write_ranges(
         ordered[length - 1], blocks[length - 2], minimum, runs, count, w, length - 1, lower, upper, base,
         out_lower, out_upper,
     )  # fmt: skip
     if with_confidence:
-        _write_confidences(
-            ordered, blocks, runs, count, w, lower, upper, longest[ordered[length - 1]], out_confidence
-        )
+        write = _write_short_confidences if length <= 3 else _write_long_confidences
+        write(ordered, blocks, runs, count, w, lower, upper, longest[ordered[length - 1]], out_confidence)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -11,10 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.best import best_chunk
+from uncertain_cep.buckets import evaluate_bucketed
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.compressed import evaluate_compressed
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.expected import counts_of_matches, expected_counts
+from uncertain_cep.expected import bucketed_counts, counts_of_matches, expected_counts
 from uncertain_cep.growing import evaluate_growing
 from uncertain_cep.output import id_payload, to_batch, widened
 from uncertain_cep.plan import EvaluationPlan
@@ -91,16 +92,27 @@ def run(
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
     if plan.counted is not None and not plan.is_plain:
-        batches = run(plan.counted, table, slicing=slicing, batch_rows=batch_rows, file=file)
-        yield from counts_of_matches(plan, batches)
-        return
+        if plan.bound.every is None:
+            batches = run(plan.counted, table, slicing=slicing, batch_rows=batch_rows, file=file)
+            yield from counts_of_matches(plan, batches)
+            return
+        for branch in plan.branches:
+            counting = replace(
+                branch,
+                bound=replace(branch.bound, query=plan.query, by=plan.bound.by, every=plan.bound.every),
+                output_schema=plan.output_schema,
+                counted=branch,
+            )
+            yield from run(counting, table, slicing=slicing, batch_rows=batch_rows, file=file)
+        if plan.branches:
+            return
     if plan.branches:
         for branch in plan.branches:
             found = run(branch, table, slicing=slicing, batch_rows=batch_rows, file=file)
             yield from (widened(plan, batch) for batch in found)
         return
     check_table(plan, table, file)
-    if slicing is None or plan.is_plain:
+    if slicing is None or not _grown(plan):
         yield from _evaluated(plan, table, slicing, batch_rows, None)
         return
     # Matches that are grown may begin with any event of a slice, and events forbid whatever slice owns them.
@@ -152,21 +164,37 @@ def _evaluated(
             return evaluate_sequence(plan, table, among, pmfs, payload, wanted, batch_rows, threshold)
         return _METHODS[plan.evaluation](plan, table, among, pmfs, payload, wanted, batch_rows)
 
+    is_owned: NDArray[np.bool_] | None = None
+    if owned is not None:
+        begins = ticks_of(table, plan.names.lower, plan)
+        is_owned = (begins >= owned[0]) & (begins < owned[1])
     if plan.counts:
-        yield from expected_counts(plan, table, selection, pmfs, chunks)
+        if not _grown(plan):
+            yield from expected_counts(plan, table, selection, pmfs, chunks)
+            return
+        counted = evaluate_bucketed(plan, table, selection, ticks, pmfs, batch_rows)
+        yield from bucketed_counts(plan, table, _owned(counted, is_owned))
         return
     if best_only:
         best = best_chunk(plan, table, selection, chunks, at_most_one=pmfs is None)
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
         return
-    matches = chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None)
-    if owned is not None:
-        begins = ticks_of(table, plan.names.lower, plan)
-        is_owned = (begins >= owned[0]) & (begins < owned[1])
-        matches = (chunk.keep(is_owned[chunk.events[0]]) for chunk in matches)
+    matches = _owned(chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None), is_owned)
     for chunk in _limited(plan, (confident(plan, found) for found in matches)):
         yield to_batch(plan, table, chunk, payload is not None)
+
+
+def _grown(plan: EvaluationPlan) -> bool:
+    """Return whether matches are grown, so that their events may lie in several slices."""
+    by_bucket = plan.counts and plan.bound.every is not None
+    return not plan.is_plain or (by_bucket and plan.query.strategy == "skip_till_next_match")
+
+
+def _owned(chunks: Iterator[Chunk], is_owned: NDArray[np.bool_] | None) -> Iterator[Chunk]:
+    """Yield the matches whose first component's event a slice owns; with None all."""
+    for chunk in chunks:
+        yield chunk if is_owned is None else chunk.keep(is_owned[chunk.events[0]])
 
 
 def _limited(plan: EvaluationPlan, chunks: Iterator[Chunk]) -> Iterator[Chunk]:

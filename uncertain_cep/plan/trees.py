@@ -1,8 +1,8 @@
 """In which order the events of a pattern are put together: trees over its positive components.
 
-A leaf takes the candidates of one component, an inner node joins the partial matches of its two children. A tree
-whose right children are all leaves is an order of the components (Kolchinsky and Schuster, PVLDB 2018, sections
-2.2, 2.3 and 3.1).
+A leaf takes the candidates of one component, an inner node joins the partial matches of its two children. A
+tree whose right children are all leaves is an order of the components (Kolchinsky and Schuster, PVLDB 2018,
+sections 2.2, 2.3 and 3.1).
 """
 
 from __future__ import annotations

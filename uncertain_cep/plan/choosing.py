@@ -22,7 +22,7 @@ __all__ = ["PIVOT", "Choice", "NodeCounts", "choose", "planned", "regret"]
 PIVOT: Final = "pivot"
 """Among the costs of a choice, the join without a tree."""
 
-MOST_BUSHY: Final = 9
+MOST_BUSHY: Final = 10
 """Components up to which all trees are looked at: planning then takes under 50 ms."""
 
 MOST_LEFT_DEEP: Final = 13

@@ -11,8 +11,10 @@ placements of that kind on a line of ticks, those that are shifts of each other 
 ``e`` the elementary symmetric polynomials: ``C(w + k - 1, k - 1)`` orders within the window for certain
 times, overlaps of intervals for long ones. It is linear in each ``u_j``: mean lengths are all that matters.
 
-Real events come in bursts and in partitions. How much more often than on such a line two components meet is
-measured; for more than two, each is taken to meet the others as its strongest tie among them says.
+Real events come in bursts and in partitions. How many times more often than on such a line two components
+meet, g, is measured; k components then meet ``prod over i < k of (1 + i (g - 1))`` times more often, as they
+do if the rate of all of them varies together like a gamma distribution, and if g is not the same for every two,
+``i (g - 1)`` is the sum over those before.
 """
 
 from __future__ import annotations
@@ -197,15 +199,14 @@ class CostModel:
         return [(mask, float(np.log(max(share, 1e-300)))) for mask, share in found if share < 1.0]
 
     def _measured_ties(self) -> Float:
-        """Return log of how much more often than on an even line two components meet, (l, l)."""
-        length = self.length
-        ties = np.zeros((length, length))
+        """Return how many times more often than on an even line two components meet, (l, l)."""
+        ties = np.ones((self.length, self.length))
         pairs = self.statistics.pairs
         masks = np.array([(1 << pair.first) | (1 << pair.second) for pair in pairs], dtype=np.int64)
         expected = self._log_even(masks) if pairs else np.zeros(0)
         for pair, even in zip(pairs, expected, strict=True):
             if pair.in_time > 0.0:
-                ties[pair.first, pair.second] = ties[pair.second, pair.first] = np.log(pair.in_time) - even
+                ties[pair.first, pair.second] = np.exp(np.clip(np.log(pair.in_time) - even, -300.0, 300.0))
         return ties
 
     def _bits(self, masks: Int64) -> NDArray[np.bool_]:
@@ -220,7 +221,7 @@ class CostModel:
         symmetric = np.zeros((self.length + 1, len(masks)))
         symmetric[0] = 1.0
         for j in range(self.length):
-            symmetric[1:, bits[j]] += lengths[j] * symmetric[:-1, bits[j]]
+            symmetric[1 : j + 2] += (lengths[j] * bits[j]) * symmetric[: j + 1]
         # Near the ends of the trace there is no room for the whole window.
         lost = min(1.0, w / self._ticks)
         volume, placements = np.zeros(len(masks)), 1.0
@@ -241,7 +242,7 @@ class CostModel:
         each = np.vstack((self._shares, rest / others))
         products = np.ones((len(each), bits.shape[1]))
         for j in range(self.length):
-            products[:, bits[j]] *= each[:, j, None]
+            products *= np.where(bits[j], each[:, j, None], 1.0)
         products[-1] *= others
         return np.asarray(np.log(np.maximum(products.sum(axis=0), 1e-300)))
 
@@ -250,11 +251,9 @@ class CostModel:
         bits = self._bits(masks)
         numbers = self._log_one @ bits + self._log_even(masks)
         for j in range(1, self.length):
-            strongest = np.zeros(len(masks))
-            for i in range(j):
-                tie = np.where(bits[i], self._ties[i, j], 0.0)
-                strongest = np.where(np.abs(tie) > np.abs(strongest), tie, strongest)
-            numbers += np.where(bits[j], strongest, 0.0)
+            often = np.maximum(self._ties[:j, j] - 1.0, 0.0) @ bits[:j]
+            seldom = np.where(bits[:j], np.minimum(self._ties[:j, j], 1.0)[:, None], 1.0).min(axis=0)
+            numbers += np.where(bits[j], np.log1p(often) + np.log(seldom), 0.0)
         numbers = np.minimum(numbers, np.minimum(self._log_one @ bits, _MOST_LOG))
         let_through = np.zeros(len(masks))
         for mask, share in self._predicates:

@@ -27,6 +27,11 @@ def pivot_cost(model: CostModel) -> float:
     """
     length, prices = model.length, model.prices
     singles = np.left_shift(np.int64(1), np.arange(length))
+    # Every set that is bound at some step is a run of components: all are estimated at once.
+    runs = np.array(
+        [sum(singles[i : j + 1]) for i in range(length) for j in range(i, length)], dtype=np.int64
+    )
+    model.numbers((runs[:, None] | np.concatenate(([0], singles))[None, :]).reshape(-1))
     one = model.numbers(singles)[0]
     cost = model.leaves_cost
     for p in range(length):

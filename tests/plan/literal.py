@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.predicates import Values, column_values, evaluate
-from uncertain_cep.query.typed import Column, variables_of
+from uncertain_cep.query.typed import Apply, Column, columns_in, variables_of
 from uncertain_cep.selection import Selection
 
 Int64 = NDArray[np.int64]
@@ -26,7 +26,7 @@ class Partial:
         self._known: dict[tuple[int, ...], Int64] = {}
 
     def count(self, components: Sequence[int]) -> int:
-        return self.places(tuple(sorted(components))).shape[1]
+        return len(self.places(tuple(sorted(components)))[0])
 
     def places(self, components: tuple[int, ...]) -> Int64:
         """Return the candidates of the partial matches, (k, m)."""
@@ -47,6 +47,21 @@ class Partial:
             parts.append(both[:, self._holds(components, both)])
         return np.concatenate(parts, axis=1)
 
+    def _equated(self) -> list[list[Column]]:
+        """Return the attributes that chains of equalities make the same."""
+        found: list[list[Column]] = []
+        for predicate in self._plan.joined:
+            columns = columns_in(predicate)
+            if (
+                isinstance(predicate, Apply)
+                and predicate.operator == "equal"
+                and predicate.operands == columns
+            ):
+                together = [part for part in found if {*part} & {*columns}]
+                found = [part for part in found if part not in together]
+                found.append(list(dict.fromkeys(column for part in (*together, columns) for column in part)))
+        return found
+
     def _holds(self, components: tuple[int, ...], places: Int64) -> NDArray[np.bool_]:
         selection = self._selection
         window = self._plan.window - len(self._variables)
@@ -58,14 +73,23 @@ class Partial:
             for j in range(i + 1, len(components)):
                 holds &= (low[i] <= high[j]) & (rows[i] != rows[j])
         if selection.partition is not None:
-            found = [selection.partition[j][p] for j, p in zip(components, places, strict=True)]
-            for one, other in pairwise(found):
-                holds &= one == other
+            numbers = [selection.partition[j][p] for j, p in zip(components, places, strict=True)]
+            for number, following in pairwise(numbers):
+                holds &= number == following
         bound = {self._variables[j]: rows[k] for k, j in enumerate(components)}
 
         def load(column: Column) -> Values:
             taken = self._table.column(column.name).take(pa.array(bound[column.variable]))
             return column_values(taken, column.name)
+
+        for nodes in self._equated():
+            here = [column for column in nodes if column.variable in bound]
+            for one, other in pairwise(here):
+                left, right = load(one), load(other)
+                equal = np.asarray(left.data) == np.asarray(right.data)
+                for part in (left, right):
+                    equal &= True if part.valid is None else part.valid
+                holds &= equal
 
         for predicate in self._plan.joined:
             if variables_of(predicate) <= set(bound):

@@ -12,6 +12,7 @@ from uncertain_cep.plan.costs import Check, CostModel
 from uncertain_cep.plan.planners import BY_NAME, greedy, trivial
 from uncertain_cep.plan.statistics import (
     ComponentStatistics,
+    EqualityStatistics,
     KeyStatistics,
     LengthStatistics,
     PairStatistics,
@@ -42,15 +43,20 @@ def random_model(seed: int, length: int) -> CostModel:
         for i in range(length)
         for j in range(i + 1, length)
     )
+    equalities = tuple(
+        EqualityStatistics(i, j, 0, float(10.0 ** rng.uniform(-3, 0)), j == i + 1)
+        for i in range(1, length)
+        for j in range(i + 1, length)
+    )
     predicates = (PredicateStatistics((0, 1, 2), 0.01),) if length > 2 else ()
     shares = rng.dirichlet(np.ones(4), size=length).T * 0.8
     keys = KeyStatistics(20, 0.3, 8.0, tuple(map(tuple, shares.tolist())))
-    statistics = Statistics(1e6, ticks, tuple(components), (), pairs, predicates, keys)
+    statistics = Statistics(1e6, ticks, tuple(components), (), pairs, equalities, predicates, keys)
     return CostModel(
         statistics,
         WINDOW,
         kleene=[bool(rng.random() < 0.1) for _ in range(length)],
-        next_match=bool(rng.random() < 0.3),
+        next_to=[1] if length > 2 and rng.random() < 0.3 else [],
         checks=[Check(int(rng.integers(1, 1 << length)), 3.0)] if rng.random() < 0.3 else [],
         alpha=float(rng.choice([0.0, 1.0])),
     )

@@ -7,28 +7,17 @@ bias. Nothing of the order of the rows is relied on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import combinations
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from uncertain_cep.plan.joint_sample import JointSample
 from uncertain_cep.plan.plan import EvaluationPlan, PlannedComponent
-from uncertain_cep.plan.reach import Lifted, Sample, count_pairs, densified, draw_more, draw_pairs, lift
-from uncertain_cep.plan.statistics import (
-    ComponentStatistics,
-    KeyStatistics,
-    LengthStatistics,
-    PairStatistics,
-    PredicateStatistics,
-    Statistics,
-)
-from uncertain_cep.predicates import Values, column_values, evaluate, evaluate_mask, within_int64
-from uncertain_cep.query.typed import Aggregated, Apply, Column, TypedExpression, columns_in, variables_of
+from uncertain_cep.plan.reach import Sample
+from uncertain_cep.plan.statistics import ComponentStatistics, KeyStatistics, LengthStatistics, Statistics
+from uncertain_cep.predicates import evaluate_mask
 from uncertain_cep.selection import Selection, type_mask
 
 __all__ = ["measure"]
@@ -41,14 +30,8 @@ SAMPLED_EVENTS: Final = 4096
 SAMPLED_CANDIDATES: Final = 24_576
 """Candidates of all components together in the sample that is joined."""
 
-SAMPLED_PAIRS: Final = 2048
-"""Pairs in reach of each other that a predicate is tried on."""
-
 LARGEST_PARTITIONS: Final = 16
 """Partitions whose share of each component is kept; the others are taken for equally large."""
-
-UNKNOWN_SELECTIVITY: Final = 0.5
-"""Of a predicate over several events of a Kleene component, which no pair of events can tell."""
 
 
 def measure(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, seed: int = 0) -> Statistics:
@@ -91,13 +74,14 @@ def measure(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, seed
         for j, (component, size) in enumerate(zip(plan.components, sizes, strict=True))
     )
     negated = tuple(_negated(found.component, shares, table.num_rows, ticks) for found in plan.negations)
-    pairs, predicates = _Joint(plan, table, samples, window, rng).measured()
+    pairs, equalities, predicates = JointSample(plan, table, samples, window, rng).measured()
     return Statistics(
         events=float(table.num_rows),
         ticks=float(ticks),
         components=components,
         negated=negated,
         pairs=pairs,
+        equalities=equalities,
         predicates=predicates,
         keys=_keys(selection),
     )
@@ -182,168 +166,3 @@ def _keys(selection: Selection) -> KeyStatistics:
         effective=everything**2 / float((totals.astype(np.float64) ** 2).sum()),
         shares=tuple(tuple(column) for column in shares.T.tolist()),
     )
-
-
-class _Joint:
-    """What is counted among the candidates of several components."""
-
-    def __init__(
-        self,
-        plan: EvaluationPlan,
-        table: pa.Table,
-        samples: Sequence[Sample],
-        window: int,
-        rng: np.random.Generator,
-    ) -> None:
-        self._plan, self._table, self._window, self._rng = plan, table, window, rng
-        self._number = {component.variable: j for j, component in enumerate(plan.components)}
-        self._values: dict[tuple[int, str], Values] = {}
-        spans = [(int(part.low.min()), int(part.high.max())) for part in samples if len(part.rows)]
-        self._span = min((low for low, _ in spans), default=0), max((high for _, high in spans), default=0)
-        groups, count = densified([part.group for part in samples])
-        self._samples = [replace(part, group=group) for part, group in zip(samples, groups, strict=True)]
-        self._lifted = [lift(part, count, self._span, window) for part in self._samples]
-
-    def measured(self) -> tuple[tuple[PairStatistics, ...], tuple[PredicateStatistics, ...]]:
-        """Return what pairs have in common, and how selective each predicate is."""
-        predicates = [self._unmeasured(predicate) for predicate in self._plan.joined]
-        pairs = []
-        for i, j in combinations(range(len(self._samples)), 2):
-            near = count_pairs(self._lifted[i], self._lifted[j], shared=self._may_share(i, j))
-            everything = len(self._samples[i].rows) * len(self._samples[j].rows)
-            joined = 1.0
-            if everything and (mine := [k for k, part in enumerate(predicates) if part.components == (i, j)]):
-                joined, each = self._pair(i, j, near, mine)
-                for k, selectivity in each.items():
-                    predicates[k] = PredicateStatistics((i, j), selectivity)
-            # What a sample does not show may still be there, half as often as it could show once.
-            pairs.append(PairStatistics(i, j, max(near, 0.5) / everything if everything else 0.0, joined))
-        for k, part in enumerate(predicates):
-            if len(part.components) > 2 and part.selectivity < 1.0:
-                found = self._among_several(self._plan.joined[k], part.components)
-                predicates[k] = replace(part, selectivity=found)
-        return tuple(pairs), tuple(predicates)
-
-    def _unmeasured(self, predicate: TypedExpression) -> PredicateStatistics:
-        variables = variables_of(predicate)
-        components = sorted(self._number[variable] for variable in variables if variable in self._number)
-        # What speaks of a negated component says nothing of which choices of the others there are.
-        unknown = UNKNOWN_SELECTIVITY if len(components) == len(variables) else 1.0
-        return PredicateStatistics(tuple(components), unknown)
-
-    def _may_share(self, i: int, j: int) -> bool:
-        first, second = self._plan.components[i].types, self._plan.components[j].types
-        return not first or not second or bool({*first} & {*second})
-
-    def _pair(self, i: int, j: int, near: int, mine: list[int]) -> tuple[float, dict[int, float]]:
-        """Return the share of the pairs in reach for which all of some predicates hold, and for which each.
-
-        Equalities are counted by sorting, over all pairs of the sample, since they hold for few; the others
-        are tried on pairs drawn from those for which the equalities hold.
-        """
-        joined = self._plan.joined
-        equal = [k for k in mine if _is_equality(joined[k])]
-        rest = [k for k in mine if k not in equal]
-        reach, product, held = (self._lifted[i], self._lifted[j]), 1.0, float(near)
-        each: dict[int, float] = dict.fromkeys(equal, 1.0)
-        for number, k in enumerate(equal):
-            lifted = self._lifted_by(i, j, equal[: number + 1])
-            found = count_pairs(*lifted, shared=self._may_share(i, j))
-            each[k] = min(1.0, max(found, 0.5) / max(held, 1.0))
-            product *= each[k]
-            if not found:
-                break
-            reach, held = lifted, found
-        if not rest:
-            return product, each
-        left, right = draw_pairs(*reach, SAMPLED_PAIRS, self._rng)
-        if not len(left):
-            each |= dict.fromkeys(rest, UNKNOWN_SELECTIVITY)
-            return product * UNKNOWN_SELECTIVITY ** len(rest), each
-        together = np.ones(len(left), dtype=np.bool_)
-        for k in rest:
-            mask = self._true(joined[k], {i: left, j: right})
-            each[k] = _share(mask)
-            together &= mask
-        return product * _share(together), each
-
-    def _lifted_by(self, i: int, j: int, equal: list[int]) -> tuple[Lifted, Lifted]:
-        """Return the candidates of two components for which some equalities can hold, apart by values."""
-        samples = [self._samples[i], self._samples[j]]
-        groups, count = [part.group for part in samples], 1
-        valid = [np.ones(len(group), dtype=np.bool_) for group in groups]
-        for k in equal:
-            columns = {self._number[column.variable]: column for column in columns_in(self._plan.joined[k])}
-            values = [self._loaded(component, columns[component].name) for component in (i, j)]
-            codes, size = _codes(values)
-            for mask, found in zip(valid, values, strict=True):
-                if found.valid is not None:
-                    mask &= found.valid
-            groups, count = densified(
-                [group * size + code for group, code in zip(groups, codes, strict=True)]
-            )
-        first, second = (
-            lift(replace(part, group=group), count, self._span, self._window, mask)
-            for part, group, mask in zip(samples, groups, valid, strict=True)
-        )
-        return first, second
-
-    def _among_several(self, predicate: TypedExpression, components: tuple[int, ...]) -> float:
-        """Return the share of the combinations in reach of each other for which a predicate holds."""
-        first, second, *others = components
-        left, right = draw_pairs(self._lifted[first], self._lifted[second], SAMPLED_PAIRS, self._rng)
-        chosen = {first: left, second: right}
-        for j in others:
-            chosen = draw_more(chosen, self._lifted, j, self._rng)
-        if not len(chosen[first]):
-            return UNKNOWN_SELECTIVITY
-        return _share(self._true(predicate, chosen))
-
-    def _loaded(self, component: int, name: str) -> Values:
-        key = (component, name)
-        if key not in self._values:
-            rows = pa.array(self._samples[component].rows)
-            self._values[key] = column_values(self._table.column(name).take(rows), name)
-        return self._values[key]
-
-    def _true(self, predicate: TypedExpression, chosen: dict[int, Int64]) -> NDArray[np.bool_]:
-        """Return for which combinations a predicate is true; Kleene events are taken for single ones."""
-
-        def load(column: Column) -> Values:
-            component = self._number[column.variable]
-            return self._loaded(component, column.name).take(chosen[component])
-
-        def extremes(column: Column) -> tuple[int, int]:
-            data = load(column).data
-            return (int(data.min()), int(data.max())) if len(data) else (0, 0)
-
-        size = len(next(iter(chosen.values())))
-        if any(isinstance(column, Aggregated) for column in columns_in(predicate)):
-            return np.asarray(np.arange(size) % 2 == 0)
-        found = evaluate(within_int64(predicate, extremes), load)
-        truth = np.broadcast_to(np.asarray(found.data, dtype=np.bool_), size)
-        return np.asarray(truth if found.valid is None else truth & found.valid)
-
-
-def _codes(values: Sequence[Values]) -> tuple[list[Int64], int]:
-    """Return numbers from 0 for values, equal ones alike, and how many there are."""
-    if isinstance(values[0].data, pa.Array):
-        distinct = pa.chunked_array([part.data for part in values]).unique().drop_null()
-        found = [pc.index_in(part.data, distinct).fill_null(0) for part in values]
-        codes = [np.asarray(part.to_numpy(zero_copy_only=False)).astype(np.int64) for part in found]
-        return codes, max(1, len(distinct))
-    numbers, size = densified([np.asarray(part.data) for part in values])
-    return numbers, max(1, size)
-
-
-def _is_equality(predicate: TypedExpression) -> bool:
-    """Return whether a predicate says that two attributes of one kind are equal."""
-    if not isinstance(predicate, Apply) or predicate.operator != "equal":
-        return False
-    plain = [isinstance(part, Column) and not isinstance(part, Aggregated) for part in predicate.operands]
-    return all(plain) and len({part.kind for part in predicate.operands}) == 1
-
-
-def _share(mask: NDArray[np.bool_]) -> float:
-    """Return the share of what is true, not below half of what would show once."""
-    return max(float(mask.sum()), 0.5) / len(mask)

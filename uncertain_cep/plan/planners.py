@@ -54,12 +54,12 @@ def trivial(model: CostModel) -> Tree:
 def frequency(model: CostModel) -> Tree:
     """Return the components by rising number of candidates. O(l log l)."""
     singles = np.left_shift(np.int64(1), np.arange(model.length))
-    return left_deep(np.argsort(model.numbers(singles)[1], kind="stable").tolist())
+    return left_deep(np.argsort(model.numbers(singles)[2], kind="stable").tolist())
 
 
 def _greedy_order(model: CostModel) -> list[int]:
     singles = np.left_shift(np.int64(1), np.arange(model.length))
-    order = [int(np.argmin(model.numbers(singles)[1]))]
+    order = [int(np.argmin(model.numbers(singles)[2]))]
     while len(order) < model.length:
         rest = np.array([j for j in range(model.length) if j not in order], dtype=np.int64)
         bound = np.full(len(rest), int(singles[order].sum()), dtype=np.int64)

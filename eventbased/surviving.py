@@ -184,7 +184,8 @@ def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper
     chosen : (l, m) int64
         The candidates of each match.
     ordered, w, lower, upper, base, out_lower, out_upper, out_confidence
-        As for :func:`eventbased.describe_matches`, whose very values these are, to the last digit.
+        As for :func:`eventbased.describe_matches`, whose very values these are, to the last digit;
+        confidences of length 0 are not wanted.
     """
     length = chosen.shape[0]
     running = ordered[length - 1]
@@ -196,6 +197,7 @@ def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper
     b = np.empty(length, np.int64)
     bounds = np.empty((4, length), np.int64)
     floats = np.empty((4, 2 * length + 1), np.float64)
+    wanted = out_confidence.shape[0] > 0
     for n in range(chosen.shape[1]):
         for j in range(length):
             low[j] = lower[chosen[j, n]]
@@ -207,6 +209,8 @@ def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper
         shift = base[chosen[0, n]]
         out_lower[n] = a[0] - shift
         out_upper[n] = b[length - 1] + length - 1 - shift
+        if not wanted:
+            continue
         i = chosen[running, n]
         ticks = sizes * float(upper[i] - lower[i] + 1)
         if length == 2:

@@ -19,6 +19,7 @@ from uncertain_cep.expected import bucketed_counts, counts_of_matches, expected_
 from uncertain_cep.growing import evaluate_growing
 from uncertain_cep.output import id_payload, to_batch, widened
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.trees import Tree, left_deep
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.points import evaluate_points
 from uncertain_cep.predicates import evaluate as evaluate_expression
@@ -27,6 +28,7 @@ from uncertain_cep.selection import Selection, Slicing, select
 from uncertain_cep.sequence import Chunk, Threshold, evaluate_sequence
 from uncertain_cep.sets import evaluate_sets
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
+from uncertain_cep.tree_evaluation import evaluate_tree
 
 __all__ = [
     "BATCH_ROWS",
@@ -160,6 +162,9 @@ def _evaluated(
             return grow(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
         if len(plan.components) == 1:
             return _single_events(plan, among, payload, batch_rows)
+        tree = _tree_of(plan)
+        if tree is not None:
+            return evaluate_tree(plan, tree, table, among, pmfs, payload, wanted, batch_rows, threshold)
         if plan.evaluation == "query_order":
             return evaluate_sequence(plan, table, among, pmfs, payload, wanted, batch_rows, threshold)
         return _METHODS[plan.evaluation](plan, table, among, pmfs, payload, wanted, batch_rows)
@@ -195,6 +200,13 @@ def _owned(chunks: Iterator[Chunk], is_owned: NDArray[np.bool_] | None) -> Itera
     """Yield the matches whose first component's event a slice owns; with None all."""
     for chunk in chunks:
         yield chunk if is_owned is None else chunk.keep(is_owned[chunk.events[0]])
+
+
+def _tree_of(plan: EvaluationPlan) -> Tree | None:
+    """Return the tree along which a plain sequence is evaluated; None for an evaluation without one."""
+    if plan.planner == "trivial":
+        return left_deep(range(len(plan.components)))
+    return plan.tree
 
 
 def _limited(plan: EvaluationPlan, chunks: Iterator[Chunk]) -> Iterator[Chunk]:

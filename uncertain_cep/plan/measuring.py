@@ -1,0 +1,168 @@
+"""Statistics of the candidates of a pattern, from counts over all and from a sample.
+
+Each component's candidates are thinned on their own, a rare component's not at all: a pair survives with the
+product of two known probabilities, so that what is counted among the survivors estimates the whole without
+bias. Nothing of the order of the rows is relied on.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from uncertain_cep.plan.joint_sample import JointSample
+from uncertain_cep.plan.plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.plan.reach import Sample
+from uncertain_cep.plan.statistics import ComponentStatistics, KeyStatistics, LengthStatistics, Statistics
+from uncertain_cep.predicates import evaluate_mask
+from uncertain_cep.selection import Selection, type_mask
+
+__all__ = ["measure"]
+
+Int64 = NDArray[np.int64]
+
+SAMPLED_EVENTS: Final = 4096
+"""Rows of the table that types and local predicates are looked at on."""
+
+SAMPLED_CANDIDATES: Final = 24_576
+"""Candidates of all components together in the sample that is joined."""
+
+LARGEST_PARTITIONS: Final = 16
+"""Partitions whose share of each component is kept; the others are taken for equally large."""
+
+
+def measure(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, seed: int = 0) -> Statistics:
+    """Measure what a planner has to know of the candidates of an OR-free pattern.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+        With the plan's required columns.
+    selection : Selection
+        The candidates in it.
+    seed : int
+        Of the sample; the same table and seed give the same statistics.
+
+    Notes
+    -----
+    O(n) for counts of n candidates, and O(m log m) for each pair of components on a sample of bounded size.
+    """
+    rng = np.random.default_rng(seed)
+    length = len(plan.components)
+    # Positions are subtracted as the join does it, so that order and window become two inequalities.
+    sizes = [len(rows) for rows in selection.rows]
+    filled = [j for j, size in enumerate(sizes) if size]
+    earliest = min((int(selection.lower[j].min()) for j in filled), default=0)
+    latest = max((int(selection.upper[j].max()) for j in filled), default=0)
+    ticks = latest - earliest + 1
+    window = max(0, min(plan.window - length, ticks + length))
+    most = max(512, SAMPLED_CANDIDATES // max(1, length))
+    samples = [_sampled(selection, j, most, rng) for j in range(length)]
+    shares = _Shares(plan, table, rng)
+    components = tuple(
+        ComponentStatistics(
+            component.variable,
+            float(size),
+            size / ticks,
+            *shares.of(component),
+            _lengths(selection.lower[j], selection.upper[j], samples[j]),
+        )
+        for j, (component, size) in enumerate(zip(plan.components, sizes, strict=True))
+    )
+    negated = tuple(_negated(found.component, shares, table.num_rows, ticks) for found in plan.negations)
+    pairs, equalities, predicates = JointSample(plan, table, samples, window, rng).measured()
+    return Statistics(
+        events=float(table.num_rows),
+        ticks=float(ticks),
+        components=components,
+        negated=negated,
+        pairs=pairs,
+        equalities=equalities,
+        predicates=predicates,
+        keys=_keys(selection),
+    )
+
+
+def _sampled(selection: Selection, j: int, most: int, rng: np.random.Generator) -> Sample:
+    """Return at most ``most`` candidates of a component, spread evenly over its rows."""
+    size = len(selection.rows[j])
+    kept = min(size, most)
+    places = np.arange(kept)
+    if kept < size:
+        places = ((places + rng.random(kept)) * (size / kept)).astype(np.int64)
+    partition = selection.partition
+    return Sample(
+        selection.rows[j][places],
+        selection.lower[j][places] - j,
+        selection.upper[j][places] - j,
+        np.zeros(kept, dtype=np.int64) if partition is None else partition[j][places],
+    )
+
+
+def _lengths(lower: Int64, upper: Int64, sample: Sample) -> LengthStatistics:
+    if not len(lower):
+        return LengthStatistics(0.0, 0.0, 0.0, 0.0)
+    lengths = upper - lower
+    median, most = np.quantile(sample.high - sample.low, (0.5, 0.9))
+    return LengthStatistics(float(lengths.mean()), float(median), float(most), float(lengths.max()))
+
+
+class _Shares:
+    """Shares of the events that have some type, and of these for which a predicate is true."""
+
+    def __init__(self, plan: EvaluationPlan, table: pa.Table, rng: np.random.Generator) -> None:
+        size = table.num_rows
+        if size > SAMPLED_EVENTS:
+            step = size / SAMPLED_EVENTS
+            places = ((np.arange(SAMPLED_EVENTS) + rng.random(SAMPLED_EVENTS)) * step).astype(np.int64)
+            table = table.take(pa.array(places))
+        self._table, self._type = table, plan.names.type
+        self._seen: dict[str, NDArray[np.bool_]] = {}
+
+    def of(self, component: PlannedComponent) -> tuple[float, tuple[float, ...]]:
+        """Return the share of a component's types, and of each of its local predicates."""
+        rows = self._table.num_rows
+        if not rows:
+            return 0.0, tuple(0.0 for _ in component.local)
+        mask = type_mask(self._table, self._type, component.types, self._seen)
+        if mask is None:
+            mask = np.ones(rows, dtype=np.bool_)
+        found = int(mask.sum())
+        local = tuple(
+            int((evaluate_mask(predicate, self._table) & mask).sum()) / found if found else 0.0
+            for predicate in component.local
+        )
+        return found / rows, local
+
+
+def _negated(component: PlannedComponent, shares: _Shares, rows: int, ticks: int) -> ComponentStatistics:
+    """Return the statistics of a negated component, whose candidates nobody selects before they are asked."""
+    share, local = shares.of(component)
+    candidates = rows * share * float(np.prod(local))
+    nothing = LengthStatistics(0.0, 0.0, 0.0, 0.0)
+    return ComponentStatistics(component.variable, candidates, candidates / ticks, share, local, nothing)
+
+
+def _keys(selection: Selection) -> KeyStatistics:
+    length, partitions = len(selection.rows), selection.partitions
+    if selection.partition is None:
+        return KeyStatistics(1, 1.0, 1.0, ((1.0,) * length,))
+    counts = np.stack([np.bincount(part, minlength=partitions) for part in selection.partition])
+    totals = counts.sum(axis=0)
+    everything = float(totals.sum())
+    if not everything:
+        return KeyStatistics(partitions, 0.0, float(max(1, partitions)), ())
+    kept = min(LARGEST_PARTITIONS, partitions)
+    largest = np.argpartition(totals, partitions - kept)[partitions - kept :]
+    largest = largest[np.argsort(-totals[largest], kind="stable")]
+    shares = counts[:, largest] / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return KeyStatistics(
+        partitions=int((totals > 0).sum()),
+        largest=float(totals.max()) / everything,
+        effective=everything**2 / float((totals.astype(np.float64) ** 2).sum()),
+        shares=tuple(tuple(column) for column in shares.T.tolist()),
+    )

@@ -26,6 +26,7 @@ from uncertain_cep.selection import Selection, Slicing, select
 from uncertain_cep.sequence import Chunk, Threshold, evaluate_sequence
 from uncertain_cep.sets import evaluate_sets
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
+from uncertain_cep.windows import feasible
 
 __all__ = [
     "BATCH_ROWS",
@@ -128,6 +129,7 @@ def _evaluated(
         return
     table = table.select(_columns_of(plan, slicing)).combine_chunks()
     selection, pmfs, ticks = _selected(plan, table, slicing)
+    selection = feasible(plan, selection)
     if selection.empty:
         return
     best_only = (

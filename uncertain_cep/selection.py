@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -81,10 +82,16 @@ class Selection:
 
     def where(self, masks: list[Mask]) -> Selection:
         """Return the candidates of each component where its mask is true."""
+        return self._taken(masks)
 
+    def take(self, places: list[Int64]) -> Selection:
+        """Return the candidates of each component at these places."""
+        return self._taken(places)
+
+    def _taken(self, chosen: Sequence[Mask | Int64]) -> Selection:
         def kept(parts: tuple[Int64, ...] | None) -> tuple[Int64, ...] | None:
             return (
-                None if parts is None else tuple(part[mask] for part, mask in zip(parts, masks, strict=True))
+                None if parts is None else tuple(part[some] for part, some in zip(parts, chosen, strict=True))
             )
 
         return replace(

@@ -140,6 +140,8 @@ class EvaluationPlan:
         Then only ``keys``, ``required_columns``, the schema and the variables of this plan are looked at.
     counted : EvaluationPlan or None
         With RETURN EXPECTED COUNT, that of the matches to count.
+    match_windows : bool
+        Whether candidates that have too few others in reach are left out before anything is matched.
     """
 
     bound: BoundQuery
@@ -160,6 +162,7 @@ class EvaluationPlan:
     order: PartialOrder | None = None
     branches: tuple[EvaluationPlan, ...] = ()
     counted: EvaluationPlan | None = None
+    match_windows: bool = True
 
     @property
     def query(self) -> Query:

@@ -63,6 +63,7 @@ def _plan(
     confidence: bool,
     approximate: Approximation | None,
     kleene: str = "matches",
+    planner: str = "auto",
 ) -> EvaluationPlan:
     parsed = parse(query) if isinstance(query, str) else query
     return make_plan(
@@ -74,6 +75,7 @@ def _plan(
         confidence=confidence,
         approximate=approximate,
         kleene=kleene,
+        planner=planner,
     )
 
 
@@ -105,6 +107,7 @@ def match(
     approximate: Approximation | float | None = None,
     max_matches: int | None = MAX_MATCHES,
     kleene: str = "matches",
+    planner: str = "auto",
 ) -> FrameT:
     """Return the matches of a query over events with uncertain times.
 
@@ -121,7 +124,8 @@ def match(
         Length of a tick, such as ``"100ms"``. Default: what the table's metadata says, else the
         resolution of its timestamp columns; for int64 columns needed only for ``WITHIN 15 seconds``.
     evaluation : {"auto", "query_order", "any_state", "selectivity", "point"}
-        The method; all give the same answer. ``auto`` is ``query_order``.
+        The method; all give the same answer. ``auto`` is ``query_order``, or any other order in which the
+        planner prefers to put events together.
     confidence : bool
         Whether to compute confidences.
     approximate : Approximation or float, optional
@@ -138,6 +142,12 @@ def match(
         order and within the window, ``p_nonempty`` is the probability that some of them is where the
         component stands, ``expected_subsets`` the expected number of non-empty sets of those that are, and
         ``expected_elements`` that of the events themselves.
+    planner : str
+        Who chooses the order in which events are put together, by what it is expected to cost on these
+        events: ``auto``, ``trivial`` (the order of the pattern), ``frequency``, ``greedy``, ``ii_random``,
+        ``ii_greedy``, ``dp_left_deep``, ``dp_bushy``, ``zstream`` or ``zstream_greedy``. Or the order itself,
+        as a tree over the variables in which brackets join two parts: ``"((c a) b)"``. For patterns without
+        Kleene components, negation, contiguity and AND; all give the same answer.
 
     Returns
     -------
@@ -178,10 +188,11 @@ def match(
             evaluation=evaluation,
             confidence=confidence,
             approximate=allowed,
+            planner=planner,
         )
         return result  # type: ignore[no-any-return]
     table = _table(given, names)
-    plan = _plan(query, table.schema, names, tick, evaluation, confidence, allowed, kleene)
+    plan = _plan(query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner)
     result = finished(plan, _limited(run(plan, table), max_matches if plan.collects else None))
     if library == "pandas":
         result = result.to_pandas()
@@ -204,13 +215,14 @@ def iter_matches(
     batch_rows: int = BATCH_ROWS,
     max_matches: int | None = None,
     kleene: str = "matches",
+    planner: str = "auto",
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches of a query in batches, in memory bounded by the batch whatever their number.
 
     Parameters
     ----------
     events : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
-    query, names, tick, evaluation, confidence, approximate, max_matches, kleene
+    query, names, tick, evaluation, confidence, approximate, max_matches, kleene, planner
         As for :func:`match`; by default there is no limit.
     batch_rows : int
         Most matches in a batch.
@@ -229,7 +241,7 @@ def iter_matches(
         raise OptionError(f"batch_rows={batch_rows}: it must be at least 1")
     table = _table(events, names)
     allowed = _approximation(approximate)
-    plan = _plan(query, table.schema, names, tick, evaluation, confidence, allowed, kleene)
+    plan = _plan(query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner)
     limit = max_matches if plan.collects else None
     batches = _limited(run(plan, table, batch_rows=batch_rows), limit)
     if not plan.needs_all:
@@ -244,6 +256,7 @@ def explain(
     names: Names | Mapping[str, str] | None = None,
     tick: str | None = None,
     evaluation: str = "auto",
+    planner: str = "auto",
 ) -> str:
     """Return in words how a query is evaluated; on events, with the number of candidates it finds there.
 
@@ -252,7 +265,7 @@ def explain(
     query : Query or str
     events : frame, optional
         As for :func:`match`.
-    names, tick, evaluation
+    names, tick, evaluation, planner
         As for :func:`match`.
     """
     parsed = parse(query) if isinstance(query, str) else query
@@ -261,9 +274,11 @@ def explain(
     if _library(events) == "pyspark":
         from uncertain_cep.spark import arrow_schema
 
-        return explain_plan(_plan(parsed, arrow_schema(events), names, tick, evaluation, True, None), None)
-    table = _table(events, names)
-    return explain_plan(_plan(parsed, table.schema, names, tick, evaluation, True, None), table)
+        schema, table = arrow_schema(events), None
+    else:
+        table = _table(events, names)
+        schema = table.schema
+    return explain_plan(_plan(parsed, schema, names, tick, evaluation, True, None, planner=planner), table)
 
 
 def warm_up() -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "format_of_name",
     "out_option",
     "overwrite_option",
+    "planner_option",
     "query_argument",
     "read_query",
     "told_apart",
@@ -45,6 +46,15 @@ evaluation_option = click.option(
     default="auto",
     show_default=True,
     help="The method of evaluation; all give the same answer.",
+)
+planner_option = click.option(
+    "--planner",
+    metavar="P",
+    default="auto",
+    show_default=True,
+    help="Who chooses the order in which events are put together: auto, trivial, frequency, greedy, "
+    "ii_random, ii_greedy, dp_left_deep, dp_bushy, zstream, zstream_greedy; or that order itself, as a tree "
+    "over the variables, '((c a) b)'.",
 )
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a result that is there.")
 

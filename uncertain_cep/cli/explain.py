@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from uncertain_cep.cli.arguments import evaluation_option, query_argument, read_query
+from uncertain_cep.cli.arguments import evaluation_option, planner_option, query_argument, read_query
 from uncertain_cep.cli.schemas import TraceOptions, schema_options
 
 __all__ = ["explain"]
@@ -14,8 +14,11 @@ __all__ = ["explain"]
 @query_argument
 @click.argument("traces", nargs=-1, metavar="[TRACE...]")
 @evaluation_option
+@planner_option
 @schema_options
-def explain(query: str, traces: tuple[str, ...], columns: TraceOptions, evaluation: str) -> None:
+def explain(
+    query: str, traces: tuple[str, ...], columns: TraceOptions, evaluation: str, planner: str
+) -> None:
     """Say how QUERY will be evaluated; with traces also how many events can take part.
 
     QUERY is a file, or the text itself if it starts with PATTERN.
@@ -28,4 +31,4 @@ def explain(query: str, traces: tuple[str, ...], columns: TraceOptions, evaluati
         from uncertain_cep.traces import read_traces
 
         table = read_traces(traces, columns.schema)
-    click.echo(uc.explain(parsed, table, tick=columns.tick, evaluation=evaluation))
+    click.echo(uc.explain(parsed, table, tick=columns.tick, evaluation=evaluation, planner=planner))

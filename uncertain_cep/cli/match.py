@@ -17,6 +17,7 @@ from uncertain_cep.cli.arguments import (
     format_of_name,
     out_option,
     overwrite_option,
+    planner_option,
     query_argument,
     read_query,
     told_apart,
@@ -98,6 +99,7 @@ Engine = Literal["local", "spark"]
     help="compressed: one row for each choice of the other events, with expected numbers of Kleene events.",
 )
 @evaluation_option
+@planner_option
 @schema_options
 def match(
     query: str,
@@ -117,6 +119,7 @@ def match(
     master: str | None,
     evaluation: str,
     kleene: str,
+    planner: str,
 ) -> None:
     """Find the matches of QUERY in one or more traces.
 
@@ -148,6 +151,7 @@ def match(
         max_matches=max_matches,
         master=None if chosen == "local" else master or "local[*]",
         kleene=kleene,
+        planner=planner,
     )
     suffix = format_of_name(out) if out else None
     if out is None and format_name == "parquet":

@@ -49,6 +49,7 @@ class Matching:
     max_matches: int
     master: str | None
     kleene: str = "matches"
+    planner: str = "auto"
     before: tuple[tuple[str, Query], ...] = ()
 
     def facts(self, format_name: Format, count: int) -> dict[str, object]:
@@ -118,6 +119,7 @@ def _matches_in_process(matching: Matching) -> Iterator[tuple[pa.Schema, Iterato
             confidence=matching.confidence,
             approximate=matching.approximate,
             kleene=matching.kleene,
+            planner=matching.planner,
         )
         update("loading kernels")
         compiled_kernels()
@@ -209,6 +211,7 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
         "evaluation": matching.evaluation,
         "confidence": matching.confidence,
         "approximate": matching.approximate,
+        "planner": matching.planner,
     }
     with working("matching on Spark"), worker_errors():
         events = read_traces(spark, matching.traces, matching.columns.schema)

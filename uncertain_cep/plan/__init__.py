@@ -1,19 +1,14 @@
 """Queries bound to a trace, as immutable evaluation plans, and their explanation."""
 
-from uncertain_cep.plan.plan import (
-    EVALUATIONS,
-    Approximation,
-    EvaluationPlan,
-    PlannedComponent,
-    PlannedNegation,
-    make_plan,
-)
+from uncertain_cep.plan.options import EVALUATIONS, PLANNERS, Approximation
+from uncertain_cep.plan.plan import EvaluationPlan, PlannedComponent, PlannedNegation, make_plan
 from uncertain_cep.plan.result import COMPRESSED_COLUMNS
 from uncertain_cep.plan.supported import beyond_plain
 
 __all__ = [
     "COMPRESSED_COLUMNS",
     "EVALUATIONS",
+    "PLANNERS",
     "Approximation",
     "EvaluationPlan",
     "PlannedComponent",

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, Literal, cast, get_args
 
 import pyarrow as pa
 
 from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
+from uncertain_cep.plan.options import PLANNERS, Approximation, Method, check_counting, checked_method
 from uncertain_cep.plan.result import output_schema
 from uncertain_cep.plan.supported import check_compressed, components_beyond_plain
+from uncertain_cep.plan.trees import Tree, parse_tree
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.bound import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, is_linear, order_of
@@ -23,46 +24,7 @@ from uncertain_cep.query.typed import (
 )
 from uncertain_cep.timedomain import Names, TimeDomain
 
-__all__ = [
-    "EVALUATIONS",
-    "Approximation",
-    "Evaluation",
-    "EvaluationPlan",
-    "PlannedComponent",
-    "PlannedNegation",
-    "make_plan",
-]
-
-Method = Literal["query_order", "any_state", "selectivity", "point"]
-Evaluation = Literal["auto", Method]
-EVALUATIONS: Final[tuple[str, ...]] = ("auto", *get_args(Method))
-
-
-@dataclass(frozen=True, slots=True)
-class Approximation:
-    """Leave to estimate, by drawing worlds, a confidence whose exact value costs too much.
-
-    Only confidences beyond the cost limit are estimated. The result then has the columns ``exact`` and
-    ``std_error``.
-
-    Attributes
-    ----------
-    std_error : float
-        The standard error to reach, above 0.
-    seed : int
-        The same seed gives the same estimates, wherever and in whatever order they are computed.
-    """
-
-    std_error: float
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.std_error < 1.0:
-            raise OptionError(
-                f"approximate: the standard error is {self.std_error}: it must be between 0 and 1"
-            )
-        if not 0 <= self.seed < 2**63:
-            raise OptionError(f"approximate: the seed is {self.seed}: it must be at least 0 and below 2**63")
+__all__ = ["EvaluationPlan", "PlannedComponent", "PlannedNegation", "make_plan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +102,11 @@ class EvaluationPlan:
         Then only ``keys``, ``required_columns``, the schema and the variables of this plan are looked at.
     counted : EvaluationPlan or None
         With RETURN EXPECTED COUNT, that of the matches to count.
+    planner : str
+        Who chooses the order in which events are put together: one of ``PLANNERS``; ``given`` if the caller
+        did, by a tree; ``none`` if the evaluation has an order of its own.
+    tree : Tree or None
+        The caller's.
     match_windows : bool
         Whether candidates that have too few others in reach are left out before anything is matched.
     """
@@ -162,6 +129,8 @@ class EvaluationPlan:
     order: PartialOrder | None = None
     branches: tuple[EvaluationPlan, ...] = ()
     counted: EvaluationPlan | None = None
+    planner: str = "auto"
+    tree: Tree | None = None
     match_windows: bool = True
 
     @property
@@ -266,18 +235,6 @@ def _counting(
     )
 
 
-def _check_counting(evaluation: str, confidence: bool, approximate: Approximation | None) -> None:
-    """Refuse options that expected counts have no use for."""
-    if evaluation not in ("auto", "query_order"):
-        raise OptionError(f"evaluation={evaluation!r} does not support RETURN EXPECTED COUNT: leave it out")
-    if not confidence:
-        raise OptionError(
-            "confidence=False does not go with RETURN EXPECTED COUNT: it is made of confidences"
-        )
-    if approximate is not None:
-        raise OptionError("approximate= does not support RETURN EXPECTED COUNT: leave it out")
-
-
 def make_plan(
     query: Query,
     schema: pa.Schema,
@@ -288,6 +245,7 @@ def make_plan(
     confidence: bool = True,
     approximate: Approximation | None = None,
     kleene: str = "matches",
+    planner: str = "auto",
 ) -> EvaluationPlan:
     """Bind a query to the columns of a trace and plan its evaluation.
 
@@ -301,39 +259,45 @@ def make_plan(
     tick : str or None
         Length of a tick, see :meth:`TimeDomain.of`.
     evaluation : str
-        One of ``EVALUATIONS``; ``auto`` is ``query_order``.
+        One of ``EVALUATIONS``; ``auto`` is ``query_order``, or any other order that the planner prefers.
     confidence : bool
         Whether to return confidences.
     approximate : Approximation or None
     kleene : {"matches", "compressed"}
         Whether each choice of events for a Kleene component is a match of its own.
+    planner : str
+        One of ``PLANNERS``, or a tree over the variables in brackets, such as ``((c a) b)``: in which order
+        events are put together. With OR it is for each branch.
 
     Raises
     ------
     QueryError, TraceError, OptionError
         For everything that can be told without reading an event.
     """
-    if evaluation not in EVALUATIONS:
-        raise OptionError(f"evaluation={evaluation!r} is unknown: use one of {', '.join(EVALUATIONS)}")
-    if approximate is not None and evaluation not in ("auto", "query_order"):
-        raise OptionError(f"evaluation={evaluation!r} gives exact confidences only: leave approximate= out")
+    method = checked_method(evaluation, planner, approximate, kleene)
     if query.expected_count is not None:
-        _check_counting(evaluation, confidence, approximate)
-    if kleene not in ("matches", "compressed"):
-        raise OptionError(f"kleene={kleene!r} is unknown: use matches or compressed")
+        check_counting(evaluation, confidence, approximate, kleene)
     compressed = kleene == "compressed"
-    if compressed and query.expected_count is not None:
-        raise OptionError('kleene="compressed" gives rows, RETURN EXPECTED COUNT numbers: choose one of them')
-    method: Method = "query_order" if evaluation == "auto" else cast("Method", evaluation)
     domain = TimeDomain.of(schema, names, tick)
     bound = bind(query, schema, names, domain)
     if query.expected_count is not None:
-        matches = make_plan(replace(query, expected_count=None), schema, names=names, tick=tick)
+        matches = make_plan(
+            replace(query, expected_count=None),
+            schema,
+            names=names,
+            tick=tick,
+            evaluation=evaluation,
+            planner=planner,
+        )
         return _counting(matches, bound, query.expected_count, schema)
     branches = bound.branches()
     if len(branches) == 1:
         plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, compressed)
-        return _ordered(plan)
+        return _ordered(plan, evaluation, planner)
+    if planner.lstrip().startswith("("):
+        raise OptionError(
+            f"planner={planner!r}: a tree is for one pattern, and OR(...) stands for several: name a planner"
+        )
     if compressed:
         raise OptionError('kleene="compressed" needs a pattern without OR(...)')
     found = [partition_keys(branch).keys for branch in branches]
@@ -343,7 +307,7 @@ def make_plan(
     for branch, own in zip(branches, found, strict=True):
         keys = tuple(key for key in own if key.name in shared)
         part = _planned(branch, schema, names, domain, method, confidence, approximate, False, keys)
-        parts.append(_ordered(part))
+        parts.append(_ordered(part, evaluation, planner))
     negated = sum(component.negated for component in bound.components)
     positive = len(bound.components) - negated
     keys = tuple(PartitionKey((name,) * positive, (name,) * negated) for name in shared)
@@ -414,17 +378,23 @@ def _planned(
     )
 
 
-def _ordered(plan: EvaluationPlan) -> EvaluationPlan:
+def _ordered(plan: EvaluationPlan, evaluation: str, planner: str) -> EvaluationPlan:
     """Return the plan of an OR-free pattern with its order; refuse what its evaluation does not answer."""
     pattern = plan.bound.pattern
     plan = plan if is_linear(pattern) else replace(plan, order=order_of(pattern))
     if plan.compressed:
         check_compressed(plan)
-    if plan.evaluation != "query_order" and not plan.is_plain:
+    if not plan.is_plain and (plan.evaluation != "query_order" or planner != "auto"):
         what = (
             "event sets, AND(...)"
             if plan.order is not None
             else components_beyond_plain(plan.bound.components, plan.query)
         )
-        raise OptionError(f"evaluation={plan.evaluation!r} does not support {what}: leave evaluation= out")
-    return plan
+        name, value = ("planner", planner) if planner != "auto" else ("evaluation", evaluation)
+        raise OptionError(f"{name}={value!r} does not support {what}: leave {name}= out")
+    if evaluation != "auto":
+        return replace(plan, planner="none")
+    if planner in PLANNERS:
+        return replace(plan, planner=planner)
+    variables = [component.variable for component in plan.components]
+    return replace(plan, planner="given", tree=parse_tree(planner, variables))

@@ -58,6 +58,7 @@ def match(
     approximate: Approximation | None = None,
     partitions: int | None = None,
     slice_length: int | None = None,
+    planner: str = "auto",
 ) -> DataFrame:
     """Return the matches of a query among the events of a frame.
 
@@ -81,6 +82,8 @@ def match(
         than that many Python workers can hold.
     slice_length : int, optional
         Length of the time slices, in ticks. Default: a few slices for each partition.
+    planner : str
+        See `uncertain_cep.match`; each task chooses by its own events.
 
     Returns
     -------
@@ -125,6 +128,7 @@ def match(
         approximate=approximate,
         partitions=partitions,
         slice_length=slice_length,
+        planner=planner,
     )
     return as_frame(prepared, frame.sparkSession)
 
@@ -177,6 +181,7 @@ def prepare(
     approximate: Approximation | None,
     partitions: int | None,
     slice_length: int | None,
+    planner: str = "auto",
 ) -> PreparedMatch:
     """Plan a query on a frame, look through its events and spread the candidates.
 
@@ -197,6 +202,7 @@ def prepare(
         evaluation=evaluation,
         confidence=confidence,
         approximate=approximate,
+        planner=planner,
     )
     needed = frame.select(*map(column, plan.required_columns))
     candidates = candidate_filters(plan, needed.schema)

@@ -76,6 +76,7 @@ def match_to_parquet(
     partitions: int | None = None,
     slice_length: int | None = None,
     overwrite: bool = False,
+    planner: str = "auto",
 ) -> int:
     """Write the matches of a query as a folder of Parquet files and return their number.
 
@@ -84,7 +85,7 @@ def match_to_parquet(
 
     Parameters
     ----------
-    frame, query, names, tick, evaluation, confidence, approximate, partitions, slice_length
+    frame, query, names, tick, evaluation, confidence, approximate, partitions, slice_length, planner
         As for `match`.
     folder, overwrite
         As for `write_matches`.
@@ -105,6 +106,7 @@ def match_to_parquet(
         approximate=approximate,
         partitions=partitions,
         slice_length=slice_length,
+        planner=planner,
     )
     if local is None or prepared.plan.needs_all:
         matches = as_frame(prepared, frame.sparkSession)

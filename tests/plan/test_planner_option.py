@@ -1,0 +1,84 @@
+"""What the option ``planner`` takes, and what it says of what it does not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import uncertain_cep as uc
+from uncertain_cep.plan import PLANNERS, EvaluationPlan, make_plan
+from uncertain_cep.plan.trees import Join, Leaf, format_tree, parse_tree
+
+SCHEMA = pa.schema([("type", pa.string()), ("id", pa.int64()), ("lower", pa.int64()), ("upper", pa.int64())])
+SEQUENCE = "PATTERN SEQ(A a, B b, C c) WITHIN 10"
+
+
+def plan_of(text: str, **options: Any) -> EvaluationPlan:
+    return make_plan(uc.parse(text), SCHEMA, **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "tree"),
+    [
+        ("((c a) b)", Join(Join(Leaf(2), Leaf(0)), Leaf(1))),
+        (" ( b(a   c) )", Join(Leaf(1), Join(Leaf(0), Leaf(2)))),
+    ],
+)
+def test_a_tree_is_read_as_it_is_written(text: str, tree: Join) -> None:
+    assert parse_tree(text, "abc") == tree
+    assert parse_tree(format_tree(tree, "abc"), "abc") == tree
+    plan = plan_of(SEQUENCE, planner=text)
+    assert (plan.planner, plan.tree) == ("given", tree)
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("(a b)", "c is missing"),
+        ("(a a)", "a stands in it 2 times"),
+        ("((a b) x)", "x is no variable"),
+        ("(a b c)", "some here hold 3"),
+        ("((a) (b c))", "some here hold 1"),
+        ("(a (b c)", "a bracket is not closed"),
+        ("(a (b c)))", "closed that was not opened"),
+        ("(a b) c", "2 trees, not one"),
+        ("(" * 5000, "not closed"),
+    ],
+)
+def test_what_is_wrong_with_a_tree_is_said_with_one_that_is_right(text: str, wrong: str) -> None:
+    with pytest.raises(uc.OptionError, match=r"for example, \(\(a b\) c\)") as caught:
+        plan_of(SEQUENCE, planner=text)
+    assert wrong in str(caught.value)
+
+
+@pytest.mark.parametrize("planner", PLANNERS)
+def test_names_are_taken_for_a_pattern_and_for_each_branch(planner: str) -> None:
+    assert plan_of(SEQUENCE, planner=planner).planner == planner
+    either = plan_of("PATTERN OR(SEQ(A a, B b), SEQ(A c, C d)) WITHIN 10", planner=planner)
+    assert [branch.planner for branch in either.branches] == [planner] * 2
+    counted = plan_of(f"{SEQUENCE} RETURN EXPECTED COUNT", planner=planner).counted
+    assert counted is not None
+    assert counted.planner == planner
+
+
+def test_an_evaluation_that_is_named_is_not_planned() -> None:
+    assert plan_of(SEQUENCE).planner == "auto"
+    assert plan_of(SEQUENCE, evaluation="query_order").planner == "none"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (SEQUENCE, {"planner": "best"}, "planner='best' is unknown: use one of auto, trivial"),
+        (SEQUENCE, {"planner": "greedy", "evaluation": "query_order"}, "does not go with evaluation="),
+        ("PATTERN OR(SEQ(A a, B b), C c) WITHIN 5", {"planner": "(a b)"}, "stands for several"),
+        ("PATTERN SEQ(A a, B+ b[]) WITHIN 5", {"planner": "greedy"}, "does not support Kleene components"),
+        ("PATTERN AND(A a, B b) WITHIN 5", {"planner": "(a b)"}, "does not support event sets"),
+    ],
+)
+def test_what_planning_does_not_go_with_is_refused(text: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(uc.OptionError) as caught:
+        plan_of(text, **options)
+    assert message in str(caught.value)

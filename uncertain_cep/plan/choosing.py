@@ -1,0 +1,162 @@
+"""Which order or tree, or the pivot join, puts the events of a pattern together on given data, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import pyarrow as pa
+
+from uncertain_cep.plan.costs import CostModel
+from uncertain_cep.plan.measuring import measure
+from uncertain_cep.plan.pivot_cost import pivot_cost
+from uncertain_cep.plan.plan import EvaluationPlan
+from uncertain_cep.plan.planners import BY_NAME
+from uncertain_cep.plan.statistics import Statistics
+from uncertain_cep.plan.trees import Tree, format_tree
+from uncertain_cep.selection import Selection
+
+__all__ = ["PIVOT", "Choice", "NodeCounts", "choose", "planned", "regret"]
+
+PIVOT: Final = "pivot"
+"""Among the costs of a choice, the join without a tree."""
+
+MOST_BUSHY: Final = 9
+"""Components up to which all trees are looked at: planning then takes under 50 ms."""
+
+MOST_LEFT_DEEP: Final = 13
+"""Components up to which all orders are looked at."""
+
+CLEARLY_CHEAPER: Final = 0.8
+"""A tree takes the place of the pivot join if it is expected to cost at most this share of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How the events of a pattern are put together.
+
+    Attributes
+    ----------
+    tree : Tree or None
+        None: by the pivot join.
+    statistics : Statistics or None
+        What the choice rests on; None if there was nothing to choose.
+    costs : mapping of str to float
+        What each alternative that was looked at is expected to cost, ns; the pivot join's as ``pivot``.
+    why : str
+    model : CostModel or None
+    """
+
+    tree: Tree | None
+    statistics: Statistics | None
+    costs: Mapping[str, float]
+    why: str
+    model: CostModel | None = field(default=None, repr=False, compare=False)
+
+
+@dataclass(slots=True)
+class NodeCounts:
+    """Actual numbers of partial matches, by the components of a node in ascending order."""
+
+    counts: dict[tuple[int, ...], int] = field(default_factory=dict)
+
+    def add(self, components: Iterable[int], count: int) -> None:
+        """Count some more partial matches of a node."""
+        key = tuple(sorted(components))
+        self.counts[key] = self.counts.get(key, 0) + int(count)
+
+
+def choose(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    *,
+    alpha: float = 0.0,
+) -> Choice:
+    """Choose how the events of an OR-free pattern are put together.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        Its ``planner`` says who chooses.
+    table : pyarrow.Table
+    selection : Selection
+        The candidates in it.
+    alpha : float
+        Weight of latency.
+
+    Notes
+    -----
+    Under 50 ms for up to 7 components, statistics included.
+    """
+    if plan.planner == "none":
+        return Choice(None, None, {}, "the evaluation has an order of its own")
+    if plan.planner == "given":
+        return Choice(plan.tree, None, {}, "the caller's tree")
+    if not plan.is_plain or len(plan.components) < 2:
+        return Choice(None, None, {}, "only sequences of single events are planned")
+    if selection.empty:
+        return Choice(None, None, {}, "some component has no candidate: there is no match")
+    statistics = measure(plan, table, selection)
+    return planned(plan, statistics, alpha=alpha)
+
+
+def planned(plan: EvaluationPlan, statistics: Statistics, *, alpha: float = 0.0) -> Choice:
+    """Choose by given statistics; parameters are those of :func:`choose`."""
+    model = CostModel.of(plan, statistics, alpha=alpha)
+    variables = [component.variable for component in plan.components]
+    if plan.planner != "auto":
+        tree = BY_NAME[plan.planner](model)
+        costs = {plan.planner: model.cost(tree)}
+        return Choice(tree, statistics, costs, f"planner {plan.planner}", model)
+    names = _planners(model.length)
+    trees = {name: BY_NAME[name](model) for name in names}
+    costs = {name: model.cost(tree) for name, tree in trees.items()}
+    best = min(costs, key=lambda name: costs[name])
+    costs[PIVOT] = pivot_cost(model)
+    searched = {
+        "dp_bushy": "the cheapest of all trees",
+        "dp_left_deep": "the cheapest of all orders",
+    }.get(best, f"what {best} found")
+    shown = format_tree(trees[best], variables)
+    if costs[best] < CLEARLY_CHEAPER * costs[PIVOT]:
+        factor = costs[PIVOT] / max(costs[best], 1e-9)
+        why = (
+            f"{shown}, {searched} of {model.length} components, is expected to take {_time(costs[best])}, "
+            f"{factor:,.1f} times less than the join in pattern order"
+        )
+        return Choice(trees[best], statistics, costs, why, model)
+    why = (
+        f"the join in pattern order has no dead ends as far as order and window go and is expected to take "
+        f"{_time(costs[PIVOT])}; {shown}, {searched} of {model.length} components, {_time(costs[best])}"
+    )
+    return Choice(None, statistics, costs, why, model)
+
+
+def regret(plan: EvaluationPlan, tree: Tree | None, statistics: Statistics) -> float:
+    """Return how many times more a tree costs than the best choice under other statistics, at least 1.
+
+    A stream plans anew when this is large: what the statistics themselves did does not matter, as long as the
+    plan stays good.
+    """
+    model = CostModel.of(plan, statistics)
+    now = pivot_cost(model) if tree is None else model.cost(tree)
+    best = min([pivot_cost(model)] + [model.cost(BY_NAME[name](model)) for name in _planners(model.length)])
+    return max(1.0, now / max(best, 1e-9))
+
+
+def _planners(length: int) -> tuple[str, ...]:
+    """Return whom to ask about so many components: every plan while that is quick, else improvements."""
+    if length <= MOST_BUSHY:
+        return ("dp_left_deep", "dp_bushy")
+    if length <= MOST_LEFT_DEEP:
+        return ("dp_left_deep", "zstream", "zstream_greedy")
+    return ("ii_greedy", "zstream", "zstream_greedy")
+
+
+def _time(nanoseconds: float) -> str:
+    for limit, unit in ((1e3, "ns"), (1e6, "us"), (1e9, "ms")):
+        if nanoseconds < limit:
+            return f"{nanoseconds / limit * 1e3:.3g} {unit}"
+    return f"{nanoseconds / 1e9:,.3g} s"

@@ -1,0 +1,377 @@
+"""How many partial matches any set of components has, and what putting them together costs.
+
+The model of Kolchinsky and Schuster (PVLDB 2018, sections 4 to 6) for events whose times are intervals. There
+events of a window of W ticks meet with probability 1; here what meets is a matter of the intervals too. With
+positions subtracted, ``A_j = lower_j - j`` and ``B_j = upper_j - j``, k events can be in order within the
+window iff ``A_i <= B_j`` for all i < j and ``max A <= min B + w``. With ``u_j = B_j - A_j``, the number of
+placements of that kind on a line of ticks, those that are shifts of each other counted once, is exactly
+
+    V(u) = sum over r = 0..k-1 of  e_{k-1-r}(u) * C(w + r, r),
+
+``e`` the elementary symmetric polynomials: ``C(w + k - 1, k - 1)`` orders within the window for certain
+times, overlaps of intervals for long ones. It is linear in each ``u_j``: mean lengths are all that matters.
+
+Real events come in bursts and in partitions. How much more often than on such a line two components meet is
+measured; for more than two, each is taken to meet the others as its strongest tie among them says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertain_cep.plan.plan import EvaluationPlan
+from uncertain_cep.plan.statistics import Statistics
+from uncertain_cep.plan.trees import Leaf, Tree, joins_of
+from uncertain_cep.plan.trees import components_of as leaves_of
+from uncertain_cep.query.typed import variables_of
+
+__all__ = ["MOST_TABLED", "Check", "CostModel", "Prices", "mask_of"]
+
+Float = NDArray[np.float64]
+Int64 = NDArray[np.int64]
+
+MOST_TABLED: Final = 14
+"""Components up to which numbers of all sets of components are computed at once."""
+
+_LARGEST: Final = 1e300
+"""What numbers are kept below, so that sums of products of them stay finite where it matters."""
+
+_MOST_LOG: Final = float(np.log(_LARGEST))
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What the steps of an evaluation take, ns; measured on one machine, of which only ratios matter.
+
+    Attributes
+    ----------
+    candidate : float
+        To lay a candidate out and sort it.
+    search : float
+        To find where the partners of a partial match begin and end.
+    probe : float
+        To look at a pair that order and window may let go together, and ask its predicates.
+    partial : float
+        To keep a partial match.
+    pivot_search, pivot_probe, pivot_partial : float
+        The same in the pivot join.
+    """
+
+    candidate: float = 60.0
+    search: float = 60.0
+    probe: float = 12.0
+    partial: float = 12.0
+    pivot_search: float = 12.0
+    pivot_probe: float = 6.0
+    pivot_partial: float = 6.0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A negation, checked where all that it depends on is bound (section 5.3).
+
+    Attributes
+    ----------
+    needs : int
+        Those positive components, as bits.
+    candidates : float
+        Events of the negated component in a window.
+    """
+
+    needs: int
+    candidates: float
+
+
+def mask_of(components: Sequence[int]) -> int:
+    """Return a set of components as bits."""
+    mask = 0
+    for component in components:
+        mask |= 1 << component
+    return mask
+
+
+class CostModel:
+    """Numbers of partial matches and costs for one OR-free pattern on data with given statistics.
+
+    Parameters
+    ----------
+    statistics : Statistics
+    window : int
+        WITHIN, ticks.
+    kleene : sequence of bool, optional
+        Which components take one or more events.
+    next_match : bool
+        Whether the strategy is skip till next match, or one of the contiguities (section 6.2).
+    checks : sequence of Check
+    alpha : float
+        Weight of latency (section 6.1).
+    prices : Prices
+
+    Attributes
+    ----------
+    length : int
+        Components.
+    whole : int
+        All of them, as bits.
+    window : float
+        The ticks w of the condition ``max A <= min B + w``.
+    lengths : (l,) float64
+        Mean of ``upper - lower``, ticks.
+    """
+
+    def __init__(
+        self,
+        statistics: Statistics,
+        window: int,
+        *,
+        kleene: Sequence[bool] = (),
+        next_match: bool = False,
+        checks: Sequence[Check] = (),
+        alpha: float = 0.0,
+        prices: Prices = Prices(),
+    ) -> None:
+        self.statistics, self.prices, self.alpha = statistics, prices, alpha
+        self.length = length = len(statistics.components)
+        self.whole = (1 << length) - 1
+        self._next, self._checks = next_match, tuple(checks)
+        self.window = float(max(0, min(window - length, statistics.ticks + length)))
+        self._ticks = max(1.0, statistics.ticks)
+        self.lengths = np.array([max(0.0, part.lengths.mean) for part in statistics.components])
+        self._shares = np.array(statistics.keys.shares).reshape(-1, length)
+        one = np.array([part.candidates for part in statistics.components])
+        self._log_one = np.log(np.maximum(one, 1e-9))
+        for j, many in enumerate(kleene):
+            if many:
+                self._log_one[j] = self._log_sets(j, one[j])
+        self._ties = self._measured_ties()
+        self._predicates = self._selectivities()
+        self._known: dict[int, tuple[float, float]] = {}
+
+    @classmethod
+    def of(cls, plan: EvaluationPlan, statistics: Statistics, *, alpha: float = 0.0) -> CostModel:
+        """Return the model of an OR-free plan."""
+        number = {component.variable: j for j, component in enumerate(plan.components)}
+        checks = []
+        for found, part in zip(plan.negations, statistics.negated, strict=True):
+            # A negation at an end looks from one end of the window to the other.
+            inner = 0 < found.after < len(plan.components)
+            gap = (found.after - 1, found.after) if inner else (0, len(plan.components) - 1)
+            named = {
+                number[variable]
+                for predicate in plan.joined
+                if found.component.variable in variables_of(predicate)
+                for variable in variables_of(predicate)
+                if variable in number
+            }
+            checks.append(Check(mask_of([*{*gap, *named}]), part.rate * plan.window))
+        return cls(
+            statistics,
+            plan.window,
+            kleene=[component.kleene for component in plan.components],
+            next_match=plan.query.strategy != "skip_till_any_match",
+            checks=checks,
+            alpha=alpha,
+        )
+
+    def _log_sets(self, j: int, candidates: float) -> float:
+        """Return the logarithm of ``T 2^(r W) / W``, r the rate in a partition (section 5.2)."""
+        window = max(1.0, self.window)
+        alike = float((self._shares[:, j] ** 2).sum()) if len(self._shares) else 1.0
+        together = candidates * alike * min(1.0, window / self._ticks)
+        return min(_MOST_LOG, float(np.log(self._ticks / window) + together * np.log(2.0)))
+
+    def _selectivities(self) -> list[tuple[int, float]]:
+        """Return sets of components and the logarithm of what their predicates let through together."""
+        found = [((1 << pair.first) | (1 << pair.second), pair.joined) for pair in self.statistics.pairs]
+        found += [
+            (mask_of(part.components), part.selectivity)
+            for part in self.statistics.predicates
+            if len(part.components) != 2
+        ]
+        return [(mask, float(np.log(max(share, 1e-300)))) for mask, share in found if share < 1.0]
+
+    def _measured_ties(self) -> Float:
+        """Return log of how much more often than on an even line two components meet, (l, l)."""
+        length = self.length
+        ties = np.zeros((length, length))
+        pairs = self.statistics.pairs
+        masks = np.array([(1 << pair.first) | (1 << pair.second) for pair in pairs], dtype=np.int64)
+        expected = self._log_even(masks) if pairs else np.zeros(0)
+        for pair, even in zip(pairs, expected, strict=True):
+            if pair.in_time > 0.0:
+                ties[pair.first, pair.second] = ties[pair.second, pair.first] = np.log(pair.in_time) - even
+        return ties
+
+    def _bits(self, masks: Int64) -> NDArray[np.bool_]:
+        return np.asarray((masks[None, :] >> np.arange(self.length)[:, None]) & 1, dtype=np.bool_)
+
+    def _log_even(self, masks: Int64) -> Float:
+        """Return log of the share of choices that can be in order within the window on an even line."""
+        bits = self._bits(masks)
+        size = bits.sum(axis=0)
+        # In units of the whole line, so that no product of lengths overflows.
+        lengths, w = self.lengths / self._ticks, self.window
+        symmetric = np.zeros((self.length + 1, len(masks)))
+        symmetric[0] = 1.0
+        for j in range(self.length):
+            symmetric[1:, bits[j]] += lengths[j] * symmetric[:-1, bits[j]]
+        # Near the ends of the trace there is no room for the whole window.
+        lost = min(1.0, w / self._ticks)
+        volume, placements = np.zeros(len(masks)), 1.0
+        for r in range(self.length):
+            here = np.flatnonzero(size > r)
+            term = placements * (1.0 - r / (r + 1.0) * lost)
+            volume[here] += symmetric[size[here] - 1 - r, here] * term
+            placements *= (w + r + 1.0) / (r + 1.0) / self._ticks
+        return np.asarray(np.log(np.clip(volume, 1e-300, 1.0)) + self._log_alike(bits))
+
+    def _log_alike(self, bits: NDArray[np.bool_]) -> Float:
+        """Return log of the share of choices that are of one partition."""
+        partitions = self.statistics.keys.partitions
+        if partitions <= 1 or not len(self._shares):
+            return np.zeros(bits.shape[1])
+        rest = np.maximum(0.0, 1.0 - self._shares.sum(axis=0))
+        others = max(1, partitions - len(self._shares))
+        each = np.vstack((self._shares, rest / others))
+        products = np.ones((len(each), bits.shape[1]))
+        for j in range(self.length):
+            products[:, bits[j]] *= each[:, j, None]
+        products[-1] *= others
+        return np.asarray(np.log(np.maximum(products.sum(axis=0), 1e-300)))
+
+    def _computed(self, masks: Int64) -> tuple[Float, Float]:
+        """Return the numbers of choices that fit in time, and of partial matches."""
+        bits = self._bits(masks)
+        numbers = self._log_one @ bits + self._log_even(masks)
+        for j in range(1, self.length):
+            strongest = np.zeros(len(masks))
+            for i in range(j):
+                tie = np.where(bits[i], self._ties[i, j], 0.0)
+                strongest = np.where(np.abs(tie) > np.abs(strongest), tie, strongest)
+            numbers += np.where(bits[j], strongest, 0.0)
+        numbers = np.minimum(numbers, np.minimum(self._log_one @ bits, _MOST_LOG))
+        let_through = np.zeros(len(masks))
+        for mask, share in self._predicates:
+            let_through[(masks & mask) == mask] += share
+        feasible = np.exp(numbers)
+        matches = np.exp(numbers + let_through)
+        if self._next:
+            matches = np.minimum(matches, self._next_matches(bits) * np.exp(let_through))
+        return feasible, np.maximum(matches, 1.0 / _LARGEST)
+
+    def _next_matches(self, bits: NDArray[np.bool_]) -> Float:
+        """Return how many choices there are if each next event is one of those that could come next.
+
+        Of certain times that is one, so the rarest component says how many there are (section 6.2); of
+        uncertain ones all that overlap it.
+        """
+        one = np.where(bits, self._log_one[:, None], np.inf).min(axis=0)
+        rate = np.exp(self._log_one) / self._ticks / max(1.0, self.statistics.keys.effective)
+        overlapping = np.log1p(np.minimum(rate * self.lengths, 1e6))
+        return np.asarray(np.exp(np.minimum(one + overlapping @ bits, _MOST_LOG)))
+
+    @cached_property
+    def _table(self) -> tuple[Float, Float]:
+        feasible, matches = self._computed(np.arange(1 << self.length, dtype=np.int64))
+        feasible[0] = matches[0] = 1.0
+        return feasible, matches
+
+    def numbers(self, masks: Int64) -> tuple[Float, Float]:
+        """Return for sets of components how many choices there are.
+
+        Parameters
+        ----------
+        masks : (m,) int64
+            Sets of components as bits, none empty.
+
+        Returns
+        -------
+        feasible : (m,) float64
+            Choices of one partition that can be in order within the window.
+        matches : (m,) float64
+            Those of them for which every predicate over them is true: partial matches.
+        """
+        if self.length <= MOST_TABLED:
+            feasible, matches = self._table
+            return feasible[masks], matches[masks]
+        wanted = masks.tolist()
+        fresh = [mask for mask in dict.fromkeys(wanted) if mask not in self._known]
+        if fresh:
+            found = self._computed(np.array(fresh, dtype=np.int64))
+            self._known.update(zip(fresh, zip(*(part.tolist() for part in found), strict=True), strict=True))
+        both = np.array([self._known[mask] for mask in wanted])
+        return both[:, 0], both[:, 1]
+
+    def partial_matches(self, components: Sequence[int]) -> float:
+        """Return the estimated number of partial matches of a set of components over the whole table."""
+        return float(self.numbers(np.array([mask_of(components)], dtype=np.int64))[1][0])
+
+    def join_costs(self, left: Int64, right: Int64) -> Float:
+        """Return what joins of disjoint sets of components cost, their inputs given.
+
+        Parameters
+        ----------
+        left, right : (m,) int64
+            Sets of components as bits.
+
+        Returns
+        -------
+        (m,) float64
+            ns, with the latency of what the last component of the pattern waits for, times alpha.
+        """
+        prices = self.prices
+        feasible_left, left_matches = self.numbers(left)
+        feasible_right, right_matches = self.numbers(right)
+        feasible, matches = self.numbers(left | right)
+        meet = np.minimum(1.0, feasible / feasible_left / feasible_right)
+        pairs = left_matches * meet * right_matches
+        costs = prices.search * left_matches + prices.probe * pairs + prices.partial * matches
+        # Partial matches of several components have to be sorted before they are joined.
+        costs += np.where(right & (right - 1), prices.candidate * right_matches, 0.0)
+        for check in self._checks:
+            needs = check.needs
+            here = ((left | right) & needs) == needs
+            earlier = ((left & needs) == needs) | ((right & needs) == needs)
+            costs += np.where(here & ~earlier, prices.probe * (1.0 + check.candidates) * matches, 0.0)
+        if self.alpha:
+            last = np.int64(1 << (self.length - 1))
+            waiting = np.where(left & last, right_matches, np.where(right & last, left_matches, 0.0))
+            costs += self.alpha * prices.probe * waiting
+        return np.minimum(costs, _LARGEST)
+
+    @cached_property
+    def leaves_cost(self) -> float:
+        """What the candidates of all components cost, whatever the plan, ns."""
+        return self.prices.candidate * float(np.exp(np.minimum(self._log_one, 100.0)).sum())
+
+    def cost(self, tree: Tree) -> float:
+        """Return what a tree costs, ns: ``Cost_ord`` or ``Cost_tree``, and the steps behind them."""
+        joins = list(joins_of(tree))
+        if not joins:
+            return self.leaves_cost
+        left = np.array([mask_of(leaves_of(join.left)) for join in joins], dtype=np.int64)
+        right = np.array([mask_of(leaves_of(join.right)) for join in joins], dtype=np.int64)
+        return self.leaves_cost + float(self.join_costs(left, right).sum())
+
+    def order_costs(self, orders: Int64) -> Float:
+        """Return what orders cost without their leaves, ns; ``orders`` is (m, l) int64."""
+        bits = np.left_shift(np.int64(1), orders)
+        bound = np.cumsum(bits, axis=1)
+        if self.length == 1:
+            return np.zeros(len(orders))
+        costs = self.join_costs(bound[:, :-1].reshape(-1), bits[:, 1:].reshape(-1))
+        return np.asarray(costs.reshape(len(orders), -1).sum(axis=1))
+
+    def nodes(self, tree: Tree) -> dict[tuple[int, ...], float]:
+        """Return the estimated number of partial matches of each node, by its components in order."""
+        subtrees: list[Tree] = [Leaf(j) for j in leaves_of(tree)]
+        subtrees += joins_of(tree)
+        keys = [tuple(sorted(leaves_of(subtree))) for subtree in subtrees]
+        masks = np.array([mask_of(key) for key in keys], dtype=np.int64)
+        return dict(zip(keys, self.numbers(masks)[1].tolist(), strict=True))

@@ -1,0 +1,83 @@
+"""What the join without a tree costs: pivoted on the component whose event ends first.
+
+It binds the component p that attains min B first, then those before it, backwards, then those behind, and
+only what order and window let be completed, see :mod:`eventbased.query_order`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertain_cep.plan.costs import CostModel
+
+__all__ = ["pivot_cost"]
+
+Float = NDArray[np.float64]
+Int64 = NDArray[np.int64]
+
+
+def pivot_cost(model: CostModel) -> float:
+    """Return what the pivot join is expected to cost, ns. O(l^3).
+
+    Every partial match of a tree is looked at whatever its future; here only those whose minimum is at the
+    pivot, and which some candidates of each other component can complete in time.
+    """
+    length, prices = model.length, model.prices
+    singles = np.left_shift(np.int64(1), np.arange(length))
+    one = model.numbers(singles)[0]
+    cost = model.leaves_cost
+    for p in range(length):
+        order = [p, *range(p - 1, -1, -1), *range(p + 1, length)]
+        bound = np.cumsum(singles[order])
+        feasible, matches = model.numbers(bound)
+        share = _shares(model, p, order)
+        complete = _completed(model, bound, feasible)
+        here = matches * share * complete
+        # A partial match meets as many candidates as order and window leave, before any predicate is asked.
+        reach = np.minimum(
+            feasible[1:] * share[1:] / np.maximum(feasible[:-1] * share[:-1], 1e-300), one[order[1:]]
+        )
+        asked = matches[:-1] * share[:-1] * reach * complete[1:]
+        cost += prices.pivot_search * float(here[:-1].sum())
+        cost += prices.pivot_probe * float(asked.sum())
+        cost += prices.pivot_partial * float(here[1:].sum())
+    return min(cost, 1e300)
+
+
+def _shares(model: CostModel, p: int, order: Sequence[int]) -> Float:
+    """Return for each step of a pivot's order the share of the choices that have their minimum at p, (l,).
+
+    In the terms of ``V(u)`` in :mod:`uncertain_cep.plan.costs`: those before p overlap its end, which ``u_i``
+    placements of each do, and the k behind it follow in ``sum over r = 0..k of e_{k-r}(u) * C(w + r, r)``.
+    """
+    lengths, window = model.lengths, model.window
+    before, behind = 1.0, np.zeros(len(order) + 1)
+    everything = np.zeros(len(order) + 1)
+    behind[0] = everything[0] = 1.0
+    shares = np.empty(len(order))
+    for step, j in enumerate(order):
+        if j < p:
+            before *= lengths[j]
+        elif j > p:
+            behind[1:] += lengths[j] * behind[:-1].copy()
+        everything[1:] += lengths[j] * everything[:-1].copy()
+        k = max(0, step - p)
+        r = np.arange(1, step + 1)
+        placements = np.concatenate(([1.0], np.cumprod((window + r) / r)))
+        mine = before * float((behind[k::-1] * placements[: k + 1]).sum())
+        shares[step] = min(1.0, mine / float((everything[step::-1] * placements).sum()))
+    return shares
+
+
+def _completed(model: CostModel, bound: Int64, feasible: Float) -> Float:
+    """Return for sets of components the share of the choices that every other one can complete in time."""
+    share = np.ones(len(bound))
+    for j in range(model.length):
+        bit = np.int64(1 << j)
+        more = model.numbers(bound | bit)[0]
+        missing = -np.expm1(-np.minimum(more / np.maximum(feasible, 1e-300), 700.0))
+        share *= np.where(bound & bit, 1.0, missing)
+    return share

@@ -1,0 +1,237 @@
+"""What a planner knows of the data: how many candidates there are, and how many of them go together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+__all__ = [
+    "ComponentStatistics",
+    "KeyStatistics",
+    "LengthStatistics",
+    "PairStatistics",
+    "PredicateStatistics",
+    "Statistics",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class LengthStatistics:
+    """How long intervals are, in ticks; 0 for a certain time.
+
+    Attributes
+    ----------
+    mean, median, most, longest : float
+        ``most`` is what nine of ten do not exceed.
+    """
+
+    mean: float
+    median: float
+    most: float
+    longest: float
+
+
+@dataclass(frozen=True, slots=True)
+class ComponentStatistics:
+    """What one component can take.
+
+    Attributes
+    ----------
+    variable : str
+    candidates : float
+        Events that it can take: of its types, in a partition, all local predicates true.
+    rate : float
+        Candidates per tick.
+    type_share : float
+        Share of the events that have one of its types.
+    local : tuple of float
+        For each local predicate the share of these for which it is true.
+    lengths : LengthStatistics
+        Of the candidates' intervals.
+    """
+
+    variable: str
+    candidates: float
+    rate: float
+    type_share: float
+    local: tuple[float, ...]
+    lengths: LengthStatistics
+
+
+@dataclass(frozen=True, slots=True)
+class PairStatistics:
+    """How two components go together.
+
+    Attributes
+    ----------
+    first, second : int
+        The components, in pattern order.
+    in_time : float
+        Share of all pairs of candidates that are of one partition and can be in order within the window.
+    joined : float
+        Share of these for which every predicate over the two is true.
+    """
+
+    first: int
+    second: int
+    in_time: float
+    joined: float
+
+
+@dataclass(frozen=True, slots=True)
+class PredicateStatistics:
+    """A predicate across components.
+
+    Attributes
+    ----------
+    components : tuple of int
+        Those that it speaks of.
+    selectivity : float
+        Share of the combinations of candidates in reach of each other for which it is true.
+    """
+
+    components: tuple[int, ...]
+    selectivity: float
+
+
+@dataclass(frozen=True, slots=True)
+class KeyStatistics:
+    """How candidates spread over the partitions.
+
+    Attributes
+    ----------
+    partitions : int
+    largest : float
+        The largest partition's share of all candidates.
+    effective : float
+        So many partitions of one size would make two candidates meet as often.
+    shares : tuple of tuple of float
+        For each of the largest partitions its share of each component's candidates.
+    """
+
+    partitions: int
+    largest: float
+    effective: float
+    shares: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Statistics of the candidates of one OR-free pattern.
+
+    Attributes
+    ----------
+    events : float
+        Rows of the table.
+    ticks : float
+        Ticks from the first to the last time of a candidate.
+    components : tuple of ComponentStatistics
+        The positive ones, in pattern order.
+    negated : tuple of ComponentStatistics
+        The negated ones, in pattern order.
+    pairs : tuple of PairStatistics
+        Every two positive components.
+    predicates : tuple of PredicateStatistics
+        As in ``EvaluationPlan.joined``.
+    keys : KeyStatistics
+    """
+
+    events: float
+    ticks: float
+    components: tuple[ComponentStatistics, ...]
+    negated: tuple[ComponentStatistics, ...]
+    pairs: tuple[PairStatistics, ...]
+    predicates: tuple[PredicateStatistics, ...]
+    keys: KeyStatistics
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the statistics as plain dicts, lists, strings and numbers."""
+        return asdict(self)
+
+    def to_json(self) -> str:
+        """Return the statistics as JSON text."""
+        return json.dumps(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str) -> Statistics:
+        """Return the statistics that :meth:`to_json` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the text is something else.
+        """
+        try:
+            found = json.loads(text)
+            return cls(
+                events=found["events"],
+                ticks=found["ticks"],
+                components=tuple(map(_component, found["components"])),
+                negated=tuple(map(_component, found["negated"])),
+                pairs=tuple(PairStatistics(**pair) for pair in found["pairs"]),
+                predicates=tuple(
+                    PredicateStatistics(tuple(part["components"]), part["selectivity"])
+                    for part in found["predicates"]
+                ),
+                keys=KeyStatistics(**{**found["keys"], "shares": tuple(map(tuple, found["keys"]["shares"]))}),
+            )
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"these are no statistics: {error!r}") from None
+
+    def blended(self, newer: Statistics, weight: float) -> Statistics:
+        """Return these statistics moved towards newer ones of the same pattern.
+
+        Parameters
+        ----------
+        newer : Statistics
+        weight : float
+            Of the newer ones, from 0 to 1; applied at each step of a stream, what was measured k steps ago
+            counts ``weight * (1 - weight) ** k``.
+        """
+
+        def mixed(old: float, new: float) -> float:
+            return old + weight * (new - old)
+
+        def lengths(old: LengthStatistics, new: LengthStatistics) -> LengthStatistics:
+            return LengthStatistics(
+                mixed(old.mean, new.mean),
+                mixed(old.median, new.median),
+                mixed(old.most, new.most),
+                max(mixed(old.longest, new.longest), new.longest),
+            )
+
+        def component(old: ComponentStatistics, new: ComponentStatistics) -> ComponentStatistics:
+            return ComponentStatistics(
+                old.variable,
+                mixed(old.candidates, new.candidates),
+                mixed(old.rate, new.rate),
+                mixed(old.type_share, new.type_share),
+                tuple(map(mixed, old.local, new.local)),
+                lengths(old.lengths, new.lengths),
+            )
+
+        return Statistics(
+            events=mixed(self.events, newer.events),
+            ticks=mixed(self.ticks, newer.ticks),
+            components=tuple(map(component, self.components, newer.components)),
+            negated=tuple(map(component, self.negated, newer.negated)),
+            pairs=tuple(
+                replace(old, in_time=mixed(old.in_time, new.in_time), joined=mixed(old.joined, new.joined))
+                for old, new in zip(self.pairs, newer.pairs, strict=True)
+            ),
+            predicates=tuple(
+                replace(old, selectivity=mixed(old.selectivity, new.selectivity))
+                for old, new in zip(self.predicates, newer.predicates, strict=True)
+            ),
+            # Which partitions are large changes from step to step: their numbers do not mean the same.
+            keys=newer.keys,
+        )
+
+
+def _component(found: Mapping[str, Any]) -> ComponentStatistics:
+    local: Sequence[float] = found["local"]
+    return ComponentStatistics(**{
+        **found, "local": tuple(local), "lengths": LengthStatistics(**found["lengths"]),
+    })  # fmt: skip

@@ -43,6 +43,7 @@ BATCH_ROWS: Final = 131_072
 """Matches a batch holds unless the caller says otherwise."""
 
 Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 _METHODS: Final = {
     "any_state": evaluate_runs,
@@ -56,6 +57,7 @@ def run(
     table: pa.Table,
     *,
     slicing: Slicing | None = None,
+    owned: Mask | None = None,
     batch_rows: int = BATCH_ROWS,
     file: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
@@ -68,6 +70,8 @@ def run(
         With at least ``plan.required_columns``, and ``slicing.column`` if slicing is given.
     slicing : Slicing or None
         The slices of time that the table is cut into; each is evaluated apart.
+    owned : (n,) bool or None
+        The events that a match yielded may have for its first component; None: any. Not with ``slicing``.
     batch_rows : int
         Most matches a batch holds.
     file : str or None
@@ -92,24 +96,27 @@ def run(
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
     if plan.counted is not None and not plan.is_plain:
-        batches = run(plan.counted, table, slicing=slicing, batch_rows=batch_rows, file=file)
+        batches = run(plan.counted, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file)
         yield from counts_of_matches(plan, batches)
         return
     if plan.branches:
         for branch in plan.branches:
-            found = run(branch, table, slicing=slicing, batch_rows=batch_rows, file=file)
+            found = run(branch, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file)
             yield from (widened(plan, batch) for batch in found)
         return
     check_table(plan, table, file)
     if slicing is None or plan.is_plain:
-        yield from _evaluated(plan, table, slicing, batch_rows, None)
+        yield from _evaluated(plan, table, slicing, batch_rows, owned)
         return
     # Matches that are grown may begin with any event of a slice, and events forbid whatever slice owns them.
     numbers = np.asarray(table.column(slicing.column).to_numpy())
     for number in np.unique(numbers).tolist():
         part = table.filter(pa.array(numbers == number))
         begin = slicing.origin + number * slicing.length
-        yield from _evaluated(plan, part, None, batch_rows, (begin, begin + slicing.length))
+        lower = ticks_of(part, plan.names.lower, plan)
+        yield from _evaluated(
+            plan, part, None, batch_rows, (lower >= begin) & (lower < begin + slicing.length)
+        )
 
 
 def _evaluated(
@@ -117,18 +124,20 @@ def _evaluated(
     table: pa.Table,
     slicing: Slicing | None,
     batch_rows: int,
-    owned: tuple[int, int] | None,
+    owned: Mask | None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the matches among events of the model.
-
-    With ``owned`` only those whose first component's event has its ``lower`` in ``[owned[0], owned[1])``.
-    """
+    """Yield the matches among events of the model; with ``owned`` those whose first component's event is."""
     if not constants_hold(plan) or not table.num_rows:
         return
     if plan.order is None and plan.window < len(plan.components):
         return
     table = table.select(_columns_of(plan, slicing)).combine_chunks()
     selection, pmfs, ticks = _selected(plan, table, slicing)
+    # The events of a Kleene component that come first are among those that come later.
+    chosen_later = owned is not None and plan.components[0].kleene
+    if owned is not None and not chosen_later:
+        others = [np.ones(len(rows), dtype=np.bool_) for rows in selection.rows[1:]]
+        selection = selection.where([owned[selection.rows[0]], *others])
     selection = feasible(plan, selection)
     if selection.empty:
         return
@@ -138,7 +147,7 @@ def _evaluated(
         and plan.query.limit is not None
         and not plan.query.non_overlapping
     )
-    by_row = plan.counts or best_only or owned is not None
+    by_row = plan.counts or best_only or chosen_later
     payload = None if by_row else id_payload(plan, table)
 
     def chunks(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
@@ -163,10 +172,8 @@ def _evaluated(
             yield to_batch(plan, table, best, False)
         return
     matches = chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None)
-    if owned is not None:
-        begins = ticks_of(table, plan.names.lower, plan)
-        is_owned = (begins >= owned[0]) & (begins < owned[1])
-        matches = (chunk.keep(is_owned[chunk.events[0]]) for chunk in matches)
+    if owned is not None and chosen_later:
+        matches = (chunk.keep(owned[chunk.events[0]]) for chunk in matches)
     for chunk in _limited(plan, (confident(plan, found) for found in matches)):
         yield to_batch(plan, table, chunk, payload is not None)
 

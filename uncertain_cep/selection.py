@@ -16,7 +16,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.predicates import column_values, evaluate_mask
 from uncertain_cep.traces.unique_ids import check_ids
 
-__all__ = ["Selection", "Slicing", "codes_of", "select", "type_mask"]
+__all__ = ["Selection", "Slicing", "codes_of", "looks_back", "select", "type_mask"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -101,6 +101,12 @@ class Selection:
             upper=kept(self.upper) or (),
             partition=kept(self.partition),
         )
+
+
+def looks_back(plan: EvaluationPlan) -> bool:
+    """Return whether a match depends on events before that of its first component."""
+    leads = any(negation.after == 0 for negation in plan.negations)
+    return leads or plan.order is not None or any(map(looks_back, plan.branches))
 
 
 def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str, Mask]) -> Mask | None:

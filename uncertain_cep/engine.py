@@ -29,6 +29,7 @@ from uncertain_cep.sequence import Chunk, Threshold, evaluate_sequence
 from uncertain_cep.sets import evaluate_sets
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
 from uncertain_cep.tree_evaluation import evaluate_tree
+from uncertain_cep.windows import feasible
 
 __all__ = [
     "BATCH_ROWS",
@@ -45,6 +46,7 @@ BATCH_ROWS: Final = 131_072
 """Matches a batch holds unless the caller says otherwise."""
 
 Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 _METHODS: Final = {
     "any_state": evaluate_runs,
@@ -58,6 +60,7 @@ def run(
     table: pa.Table,
     *,
     slicing: Slicing | None = None,
+    owned: Mask | None = None,
     batch_rows: int = BATCH_ROWS,
     file: str | None = None,
 ) -> Iterator[pa.RecordBatch]:
@@ -70,6 +73,8 @@ def run(
         With at least ``plan.required_columns``, and ``slicing.column`` if slicing is given.
     slicing : Slicing or None
         The slices of time that the table is cut into; each is evaluated apart.
+    owned : (n,) bool or None
+        The events that a match yielded may have for its first component; None: any. Not with ``slicing``.
     batch_rows : int
         Most matches a batch holds.
     file : str or None
@@ -95,7 +100,7 @@ def run(
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
     if plan.counted is not None and not plan.is_plain:
         if plan.bound.every is None:
-            batches = run(plan.counted, table, slicing=slicing, batch_rows=batch_rows, file=file)
+            batches = run(plan.counted, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file)
             yield from counts_of_matches(plan, batches)
             return
         for branch in plan.branches:
@@ -105,24 +110,27 @@ def run(
                 output_schema=plan.output_schema,
                 counted=branch,
             )
-            yield from run(counting, table, slicing=slicing, batch_rows=batch_rows, file=file)
+            yield from run(counting, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file)
         if plan.branches:
             return
     if plan.branches:
         for branch in plan.branches:
-            found = run(branch, table, slicing=slicing, batch_rows=batch_rows, file=file)
+            found = run(branch, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file)
             yield from (widened(plan, batch) for batch in found)
         return
     check_table(plan, table, file)
     if slicing is None or not _grown(plan):
-        yield from _evaluated(plan, table, slicing, batch_rows, None)
+        yield from _evaluated(plan, table, slicing, batch_rows, owned)
         return
     # Matches that are grown may begin with any event of a slice, and events forbid whatever slice owns them.
     numbers = np.asarray(table.column(slicing.column).to_numpy())
     for number in np.unique(numbers).tolist():
         part = table.filter(pa.array(numbers == number))
         begin = slicing.origin + number * slicing.length
-        yield from _evaluated(plan, part, None, batch_rows, (begin, begin + slicing.length))
+        lower = ticks_of(part, plan.names.lower, plan)
+        yield from _evaluated(
+            plan, part, None, batch_rows, (lower >= begin) & (lower < begin + slicing.length)
+        )
 
 
 def _evaluated(
@@ -130,18 +138,21 @@ def _evaluated(
     table: pa.Table,
     slicing: Slicing | None,
     batch_rows: int,
-    owned: tuple[int, int] | None,
+    owned: Mask | None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the matches among events of the model.
-
-    With ``owned`` only those whose first component's event has its ``lower`` in ``[owned[0], owned[1])``.
-    """
+    """Yield the matches among events of the model; with ``owned`` those whose first component's event is."""
     if not constants_hold(plan) or not table.num_rows:
         return
     if plan.order is None and plan.window < len(plan.components):
         return
     table = table.select(_columns_of(plan, slicing)).combine_chunks()
     selection, pmfs, ticks = _selected(plan, table, slicing)
+    # The events of a Kleene component that come first are among those that come later.
+    later = owned if plan.components[0].kleene else None
+    if owned is not None and later is None:
+        others = [np.ones(len(rows), dtype=np.bool_) for rows in selection.rows[1:]]
+        selection = selection.where([owned[selection.rows[0]], *others])
+    selection = feasible(plan, selection)
     if selection.empty:
         return
     best_only = (
@@ -150,7 +161,7 @@ def _evaluated(
         and plan.query.limit is not None
         and not plan.query.non_overlapping
     )
-    by_row = plan.counts or best_only or owned is not None
+    by_row = plan.counts or best_only or later is not None
     payload = None if by_row else id_payload(plan, table)
 
     def chunks(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
@@ -169,23 +180,19 @@ def _evaluated(
             return evaluate_sequence(plan, table, among, pmfs, payload, wanted, batch_rows, threshold)
         return _METHODS[plan.evaluation](plan, table, among, pmfs, payload, wanted, batch_rows)
 
-    is_owned: NDArray[np.bool_] | None = None
-    if owned is not None:
-        begins = ticks_of(table, plan.names.lower, plan)
-        is_owned = (begins >= owned[0]) & (begins < owned[1])
     if plan.counts:
         if not _grown(plan):
             yield from expected_counts(plan, table, selection, pmfs, chunks)
             return
         counted = evaluate_bucketed(plan, table, selection, ticks, pmfs, batch_rows)
-        yield from bucketed_counts(plan, table, _owned(counted, is_owned))
+        yield from bucketed_counts(plan, table, _owned(counted, later))
         return
     if best_only:
         best = best_chunk(plan, table, selection, chunks, at_most_one=pmfs is None)
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
         return
-    matches = _owned(chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None), is_owned)
+    matches = _owned(chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None), later)
     for chunk in _limited(plan, (confident(plan, found) for found in matches)):
         yield to_batch(plan, table, chunk, payload is not None)
 
@@ -196,7 +203,7 @@ def _grown(plan: EvaluationPlan) -> bool:
     return not plan.is_plain or (by_bucket and plan.query.strategy == "skip_till_next_match")
 
 
-def _owned(chunks: Iterator[Chunk], is_owned: NDArray[np.bool_] | None) -> Iterator[Chunk]:
+def _owned(chunks: Iterator[Chunk], is_owned: Mask | None) -> Iterator[Chunk]:
     """Yield the matches whose first component's event a slice owns; with None all."""
     for chunk in chunks:
         yield chunk if is_owned is None else chunk.keep(is_owned[chunk.events[0]])

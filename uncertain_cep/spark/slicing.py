@@ -21,6 +21,7 @@ from pyspark.sql import functions as f
 
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.selection import looks_back
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.spark.schemas import column
 from uncertain_cep.spark.statistics import FrameStatistics
@@ -101,7 +102,7 @@ def choose_slices(
         If the length is below 1.
     """
     reach = min(plan.window - 1 + statistics.longest, _LARGEST_INT64)
-    back = min(plan.window - 1, _LARGEST_INT64) if _looks_back(plan) else 0
+    back = min(plan.window - 1, _LARGEST_INT64) if looks_back(plan) else 0
     span = statistics.latest - statistics.earliest + 1
     if length is None:
         if partitions == 1:
@@ -118,12 +119,6 @@ def choose_slices(
     while name in plan.required_columns:
         name += "_"
     return Slices(name, statistics.earliest, length, count, reach, back)
-
-
-def _looks_back(plan: EvaluationPlan) -> bool:
-    """Return whether a match depends on events before that of its first component."""
-    leads = any(negation.after == 0 for negation in plan.negations)
-    return leads or plan.order is not None or any(map(_looks_back, plan.branches))
 
 
 def sliced(frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters, slices: Slices) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from itertools import pairwise
 
@@ -31,6 +32,8 @@ def _distinct(case: _AnyCase) -> None:
 def test_non_overlapping(case: _AnyCase) -> None:
     text = case.text("OUTPUT NON OVERLAPPING")
     note(text)
+    # An equality of all components, drawn by chance, makes partitions of which the case does not know.
+    assume(not re.search(r"\(\w+(\[\w?\])?\.x = \w+(\[\w?\])?\.x\)", text))
     _distinct(case)
     found = uc.match(case.trace.table(), text)
     assert_answer(case.rows(found), non_overlapping(case.answer()))

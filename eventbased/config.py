@@ -24,3 +24,12 @@ BOUND_MARGIN: Final = 1.0 - 1e-9
 
 ROUNDING: Final = 1e-15
 """What float64 may lose of a probability in order, so that an upper bound stays one."""
+
+BLOCK_PLACES: Final = 2**23
+"""Blocks have fewer rows where all blocks of a chain of joins would hold more candidates than this."""
+
+MATERIALISED_ROWS: Final = 2**20
+"""Most partial matches of a right subtree that are held at a time: about 40 bytes each for two components."""
+
+DENSE_KEYS: Final = 4
+"""Groups of equal values are found by a table while it has at most so many entries for each row."""

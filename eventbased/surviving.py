@@ -19,7 +19,7 @@ from eventbased.config import BOUND_MARGIN, ROUNDING
 from eventbased.describe import confidences_of_run
 from eventbased.query_order import BEGIN, PARENT, SIZE, choose
 
-__all__ = ["describe_chosen", "surviving_matches"]
+__all__ = ["describe_chosen", "promising_matches", "surviving_matches"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
@@ -176,6 +176,31 @@ def surviving_matches(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def promising_matches(chosen, w, lower, upper, offset, least, rank, last_rank, out):
+    """Set which of some matches can reach a confidence.
+
+    Parameters
+    ----------
+    chosen : (l, m) int64
+        The candidates of each match.
+    w, lower, upper, offset, least, rank, last_rank
+        As for :func:`surviving_matches`.
+    out : (m,) bool
+        Overwritten. O(l m).
+    """
+    length, count = chosen.shape
+    need = least * BOUND_MARGIN
+    for n in range(count):
+        out[n] = False
+        if rank.shape[0] and rank[chosen[0, n]] > last_rank:
+            continue
+        bound = _in_order(chosen[length - 1, n], chosen[0, n], w, lower, upper, offset)
+        for j in range(length - 1):
+            bound *= _in_order(chosen[j, n], chosen[j + 1, n], 0, lower, upper, offset)
+        out[n] = bound >= need
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper, out_confidence):
     """Fill time ranges and confidences of single matches, as if all intervals were uniform.
 
@@ -184,7 +209,8 @@ def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper
     chosen : (l, m) int64
         The candidates of each match.
     ordered, w, lower, upper, base, out_lower, out_upper, out_confidence
-        As for :func:`eventbased.describe_matches`, whose very values these are, to the last digit.
+        As for :func:`eventbased.describe_matches`, whose very values these are, to the last digit;
+        confidences of length 0 are not wanted.
     """
     length = chosen.shape[0]
     running = ordered[length - 1]
@@ -196,6 +222,7 @@ def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper
     b = np.empty(length, np.int64)
     bounds = np.empty((4, length), np.int64)
     floats = np.empty((4, 2 * length + 1), np.float64)
+    wanted = out_confidence.shape[0] > 0
     for n in range(chosen.shape[1]):
         for j in range(length):
             low[j] = lower[chosen[j, n]]
@@ -207,6 +234,8 @@ def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper
         shift = base[chosen[0, n]]
         out_lower[n] = a[0] - shift
         out_upper[n] = b[length - 1] + length - 1 - shift
+        if not wanted:
+            continue
         i = chosen[running, n]
         ticks = sizes * float(upper[i] - lower[i] + 1)
         if length == 2:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, 
 
 __all__ = [
     "JoinPrograms",
+    "PreparedPredicates",
     "ProgramCompiler",
     "binding_orders",
     "compile_programs",
@@ -46,8 +47,8 @@ class JoinPrograms:
 
     Attributes
     ----------
-    start : (l, l + 1) int64
-        For each pivot component and binding step the first row of its programs.
+    start : (k, l + 1) int64
+        For each order of binding and each of its steps the first row of its programs.
     code, ints, floats, nulls, slots
         See :func:`confidence.programs.holds`.
     """
@@ -171,13 +172,8 @@ def leaves_of(expression: TypedExpression) -> list[Column | Constant]:
     return [expression]
 
 
-def compile_programs(
-    predicates: Sequence[TypedExpression],
-    variables: Sequence[str],
-    first: NDArray[np.int64],
-    load: Any,
-) -> JoinPrograms:
-    """Compile predicates for a layout of candidates.
+class PreparedPredicates:
+    """Predicates over a layout of candidates, and the programs that are compiled of them.
 
     Parameters
     ----------
@@ -189,50 +185,108 @@ def compile_programs(
         Where each component's candidates start.
     load : callable
         ``load(column) -> Values``, one value for each candidate of the column's component.
+
+    Attributes
+    ----------
+    predicates : list of TypedExpression
+        The same, with operations that could leave int64 done in float64.
+    values : dict of Column to Values
+        Of all columns that they mention; strings are replaced by their ranks among all strings.
     """
-    length = len(variables)
-    orders = binding_orders(length)
-    parts = [part for predicate in predicates for part in leaves_of(predicate)]
-    values: dict[Column, Values] = {part: load(part) for part in parts if isinstance(part, Column)}
-    constants = list(
-        dict.fromkeys(
-            part.value for part in parts if isinstance(part, Constant) and isinstance(part.value, str)
+
+    def __init__(
+        self,
+        predicates: Sequence[TypedExpression],
+        variables: Sequence[str],
+        first: NDArray[np.int64],
+        load: Callable[[Column], Values],
+    ) -> None:
+        parts = [part for predicate in predicates for part in leaves_of(predicate)]
+        values: dict[Column, Values] = {part: load(part) for part in parts if isinstance(part, Column)}
+        constants = list(
+            dict.fromkeys(
+                part.value for part in parts if isinstance(part, Constant) and isinstance(part.value, str)
+            )
         )
-    )
-    ranks: dict[str, int] = {}
-    if constants or any(column.kind == "string" for column in values):
-        distinct, ranks = string_ranks(values, constants)
-        for column, found in values.items():
-            if column.kind == "string":
-                rank = pc.index_in(found.data, distinct).fill_null(0).to_numpy(zero_copy_only=False)
-                values[column] = Values(np.asarray(rank, dtype=np.int64), found.valid)
+        ranks: dict[str, int] = {}
+        if constants or any(column.kind == "string" for column in values):
+            distinct, ranks = string_ranks(values, constants)
+            for column, found in values.items():
+                if column.kind == "string":
+                    rank = pc.index_in(found.data, distinct).fill_null(0).to_numpy(zero_copy_only=False)
+                    values[column] = Values(np.asarray(rank, dtype=np.int64), found.valid)
 
-    def extremes(column: Column) -> tuple[int, int]:
-        data = values[column].data
-        return (int(data.min()), int(data.max())) if len(data) else (0, 0)
+        def extremes(column: Column) -> tuple[int, int]:
+            data = values[column].data
+            return (int(data.min()), int(data.max())) if len(data) else (0, 0)
 
-    safe = [within_int64(predicate, extremes) for predicate in predicates]
-    compiler = ProgramCompiler({variable: j for j, variable in enumerate(variables)}, first, values, ranks)
-    start = np.zeros((length, length + 1), dtype=np.int64)
-    for p in range(length):
-        bound: set[str] = {variables[orders[p, 0]]}
-        start[p, 0] = start[p, 1] = len(compiler.rows)
-        waiting = list(safe)
-        for step in range(1, length):
-            bound.add(variables[orders[p, step]])
-            for predicate in [part for part in waiting if variables_of(part) <= bound]:
-                waiting.remove(predicate)
-                compiler.predicate(predicate)
-            start[p, step + 1] = len(compiler.rows)
+        self.values = values
+        self.predicates = [within_int64(predicate, extremes) for predicate in predicates]
+        components = {variable: j for j, variable in enumerate(variables)}
+        self._variables = variables
+        self._compiler = ProgramCompiler(components, first, values, ranks)
 
-    def joined(arrays: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-        return np.concatenate(arrays) if arrays else np.zeros(0, dtype=dtype)
+    def rows(self, predicates: Sequence[TypedExpression]) -> tuple[int, int]:
+        """Compile some of the predicates; return the first row of their programs and that behind the last."""
+        first = len(self._compiler.rows)
+        for predicate in predicates:
+            self._compiler.predicate(predicate)
+        return first, len(self._compiler.rows)
 
-    return JoinPrograms(
-        start=start,
-        code=np.array(compiler.rows, dtype=np.int64).reshape(-1, 2),
-        ints=joined(compiler.ints, np.int64),
-        floats=joined(compiler.floats, np.float64),
-        nulls=joined(compiler.nulls, np.bool_),
-        slots=np.array(compiler.slots, dtype=np.int64).reshape(-1, 3),
-    )
+    def in_orders(self, orders: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Compile the predicates for orders in which components are bound, each as soon as it can be run.
+
+        Parameters
+        ----------
+        orders : (k, l) int64
+
+        Returns
+        -------
+        (k, l + 1) int64
+            For each order and step the first row of its programs.
+        """
+        length = len(self._variables)
+        start = np.zeros((len(orders), length + 1), dtype=np.int64)
+        for p, order in enumerate(orders.tolist()):
+            bound: set[str] = {self._variables[order[0]]}
+            start[p, 0] = start[p, 1] = len(self._compiler.rows)
+            waiting = list(self.predicates)
+            for step in range(1, length):
+                bound.add(self._variables[order[step]])
+                ready = [part for part in waiting if variables_of(part) <= bound]
+                waiting = [part for part in waiting if not variables_of(part) <= bound]
+                start[p, step + 1] = self.rows(ready)[1]
+        return start
+
+    def programs(self, start: NDArray[np.int64]) -> JoinPrograms:
+        """Return all that was compiled."""
+
+        def joined(arrays: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+            return np.concatenate(arrays) if arrays else np.zeros(0, dtype=dtype)
+
+        compiler = self._compiler
+        return JoinPrograms(
+            start=start,
+            code=np.array(compiler.rows, dtype=np.int64).reshape(-1, 2),
+            ints=joined(compiler.ints, np.int64),
+            floats=joined(compiler.floats, np.float64),
+            nulls=joined(compiler.nulls, np.bool_),
+            slots=np.array(compiler.slots, dtype=np.int64).reshape(-1, 3),
+        )
+
+
+def compile_programs(
+    predicates: Sequence[TypedExpression],
+    variables: Sequence[str],
+    first: NDArray[np.int64],
+    load: Callable[[Column], Values],
+) -> JoinPrograms:
+    """Compile predicates for a layout of candidates and a search from any pivot component.
+
+    Parameters
+    ----------
+    predicates, variables, first, load
+        See :class:`PreparedPredicates`.
+    """
+    prepared = PreparedPredicates(predicates, variables, first, load)
+    return prepared.programs(prepared.in_orders(binding_orders(len(variables))))

@@ -4,40 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence import exact_chain_confidence
 from eventbased import (
     PASS,
+    Candidates,
     Search,
     describe_chosen,
     describe_matches,
-    describe_uncertain,
     join,
-    lay_out,
     matches_of_runs,
-    partition_bases,
     start_search,
     surviving_matches,
 )
-from eventbased.candidates import Candidates
-from eventbased.config import LONGEST_LINE, SPARE
-from eventbased.query_order import COMPONENT_BITS
-from uncertain_cep.config import LONGEST_PMF_CHAIN
-from uncertain_cep.errors import TraceError, TraceFault
+from eventbased.config import SPARE
+from uncertain_cep.described import describe_explicit, pooled, redo_exactly
+from uncertain_cep.layout import Layout, layouts, loader
 from uncertain_cep.next_match import NextMatches
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
-from uncertain_cep.predicates import Values, column_values
 from uncertain_cep.programs import binding_orders, compile_programs
-from uncertain_cep.query.typed import Column
 from uncertain_cep.selection import Selection
 
-__all__ = ["Chunk", "evaluate_sequence"]
+__all__ = ["Chunk", "Threshold", "evaluate_sequence"]
 
 Int64 = NDArray[np.int64]
 
@@ -119,110 +111,26 @@ def evaluate_sequence(
     TraceError
         If the chain of a match with an explicit pmf is too long.
     """
-    length = len(plan.components)
-    if selection.empty:
-        return
-    earliest = min(int(part.min()) for part in selection.lower)
-    latest = max(int(part.max()) for part in selection.upper)
-    w = min(plan.window - length, latest - earliest + length)
-    shift, line, covered = partition_bases(
-        selection.lower, selection.upper, selection.partition, selection.partitions, w + length + 2
-    )
-    if line > LONGEST_LINE and selection.partitions > 1:
-        for half in selection.halves():
-            yield from evaluate_sequence(
-                plan, table, half, pmfs, payload, with_confidence, batch_rows, threshold
-            )
-        return
-    candidates = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
-    rows = _moved(selection.rows, candidates)
-    output = rows if payload is None else payload[rows]
-    output = np.concatenate((output, np.zeros(SPARE, dtype=np.int64)))
-    yield from _matches(
-        plan,
-        table,
-        candidates,
-        rows,
-        output,
-        _shared_events(candidates, rows),
-        pmfs,
-        with_confidence,
-        batch_rows,
-        w,
-        threshold,
-    )
-
-
-def _moved(parts: tuple[Int64, ...], candidates: Candidates) -> Int64:
-    """Return what belongs to each component's candidates in the order of the layout."""
-    first = candidates.first
-    return np.concatenate([part[candidates.index[first[j] : first[j + 1]]] for j, part in enumerate(parts)])
-
-
-@dataclass(frozen=True, slots=True)
-class _SharedEvents:
-    """The events that several components can take.
-
-    Attributes
-    ----------
-    event : (n,) int64
-        Of each candidate its row of ``twin``; -1 if no other component can take its event.
-    fills : (n + SPARE,) int64
-        The components that can take the event of each candidate, see :func:`eventbased.join`.
-    twin : (s, l) int64
-        Where the event is among the candidates of each component; -1 where it is none.
-    """
-
-    event: Int64
-    fills: Int64
-    twin: Int64
-
-
-def _shared_events(candidates: Candidates, rows: Int64) -> _SharedEvents:
-    first = candidates.first
-    parts = [slice(int(first[j]), int(first[j + 1])) for j in range(len(first) - 1)]
-    components = np.zeros(int(rows.max()) + 1, dtype=np.int32)
-    for part in parts:
-        components[rows[part]] += 1
-    found = np.flatnonzero(components[rows] > 1)
-    event = np.full(len(rows), -1)
-    several, event[found] = np.unique(rows[found], return_inverse=True)
-    twin = np.full((len(several), len(parts)), -1)
-    for j, part in enumerate(parts):
-        own = found[np.searchsorted(found, part.start) : np.searchsorted(found, part.stop)]
-        twin[event[own], j] = own
-    bits = np.left_shift(1, np.arange(len(parts)) % COMPONENT_BITS)
-    fills = np.zeros(len(rows) + SPARE, dtype=np.int64)
-    fills[found] = np.bitwise_or.reduce(np.where(twin >= 0, bits, 0), axis=1)[event[found]]
-    return _SharedEvents(event, fills, twin)
+    for layout in layouts(plan, selection):
+        yield from _matches(
+            plan, table, layout, layout.payload(payload), pmfs, with_confidence, batch_rows, threshold
+        )
 
 
 def _matches(
     plan: EvaluationPlan,
     table: pa.Table,
-    candidates: Candidates,
-    rows: Int64,
+    layout: Layout,
     output: Int64,
-    shared: _SharedEvents,
     pmfs: ExplicitPmfs | None,
     wanted: bool,
     batch_rows: int,
-    w: int,
     threshold: Threshold | None,
 ) -> Iterator[Chunk]:
     length = len(plan.components)
     variables = [component.variable for component in plan.components]
-    full: dict[str, Values] = {}
-
-    def load(column: Column) -> Values:
-        component = variables.index(column.variable)
-        if column.name not in full:
-            full[column.name] = column_values(table.column(column.name), column.name)
-        part = rows[candidates.first[component] : candidates.first[component + 1]]
-        return full[column.name].take(part)
-
-    programs = compile_programs(plan.joined, variables, candidates.first, load)
-    full.clear()
+    candidates, rows, shared, w = layout.candidates, layout.rows, layout.shared, layout.w
+    programs = compile_programs(plan.joined, variables, candidates.first, loader(plan, table, layout))
     offset = np.zeros(0, dtype=np.int64) if pmfs is None else pmfs.offset[rows]
     following = None
     if plan.query.strategy == "skip_till_next_match":
@@ -239,10 +147,10 @@ def _matches(
     exhausted = False
     while not exhausted:
         room = batch_rows + SPARE
-        events = _pooled(length * room, np.int64).reshape(length, room)
-        lower, upper = _pooled(room, np.int64), _pooled(room, np.int64)
-        confidence = _pooled(room if wanted or may_be_impossible else 0, np.float64)
-        std_error = _pooled(room if following is not None else 0, np.float64)
+        events = pooled(length * room, np.int64).reshape(length, room)
+        lower, upper = pooled(room, np.int64), pooled(room, np.int64)
+        confidence = pooled(room if wanted or may_be_impossible else 0, np.float64)
+        std_error = pooled(room if following is not None else 0, np.float64)
         filled = 0
         while filled < batch_rows:
             count, found = join(
@@ -283,14 +191,14 @@ def _matches(
                 )  # fmt: skip
             if following is None and pmfs is not None:
                 chosen = _chosen(ordered, search, runs[:, :count], found) if chosen is None else chosen
-                _describe_explicit(
+                describe_explicit(
                     plan, candidates, chosen, pmfs, offset, wanted, w,
                     lower[part], upper[part], confidence[part],
                 )  # fmt: skip
             # A sum is NaN if anything in it is, and much cheaper to look at.
             if following is None and wanted and bool(np.isnan(confidence[part].sum())):
                 chosen = _chosen(ordered, search, runs[:, :count], found) if chosen is None else chosen
-                _redo_exactly(plan, candidates, chosen, confidence[part])
+                redo_exactly(plan, candidates, chosen, confidence[part])
             if threshold is not None:
                 # So that what was found raises the threshold.
                 break
@@ -333,42 +241,3 @@ def _surviving(
         ranks, last_rank, chosen,
     )  # fmt: skip
     return chosen[:, :surviving]
-
-
-def _pooled(size: int, dtype: type[np.generic]) -> NDArray[Any]:
-    """Return an array in Arrow's memory pool, which hands memory back without a page fault for each page."""
-    return np.frombuffer(pa.allocate_buffer(size * 8), dtype=dtype)
-
-
-def _describe_explicit(
-    plan: EvaluationPlan,
-    candidates: Candidates,
-    chosen: Int64,
-    pmfs: ExplicitPmfs,
-    offset: Int64,
-    wanted: bool,
-    w: int,
-    lower: Int64,
-    upper: Int64,
-    confidence: NDArray[np.float64],
-) -> None:
-    too_long = describe_uncertain(
-        chosen, w, candidates.lower, candidates.upper, candidates.base, offset, pmfs.values,
-        LONGEST_PMF_CHAIN, wanted, lower, upper, confidence,
-    )  # fmt: skip
-    if too_long >= 0:
-        message = (
-            f"a match with an explicit pmf reaches over more than {LONGEST_PMF_CHAIN:,} ticks, "
-            "too many to sum over: choose a longer tick or a shorter WITHIN"
-        )
-        raise TraceError(TraceFault(message, column=plan.names.pmf))
-
-
-def _redo_exactly(
-    plan: EvaluationPlan, candidates: Candidates, chosen: Int64, confidence: NDArray[np.float64]
-) -> None:
-    """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
-    for row in np.flatnonzero(np.isnan(confidence)).tolist():
-        lower = [int(candidates.lower[i]) + j for j, i in enumerate(chosen[:, row])]
-        upper = [int(candidates.upper[i]) + j for j, i in enumerate(chosen[:, row])]
-        confidence[row] = float(exact_chain_confidence(lower, upper, plan.window))

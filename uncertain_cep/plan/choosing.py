@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import pyarrow as pa
@@ -17,12 +17,12 @@ from uncertain_cep.plan.statistics import Statistics
 from uncertain_cep.plan.trees import Tree, format_tree
 from uncertain_cep.selection import Selection
 
-__all__ = ["PIVOT", "Choice", "NodeCounts", "choose", "planned", "regret"]
+__all__ = ["PIVOT", "Choice", "choose", "estimated", "planned", "regret", "time_text"]
 
 PIVOT: Final = "pivot"
 """Among the costs of a choice, the join without a tree."""
 
-MOST_BUSHY: Final = 9
+MOST_BUSHY: Final = 10
 """Components up to which all trees are looked at: planning then takes under 50 ms."""
 
 MOST_LEFT_DEEP: Final = 13
@@ -53,18 +53,6 @@ class Choice:
     costs: Mapping[str, float]
     why: str
     model: CostModel | None = field(default=None, repr=False, compare=False)
-
-
-@dataclass(slots=True)
-class NodeCounts:
-    """Actual numbers of partial matches, by the components of a node in ascending order."""
-
-    counts: dict[tuple[int, ...], int] = field(default_factory=dict)
-
-    def add(self, components: Iterable[int], count: int) -> None:
-        """Count some more partial matches of a node."""
-        key = tuple(sorted(components))
-        self.counts[key] = self.counts.get(key, 0) + int(count)
 
 
 def choose(
@@ -123,15 +111,33 @@ def planned(plan: EvaluationPlan, statistics: Statistics, *, alpha: float = 0.0)
     if costs[best] < CLEARLY_CHEAPER * costs[PIVOT]:
         factor = costs[PIVOT] / max(costs[best], 1e-9)
         why = (
-            f"{shown}, {searched} of {model.length} components, is expected to take {_time(costs[best])}, "
-            f"{factor:,.1f} times less than the join in pattern order"
+            f"{shown}, {searched}, is expected to take {time_text(costs[best])}, {factor:,.1f} times less "
+            "than the join in pattern order"
         )
         return Choice(trees[best], statistics, costs, why, model)
     why = (
-        f"the join in pattern order has no dead ends as far as order and window go and is expected to take "
-        f"{_time(costs[PIVOT])}; {shown}, {searched} of {model.length} components, {_time(costs[best])}"
+        "the join in pattern order has no dead ends as far as order and window go, and is expected to take "
+        f"{time_text(costs[PIVOT])}; {shown}, {searched}, {time_text(costs[best])}"
     )
     return Choice(None, statistics, costs, why, model)
+
+
+def estimated(plan: EvaluationPlan, table: pa.Table, selection: Selection, choice: Choice) -> Choice:
+    """Return a choice with the statistics and estimates that its plan was not in need of.
+
+    Parameters
+    ----------
+    plan, table, selection
+        As for :func:`choose`.
+    choice : Choice
+        What that returned.
+    """
+    if choice.model is not None:
+        return choice
+    statistics = measure(plan, table, selection)
+    model = CostModel.of(plan, statistics)
+    costs = {} if choice.tree is None else {plan.planner: model.cost(choice.tree)}
+    return replace(choice, statistics=statistics, costs=costs, model=model)
 
 
 def regret(plan: EvaluationPlan, tree: Tree | None, statistics: Statistics) -> float:
@@ -155,7 +161,8 @@ def _planners(length: int) -> tuple[str, ...]:
     return ("ii_greedy", "zstream", "zstream_greedy")
 
 
-def _time(nanoseconds: float) -> str:
+def time_text(nanoseconds: float) -> str:
+    """Return a time with a unit that suits it."""
     for limit, unit in ((1e3, "ns"), (1e6, "us"), (1e9, "ms")):
         if nanoseconds < limit:
             return f"{nanoseconds / limit * 1e3:.3g} {unit}"

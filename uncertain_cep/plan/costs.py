@@ -11,13 +11,15 @@ placements of that kind on a line of ticks, those that are shifts of each other 
 ``e`` the elementary symmetric polynomials: ``C(w + k - 1, k - 1)`` orders within the window for certain
 times, overlaps of intervals for long ones. It is linear in each ``u_j``: mean lengths are all that matters.
 
-Real events come in bursts and in partitions. How much more often than on such a line two components meet is
-measured; for more than two, each is taken to meet the others as its strongest tie among them says.
+Real events come in bursts and in partitions. How many times more often than on such a line two components
+meet, g, is measured; k components then meet ``prod over i < k of (1 + i (g - 1))`` times more often, as they
+do if the rate of all of them varies together like a gamma distribution, and if g is not the same for every
+two, ``i (g - 1)`` is the sum over those before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -106,8 +108,9 @@ class CostModel:
         WITHIN, ticks.
     kleene : sequence of bool, optional
         Which components take one or more events.
-    next_match : bool
-        Whether the strategy is skip till next match, or one of the contiguities (section 6.2).
+    next_to : sequence of int, optional
+        The components whose event has to be one that can come next after that of the component before, since
+        the strategy is skip till next match and no predicate ties them to others.
     checks : sequence of Check
     alpha : float
         Weight of latency (section 6.1).
@@ -131,7 +134,7 @@ class CostModel:
         window: int,
         *,
         kleene: Sequence[bool] = (),
-        next_match: bool = False,
+        next_to: Sequence[int] = (),
         checks: Sequence[Check] = (),
         alpha: float = 0.0,
         prices: Prices = Prices(),
@@ -139,7 +142,7 @@ class CostModel:
         self.statistics, self.prices, self.alpha = statistics, prices, alpha
         self.length = length = len(statistics.components)
         self.whole = (1 << length) - 1
-        self._next, self._checks = next_match, tuple(checks)
+        self._next, self._checks = tuple(next_to), tuple(checks)
         self.window = float(max(0, min(window - length, statistics.ticks + length)))
         self._ticks = max(1.0, statistics.ticks)
         self.lengths = np.array([max(0.0, part.lengths.mean) for part in statistics.components])
@@ -151,7 +154,8 @@ class CostModel:
                 self._log_one[j] = self._log_sets(j, one[j])
         self._ties = self._measured_ties()
         self._predicates = self._selectivities()
-        self._known: dict[int, tuple[float, float]] = {}
+        self._equal = self._equalities()
+        self._known: dict[int, tuple[float, float, float]] = {}
 
     @classmethod
     def of(cls, plan: EvaluationPlan, statistics: Statistics, *, alpha: float = 0.0) -> CostModel:
@@ -174,7 +178,7 @@ class CostModel:
             statistics,
             plan.window,
             kleene=[component.kleene for component in plan.components],
-            next_match=plan.query.strategy != "skip_till_any_match",
+            next_to=_next_to(plan, number),
             checks=checks,
             alpha=alpha,
         )
@@ -196,16 +200,26 @@ class CostModel:
         ]
         return [(mask, float(np.log(max(share, 1e-300)))) for mask, share in found if share < 1.0]
 
+    def _equalities(self) -> list[Float]:
+        """Return for each value log of the share of the pairs of two components that are equal in it.
+
+        (l, l) each; -inf where nothing has to be equal.
+        """
+        found = self.statistics.equalities
+        shares = np.full((1 + max((part.value for part in found), default=-1), *[self.length] * 2), -np.inf)
+        for part in found:
+            shares[part.value, part.first, part.second] = np.log(max(part.share, 1e-300))
+        return list(shares)
+
     def _measured_ties(self) -> Float:
-        """Return log of how much more often than on an even line two components meet, (l, l)."""
-        length = self.length
-        ties = np.zeros((length, length))
+        """Return how many times more often than on an even line two components meet, (l, l)."""
+        ties = np.ones((self.length, self.length))
         pairs = self.statistics.pairs
         masks = np.array([(1 << pair.first) | (1 << pair.second) for pair in pairs], dtype=np.int64)
         expected = self._log_even(masks) if pairs else np.zeros(0)
         for pair, even in zip(pairs, expected, strict=True):
             if pair.in_time > 0.0:
-                ties[pair.first, pair.second] = ties[pair.second, pair.first] = np.log(pair.in_time) - even
+                ties[pair.first, pair.second] = np.exp(np.clip(np.log(pair.in_time) - even, -300.0, 300.0))
         return ties
 
     def _bits(self, masks: Int64) -> NDArray[np.bool_]:
@@ -220,7 +234,7 @@ class CostModel:
         symmetric = np.zeros((self.length + 1, len(masks)))
         symmetric[0] = 1.0
         for j in range(self.length):
-            symmetric[1:, bits[j]] += lengths[j] * symmetric[:-1, bits[j]]
+            symmetric[1 : j + 2] += (lengths[j] * bits[j]) * symmetric[: j + 1]
         # Near the ends of the trace there is no room for the whole window.
         lost = min(1.0, w / self._ticks)
         volume, placements = np.zeros(len(masks)), 1.0
@@ -241,48 +255,57 @@ class CostModel:
         each = np.vstack((self._shares, rest / others))
         products = np.ones((len(each), bits.shape[1]))
         for j in range(self.length):
-            products[:, bits[j]] *= each[:, j, None]
+            products *= np.where(bits[j], each[:, j, None], 1.0)
         products[-1] *= others
         return np.asarray(np.log(np.maximum(products.sum(axis=0), 1e-300)))
 
-    def _computed(self, masks: Int64) -> tuple[Float, Float]:
-        """Return the numbers of choices that fit in time, and of partial matches."""
+    def _computed(self, masks: Int64) -> tuple[Float, Float, Float]:
+        """Return the three numbers of :meth:`numbers`."""
         bits = self._bits(masks)
-        numbers = self._log_one @ bits + self._log_even(masks)
+        all_choices = self._log_one @ bits
+        numbers = all_choices + self._log_even(masks)
         for j in range(1, self.length):
-            strongest = np.zeros(len(masks))
-            for i in range(j):
-                tie = np.where(bits[i], self._ties[i, j], 0.0)
-                strongest = np.where(np.abs(tie) > np.abs(strongest), tie, strongest)
-            numbers += np.where(bits[j], strongest, 0.0)
-        numbers = np.minimum(numbers, np.minimum(self._log_one @ bits, _MOST_LOG))
+            often = np.maximum(self._ties[:j, j] - 1.0, 0.0) @ bits[:j]
+            seldom = np.where(bits[:j], np.minimum(self._ties[:j, j], 1.0)[:, None], 1.0).min(axis=0)
+            numbers += np.where(bits[j], np.log1p(often) + np.log(seldom), 0.0)
+        numbers = np.minimum(numbers, np.minimum(all_choices, _MOST_LOG))
+        for j in self._next:
+            numbers += np.where(bits[j - 1] & bits[j], self._log_next(j), 0.0)
+        grouped = np.zeros(len(masks))
+        for shares in self._equal:
+            # Each event is equal to the others if it is to one; where values differ in frequency, that one
+            # tells the most which makes it likeliest.
+            for j in range(1, self.length):
+                likeliest = np.where(bits[:j], shares[:j, j, None], -np.inf).max(axis=0)
+                grouped += np.where(bits[j] & (likeliest > -np.inf), likeliest, 0.0)
         let_through = np.zeros(len(masks))
         for mask, share in self._predicates:
             let_through[(masks & mask) == mask] += share
-        feasible = np.exp(numbers)
-        matches = np.exp(numbers + let_through)
-        if self._next:
-            matches = np.minimum(matches, self._next_matches(bits) * np.exp(let_through))
-        return feasible, np.maximum(matches, 1.0 / _LARGEST)
+        feasible, equal = np.exp(numbers), np.exp(np.maximum(numbers + grouped, -_MOST_LOG))
+        return feasible, equal, np.exp(np.maximum(numbers + grouped + let_through, -_MOST_LOG))
 
-    def _next_matches(self, bits: NDArray[np.bool_]) -> Float:
-        """Return how many choices there are if each next event is one of those that could come next.
+    def _log_next(self, j: int) -> float:
+        """Return log of the share of the pairs of two neighbours in which the second can come next.
 
-        Of certain times that is one, so the rarest component says how many there are (section 6.2); of
-        uncertain ones all that overlap it.
+        Of certain times one can, of uncertain ones all that overlap the time until the first one has ended
+        for certain. Other than in section 6.2 an event can be next to several: matches do not use it up.
         """
-        one = np.where(bits, self._log_one[:, None], np.inf).min(axis=0)
-        rate = np.exp(self._log_one) / self._ticks / max(1.0, self.statistics.keys.effective)
-        overlapping = np.log1p(np.minimum(rate * self.lengths, 1e6))
-        return np.asarray(np.exp(np.minimum(one + overlapping @ bits, _MOST_LOG)))
+        pair = mask_of((j - 1, j))
+        together = self._log_one[[j - 1, j]].sum() + float(self._log_even(np.array([pair]))[0])
+        found = float(np.exp(min(together - self._log_one[j - 1], 600.0))) * self._ties[j - 1, j]
+        before, own = self.lengths[j - 1], self.lengths[j]
+        rate = found / (before + own + self.window + 1.0)
+        can_be_next = -np.expm1(-found) + rate * (before + 2.0 * own)
+        return float(np.log(min(1.0, max(can_be_next, 1e-300) / max(found, 1e-300))))
 
     @cached_property
-    def _table(self) -> tuple[Float, Float]:
-        feasible, matches = self._computed(np.arange(1 << self.length, dtype=np.int64))
-        feasible[0] = matches[0] = 1.0
-        return feasible, matches
+    def _table(self) -> tuple[Float, Float, Float]:
+        found = self._computed(np.arange(1 << self.length, dtype=np.int64))
+        for numbers in found:
+            numbers[0] = 1.0
+        return found
 
-    def numbers(self, masks: Int64) -> tuple[Float, Float]:
+    def numbers(self, masks: Int64) -> tuple[Float, Float, Float]:
         """Return for sets of components how many choices there are.
 
         Parameters
@@ -294,23 +317,25 @@ class CostModel:
         -------
         feasible : (m,) float64
             Choices of one partition that can be in order within the window.
+        equal : (m,) float64
+            Those of them that are equal in all that equalities ask, by themselves or in chains.
         matches : (m,) float64
-            Those of them for which every predicate over them is true: partial matches.
+            Those of these for which every predicate over them is true: partial matches.
         """
         if self.length <= MOST_TABLED:
-            feasible, matches = self._table
-            return feasible[masks], matches[masks]
+            feasible, equal, matches = self._table
+            return feasible[masks], equal[masks], matches[masks]
         wanted = masks.tolist()
         fresh = [mask for mask in dict.fromkeys(wanted) if mask not in self._known]
         if fresh:
             found = self._computed(np.array(fresh, dtype=np.int64))
             self._known.update(zip(fresh, zip(*(part.tolist() for part in found), strict=True), strict=True))
-        both = np.array([self._known[mask] for mask in wanted])
-        return both[:, 0], both[:, 1]
+        all_three = np.array([self._known[mask] for mask in wanted])
+        return all_three[:, 0], all_three[:, 1], all_three[:, 2]
 
     def partial_matches(self, components: Sequence[int]) -> float:
         """Return the estimated number of partial matches of a set of components over the whole table."""
-        return float(self.numbers(np.array([mask_of(components)], dtype=np.int64))[1][0])
+        return float(self.numbers(np.array([mask_of(components)], dtype=np.int64))[2][0])
 
     def join_costs(self, left: Int64, right: Int64) -> Float:
         """Return what joins of disjoint sets of components cost, their inputs given.
@@ -326,10 +351,11 @@ class CostModel:
             ns, with the latency of what the last component of the pattern waits for, times alpha.
         """
         prices = self.prices
-        feasible_left, left_matches = self.numbers(left)
-        feasible_right, right_matches = self.numbers(right)
-        feasible, matches = self.numbers(left | right)
-        meet = np.minimum(1.0, feasible / feasible_left / feasible_right)
+        _, equal_left, left_matches = self.numbers(left)
+        _, equal_right, right_matches = self.numbers(right)
+        _, equal, matches = self.numbers(left | right)
+        # What is not equal in what it has to be is not even looked at.
+        meet = np.minimum(1.0, equal / equal_left / equal_right)
         pairs = left_matches * meet * right_matches
         costs = prices.search * left_matches + prices.probe * pairs + prices.partial * matches
         # Partial matches of several components have to be sorted before they are joined.
@@ -369,9 +395,20 @@ class CostModel:
         return np.asarray(costs.reshape(len(orders), -1).sum(axis=1))
 
     def nodes(self, tree: Tree) -> dict[tuple[int, ...], float]:
-        """Return the estimated number of partial matches of each node, by its components in order."""
+        """Return the estimated number of partial matches of each node, by its leaves from left to right."""
         subtrees: list[Tree] = [Leaf(j) for j in leaves_of(tree)]
         subtrees += joins_of(tree)
-        keys = [tuple(sorted(leaves_of(subtree))) for subtree in subtrees]
+        keys = [leaves_of(subtree) for subtree in subtrees]
         masks = np.array([mask_of(key) for key in keys], dtype=np.int64)
-        return dict(zip(keys, self.numbers(masks)[1].tolist(), strict=True))
+        return dict(zip(keys, self.numbers(masks)[2].tolist(), strict=True))
+
+
+def _next_to(plan: EvaluationPlan, number: Mapping[str, int]) -> list[int]:
+    """Return the components for whose event the one before limits how late it may begin."""
+    if plan.query.strategy == "skip_till_any_match":
+        return []
+    bound_last = {
+        max((number[variable] for variable in variables_of(predicate) if variable in number), default=0)
+        for predicate in plan.joined
+    }
+    return [j for j in range(1, len(number)) if j not in bound_last]

@@ -22,6 +22,8 @@ _METHODS: Final[Mapping[str, str]] = {
     "point": "point: expand the events into points, match those, collapse by signature",
 }
 
+_TREE: Final = "tree: partial matches of some components joined with those of others"
+
 _GROWING: Final = "growing: matches grown event by event over candidates sorted by their bounds"
 
 _SETS: Final = "sets: events chosen component by component, as far as order and window let them go together"
@@ -72,7 +74,7 @@ def explain_query(query: Query) -> str:
 
 
 def explain_plan(plan: EvaluationPlan, table: pa.Table | None) -> str:
-    """Explain a plan; with a table, count the candidates of each component there.
+    """Explain a plan; with a table, count the candidates of each component and say how they are joined.
 
     Raises
     ------
@@ -85,11 +87,13 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None) -> str:
             for number, branch in enumerate(plan.branches, 1)
         )
     counts: list[str] = [""] * len(plan.components)
-    partitions = ""
+    partitions, chosen = "", None
     if table is not None:
         from uncertain_cep.engine import candidates
+        from uncertain_cep.plan.explain_choice import chosen_plan
 
         selection = candidates(plan, table)
+        chosen = chosen_plan(plan, table, selection)
         counts = [
             f"  [{len(rows):,} candidates, intervals of {_lengths(lower, upper)}]"
             for rows, lower, upper in zip(selection.rows, selection.lower, selection.upper, strict=True)
@@ -108,7 +112,12 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None) -> str:
     length = "" if plan.domain.tick_nanoseconds is None else f" of {plan.domain.describe()}"
     rows.append(("window", f"{plan.window:,} ticks{length}"))
     method = _METHODS[plan.evaluation] if plan.is_plain else _GROWING
-    rows.append(("method", method if plan.order is None else _SETS))
+    if plan.order is not None:
+        method = _SETS
+    elif chosen is not None and chosen.choice.tree is not None:
+        method = _TREE
+    rows.append(("method", method))
+    rows += [] if chosen is None else chosen.rows()
     rows += _output(plan.query)
     rows.append(("result", ", ".join(f"{field.name} {field.type}" for field in plan.output_schema)))
     return _aligned(rows)

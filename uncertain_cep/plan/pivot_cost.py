@@ -27,12 +27,22 @@ def pivot_cost(model: CostModel) -> float:
     """
     length, prices = model.length, model.prices
     singles = np.left_shift(np.int64(1), np.arange(length))
-    one = model.numbers(singles)[0]
+    # Every set that is bound at some step is a run of components: all are estimated at once.
+    runs = np.array(
+        [sum(singles[i : j + 1]) for i in range(length) for j in range(i, length)], dtype=np.int64
+    )
+    model.numbers((runs[:, None] | np.concatenate(([0], singles))[None, :]).reshape(-1))
+    one = model.numbers(singles)[2]
+    stated = {int(mask): _stated(model, int(mask)) for mask in runs}
     cost = model.leaves_cost
     for p in range(length):
         order = [p, *range(p - 1, -1, -1), *range(p + 1, length)]
         bound = np.cumsum(singles[order])
-        feasible, matches = model.numbers(bound)
+        feasible, equal, matches = model.numbers(bound)
+        # Only what the query states is asked, not what follows from it.
+        matches = (
+            matches * np.maximum(1.0, feasible / equal) * np.array([stated[int(mask)] for mask in bound])
+        )
         share = _shares(model, p, order)
         complete = _completed(model, bound, feasible)
         here = matches * share * complete
@@ -70,6 +80,22 @@ def _shares(model: CostModel, p: int, order: Sequence[int]) -> Float:
         mine = before * float((behind[k::-1] * placements[: k + 1]).sum())
         shares[step] = min(1.0, mine / float((everything[step::-1] * placements).sum()))
     return shares
+
+
+def _stated(model: CostModel, mask: int) -> float:
+    """Return the share of the choices of a set that are equal in what predicates over the set state."""
+    share = 1.0
+    trees: dict[tuple[int, int], set[tuple[int, int]]] = {}
+    for part in model.statistics.equalities:
+        one, other = (part.value, part.first), (part.value, part.second)
+        if not part.stated or not mask >> part.first & 1 or not mask >> part.second & 1:
+            continue
+        left, right = trees.setdefault(one, {one}), trees.setdefault(other, {other})
+        if left is not right:
+            share *= part.share
+            left |= right
+            trees.update(dict.fromkeys(right, left))
+    return share
 
 
 def _completed(model: CostModel, bound: Int64, feasible: Float) -> Float:

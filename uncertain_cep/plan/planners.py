@@ -1,8 +1,8 @@
 """Planners: from a cost model to the order or tree in which events are put together.
 
 Those of Kolchinsky and Schuster (PVLDB 2018, section 7.1). Orders: the pattern's, by frequency, greedy,
-iterative improvement from a random or the greedy order, dynamic programming. Trees: ZStream over the pattern's
-or the greedy order of leaves, dynamic programming over all sets of components.
+iterative improvement from a random or the greedy order, dynamic programming. Trees: ZStream over the
+pattern's or the greedy order of leaves, dynamic programming over all sets of components.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Planner = Callable[[CostModel], Tree]
 MOVES_AT_ONCE: Final = 64
 """Moves of iterative improvement whose costs are computed together; the best of them is taken."""
 
-MOST_MOVES: Final = 4096
+MOST_MOVES: Final = 1024
 """Moves that one run of iterative improvement tries before it is content with what it has."""
 
 SEED: Final = 20180
@@ -54,12 +54,12 @@ def trivial(model: CostModel) -> Tree:
 def frequency(model: CostModel) -> Tree:
     """Return the components by rising number of candidates. O(l log l)."""
     singles = np.left_shift(np.int64(1), np.arange(model.length))
-    return left_deep(np.argsort(model.numbers(singles)[1], kind="stable").tolist())
+    return left_deep(np.argsort(model.numbers(singles)[2], kind="stable").tolist())
 
 
 def _greedy_order(model: CostModel) -> list[int]:
     singles = np.left_shift(np.int64(1), np.arange(model.length))
-    order = [int(np.argmin(model.numbers(singles)[1]))]
+    order = [int(np.argmin(model.numbers(singles)[2]))]
     while len(order) < model.length:
         rest = np.array([j for j in range(model.length) if j not in order], dtype=np.int64)
         bound = np.full(len(rest), int(singles[order].sum()), dtype=np.int64)
@@ -200,6 +200,7 @@ def _over(model: CostModel, order: Sequence[int]) -> Tree:
     for i in range(length):
         for j in range(i + 1, length + 1):
             masks[i, j] = masks[i, j - 1] | bits[j - 1]
+    model.numbers(masks[masks > 0])
     for size in range(2, length + 1):
         for i in range(length - size + 1):
             j = i + size

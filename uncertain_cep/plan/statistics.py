@@ -9,6 +9,7 @@ from typing import Any
 
 __all__ = [
     "ComponentStatistics",
+    "EqualityStatistics",
     "KeyStatistics",
     "LengthStatistics",
     "PairStatistics",
@@ -71,13 +72,36 @@ class PairStatistics:
     in_time : float
         Share of all pairs of candidates that are of one partition and can be in order within the window.
     joined : float
-        Share of these for which every predicate over the two is true.
+        Share of these, their equalities given, for which every other predicate over the two is true.
     """
 
     first: int
     second: int
     in_time: float
     joined: float
+
+
+@dataclass(frozen=True, slots=True)
+class EqualityStatistics:
+    """What two components have to have the same of.
+
+    Attributes
+    ----------
+    first, second : int
+        The components, in pattern order.
+    value : int
+        What is the same has one number, whatever the components: ``a.k = b.k AND b.k = c.k`` is one.
+    share : float
+        Share of the pairs in reach of each other, equal in what has a smaller number, that are equal in this.
+    stated : bool
+        Whether a predicate says so, and not only a chain of predicates.
+    """
+
+    first: int
+    second: int
+    value: int
+    share: float
+    stated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +157,8 @@ class Statistics:
         The negated ones, in pattern order.
     pairs : tuple of PairStatistics
         Every two positive components.
+    equalities : tuple of EqualityStatistics
+        By pair, then by value.
     predicates : tuple of PredicateStatistics
         As in ``EvaluationPlan.joined``.
     keys : KeyStatistics
@@ -143,6 +169,7 @@ class Statistics:
     components: tuple[ComponentStatistics, ...]
     negated: tuple[ComponentStatistics, ...]
     pairs: tuple[PairStatistics, ...]
+    equalities: tuple[EqualityStatistics, ...]
     predicates: tuple[PredicateStatistics, ...]
     keys: KeyStatistics
 
@@ -171,6 +198,7 @@ class Statistics:
                 components=tuple(map(_component, found["components"])),
                 negated=tuple(map(_component, found["negated"])),
                 pairs=tuple(PairStatistics(**pair) for pair in found["pairs"]),
+                equalities=tuple(EqualityStatistics(**part) for part in found["equalities"]),
                 predicates=tuple(
                     PredicateStatistics(tuple(part["components"]), part["selectivity"])
                     for part in found["predicates"]
@@ -220,6 +248,10 @@ class Statistics:
             pairs=tuple(
                 replace(old, in_time=mixed(old.in_time, new.in_time), joined=mixed(old.joined, new.joined))
                 for old, new in zip(self.pairs, newer.pairs, strict=True)
+            ),
+            equalities=tuple(
+                replace(old, share=mixed(old.share, new.share))
+                for old, new in zip(self.equalities, newer.equalities, strict=True)
             ),
             predicates=tuple(
                 replace(old, selectivity=mixed(old.selectivity, new.selectivity))

@@ -1,0 +1,99 @@
+"""Numbers of partial matches counted one by one, by the definition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.predicates import Values, column_values, evaluate
+from uncertain_cep.query.typed import Apply, Column, columns_in, variables_of
+from uncertain_cep.selection import Selection
+
+Int64 = NDArray[np.int64]
+
+
+class Partial:
+    """Partial matches of sets of components, those of each set computed from a smaller one."""
+
+    def __init__(self, plan: EvaluationPlan, table: pa.Table, selection: Selection) -> None:
+        self._plan, self._table, self._selection = plan, table, selection
+        self._variables = [component.variable for component in plan.components]
+        self._known: dict[tuple[int, ...], Int64] = {}
+
+    def count(self, components: Sequence[int]) -> int:
+        return len(self.places(tuple(sorted(components)))[0])
+
+    def places(self, components: tuple[int, ...]) -> Int64:
+        """Return the candidates of the partial matches, (k, m)."""
+        if components not in self._known:
+            self._known[components] = self._found(components)
+        return self._known[components]
+
+    def _found(self, components: tuple[int, ...]) -> Int64:
+        *before, last = components
+        size = len(self._selection.rows[last])
+        if not before:
+            return np.arange(size)[None, :]
+        left = self.places(tuple(before))
+        parts = []
+        # A piece at a time, so that all choices of many fit in memory.
+        for piece in np.array_split(left, max(1, left.shape[1] * size // 2_000_000), axis=1):
+            both = np.vstack((np.repeat(piece, size, axis=1), np.tile(np.arange(size), piece.shape[1])))
+            parts.append(both[:, self._holds(components, both)])
+        return np.concatenate(parts, axis=1)
+
+    def _equated(self) -> list[list[Column]]:
+        """Return the attributes that chains of equalities make the same."""
+        found: list[list[Column]] = []
+        for predicate in self._plan.joined:
+            columns = columns_in(predicate)
+            if (
+                isinstance(predicate, Apply)
+                and predicate.operator == "equal"
+                and predicate.operands == columns
+            ):
+                together = [part for part in found if {*part} & {*columns}]
+                found = [part for part in found if part not in together]
+                found.append(list(dict.fromkeys(column for part in (*together, columns) for column in part)))
+        return found
+
+    def _holds(self, components: tuple[int, ...], places: Int64) -> NDArray[np.bool_]:
+        selection = self._selection
+        window = self._plan.window - len(self._variables)
+        low = [selection.lower[j][p] - j for j, p in zip(components, places, strict=True)]
+        high = [selection.upper[j][p] - j for j, p in zip(components, places, strict=True)]
+        rows = [selection.rows[j][p] for j, p in zip(components, places, strict=True)]
+        holds = np.max(low, axis=0) <= np.min(high, axis=0) + window
+        for i in range(len(components)):
+            for j in range(i + 1, len(components)):
+                holds &= (low[i] <= high[j]) & (rows[i] != rows[j])
+        if selection.partition is not None:
+            numbers = [selection.partition[j][p] for j, p in zip(components, places, strict=True)]
+            for number, following in pairwise(numbers):
+                holds &= number == following
+        bound = {self._variables[j]: rows[k] for k, j in enumerate(components)}
+
+        def load(column: Column) -> Values:
+            taken = self._table.column(column.name).take(pa.array(bound[column.variable]))
+            return column_values(taken, column.name)
+
+        for nodes in self._equated():
+            here = [column for column in nodes if column.variable in bound]
+            for one, other in pairwise(here):
+                left, right = load(one), load(other)
+                equal = np.asarray(left.data) == np.asarray(right.data)
+                for part in (left, right):
+                    equal &= True if part.valid is None else part.valid
+                holds &= equal
+
+        for predicate in self._plan.joined:
+            if variables_of(predicate) <= set(bound):
+                found = evaluate(predicate, load)
+                truth = np.asarray(found.data, dtype=np.bool_)
+                holds &= truth if found.valid is None else truth & found.valid
+        return np.asarray(holds)

@@ -1,0 +1,46 @@
+"""Trees over components: all there are, and random ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+import numpy as np
+
+from uncertain_cep.plan.trees import Join, Leaf, Tree, left_deep
+
+
+def every_tree(components: tuple[int, ...]) -> Iterator[Tree]:
+    """Yield every tree over some components, left and right told apart."""
+    if len(components) == 1:
+        yield Leaf(components[0])
+    for size in range(1, len(components)):
+        for part in combinations(components, size):
+            rest = tuple(component for component in components if component not in part)
+            for left in every_tree(part):
+                for right in every_tree(rest):
+                    yield Join(left, right)
+
+
+def every_tree_over(leaves: tuple[int, ...]) -> Iterator[Tree]:
+    """Yield every tree whose leaves are these, from left to right."""
+    if len(leaves) == 1:
+        yield Leaf(leaves[0])
+    for middle in range(1, len(leaves)):
+        for left in every_tree_over(leaves[:middle]):
+            for right in every_tree_over(leaves[middle:]):
+                yield Join(left, right)
+
+
+def random_order(rng: np.random.Generator, length: int) -> Tree:
+    return left_deep(rng.permutation(length).tolist())
+
+
+def random_tree(rng: np.random.Generator, length: int) -> Tree:
+    def over(components: list[int]) -> Tree:
+        if len(components) == 1:
+            return Leaf(components[0])
+        middle = int(rng.integers(1, len(components)))
+        return Join(over(components[:middle]), over(components[middle:]))
+
+    return over(rng.permutation(length).tolist())

@@ -1,0 +1,140 @@
+"""Every tree of joins gives the same answer: the oracle's, and that of the join in pattern order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import permutations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.oracle.model import Strategy
+from tests.properties.cases import Case
+from tests.properties.comparison import assert_answer, assert_same, rows_of
+from tests.properties.joins import compared_cases, in_pieces, planned_cases, trees
+from tests.properties.strategies import STRATEGIES, answer_of, text_of
+from tests.properties.test_medium import medium_case
+from uncertain_cep import engine
+from uncertain_cep.plan import PLANNERS, make_plan
+from uncertain_cep.plan.trees import components_of, format_tree, joins_of, left_deep
+from uncertain_cep.tree_evaluation import evaluate_tree
+
+
+@STRATEGIES
+@given(planned=planned_cases(), pieces=st.sampled_from([(8192, 2**20), (1, 1), (2, 3), (5, 2)]))
+def test_every_tree_is_the_oracle(
+    planned: tuple[Case, str], pieces: tuple[int, int], strategy: Strategy
+) -> None:
+    case, tree = planned
+    note(case.script())
+    note(tree)
+    with in_pieces(*pieces):
+        found = uc.match(case.trace.table(), text_of(case, strategy), planner=tree)
+    assert_answer(rows_of(found, case), answer_of(case, strategy))
+
+
+@STRATEGIES
+@given(case=compared_cases())
+def test_every_order_is_the_join_in_pattern_order(case: Case, strategy: Strategy) -> None:
+    note(case.script())
+    table, text = case.trace.table(), text_of(case, strategy)
+    expected = rows_of(uc.match(table, text, evaluation="query_order"), case)
+    for order in permutations(range(len(case.variables))):
+        tree = format_tree(left_deep(order), case.variables)
+        assert_same(rows_of(uc.match(table, text, planner=tree), case), expected)
+
+
+@STRATEGIES
+@given(case=compared_cases(), planner=st.sampled_from(PLANNERS))
+def test_every_planner_is_the_oracle(case: Case, planner: str, strategy: Strategy) -> None:
+    note(case.script())
+    found = uc.match(case.trace.table(), text_of(case, strategy), planner=planner)
+    assert_answer(rows_of(found, case), answer_of(case, strategy))
+
+
+@given(planned_cases(), st.sampled_from([1, 2, 7]), st.booleans())
+def test_batches_hold_the_same_rows(planned: tuple[Case, str], batch_rows: int, confidence: bool) -> None:
+    case, tree = planned
+    note(case.script())
+    table = case.trace.table()
+    whole = uc.match(table, case.text(), confidence=confidence, planner=tree)
+    batches = list(
+        uc.iter_matches(table, case.text(), batch_rows=batch_rows, confidence=confidence, planner=tree)
+    )
+    assert all(batch.num_rows <= batch_rows for batch in batches)
+    joined = pa.Table.from_batches(batches, whole.schema)
+    assert_same(rows_of(joined, case), rows_of(whole, case))
+
+
+@STRATEGIES
+@given(planned=planned_cases(), limit=st.integers(1, 4), percent=st.sampled_from([1, 30, 90]))
+def test_output_controls_choose_from_the_same_matches(
+    planned: tuple[Case, str], limit: int, percent: int, strategy: Strategy
+) -> None:
+    case, tree = planned
+    note(case.script())
+    table = case.trace.table()
+    for control in (
+        f"HAVING CONFIDENCE >= {percent}%",
+        f"ORDER BY CONFIDENCE DESC LIMIT {limit}",
+        "RETURN EXPECTED COUNT",
+    ):
+        text = f"{text_of(case, strategy)}\n{control}"
+        expected = uc.match(table, text, evaluation="query_order")
+        found = uc.match(table, text, planner=tree)
+        if control.startswith("RETURN"):
+            assert found["expected_count"].to_pylist() == pytest.approx(
+                expected["expected_count"].to_pylist(), rel=1e-9
+            )
+        else:
+            assert_same(rows_of(found, case), rows_of(expected, case))
+
+
+@given(st.integers(0, 2**32 - 1), st.data())
+def test_trees_over_longer_traces(seed: int, data: st.DataObject) -> None:
+    """Intervals of very different lengths, more components, more rows than a block."""
+    case = medium_case(seed)
+    note(case.text())
+    tree = format_tree(data.draw(trees(range(len(case.variables)))), case.variables)
+    note(tree)
+    table = case.trace.table()
+    expected = uc.match(table, case.text(), evaluation="query_order", max_matches=None, confidence=False)
+    if expected.num_rows > 20_000:
+        return
+    with in_pieces(data.draw(st.sampled_from([16, 8192])), data.draw(st.sampled_from([10, 500, 2**20]))):
+        found = uc.match(table, case.text(), planner=tree, confidence=False)
+    assert_same(rows_of(found, case), rows_of(expected, case))
+
+
+@pytest.mark.parametrize("materialised_rows", [1, 60, 2**20])
+def test_partial_matches_are_counted_once(materialised_rows: int) -> None:
+    """All times certain and in order: the partial matches of a node are the choices of its events."""
+    n = 6
+    table = pa.table(
+        {
+            "type": np.repeat(["A", "B", "C", "D"], n),
+            "id": np.arange(4 * n),
+            "lower": np.arange(4 * n),
+            "upper": np.arange(4 * n),
+        }
+    )
+    query = uc.parse("PATTERN SEQ(A a, B b, C c, D d) WITHIN 100")
+    for text in ("((a b) (c d))", "((d b) (c a))", "(((c a) d) b)", "(a (b (c d)))"):
+        plan = make_plan(query, table.schema, planner=text)
+        assert plan.tree is not None
+        counters: Counter[tuple[int, ...]] = Counter()
+        chunks = evaluate_tree(
+            plan, plan.tree, table, engine.candidates(plan, table), None, None, False, 1000,
+            counters=counters, materialised_rows=materialised_rows,
+        )  # fmt: skip
+        assert sum(len(chunk.lower) for chunk in chunks) == n**4
+        assert counters[components_of(plan.tree)] == n**4
+        assert all(counters[j,] == n for j in range(4))
+        if materialised_rows > 60:
+            for node in joins_of(plan.tree):
+                components = components_of(node)
+                assert counters[components] == n ** len(components)

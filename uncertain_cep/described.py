@@ -1,0 +1,66 @@
+"""Time ranges and confidences of chosen candidates: what the kernels leave to exact arithmetic, and pmfs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence import exact_chain_confidence
+from eventbased import Candidates, describe_uncertain
+from uncertain_cep.config import LONGEST_PMF_CHAIN
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.pmfs import ExplicitPmfs
+
+__all__ = ["describe_explicit", "pooled", "redo_exactly"]
+
+Int64 = NDArray[np.int64]
+
+
+def pooled(size: int, dtype: type[np.generic]) -> NDArray[Any]:
+    """Return an array in Arrow's memory pool, which hands memory back without a page fault for each page."""
+    return np.frombuffer(pa.allocate_buffer(size * 8), dtype=dtype)
+
+
+def describe_explicit(
+    plan: EvaluationPlan,
+    candidates: Candidates,
+    chosen: Int64,
+    pmfs: ExplicitPmfs,
+    offset: Int64,
+    wanted: bool,
+    w: int,
+    lower: Int64,
+    upper: Int64,
+    confidence: NDArray[np.float64],
+) -> None:
+    """Correct what was computed as if all intervals were uniform, see :func:`eventbased.describe_uncertain`.
+
+    Raises
+    ------
+    TraceError
+        If a match reaches over more than ``LONGEST_PMF_CHAIN`` ticks.
+    """
+    too_long = describe_uncertain(
+        chosen, w, candidates.lower, candidates.upper, candidates.base, offset, pmfs.values,
+        LONGEST_PMF_CHAIN, wanted, lower, upper, confidence,
+    )  # fmt: skip
+    if too_long >= 0:
+        message = (
+            f"a match with an explicit pmf reaches over more than {LONGEST_PMF_CHAIN:,} ticks, "
+            "too many to sum over: choose a longer tick or a shorter WITHIN"
+        )
+        raise TraceError(TraceFault(message, column=plan.names.pmf))
+
+
+def redo_exactly(
+    plan: EvaluationPlan, candidates: Candidates, chosen: Int64, confidence: NDArray[np.float64]
+) -> None:
+    """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
+    for row in np.flatnonzero(np.isnan(confidence)).tolist():
+        lower = [int(candidates.lower[i]) + j for j, i in enumerate(chosen[:, row])]
+        upper = [int(candidates.upper[i]) + j for j, i in enumerate(chosen[:, row])]
+        confidence[row] = float(exact_chain_confidence(lower, upper, plan.window))

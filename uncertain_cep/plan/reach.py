@@ -1,0 +1,180 @@
+"""Which candidates of a sample can be in order within the window, counted and drawn by sorting.
+
+With positions subtracted an event can be before another within the window iff it begins before the other
+ends, and the other begins within the window of its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Lifted", "Sample", "count_pairs", "densified", "draw_more", "draw_pairs", "lift"]
+
+Int64 = NDArray[np.int64]
+
+_LINE: Final = 2**60
+"""Longest line of ticks that partitions are laid out on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Some candidates of one component.
+
+    Attributes
+    ----------
+    rows : (m,) int64
+        Rows of the table, ascending.
+    low, high : (m,) int64
+        The intervals, ticks, the component's position subtracted.
+    group : (m,) int64
+        Candidates of different groups are out of each other's reach.
+    """
+
+    rows: Int64
+    low: Int64
+    high: Int64
+    group: Int64
+
+
+@dataclass(frozen=True, slots=True)
+class Lifted:
+    """The candidates of a sample on one line, where no window reaches from one group to the next.
+
+    Attributes
+    ----------
+    rows, low, high : (m,) int64
+        Of every candidate of the sample.
+    by_low : (k,) int64
+        The places of those that take part, by their low.
+    sorted_low, sorted_high : (k,) int64
+    longest : int
+        Largest ``high - low``.
+    window : int
+        How far behind a high a low may be.
+    """
+
+    rows: Int64
+    low: Int64
+    high: Int64
+    by_low: Int64
+    sorted_low: Int64
+    sorted_high: Int64
+    longest: int
+    window: int
+
+
+def densified(parts: Sequence[Int64]) -> tuple[list[Int64], int]:
+    """Return the numbers of some arrays replaced by 0..k-1, equal ones alike across them, and k."""
+    distinct, numbers = np.unique(np.concatenate(parts), return_inverse=True)
+    ends = np.cumsum([len(part) for part in parts])[:-1]
+    return list(np.split(numbers.astype(np.int64).reshape(-1), ends)), len(distinct)
+
+
+def lift(
+    sample: Sample, groups: int, span: tuple[int, int], window: int, among: NDArray[np.bool_] | None = None
+) -> Lifted:
+    """Return a sample on one line.
+
+    Parameters
+    ----------
+    sample : Sample
+    groups : int
+        Its groups are 0..groups-1.
+    span : tuple of int
+        The first low and the last high of all samples that are looked at together.
+    window : int
+    among : (m,) bool, optional
+        Who takes part.
+    """
+    length, scale = span[1] - span[0] + window + 2, 1
+    # What does not fit on one line is looked at through a coarser clock.
+    while (length // scale + 2) * groups > _LINE:
+        scale *= 2
+    base = sample.group * (length // scale + 2)
+    low = (sample.low - span[0]) // scale + base
+    high = (sample.high - span[0]) // scale + base
+    places = np.argsort(low, kind="stable")
+    if among is not None:
+        places = places[among[places]]
+    longest = int((high - low).max()) if len(low) else 0
+    return Lifted(
+        sample.rows, low, high, places, low[places], np.sort(high[places]), longest, window // scale
+    )
+
+
+def count_pairs(first: Lifted, second: Lifted, *, shared: bool) -> int:
+    """Return how many pairs can be in this order within the window. O(m log m).
+
+    With ``shared`` one event may be a candidate of both; it makes no pair with itself.
+    """
+    begins = np.searchsorted(second.sorted_low, first.sorted_high + first.window, side="right").sum()
+    # Who ends before the other begins also begins before that.
+    ends = np.searchsorted(second.sorted_high, first.sorted_low, side="left").sum()
+    found = int(begins - ends)
+    if shared:
+        _, left, right = np.intersect1d(
+            first.rows[first.by_low], second.rows[second.by_low], assume_unique=True, return_indices=True
+        )
+        found -= int((first.sorted_low[left] <= second.high[second.by_low[right]]).sum())
+    return found
+
+
+def _ranges(first: Lifted, places: Int64, second: Lifted) -> tuple[Int64, Int64]:
+    """Return between which places of ``second.by_low`` some of ``first`` find those in their reach."""
+    start = np.searchsorted(second.sorted_low, first.low[places] - second.longest, side="left")
+    stop = np.searchsorted(second.sorted_low, first.high[places] + first.window, side="right")
+    return start, np.maximum(start, stop)
+
+
+def draw_pairs(first: Lifted, second: Lifted, most: int, rng: np.random.Generator) -> tuple[Int64, Int64]:
+    """Return about ``most`` pairs that can be in this order within the window, or all if there are fewer.
+
+    Returns
+    -------
+    left, right : (p,) int64
+        Their places in the samples; every pair is as likely to be drawn.
+    """
+    start, stop = _ranges(first, first.by_low, second)
+    ends = np.cumsum(stop - start)
+    total = int(ends[-1]) if len(ends) else 0
+    if not total:
+        return first.by_low[:0], first.by_low[:0]
+    drawn = np.arange(total) if total <= 2 * most else rng.integers(0, total, 2 * most)
+    owner = np.searchsorted(ends, drawn, side="right")
+    place = drawn - (ends[owner] - (stop - start)[owner]) + start[owner]
+    left, right = first.by_low[owner], second.by_low[place]
+    fits = (second.high[right] >= first.low[left]) & (first.rows[left] != second.rows[right])
+    return left[fits][:most], right[fits][:most]
+
+
+def draw_more(
+    chosen: dict[int, Int64], lifted: Sequence[Lifted], j: int, rng: np.random.Generator
+) -> dict[int, Int64]:
+    """Return choices of candidates with one more each, where one is drawn that is in reach of all.
+
+    Parameters
+    ----------
+    chosen : dict of (p,) int64
+        The places chosen for each component so far, all before ``j``.
+    lifted : sequence of Lifted
+        Of all components.
+    j : int
+    rng : numpy.random.Generator
+    """
+    first, second = next(iter(chosen)), lifted[j]
+    start, stop = _ranges(lifted[first], chosen[first], second)
+    place = start + (rng.random(len(start)) * (stop - start)).astype(np.int64)
+    some = stop > start
+    taken = second.by_low[place[some]]
+    chosen = {component: found[some] for component, found in chosen.items()}
+    fits = np.ones(len(taken), dtype=np.bool_)
+    for i, found in chosen.items():
+        other = lifted[i]
+        fits &= (other.low[found] <= second.high[taken]) & (other.rows[found] != second.rows[taken])
+        fits &= second.low[taken] <= other.high[found] + other.window
+    return {component: found[fits] for component, found in {**chosen, j: taken}.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Final, NoReturn
 
 import numpy as np
@@ -19,7 +20,8 @@ from uncertain_cep.expected import bucketed_counts, counts_of_matches, expected_
 from uncertain_cep.growing import evaluate_growing
 from uncertain_cep.output import id_payload, to_batch, widened
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.plan.trees import Tree, left_deep
+from uncertain_cep.plan.choosing import choose
+from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.points import evaluate_points
 from uncertain_cep.predicates import evaluate as evaluate_expression
@@ -28,7 +30,7 @@ from uncertain_cep.selection import Selection, Slicing, select
 from uncertain_cep.sequence import Chunk, Threshold, evaluate_sequence
 from uncertain_cep.sets import evaluate_sets
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
-from uncertain_cep.tree_evaluation import evaluate_tree
+from uncertain_cep.tree_evaluation import Counters, evaluate_tree
 from uncertain_cep.windows import feasible
 
 __all__ = [
@@ -63,6 +65,7 @@ def run(
     owned: Mask | None = None,
     batch_rows: int = BATCH_ROWS,
     file: str | None = None,
+    counters: Counters | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Evaluate a plan on a table of events and yield the matches in batches.
 
@@ -79,6 +82,9 @@ def run(
         Most matches a batch holds.
     file : str or None
         Where the table comes from, for error messages.
+    counters : Counters or None
+        Receives the numbers of partial matches where a plain sequence is evaluated along a tree; the leaves
+        of the branches of OR, which have trees of their own, are not told apart.
 
     Yields
     ------
@@ -100,7 +106,10 @@ def run(
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
     if plan.counted is not None and not plan.is_plain:
         if plan.bound.every is None:
-            batches = run(plan.counted, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file)
+            batches = run(
+                plan.counted, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
+                counters=counters,
+            )  # fmt: skip
             yield from counts_of_matches(plan, batches)
             return
         for branch in plan.branches:
@@ -110,17 +119,23 @@ def run(
                 output_schema=plan.output_schema,
                 counted=branch,
             )
-            yield from run(counting, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file)
+            yield from run(
+                counting, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
+                counters=counters,
+            )  # fmt: skip
         if plan.branches:
             return
     if plan.branches:
         for branch in plan.branches:
-            found = run(branch, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file)
+            found = run(
+                branch, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
+                counters=counters,
+            )  # fmt: skip
             yield from (widened(plan, batch) for batch in found)
         return
     check_table(plan, table, file)
     if slicing is None or not _grown(plan):
-        yield from _evaluated(plan, table, slicing, batch_rows, owned)
+        yield from _evaluated(plan, table, slicing, batch_rows, owned, counters)
         return
     # Matches that are grown may begin with any event of a slice, and events forbid whatever slice owns them.
     numbers = np.asarray(table.column(slicing.column).to_numpy())
@@ -128,9 +143,8 @@ def run(
         part = table.filter(pa.array(numbers == number))
         begin = slicing.origin + number * slicing.length
         lower = ticks_of(part, plan.names.lower, plan)
-        yield from _evaluated(
-            plan, part, None, batch_rows, (lower >= begin) & (lower < begin + slicing.length)
-        )
+        mine = (lower >= begin) & (lower < begin + slicing.length)
+        yield from _evaluated(plan, part, None, batch_rows, mine, counters)
 
 
 def _evaluated(
@@ -139,6 +153,7 @@ def _evaluated(
     slicing: Slicing | None,
     batch_rows: int,
     owned: Mask | None,
+    counters: Counters | None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches among events of the model; with ``owned`` those whose first component's event is."""
     if not constants_hold(plan) or not table.num_rows:
@@ -164,6 +179,10 @@ def _evaluated(
     by_row = plan.counts or best_only or later is not None
     payload = None if by_row else id_payload(plan, table)
 
+    @cache
+    def joined_along() -> Tree | None:
+        return choose(plan, table, selection).tree
+
     def chunks(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
         wanted = plan.needs_confidence
         if plan.order is not None:
@@ -173,9 +192,11 @@ def _evaluated(
             return grow(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
         if len(plan.components) == 1:
             return _single_events(plan, among, payload, batch_rows)
-        tree = _tree_of(plan)
+        tree = joined_along()
         if tree is not None:
-            return evaluate_tree(plan, tree, table, among, pmfs, payload, wanted, batch_rows, threshold)
+            return evaluate_tree(
+                plan, tree, table, among, pmfs, payload, wanted, batch_rows, threshold, counters
+            )
         if plan.evaluation == "query_order":
             return evaluate_sequence(plan, table, among, pmfs, payload, wanted, batch_rows, threshold)
         return _METHODS[plan.evaluation](plan, table, among, pmfs, payload, wanted, batch_rows)
@@ -207,13 +228,6 @@ def _owned(chunks: Iterator[Chunk], is_owned: Mask | None) -> Iterator[Chunk]:
     """Yield the matches whose first component's event a slice owns; with None all."""
     for chunk in chunks:
         yield chunk if is_owned is None else chunk.keep(is_owned[chunk.events[0]])
-
-
-def _tree_of(plan: EvaluationPlan) -> Tree | None:
-    """Return the tree along which a plain sequence is evaluated; None for an evaluation without one."""
-    if plan.planner == "trivial":
-        return left_deep(range(len(plan.components)))
-    return plan.tree
 
 
 def _limited(plan: EvaluationPlan, chunks: Iterator[Chunk]) -> Iterator[Chunk]:

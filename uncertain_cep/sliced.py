@@ -86,8 +86,8 @@ class SlicedEvaluation:
     """The events in reach, and the matches that are final among them.
 
     A match is owned by the event of its first component. Once no unseen event is within the window of such an
-    event, all its matches are final; the events of which that is so make up a slice, evaluated at once
-    together with what is in reach of it.
+    event, all its matches are final; the events of which that is so make up a slice, which is evaluated at
+    once together with what is in reach of it.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from uncertain_cep.errors import OptionError
@@ -27,7 +27,7 @@ from uncertain_cep.spark.schemas import column
 from uncertain_cep.spark.statistics import FrameStatistics
 from uncertain_cep.spark.ticks import in_ticks, quotient
 
-__all__ = ["Slices", "choose_partitions", "choose_slices", "partitioned", "sliced"]
+__all__ = ["Slices", "choose_partitions", "choose_slices", "own_slice", "partitioned", "sliced"]
 
 _LARGEST_COPIED_SHARE: Final = 0.25
 """How many rows the slices may add to those there are."""
@@ -121,12 +121,17 @@ def choose_slices(
     return Slices(name, statistics.earliest, length, count, reach, back)
 
 
+def own_slice(frame: DataFrame, plan: EvaluationPlan, slices: Slices) -> Column:
+    """Return the slice that reports the matches of an event as the first component's."""
+    return quotient(in_ticks(plan, frame.schema, plan.names.lower) - slices.origin, slices.length)
+
+
 def sliced(frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters, slices: Slices) -> DataFrame:
     """Return the candidates of a frame with the column of their slices, a row for each of them."""
     lower, upper = (in_ticks(plan, frame.schema, name) for name in (plan.names.lower, plan.names.upper))
     origin, length = slices.origin, slices.length
     last = origin + slices.count * length - 1
-    own = quotient(lower - origin, length)
+    own = own_slice(frame, plan, slices)
     # Clipped before the subtraction, which otherwise could leave int64 with a very long window.
     begins = f.greatest(lower, f.lit(origin)) - origin - slices.reach
     earliest = f.greatest(quotient(begins, length), f.lit(0))

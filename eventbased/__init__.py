@@ -5,7 +5,7 @@ from eventbased.describe import describe_matches, describe_uncertain, matches_of
 from eventbased.next_match import CostlyMatchError, EventArrays, NextConfidences, next_limits
 from eventbased.non_overlapping import choose_non_overlapping
 from eventbased.query_order import PASS, Search, join, start_search
-from eventbased.surviving import describe_chosen, surviving_matches
+from eventbased.surviving import describe_chosen, promising_matches, surviving_matches
 
 __all__ = [
     "PASS",
@@ -23,6 +23,7 @@ __all__ = [
     "matches_of_runs",
     "next_limits",
     "partition_bases",
+    "promising_matches",
     "start_search",
     "surviving_matches",
 ]

@@ -19,7 +19,7 @@ from eventbased.config import BOUND_MARGIN, ROUNDING
 from eventbased.describe import confidences_of_run
 from eventbased.query_order import BEGIN, PARENT, SIZE, choose
 
-__all__ = ["describe_chosen", "surviving_matches"]
+__all__ = ["describe_chosen", "promising_matches", "surviving_matches"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy", inline="always")
@@ -173,6 +173,31 @@ def surviving_matches(
                 out[j, found] = chosen[j]
             found += 1
     return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def promising_matches(chosen, w, lower, upper, offset, least, rank, last_rank, out):
+    """Set which of some matches can reach a confidence.
+
+    Parameters
+    ----------
+    chosen : (l, m) int64
+        The candidates of each match.
+    w, lower, upper, offset, least, rank, last_rank
+        As for :func:`surviving_matches`.
+    out : (m,) bool
+        Overwritten. O(l m).
+    """
+    length, count = chosen.shape
+    need = least * BOUND_MARGIN
+    for n in range(count):
+        out[n] = False
+        if rank.shape[0] and rank[chosen[0, n]] > last_rank:
+            continue
+        bound = _in_order(chosen[length - 1, n], chosen[0, n], w, lower, upper, offset)
+        for j in range(length - 1):
+            bound *= _in_order(chosen[j, n], chosen[j + 1, n], 0, lower, upper, offset)
+        out[n] = bound >= need
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -291,4 +291,8 @@ def warm_up() -> None:
         "pmf": [None, [0.5, 0.0, 0.5], None, None],
         "k": [0, 0, 0, 0],
     }
-    match(pa.table(events), "PATTERN SEQ(A a, B b, C c, D d) WHERE [k] AND a.k + 0.5 > b.k WITHIN 5")
+    table = pa.table(events)
+    query = parse("PATTERN SEQ(A a, B b, C c, D d) WHERE [k] AND a.k + 0.5 > b.k WITHIN 5")
+    match(table, query, planner="auto")
+    match(table, query, planner="trivial")
+    match(table, query, evaluation="query_order")

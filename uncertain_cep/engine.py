@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from typing import Final, NoReturn
 
 import numpy as np
@@ -18,7 +19,8 @@ from uncertain_cep.expected import counts_of_matches, expected_counts
 from uncertain_cep.growing import evaluate_growing
 from uncertain_cep.output import id_payload, to_batch, widened
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.plan.trees import Tree, left_deep
+from uncertain_cep.plan.choosing import choose
+from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.points import evaluate_points
 from uncertain_cep.predicates import evaluate as evaluate_expression
@@ -27,7 +29,7 @@ from uncertain_cep.selection import Selection, Slicing, select
 from uncertain_cep.sequence import Chunk, Threshold, evaluate_sequence
 from uncertain_cep.sets import evaluate_sets
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
-from uncertain_cep.tree_evaluation import evaluate_tree
+from uncertain_cep.tree_evaluation import Counters, evaluate_tree
 
 __all__ = [
     "BATCH_ROWS",
@@ -59,6 +61,7 @@ def run(
     slicing: Slicing | None = None,
     batch_rows: int = BATCH_ROWS,
     file: str | None = None,
+    counters: Counters | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Evaluate a plan on a table of events and yield the matches in batches.
 
@@ -73,6 +76,9 @@ def run(
         Most matches a batch holds.
     file : str or None
         Where the table comes from, for error messages.
+    counters : Counters or None
+        Receives the numbers of partial matches where a plain sequence is evaluated along a tree; the leaves
+        of the branches of OR, which have trees of their own, are not told apart.
 
     Yields
     ------
@@ -93,24 +99,26 @@ def run(
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
     if plan.counted is not None and not plan.is_plain:
-        batches = run(plan.counted, table, slicing=slicing, batch_rows=batch_rows, file=file)
+        batches = run(
+            plan.counted, table, slicing=slicing, batch_rows=batch_rows, file=file, counters=counters
+        )
         yield from counts_of_matches(plan, batches)
         return
     if plan.branches:
         for branch in plan.branches:
-            found = run(branch, table, slicing=slicing, batch_rows=batch_rows, file=file)
+            found = run(branch, table, slicing=slicing, batch_rows=batch_rows, file=file, counters=counters)
             yield from (widened(plan, batch) for batch in found)
         return
     check_table(plan, table, file)
     if slicing is None or plan.is_plain:
-        yield from _evaluated(plan, table, slicing, batch_rows, None)
+        yield from _evaluated(plan, table, slicing, batch_rows, None, counters)
         return
     # Matches that are grown may begin with any event of a slice, and events forbid whatever slice owns them.
     numbers = np.asarray(table.column(slicing.column).to_numpy())
     for number in np.unique(numbers).tolist():
         part = table.filter(pa.array(numbers == number))
         begin = slicing.origin + number * slicing.length
-        yield from _evaluated(plan, part, None, batch_rows, (begin, begin + slicing.length))
+        yield from _evaluated(plan, part, None, batch_rows, (begin, begin + slicing.length), counters)
 
 
 def _evaluated(
@@ -119,6 +127,7 @@ def _evaluated(
     slicing: Slicing | None,
     batch_rows: int,
     owned: tuple[int, int] | None,
+    counters: Counters | None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches among events of the model.
 
@@ -141,6 +150,10 @@ def _evaluated(
     by_row = plan.counts or best_only or owned is not None
     payload = None if by_row else id_payload(plan, table)
 
+    @cache
+    def joined_along() -> Tree | None:
+        return choose(plan, table, selection).tree
+
     def chunks(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
         wanted = plan.needs_confidence
         if plan.order is not None:
@@ -150,9 +163,11 @@ def _evaluated(
             return grow(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
         if len(plan.components) == 1:
             return _single_events(plan, among, payload, batch_rows)
-        tree = _tree_of(plan)
+        tree = joined_along()
         if tree is not None:
-            return evaluate_tree(plan, tree, table, among, pmfs, payload, wanted, batch_rows, threshold)
+            return evaluate_tree(
+                plan, tree, table, among, pmfs, payload, wanted, batch_rows, threshold, counters
+            )
         if plan.evaluation == "query_order":
             return evaluate_sequence(plan, table, among, pmfs, payload, wanted, batch_rows, threshold)
         return _METHODS[plan.evaluation](plan, table, among, pmfs, payload, wanted, batch_rows)
@@ -172,13 +187,6 @@ def _evaluated(
         matches = (chunk.keep(is_owned[chunk.events[0]]) for chunk in matches)
     for chunk in _limited(plan, (confident(plan, found) for found in matches)):
         yield to_batch(plan, table, chunk, payload is not None)
-
-
-def _tree_of(plan: EvaluationPlan) -> Tree | None:
-    """Return the tree along which a plain sequence is evaluated; None for an evaluation without one."""
-    if plan.planner == "trivial":
-        return left_deep(range(len(plan.components)))
-    return plan.tree
 
 
 def _limited(plan: EvaluationPlan, chunks: Iterator[Chunk]) -> Iterator[Chunk]:

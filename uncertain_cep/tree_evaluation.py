@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from eventbased import describe_chosen
+from eventbased import describe_chosen, promising_matches
 from eventbased.config import BLOCK_ROWS, MATERIALISED_ROWS
 from eventbased.tree_join import BEFORE, BEHIND, NEXT_LEFT, NEXT_RIGHT, Programs, RightSide
 from eventbased.tree_search import Events, JoinStep, joined, right_of_candidates, right_of_matches
@@ -125,7 +125,7 @@ def _matches(
         materialised_rows,
         counters,
     )
-    descriptions = _Descriptions(plan, layout, pmfs, following, layout.payload(payload), wanted)
+    descriptions = _Descriptions(plan, layout, pmfs, following, layout.payload(payload), wanted, threshold)
     # Fewer at a time where what was found raises the threshold for what is to come.
     last_rows = batch_rows if threshold is None else min(batch_rows, block_rows)
     for chosen in search.matches(chain, instead, last_rows):
@@ -438,14 +438,34 @@ class _Descriptions:
         following: NextMatches | None,
         output: Int64,
         wanted: bool,
+        threshold: Threshold | None,
     ) -> None:
         self._plan, self._layout, self._pmfs, self._following = plan, layout, pmfs, following
-        self._output, self._wanted = output, wanted
+        self._output, self._wanted, self._threshold = output, wanted, threshold
+        self._ranks = np.empty(0, dtype=np.int64)
+        if threshold is not None and threshold.ranks is not None:
+            self._ranks = threshold.ranks[layout.rows]
         self._ordered = binding_orders(len(plan.components))[0]
         self._offset = np.zeros(0, dtype=np.int64) if pmfs is None else pmfs.offset[layout.rows]
 
+    def _promising(self, chosen: Int64, threshold: Threshold) -> Int64:
+        """Return those of some matches that can pass a threshold."""
+        candidates = self._layout.candidates
+        last_rank = np.iinfo(np.int64).max if threshold.last_rank is None else threshold.last_rank
+        kept = np.empty(chosen.shape[1], dtype=np.bool_)
+        promising_matches(
+            chosen, self._layout.w, candidates.lower, candidates.upper, self._offset, threshold.least,
+            self._ranks, last_rank, kept,
+        )  # fmt: skip
+        return chosen if kept.all() else np.ascontiguousarray(chosen[:, kept])
+
     def chunk(self, chosen: Int64) -> Chunk:
-        """Return the matches of some candidates, (l, m) int64, without those that cannot happen."""
+        """Return the matches of some candidates, (l, m) int64, without those that cannot happen.
+
+        Nor are those returned that cannot pass the threshold.
+        """
+        if self._threshold is not None:
+            chosen = self._promising(chosen, self._threshold)
         candidates, w, pmfs = self._layout.candidates, self._layout.w, self._pmfs
         lower, upper = np.empty((2, chosen.shape[1]), dtype=np.int64)
         computed = self._wanted or self._following is not None

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confidence import exact_chain_confidence
+from eventbased import promising_matches
 from eventbased.surviving import _in_order
 
 _EVENTS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 8)), min_size=2, max_size=5)
@@ -35,7 +36,16 @@ def test_the_bound_of_a_chain(events: list[tuple[int, int]], spare: int) -> None
         assert exact <= Fraction(found) <= exact + Fraction(1, 10**9)
         bound *= found
     bounds = [low for low, _ in events], [low + size for low, size in events]
-    assert exact_chain_confidence(*bounds, length + spare) <= bound * (1 + 1e-12)
+    exact = exact_chain_confidence(*bounds, length + spare)
+    assert exact <= bound * (1 + 1e-12)
+    kept = np.empty(1, dtype=np.bool_)
+    ranks, chosen = np.arange(length), np.arange(length)[:, None]
+    promising_matches(chosen, spare, lower, upper, offset, float(exact), ranks, 0, kept)
+    assert kept[0]
+    promising_matches(chosen, spare, lower, upper, offset, bound * (1 + 1e-6) + 1e-12, ranks, 0, kept)
+    assert not kept[0]
+    promising_matches(chosen, spare, lower, upper, offset, 0.0, ranks, -1, kept)
+    assert not kept[0]
 
 
 def test_an_event_with_a_pmf_has_no_bound() -> None:

@@ -19,7 +19,7 @@ from tests.properties.joins import compared_cases, in_pieces, planned_cases, tre
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
 from tests.properties.test_medium import medium_case
 from uncertain_cep import engine
-from uncertain_cep.plan import make_plan
+from uncertain_cep.plan import PLANNERS, make_plan
 from uncertain_cep.plan.trees import components_of, format_tree, joins_of, left_deep
 from uncertain_cep.tree_evaluation import evaluate_tree
 
@@ -46,6 +46,14 @@ def test_every_order_is_the_join_in_pattern_order(case: Case, strategy: Strategy
     for order in permutations(range(len(case.variables))):
         tree = format_tree(left_deep(order), case.variables)
         assert_same(rows_of(uc.match(table, text, planner=tree), case), expected)
+
+
+@STRATEGIES
+@given(case=compared_cases(), planner=st.sampled_from(PLANNERS))
+def test_every_planner_is_the_oracle(case: Case, planner: str, strategy: Strategy) -> None:
+    note(case.script())
+    found = uc.match(case.trace.table(), text_of(case, strategy), planner=planner)
+    assert_answer(rows_of(found, case), answer_of(case, strategy))
 
 
 @given(planned_cases(), st.sampled_from([1, 2, 7]), st.booleans())

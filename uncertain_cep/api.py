@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeVar
 
@@ -12,6 +13,7 @@ from uncertain_cep.engine import BATCH_ROWS, run
 from uncertain_cep.errors import MatchLimitError, OptionError
 from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.plan.explain import explain_plan, explain_query
+from uncertain_cep.plan.explain_json import plan_dict, query_dict
 from uncertain_cep.query import Query, parse
 from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces.intervals import as_arrow
@@ -257,8 +259,10 @@ def explain(
     tick: str | None = None,
     evaluation: str = "auto",
     planner: str = "auto",
+    analyze: bool = False,
+    format: str = "text",
 ) -> str:
-    """Return in words how a query is evaluated; on events, with the number of candidates it finds there.
+    """Return how a query is evaluated; on events, with what is known of them and the plan that follows.
 
     Parameters
     ----------
@@ -267,18 +271,35 @@ def explain(
         As for :func:`match`.
     names, tick, evaluation, planner
         As for :func:`match`.
+    analyze : bool
+        Whether to find the matches, and set the actual numbers of partial matches beside the estimated ones.
+    format : {"text", "json"}
+        Words, or a JSON object with the same facts.
+
+    Raises
+    ------
+    OptionError
+        If an option has no such value, or ``analyze`` has no events in this process.
     """
+    if format not in ("text", "json"):
+        raise OptionError(f"format={format!r} is unknown: use text or json")
+    on_spark = _library(events) == "pyspark"
+    if analyze and (events is None or on_spark):
+        raise OptionError("analyze=True runs the query in this process: give it events that are not Spark's")
     parsed = parse(query) if isinstance(query, str) else query
     if events is None:
-        return explain_query(parsed)
-    if _library(events) == "pyspark":
+        return explain_query(parsed) if format == "text" else json.dumps(query_dict(parsed), indent=2)
+    if on_spark:
         from uncertain_cep.spark import arrow_schema
 
         schema, table = arrow_schema(events), None
     else:
         table = _table(events, names)
         schema = table.schema
-    return explain_plan(_plan(parsed, schema, names, tick, evaluation, True, None, planner=planner), table)
+    plan = _plan(parsed, schema, names, tick, evaluation, True, None, planner=planner)
+    if format == "text":
+        return explain_plan(plan, table, analyze=analyze)
+    return json.dumps(plan_dict(plan, table, analyze=analyze), indent=2)
 
 
 def warm_up() -> None:

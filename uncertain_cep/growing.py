@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from confidence import exact_chain_confidence, running_sums
 from eventbased import lay_out, partition_bases
 from eventbased.conditions import Conditions, Scratch, scratch
-from eventbased.config import LONGEST_LINE
+from eventbased.config import BLOCK_ROWS, LONGEST_LINE
 from eventbased.gap_events import NO_BOXES, UNLIMITED, CostlyGapsError, GapConfidences
 from eventbased.growing import (
     DEEPER,
@@ -31,14 +31,19 @@ from uncertain_cep.conditions import compile_conditions
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.gap_rules import Forbidden, forbidden_events
+from uncertain_cep.joined_first import among_singles, tree_of_singles
+from uncertain_cep.layout import Layout, loader, shared_events
 from uncertain_cep.next_match import too_dear
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.predicates import Values, column_values
+from uncertain_cep.programs import PreparedPredicates
 from uncertain_cep.query.typed import Column
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import KleeneChunk, Series
+from uncertain_cep.tree_search import TreeSearch
 
 __all__ = ["Growth", "by_component", "compiled", "costly", "evaluate_growing", "grown_chunks"]
 
@@ -107,6 +112,8 @@ def grown_chunks(
     shift, line, covered = partition_bases(
         selection.lower, selection.upper, selection.partition, selection.partitions, window + 2
     )
+    if window < len(plan.components):
+        return
     if line > LONGEST_LINE and selection.partitions > 1:
         for half in selection.halves():
             if not half.empty:
@@ -114,12 +121,16 @@ def grown_chunks(
                     growth, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows
                 )
         return
-    grown = growth(plan, table, selection, ticks, pmfs, window, shift, covered)
+    tree = tree_of_singles(plan, table, selection)
+    grown = growth(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
     yield from grown.chunks(payload, with_confidence, batch_rows)
 
 
 class Growth:
-    """The candidates of one layout, what is forbidden among them, and the conditions."""
+    """The candidates of one layout, what is forbidden among them, and the conditions.
+
+    If a tree is given, its components are joined first, and the others grown between their events.
+    """
 
     def __init__(
         self,
@@ -131,9 +142,10 @@ class Growth:
         window: int,
         shift: Int64,
         covered: int,
+        tree: Tree | None,
     ) -> None:
-        self._plan, self._table, self._window = plan, table, window
-        laid = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
+        self._plan, self._table, self._window, self._tree = plan, table, window, tree
+        laid = self._laid = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
         first = laid.first
         count = int(first[-1])
         index, base = laid.index[:count], laid.base[:count]
@@ -173,9 +185,40 @@ class Growth:
 
     def chunks(self, payload: Int64 | None, wanted: bool, batch_rows: int) -> Iterator[Chunk]:
         """Yield the matches."""
-        plan, conditions, given = self._plan, self._conditions, self._given
+        kleene = self._pattern.kleene
+        if self._tree is None:
+            yield from self._grown(np.full((len(kleene), 1), -1), payload, wanted, batch_rows)
+            return
+        if kleene.any():
+            for singles in self._joined(self._tree, BLOCK_ROWS):
+                singles[kleene] = -1
+                yield from self._grown(singles, payload, wanted, batch_rows)
+            return
+        work = scratch(self._conditions, len(kleene))
+        for singles in self._joined(self._tree, batch_rows):
+            length, found = singles.shape
+            start = np.arange(0, length * found + 1, length)
+            matches = start, singles.T.ravel(), np.tile(np.arange(length), found)
+            chunk = self._chunk(matches, payload, wanted, work)
+            if len(chunk.lower):
+                yield chunk
+
+    def _joined(self, tree: Tree, last_rows: int) -> Iterator[Int64]:
+        """Yield the choices of the single components, as candidates by component."""
+        plan, length = self._plan, len(self._plan.components)
+        layout = Layout(self._laid, self._rows, shared_events(self._laid, self._rows), self._window - length)
+        variables = [component.variable for component in plan.components]
+        load = loader(plan, self._table, layout)
+        prepared = PreparedPredicates(among_singles(plan), variables, self._laid.first, load)
+        search = TreeSearch(tree, variables, layout, prepared)
+        programs = prepared.programs(np.zeros((0, length + 1), dtype=np.int64))
+        return search.matches(programs, np.zeros(0, dtype=np.int64), last_rows)
+
+    def _grown(self, fixed: Int64, payload: Int64 | None, wanted: bool, batch_rows: int) -> Iterator[Chunk]:
+        """Yield the matches with one of some choices made beforehand, see :func:`eventbased.growing.grow`."""
+        conditions, given = self._conditions, self._given
         search: Any = grow
-        length = len(plan.components)
+        length = len(fixed)
         depth = length + _SHORT
         state, work, asked = (
             start_growing(depth, self._table.num_rows),
@@ -189,18 +232,9 @@ class Growth:
         status = FULL
         while status != EXHAUSTED:
             status, found = search(
-                given,
-                self._pattern,
-                conditions,
-                values,
-                head,
-                state,
-                work,
-                batch_rows,
-                start,
-                place,
+                given, self._pattern, conditions, values, head, state, work, fixed, batch_rows, start, place,
                 component,
-            )
+            )  # fmt: skip
             if status == TOO_LONG:
                 place, component = np.empty((2, 2 * len(place)), dtype=np.int64)
             if found:

@@ -73,8 +73,15 @@ def explain_query(query: Query) -> str:
     return _aligned(rows + _output(query))
 
 
-def explain_plan(plan: EvaluationPlan, table: pa.Table | None) -> str:
+def explain_plan(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = False) -> str:
     """Explain a plan; with a table, count the candidates of each component and say how they are joined.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table or None
+    analyze : bool
+        Whether to run the plan on the table, and say how many partial matches each node had.
 
     Raises
     ------
@@ -83,7 +90,7 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None) -> str:
     """
     if plan.branches:
         return "\n\n".join(
-            f"branch {number} of {len(plan.branches)}\n{explain_plan(branch, table)}"
+            f"branch {number} of {len(plan.branches)}\n{explain_plan(branch, table, analyze=analyze)}"
             for number, branch in enumerate(plan.branches, 1)
         )
     counts: list[str] = [""] * len(plan.components)
@@ -93,7 +100,7 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None) -> str:
         from uncertain_cep.plan.explain_choice import chosen_plan
 
         selection = candidates(plan, table)
-        chosen = chosen_plan(plan, table, selection)
+        chosen = chosen_plan(plan, table, selection, analyze=analyze)
         counts = [
             f"  [{len(rows):,} candidates, intervals of {_lengths(lower, upper)}]"
             for rows, lower, upper in zip(selection.rows, selection.lower, selection.upper, strict=True)

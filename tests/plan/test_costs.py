@@ -15,8 +15,9 @@ from tests.plan.literal import Partial
 from tests.plan.traces import Selected, selected, skewed
 from tests.plan.trees import random_order, random_tree
 from uncertain_cep.engine import run
-from uncertain_cep.plan.costs import PIVOTED, TREE, Check, CostModel, mask_of
-from uncertain_cep.plan.measuring import measure
+from uncertain_cep.plan.cardinality import mask_of
+from uncertain_cep.plan.costs import PIVOTED, TREE, Check, CostModel
+from uncertain_cep.plan.measuring import FINE, measure
 from uncertain_cep.plan.pivot_cost import pivot_cost
 from uncertain_cep.plan.statistics import (
     ComponentStatistics,
@@ -46,7 +47,7 @@ def even(rates: list[float], lengths: list[float], window: int, **changes: objec
         for j in range(i + 1, len(rates))
     )
     keys = KeyStatistics(1, 1.0, 1.0, ((1.0,) * len(rates),))
-    return replace(Statistics(TICKS, TICKS, components, (), pairs, (), (), keys), **changes)  # type: ignore[arg-type]
+    return replace(Statistics(TICKS, TICKS, components, (), pairs, (), (), (), keys), **changes)  # type: ignore[arg-type]
 
 
 def placements(lengths: list[int], w: int) -> int:
@@ -168,7 +169,7 @@ PATTERNS: tuple[Callable[[], Selected], ...] = (
 @cache
 def counted(number: int) -> tuple[CostModel, Partial]:
     found = PATTERNS[number]()
-    statistics = measure(found.plan, found.table, found.selection)
+    statistics = measure(found.plan, found.table, found.selection, sampled=FINE)
     return CostModel.of(found.plan, statistics), Partial(found.plan, found.table, found.selection)
 
 

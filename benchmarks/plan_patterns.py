@@ -41,7 +41,8 @@ CLUSTER: Final = {
     """,
     "4: a map beside a retry": """
         PATTERN SEQ(MapSpill a, MapFinish b, TaskFailed c, TaskStart d)
-        WHERE b.taskId = a.taskId AND b.nodeId = c.nodeId AND d.taskId = c.taskId AND d.attempt = c.attempt + 1
+        WHERE b.taskId = a.taskId AND b.nodeId = c.nodeId
+              AND d.taskId = c.taskId AND d.attempt = c.attempt + 1
         WITHIN 30 seconds
     """,
     "5: load before a failure": f"""

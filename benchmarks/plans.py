@@ -127,7 +127,7 @@ def _planning(query: str, events: pa.Table, options: Options) -> float:
 
 
 def _stripped(plan: EvaluationPlan, *, filtered: bool, partitioned: bool, windows: bool) -> EvaluationPlan:
-    """Return a plan without some of what happens before events are joined; the join then has the conditions."""
+    """Return a plan without some of what happens before events are joined, and its conditions joined."""
     joined = list(plan.joined)
     components = plan.components
     if not filtered:

@@ -15,6 +15,9 @@ Branches end early where
   starts after another of them has ended; under contiguity the same of all events that forbid;
 * the events before are too unlikely: ``P(t_0 < ... < t_d) <= prod P(t_i < t_{i+1})``.
 
+Where the events of some components are chosen beforehand, the search is confined to them, one choice after
+the other, and what is left to take lies between.
+
 The state lives in arrays, so that the search goes on where it stopped, in memory bounded by the longest match
 and the buffer.
 """
@@ -125,7 +128,9 @@ class Growing(NamedTuple):
     Attributes
     ----------
     depth : (1,) int64
-        Number of events taken.
+        Number of events taken; -1 when there are no more matches of a choice.
+    choice : (1,) int64
+        Which of the choices given beforehand the search is confined to.
     frames : (5, d + 1) int64
         With so many events taken: phase, class and candidate to go on with, latest start allowed, component
         of the event taken last.
@@ -138,6 +143,7 @@ class Growing(NamedTuple):
     """
 
     depth: Int64
+    choice: Int64
     frames: Int64
     bounds: Int64
     chance: NDArray[np.float64]
@@ -150,7 +156,7 @@ class Growing(NamedTuple):
         chance = np.ones(depth + 1)
         size = self.frames.shape[1]
         frames[:, :size], bounds[:, :size], chance[:size] = self.frames, self.bounds, self.chance
-        return Growing(self.depth, frames, bounds, chance, self.used)
+        return Growing(self.depth, self.choice, frames, bounds, chance, self.used)
 
 
 PHASE: Final = 0
@@ -167,16 +173,18 @@ LOW: Final = 2
 def start_growing(depth: int, rows: int) -> Growing:
     """Return a search that stands before the first match."""
     frames = np.zeros((5, depth + 1), dtype=np.int64)
-    frames[PHASE, 0] = PROCEED
-    frames[CLASS, 0] = FRESH
-    frames[LIMIT, 0] = UNLIMITED
     frames[COMPONENT, 0] = -1
     bounds = np.zeros((3, depth + 1), dtype=np.int64)
     bounds[EARLIEST, 0] = NEVER
     bounds[TOP, 0] = NEVER
     bounds[LOW, 0] = UNLIMITED
     return Growing(
-        np.zeros(1, dtype=np.int64), frames, bounds, np.ones(depth + 1), np.zeros(rows, dtype=np.bool_)
+        np.full(1, -1, dtype=np.int64),
+        np.full(1, -1, dtype=np.int64),
+        frames,
+        bounds,
+        np.ones(depth + 1),
+        np.zeros(rows, dtype=np.bool_),
     )
 
 
@@ -231,7 +239,7 @@ def _precedes(low, high, offset, low_after, high_after, offset_after, pmf, head)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _next_candidate(c, d, given, pattern, conditions, state, work, remaining):
+def _next_candidate(c, d, given, pattern, conditions, state, work, fixed, remaining):
     """Return the next candidate that component ``c`` takes as event ``d`` of the match, or -1."""
     frames, bounds = state.frames, state.bounds
     earliest = bounds[EARLIEST, d]
@@ -243,6 +251,13 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, remaining):
         last_upper = given.upper[last]
         if given.limit.shape[0] > 0:
             until = min(until, given.limit[last])
+    choice = state.choice[0]
+    own = fixed[c, choice]
+    for ahead in range(1, remaining + 1):
+        chosen = fixed[c + ahead, choice]
+        if chosen >= 0:
+            until = min(until, given.upper[chosen] - ahead)
+            break
     number = d - work.start[c]
     begin = conditions.stages[c, 0] if number == 0 else conditions.stages[c, 1]
     end = conditions.stages[c, 2]
@@ -253,12 +268,14 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, remaining):
                 k = given.first_class[c]
                 frames[CLASS, d] = k
             start = given.class_start[k]
-            if d > 0:
+            if own >= 0:
+                start = own
+            elif d > 0:
                 above = earliest - given.class_longest[k]
                 start = first_above(given.lower, start, given.class_stop[k], above, start)
             frames[INDEX, d] = start
         i = frames[INDEX, d]
-        stop = given.class_stop[k]
+        stop = given.class_stop[k] if own < 0 else own + 1
         while i < stop and given.lower[i] <= until and given.lower[i] <= frames[LIMIT, d]:
             at = i
             i += 1
@@ -289,7 +306,7 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, remaining):
                     continue
             frames[INDEX, d] = i
             return at
-        frames[CLASS, d] += 1
+        frames[CLASS, d] = k + 1 if own < 0 else given.first_class[c + 1]
         frames[INDEX, d] = FRESH
     return -1
 
@@ -304,7 +321,9 @@ def _enter(d, phase, limit, state):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def grow(given, pattern, conditions, pmf, head, state, work, most, out_start, out_place, out_component):
+def grow(
+    given, pattern, conditions, pmf, head, state, work, fixed, most, out_start, out_place, out_component
+):  # fmt: skip
     """Find matches and go on from there at the next call.
 
     Parameters
@@ -317,6 +336,9 @@ def grow(given, pattern, conditions, pmf, head, state, work, most, out_start, ou
     state : Growing
     work : Scratch
         For as many events as ``state``.
+    fixed : (l, m) int64
+        For each choice made beforehand, all different, the candidate of each component; -1 for one that takes
+        any. A single choice of -1 leaves everything to the search.
     most : int64
         Most matches to find.
     out_start : (most + 1,) int64; out_place, out_component : (s,) int64
@@ -335,7 +357,13 @@ def grow(given, pattern, conditions, pmf, head, state, work, most, out_start, ou
     found = 0
     filled = 0
     out_start[0] = 0
-    while state.depth[0] >= 0:
+    while True:
+        if state.depth[0] < 0:
+            if state.choice[0] + 1 >= fixed.shape[1]:
+                return EXHAUSTED, found
+            state.choice[0] += 1
+            state.depth[0] = 0
+            _enter(0, PROCEED, UNLIMITED, state)
         d = state.depth[0]
         phase = frames[PHASE, d]
         own = frames[COMPONENT, d]
@@ -370,7 +398,7 @@ def grow(given, pattern, conditions, pmf, head, state, work, most, out_start, ou
         if phase == PROCEED:
             start[c] = d
         stop[c] = d + 1
-        at = _next_candidate(c, d, given, pattern, conditions, state, work, length - 1 - c)
+        at = _next_candidate(c, d, given, pattern, conditions, state, work, fixed, length - 1 - c)
         if at < 0:
             if phase == TAKE:
                 _enter(d, PROCEED, UNLIMITED, state)
@@ -396,4 +424,3 @@ def grow(given, pattern, conditions, pmf, head, state, work, most, out_start, ou
         frames[COMPONENT, d + 1] = c
         _enter(d + 1, TAKE if pattern.kleene[c] else PROCEED, UNLIMITED, state)
         state.depth[0] = d + 1
-    return EXHAUSTED, found

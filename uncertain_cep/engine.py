@@ -29,7 +29,8 @@ from uncertain_cep.selection import Selection, Slicing, select
 from uncertain_cep.sequence import Chunk, Threshold, evaluate_sequence
 from uncertain_cep.sets import evaluate_sets
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
-from uncertain_cep.tree_evaluation import Counters, evaluate_tree
+from uncertain_cep.tree_evaluation import evaluate_tree
+from uncertain_cep.tree_search import Counters
 from uncertain_cep.windows import feasible
 
 __all__ = [

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from confidence import exact_chain_confidence, running_sums
 from eventbased import lay_out, partition_bases
 from eventbased.conditions import Conditions, Scratch, scratch
-from eventbased.config import LONGEST_LINE
+from eventbased.config import BLOCK_ROWS, LONGEST_LINE
 from eventbased.gap_events import UNLIMITED, CostlyGapsError, GapConfidences
 from eventbased.growing import (
     DEEPER,
@@ -30,8 +30,10 @@ from uncertain_cep.conditions import compile_conditions
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.gap_rules import Forbidden, forbidden_events
+from uncertain_cep.joined_first import choices_of_singles, tree_of_singles
 from uncertain_cep.next_match import too_dear
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.predicates import Values, column_values
 from uncertain_cep.query.typed import Column
@@ -39,7 +41,15 @@ from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import KleeneChunk, Series
 
-__all__ = ["Growth", "by_component", "compiled", "costly", "evaluate_growing", "grown_chunks"]
+__all__ = [
+    "Growth",
+    "by_component",
+    "compiled",
+    "costly",
+    "evaluate_growing",
+    "event_by_event",
+    "grown_chunks",
+]
 
 Int64 = NDArray[np.int64]
 
@@ -113,12 +123,16 @@ def grown_chunks(
                     growth, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows
                 )
         return
-    grown = growth(plan, table, selection, ticks, pmfs, window, shift, covered)
+    tree = tree_of_singles(plan, table, selection)
+    grown = growth(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
     yield from grown.chunks(payload, with_confidence, batch_rows)
 
 
 class Growth:
-    """The candidates of one layout, what is forbidden among them, and the conditions."""
+    """The candidates of one layout, what is forbidden among them, and the conditions.
+
+    If a tree is given, its components are joined first, and the others grown between their events.
+    """
 
     def __init__(
         self,
@@ -130,9 +144,10 @@ class Growth:
         window: int,
         shift: Int64,
         covered: int,
+        tree: Tree | None,
     ) -> None:
-        self._plan, self._table, self._window = plan, table, window
-        laid = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
+        self._plan, self._table, self._window, self._tree = plan, table, window, tree
+        laid = self._laid = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
         first = laid.first
         count = int(first[-1])
         index, base = laid.index[:count], laid.base[:count]
@@ -172,9 +187,27 @@ class Growth:
 
     def chunks(self, payload: Int64 | None, wanted: bool, batch_rows: int) -> Iterator[Chunk]:
         """Yield the matches."""
-        plan, conditions, given = self._plan, self._conditions, self._given
+        kleene = self._pattern.kleene
+        if self._tree is None:
+            yield from self._grown(np.full((len(kleene), 1), -1), payload, wanted, batch_rows)
+            return
+        work = scratch(self._conditions, len(kleene))
+        last_rows = BLOCK_ROWS if kleene.any() else batch_rows
+        for chosen in choices_of_singles(
+            self._plan, self._tree, self._table, self._laid, self._rows, self._window, last_rows
+        ):
+            if kleene.any():
+                yield from self._grown(chosen, payload, wanted, batch_rows)
+                continue
+            chunk = self._chunk(event_by_event(chosen), payload, wanted, work)
+            if len(chunk.lower):
+                yield chunk
+
+    def _grown(self, fixed: Int64, payload: Int64 | None, wanted: bool, batch_rows: int) -> Iterator[Chunk]:
+        """Yield the matches with one of some choices made beforehand, see :func:`eventbased.growing.grow`."""
+        conditions, given = self._conditions, self._given
         search: Any = grow
-        length = len(plan.components)
+        length = len(fixed)
         depth = length + _SHORT
         state, work, asked = (
             start_growing(depth, self._table.num_rows),
@@ -188,18 +221,9 @@ class Growth:
         status = FULL
         while status != EXHAUSTED:
             status, found = search(
-                given,
-                self._pattern,
-                conditions,
-                values,
-                head,
-                state,
-                work,
-                batch_rows,
-                start,
-                place,
+                given, self._pattern, conditions, values, head, state, work, fixed, batch_rows, start, place,
                 component,
-            )
+            )  # fmt: skip
             if status == TOO_LONG:
                 place, component = np.empty((2, 2 * len(place)), dtype=np.int64)
             if found:
@@ -282,6 +306,13 @@ def compiled(
         np.array([*(part.start for part in parts), *(0 for _ in negated)], dtype=np.int64),
         load,
     )
+
+
+def event_by_event(chosen: Int64) -> tuple[Int64, Int64, Int64]:
+    """Return matches of single events, (l, m) int64 by component, as ``start, place, component`` of each."""
+    length, found = chosen.shape
+    start = np.arange(0, length * found + 1, length)
+    return start, chosen.T.ravel(), np.tile(np.arange(length), found)
 
 
 def by_component(

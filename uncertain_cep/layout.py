@@ -17,7 +17,7 @@ from uncertain_cep.predicates import Values, column_values
 from uncertain_cep.query.typed import Column
 from uncertain_cep.selection import Selection
 
-__all__ = ["Layout", "SharedEvents", "layouts", "loader"]
+__all__ = ["Layout", "SharedEvents", "layouts", "loader", "shared_events"]
 
 Int64 = NDArray[np.int64]
 
@@ -89,10 +89,11 @@ def layouts(plan: EvaluationPlan, selection: Selection) -> Iterator[Layout]:
     rows = np.concatenate(
         [part[candidates.index[first[j] : first[j + 1]]] for j, part in enumerate(selection.rows)]
     )
-    yield Layout(candidates, rows, _shared_events(candidates, rows), w)
+    yield Layout(candidates, rows, shared_events(candidates, rows), w)
 
 
-def _shared_events(candidates: Candidates, rows: Int64) -> SharedEvents:
+def shared_events(candidates: Candidates, rows: Int64) -> SharedEvents:
+    """Return which candidates, of rows of a table, are of the same event."""
     first = candidates.first
     parts = [slice(int(first[j]), int(first[j + 1])) for j in range(len(first) - 1)]
     components = np.zeros(int(rows.max()) + 1, dtype=np.int32)

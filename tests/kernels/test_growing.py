@@ -106,6 +106,7 @@ def _searched(events: Events, most: int, depth: int, room: int) -> list[Match]:
     )  # fmt: skip
     pattern = Pattern(np.array(events.kleene), window, False, 0.0)
     state, work = start_growing(depth, len(events.intervals)), scratch(conditions, depth)
+    fixed = np.full((len(low), 1), -1)
     search: Any = grow
     found: list[Match] = []
     status = FULL
@@ -113,7 +114,18 @@ def _searched(events: Events, most: int, depth: int, room: int) -> list[Match]:
         start = np.empty(most + 1, dtype=np.int64)
         place, component = np.empty((2, room), dtype=np.int64)
         status, size = search(
-            given_, pattern, conditions, np.zeros(0), np.zeros(0), state, work, most, start, place, component
+            given_,
+            pattern,
+            conditions,
+            np.zeros(0),
+            np.zeros(0),
+            state,
+            work,
+            fixed,
+            most,
+            start,
+            place,
+            component,
         )
         for n in range(size):
             own = range(start[n], start[n + 1])

@@ -74,7 +74,17 @@ def test_an_evaluation_that_is_named_is_not_planned() -> None:
         (SEQUENCE, {"planner": "best"}, "planner='best' is unknown: use one of auto, trivial"),
         (SEQUENCE, {"planner": "greedy", "evaluation": "query_order"}, "does not go with evaluation="),
         ("PATTERN OR(SEQ(A a, B b), C c) WITHIN 5", {"planner": "(a b)"}, "stands for several"),
-        ("PATTERN SEQ(A a, B+ b[]) WITHIN 5", {"planner": "greedy"}, "does not support Kleene components"),
+        ("PATTERN SEQ(A a, B+ b[]) WITHIN 5", {"planner": "(a b)"}, "this pattern has 1 of them"),
+        (
+            "PATTERN SEQ(A a, B+ b[], C c) WITHIN 5",
+            {"planner": "((a b) c)"},
+            "b is no variable of a component",
+        ),
+        (
+            "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) {} WITHIN 5",
+            {"planner": "greedy"},
+            "does not support strict_contiguity",
+        ),
         ("PATTERN AND(A a, B b) WITHIN 5", {"planner": "(a b)"}, "does not support event sets"),
     ],
 )

@@ -217,18 +217,23 @@ def traces(draw: st.DrawFn, partition: tuple[str, ...], most: int) -> Trace:
 
 @st.composite
 def language_cases(
-    draw: st.DrawFn, strategy: Strategy | None = None, most: int = 5, asked: bool = True
+    draw: st.DrawFn,
+    strategy: Strategy | None = None,
+    most: int = 5,
+    asked: bool = True,
+    singles: int = 0,
 ) -> LanguageCase:
-    """Draw a case with Kleene or negated components, or under contiguity."""
+    """Draw a case with Kleene or negated components, or under contiguity; with some single ones at least."""
     chosen: Strategy = draw(st.sampled_from(STRATEGIES)) if strategy is None else strategy
     names = iter("abcdefgh")
     items: list[Component] = []
-    positives = draw(st.sampled_from([1, 2, 2, 2, 3]))
+    positives = draw(st.sampled_from([1, 2, 2, 2, 3] if singles < 2 else [singles, singles + 1]))
+    repeated = min(2, positives - singles)
     for place in range(positives + 1):
         if draw(st.integers(0, 2)) == 0 and sum(item.negated for item in items) < 2:
             items.append(Component(next(names), draw(st.sampled_from(_TYPES)), negated=True))
         if place < positives:
-            kleene = draw(st.integers(0, 2)) > 0 and sum(item.kleene for item in items) < 2
+            kleene = draw(st.integers(0, 2)) > 0 and sum(item.kleene for item in items) < repeated
             items.append(Component(next(names), draw(st.sampled_from(_TYPES)), kleene=kleene))
     components = tuple(items)
     agree: tuple[str, ...] = ()

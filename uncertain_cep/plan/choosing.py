@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -28,7 +29,10 @@ MOST_BUSHY: Final = 10
 MOST_LEFT_DEEP: Final = 13
 """Components up to which all orders are looked at."""
 
-CLEARLY_CHEAPER: Final = 0.8
+FEW_CHOICES: Final = 2_000_000
+"""Choices of one candidate for each component that are tried sooner than a plan is made."""
+
+CLEARLY_CHEAPER: Final = 0.9
 """A tree takes the place of the pivot join if it is expected to cost at most this share of it."""
 
 
@@ -55,13 +59,7 @@ class Choice:
     model: CostModel | None = field(default=None, repr=False, compare=False)
 
 
-def choose(
-    plan: EvaluationPlan,
-    table: pa.Table,
-    selection: Selection,
-    *,
-    alpha: float = 0.0,
-) -> Choice:
+def choose(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, alpha: float = 0.0) -> Choice:
     """Choose how the events of an OR-free pattern are put together.
 
     Parameters
@@ -86,6 +84,8 @@ def choose(
         return Choice(None, None, {}, "only sequences of single events are planned")
     if selection.empty:
         return Choice(None, None, {}, "some component has no candidate: there is no match")
+    if plan.planner == "auto" and math.prod(len(rows) for rows in selection.rows) <= FEW_CHOICES:
+        return Choice(None, None, {}, "so few candidates are joined in pattern order sooner than planned for")
     statistics = measure(plan, table, selection)
     return planned(plan, statistics, alpha=alpha)
 

@@ -78,7 +78,7 @@ class JointSample:
             pairs.append(PairStatistics(i, j, in_time, joined))
             for part in equal:
                 for k in self._values_equated[part.value].stated.get((i, j), ()):
-                    predicates[k] = PredicateStatistics((i, j), part.share)
+                    predicates[k] = PredicateStatistics((i, j), part.share, True)
         for k, found in enumerate(predicates):
             if len(found.components) > 2 and found.selectivity < 1.0:
                 share = self._among_several(self._plan.joined[k], found.components)

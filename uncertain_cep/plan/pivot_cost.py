@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertain_cep.plan.costs import CostModel
+from uncertain_cep.plan.costs import PIVOTED, CostModel, mask_of
 
 __all__ = ["pivot_cost"]
 
@@ -25,7 +25,7 @@ def pivot_cost(model: CostModel) -> float:
     Every partial match of a tree is looked at whatever its future; here only those whose minimum is at the
     pivot, and which some candidates of each other component can complete in time.
     """
-    length, prices = model.length, model.prices
+    length = model.length
     singles = np.left_shift(np.int64(1), np.arange(length))
     # Every set that is bound at some step is a run of components: all are estimated at once.
     runs = np.array(
@@ -34,7 +34,8 @@ def pivot_cost(model: CostModel) -> float:
     model.numbers((runs[:, None] | np.concatenate(([0], singles))[None, :]).reshape(-1))
     one = model.numbers(singles)[2]
     stated = {int(mask): _stated(model, int(mask)) for mask in runs}
-    cost = model.leaves_cost
+    cost = PIVOTED.candidate * model.candidates
+    needs = {mask_of(part.components) for part in model.statistics.predicates}
     for p in range(length):
         order = [p, *range(p - 1, -1, -1), *range(p + 1, length)]
         bound = np.cumsum(singles[order])
@@ -51,9 +52,11 @@ def pivot_cost(model: CostModel) -> float:
             feasible[1:] * share[1:] / np.maximum(feasible[:-1] * share[:-1], 1e-300), one[order[1:]]
         )
         asked = matches[:-1] * share[:-1] * reach * complete[1:]
-        cost += prices.pivot_search * float(here[:-1].sum())
-        cost += prices.pivot_probe * float(asked.sum())
-        cost += prices.pivot_partial * float(here[1:].sum())
+        probes = np.full(length - 1, PIVOTED.probe)
+        for need in needs:
+            probes[((bound[1:] & need) == need) & ((bound[:-1] & need) != need)] = PIVOTED.probe + PIVOTED.ask
+        cost += PIVOTED.search * float(here[:-1].sum()) + float(probes @ asked)
+        cost += PIVOTED.partial * float(here[1:-1].sum()) + PIVOTED.match * float(here[-1])
     return min(cost, 1e300)
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from uncertain_cep.errors import Fault, OptionError, QueryError
+from uncertain_cep.errors import OptionError
+from uncertain_cep.plan.counting import counting_plan
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.plan.options import PLANNERS, Approximation, Method, check_counting, checked_method
 from uncertain_cep.plan.result import output_schema
@@ -15,7 +16,6 @@ from uncertain_cep.plan.trees import Tree, parse_tree
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.bound import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, is_linear, order_of
-from uncertain_cep.query.syntax import ExpectedCount
 from uncertain_cep.query.typed import (
     TypedExpression,
     columns_in,
@@ -106,7 +106,7 @@ class EvaluationPlan:
         Who chooses the order in which events are put together: one of ``PLANNERS``; ``given`` if the caller
         did, by a tree; ``none`` if the evaluation has an order of its own.
     tree : Tree or None
-        The caller's.
+        The caller's, over the single components, numbered from 0 in pattern order.
     match_windows : bool
         Whether candidates that have too few others in reach are left out before anything is matched.
     """
@@ -152,6 +152,11 @@ class EvaluationPlan:
         return skips and not self.negations and not any(component.kleene for component in self.components)
 
     @property
+    def singles(self) -> tuple[int, ...]:
+        """The components that take one event, by their numbers."""
+        return tuple(j for j, component in enumerate(self.components) if not component.kleene)
+
+    @property
     def partition_attributes(self) -> tuple[str, ...]:
         """The partition keys that have one name in all components; they lead the result."""
         return tuple(key.name for key in self.keys if key.name is not None)
@@ -186,53 +191,6 @@ class EvaluationPlan:
     def collects(self) -> bool:
         """Whether all matches that the query speaks of end up in one table or in one place."""
         return not self.counts and (self.query.limit is None or self.query.non_overlapping)
-
-
-def _counting(
-    matches: EvaluationPlan, bound: BoundQuery, wanted: ExpectedCount, schema: pa.Schema
-) -> EvaluationPlan:
-    """Return the plan that counts the matches of another.
-
-    Raises
-    ------
-    QueryError
-        If a match need not have one value of an attribute that counts are grouped by, or its first time is
-        asked for where only whole confidences are known.
-    """
-    place = wanted.position
-    faults = [
-        Fault(
-            f"BY {name}: the events of a match need not agree on {name}, so it has no one group; equate it "
-            f"across all components, by [{name}] in WHERE",
-            place.line,
-            place.column,
-        )
-        for name in bound.by
-        if name not in matches.partition_attributes
-    ]
-    if bound.every is not None:
-        what = None
-        if matches.branches or matches.order is not None:
-            what = "with AND or OR"
-        elif not matches.is_plain or bound.query.strategy != "skip_till_any_match":
-            what = f"with {components_beyond_plain(bound.components, bound.query) or bound.query.strategy}"
-        if what is not None:
-            message = f"not supported yet: RETURN EXPECTED COUNT in buckets, EVERY, {what}"
-            faults.append(Fault(message, place.line, place.column))
-    if faults:
-        raise QueryError(faults, text=bound.query.text)
-    fields = []
-    for name in bound.by:
-        found = schema.field(name).type
-        fields.append((name, found.value_type if pa.types.is_dictionary(found) else found))
-    if bound.every is not None:
-        fields.append(("bucket", matches.domain.arrow_type))
-    return replace(
-        matches,
-        bound=replace(matches.bound, query=bound.query, by=bound.by, every=bound.every),
-        output_schema=pa.schema([*fields, ("expected_count", pa.float64())]),
-        counted=matches,
-    )
 
 
 def make_plan(
@@ -289,7 +247,7 @@ def make_plan(
             evaluation=evaluation,
             planner=planner,
         )
-        return _counting(matches, bound, query.expected_count, schema)
+        return counting_plan(matches, bound, query.expected_count, schema)
     branches = bound.branches()
     if len(branches) == 1:
         plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, compressed)
@@ -384,17 +342,25 @@ def _ordered(plan: EvaluationPlan, evaluation: str, planner: str) -> EvaluationP
     plan = plan if is_linear(pattern) else replace(plan, order=order_of(pattern))
     if plan.compressed:
         check_compressed(plan)
-    if not plan.is_plain and (plan.evaluation != "query_order" or planner != "auto"):
-        what = (
-            "event sets, AND(...)"
-            if plan.order is not None
-            else components_beyond_plain(plan.bound.components, plan.query)
-        )
-        name, value = ("planner", planner) if planner != "auto" else ("evaluation", evaluation)
-        raise OptionError(f"{name}={value!r} does not support {what}: leave {name}= out")
+    what = components_beyond_plain(plan.bound.components, plan.query)
+    if plan.order is not None:
+        what = "event sets, AND(...)"
+    if not plan.is_plain and plan.evaluation != "query_order":
+        raise OptionError(f"evaluation={evaluation!r} does not support {what}: leave evaluation= out")
     if evaluation != "auto":
         return replace(plan, planner="none")
+    if planner != "auto" and plan.query.strategy.endswith("contiguity"):
+        raise OptionError(f"planner={planner!r} does not support {plan.query.strategy}: leave planner= out")
     if planner in PLANNERS:
         return replace(plan, planner=planner)
-    variables = [component.variable for component in plan.components]
-    return replace(plan, planner="given", tree=parse_tree(planner, variables))
+    return replace(plan, planner="given", tree=parse_tree(planner, _joinable(plan, planner)))
+
+
+def _joinable(plan: EvaluationPlan, planner: str) -> list[str]:
+    """Return the variables that a tree is over."""
+    if len(plan.singles) < 2:
+        raise OptionError(
+            f"planner={planner!r}: a tree joins components that take one event, and this pattern has "
+            f"{len(plan.singles)} of them: leave planner= out"
+        )
+    return [plan.components[j].variable for j in plan.singles]

@@ -136,7 +136,8 @@ def dp_left_deep(model: CostModel) -> Tree:
     last = np.zeros(1 << length, dtype=np.int64)
     for masks in _by_size(length)[2:]:
         best[masks] = np.inf
-        for j in range(length):
+        # Of two orders that cost the same, that of the pattern.
+        for j in reversed(range(length)):
             single = np.int64(1 << j)
             holding = masks[(masks & single) != 0]
             rest = holding ^ single

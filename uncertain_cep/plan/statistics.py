@@ -114,10 +114,13 @@ class PredicateStatistics:
         Those that it speaks of.
     selectivity : float
         Share of the combinations of candidates in reach of each other for which it is true.
+    equates : bool
+        Whether it is one of the equalities, by which joins of trees look partners up.
     """
 
     components: tuple[int, ...]
     selectivity: float
+    equates: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +203,7 @@ class Statistics:
                 pairs=tuple(PairStatistics(**pair) for pair in found["pairs"]),
                 equalities=tuple(EqualityStatistics(**part) for part in found["equalities"]),
                 predicates=tuple(
-                    PredicateStatistics(tuple(part["components"]), part["selectivity"])
+                    PredicateStatistics(tuple(part["components"]), part["selectivity"], part["equates"])
                     for part in found["predicates"]
                 ),
                 keys=KeyStatistics(**{**found["keys"], "shares": tuple(map(tuple, found["keys"]["shares"]))}),

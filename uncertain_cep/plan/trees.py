@@ -95,7 +95,8 @@ def parse_tree(text: str, variables: Sequence[str]) -> Tree:
     text : str
         Each pair of brackets joins two parts: variables, or pairs of brackets.
     variables : sequence of str
-        Those of the positive components, in pattern order, each of which has to stand in the tree once.
+        Those of the positive components that take one event, in pattern order, each of which has to stand in
+        the tree once.
 
     Raises
     ------
@@ -127,7 +128,7 @@ def parse_tree(text: str, variables: Sequence[str]) -> Tree:
             used[token] += 1
             open_parts[-1].append(Leaf(number[token]))
         else:
-            fail(f"{token} is no variable of a positive component")
+            fail(f"{token} is no variable of a component that takes one event")
     if len(open_parts) > 1:
         fail("a bracket is not closed")
     twice = [variable for variable in variables if used[variable] > 1]

@@ -1,0 +1,65 @@
+"""Plans that count matches instead of returning them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from uncertain_cep.errors import Fault, QueryError
+from uncertain_cep.plan.supported import components_beyond_plain
+from uncertain_cep.query.bound import BoundQuery
+from uncertain_cep.query.syntax import ExpectedCount
+
+if TYPE_CHECKING:
+    from uncertain_cep.plan.plan import EvaluationPlan
+
+__all__ = ["counting_plan"]
+
+
+def counting_plan(
+    matches: EvaluationPlan, bound: BoundQuery, wanted: ExpectedCount, schema: pa.Schema
+) -> EvaluationPlan:
+    """Return the plan that counts the matches of another.
+
+    Raises
+    ------
+    QueryError
+        If a match need not have one value of an attribute that counts are grouped by, or its first time is
+        asked for where only whole confidences are known.
+    """
+    place = wanted.position
+    faults = [
+        Fault(
+            f"BY {name}: the events of a match need not agree on {name}, so it has no one group; equate it "
+            f"across all components, by [{name}] in WHERE",
+            place.line,
+            place.column,
+        )
+        for name in bound.by
+        if name not in matches.partition_attributes
+    ]
+    if bound.every is not None:
+        what = None
+        if matches.branches or matches.order is not None:
+            what = "with AND or OR"
+        elif not matches.is_plain or bound.query.strategy != "skip_till_any_match":
+            what = f"with {components_beyond_plain(bound.components, bound.query) or bound.query.strategy}"
+        if what is not None:
+            message = f"not supported yet: RETURN EXPECTED COUNT in buckets, EVERY, {what}"
+            faults.append(Fault(message, place.line, place.column))
+    if faults:
+        raise QueryError(faults, text=bound.query.text)
+    fields = []
+    for name in bound.by:
+        found = schema.field(name).type
+        fields.append((name, found.value_type if pa.types.is_dictionary(found) else found))
+    if bound.every is not None:
+        fields.append(("bucket", matches.domain.arrow_type))
+    return replace(
+        matches,
+        bound=replace(matches.bound, query=bound.query, by=bound.by, every=bound.every),
+        output_schema=pa.schema([*fields, ("expected_count", pa.float64())]),
+        counted=matches,
+    )

@@ -1,0 +1,238 @@
+"""Enumeration of the choices of events that a tree of joins puts together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eventbased.config import BLOCK_ROWS, MATERIALISED_ROWS
+from eventbased.join_chains import Events, JoinStep, joined, right_of_candidates, right_of_matches
+from eventbased.tree_join import Programs, RightSide
+from uncertain_cep.equalities import keys_of
+from uncertain_cep.join_conditions import JoinChain, JoinConditions, PlannedJoin
+from uncertain_cep.layout import Layout
+from uncertain_cep.plan.trees import Tree, components_of, left_deep, order_of
+from uncertain_cep.programs import JoinPrograms, PreparedPredicates
+
+__all__ = ["Counters", "TreeSearch"]
+
+Int64 = NDArray[np.int64]
+
+Counters = MutableMapping[tuple[int, ...], int]
+"""For each node of a tree, by the components of its leaves from left to right, its partial matches."""
+
+Bounds = list[tuple[int, int]]
+"""For each component what B has to reach and A has to keep to."""
+
+
+class TreeSearch:
+    """The enumeration of matches along a tree.
+
+    Parameters
+    ----------
+    tree : Tree
+        Over some components of the layout, at least two.
+    variables : sequence of str
+        Of all components of the layout, in pattern order.
+    layout : Layout
+    distance : (l, l) int64
+        See :func:`uncertain_cep.join_conditions.distances`.
+    prepared : PreparedPredicates
+        What is asked of matches; the programs of the joins are compiled with these.
+    limited : bool
+        Whether an event limits how late the next one may start.
+    counters : Counters or None
+        The numbers of partial matches are added here.
+    block_rows : int
+        Partial matches that are extended together.
+    materialised_rows : int
+        Most partial matches of a right subtree that are held at a time.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        variables: Sequence[str],
+        layout: Layout,
+        distance: Int64,
+        prepared: PreparedPredicates,
+        limited: bool = False,
+        counters: Counters | None = None,
+        block_rows: int = BLOCK_ROWS,
+        materialised_rows: int = MATERIALISED_ROWS,
+    ) -> None:
+        conditions = JoinConditions(variables, layout, distance, prepared, limited)
+        self._distance = distance
+        self._chain = conditions.chain(tree)
+        # Where the partial matches of a right subtree are too many at a single time.
+        self._instead = None
+        if order_of(tree) is None:
+            self._instead = conditions.chain(left_deep(components_of(tree)))
+        self._codes = conditions.equalities.codes
+        self._layout, self._candidates = layout, layout.candidates
+        self._length = len(variables)
+        self._block_rows, self._materialised_rows = block_rows, materialised_rows
+        self._counters = counters
+        self._sides: dict[int, RightSide] = {}
+        every = self._candidates.lower[: len(layout.rows)]
+        self._anywhere = int(every.min()), int(every.max())
+
+    def matches(self, programs: JoinPrograms, limit: Int64, last_rows: int) -> Iterator[Int64]:
+        """Yield the candidates of matches, (l, m) int64, m <= ``last_rows``, by component.
+
+        Those of components that are not in the tree are not set.
+
+        Parameters
+        ----------
+        programs : JoinPrograms
+            All that ``prepared`` was asked to compile.
+        limit : (n,) int64, or (0,)
+            For each candidate the largest A that the next one may have; empty if ``limited`` is false.
+        last_rows : int
+        """
+        candidates, shared, chain = self._candidates, self._layout.shared, self._chain
+        self._events = Events(
+            candidates.lower, candidates.upper, shared.event, shared.twin, limit, self._codes,
+            Programs(programs.code, programs.ints, programs.floats, programs.nulls, programs.slots),
+        )  # fmt: skip
+        first = candidates.first
+        places = np.arange(first[chain.first], first[chain.first + 1])
+        self._count([((j,), int(first[j + 1] - first[j])) for j in range(self._length)])
+        if self._instead is None:
+            yield from self._joined(chain, places, [self._anywhere] * self._length, last_rows)
+            return
+        places = places[np.argsort(candidates.lower[places], kind="stable")]
+        begin, size = 0, len(places)
+        while begin < len(places):
+            part = places[begin : begin + size]
+            bounds = self._around(chain.first, part)
+            owned = self._owned(places, begin, begin + len(part))
+            counted: list[tuple[tuple[int, ...], int]] = []
+            steps = self._steps(chain, bounds, owned, counted)
+            if steps is None and len(part) > 1:
+                size = (len(part) + 1) // 2
+                continue
+            if steps is None:
+                yield from self._joined(self._instead, part, bounds, last_rows)
+            else:
+                self._count(counted)
+                yield from self._run(chain, part, steps, last_rows)
+                size *= 2
+            begin += len(part)
+
+    def _around(self, component: int, places: Int64) -> Bounds:
+        """Return what can be in a match with one of some candidates of a component."""
+        earliest = int(self._events.lower[places].min())
+        latest = int(self._events.upper[places].max())
+        first, last = self._anywhere
+        ahead, behind = self._distance[component].tolist(), self._distance[:, component].tolist()
+        return [(max(earliest + ahead[j], first), min(latest - behind[j], last)) for j in range(self._length)]
+
+    def _owned(self, places: Int64, begin: int, stop: int) -> tuple[int, int]:
+        """Return in which times a stretch counts partial matches, so that each is counted once."""
+        lower = self._events.lower
+        info = np.iinfo(np.int64)
+        return (
+            int(lower[places[begin]]) if begin else info.min,
+            int(lower[places[stop]]) if stop < len(places) else info.max,
+        )
+
+    def _count(self, counted: list[tuple[tuple[int, ...], int]]) -> None:
+        if self._counters is not None:
+            for node, number in counted:
+                self._counters[node] = self._counters.get(node, 0) + number
+
+    def _joined(self, chain: JoinChain, places: Int64, bounds: Bounds, last_rows: int) -> Iterator[Int64]:
+        steps = self._steps(chain, bounds, (0, 0), [])
+        assert steps is not None
+        yield from self._run(chain, places, steps, last_rows)
+
+    def _run(self, chain: JoinChain, places: Int64, steps: list[JoinStep], last_rows: int) -> Iterator[Int64]:
+        def counted(step: int, found: Int64) -> None:
+            self._count([(chain.joins[step].components, len(found))])
+
+        yield from joined(
+            self._length, chain.first, places, steps, self._events, last_rows, self._block_rows, counted
+        )
+
+    def _steps(
+        self,
+        chain: JoinChain,
+        bounds: Bounds,
+        owned: tuple[int, int],
+        counted: list[tuple[tuple[int, ...], int]],
+    ) -> list[JoinStep] | None:
+        """Return the steps of a chain within bounds; None if a right subtree has too many partial matches."""
+        steps = []
+        for join in chain.joins:
+            if isinstance(join.right, int):
+                right = self._candidate_side(join, join.right)
+                least, most = bounds[join.right]
+            else:
+                found = self._materialised(join.right, bounds, owned, counted)
+                if found is None:
+                    return None
+                places = dict(zip(join.right_components.tolist(), found, strict=True))
+                key = keys_of(join.index.right, places, self._events.codes)
+                right = right_of_matches(self._events, join.right_components, found, key, join.index.size)
+                least, most = self._anywhere
+            step = JoinStep(
+                join.left_components, join.slack, right, least, most, join.index.left, join.pairs,
+                join.shared, join.rows,
+            )  # fmt: skip
+            steps.append(step)
+        return steps
+
+    def _candidate_side(self, join: PlannedJoin, component: int) -> RightSide:
+        if id(join) not in self._sides:
+            first = self._candidates.first
+            places = {component: np.arange(first[component], first[component + 1])}
+            key = keys_of(join.index.right, places, self._events.codes)
+            self._sides[id(join)] = right_of_candidates(self._candidates, component, key, join.index.size)
+        return self._sides[id(join)]
+
+    def _materialised(
+        self,
+        chain: JoinChain,
+        bounds: Bounds,
+        owned: tuple[int, int],
+        counted: list[tuple[tuple[int, ...], int]],
+    ) -> Int64 | None:
+        """Return the partial matches of a chain within bounds, (t, n) int64; None if they are too many."""
+        steps = self._steps(chain, bounds, owned, counted)
+        if steps is None:
+            return None
+        lower = self._events.lower
+
+        def count(step: int, found: Int64) -> None:
+            times = lower[found]
+            number = int(((times >= owned[0]) & (times < owned[1])).sum())
+            counted.append((chain.joins[step].components, number))
+
+        components = list(chain.joins[-1].components)
+        parts = [np.empty((len(components), 0), dtype=np.int64)]
+        rows = 0
+        for block in joined(
+            self._length, chain.first, self._within(chain.first, *bounds[chain.first]), steps, self._events,
+            self._block_rows, self._block_rows, None if self._counters is None else count,
+        ):  # fmt: skip
+            rows += block.shape[1]
+            if rows > self._materialised_rows:
+                return None
+            parts.append(block[components])
+        return np.concatenate(parts, axis=1)
+
+    def _within(self, component: int, least: int, most: int) -> Int64:
+        """Return the candidates of a component with B >= least and A <= most."""
+        candidates = self._candidates
+        parts = [np.empty(0, dtype=np.int64)]
+        for c in range(int(candidates.first_class[component]), int(candidates.first_class[component + 1])):
+            start, stop = int(candidates.class_start[c]), int(candidates.class_stop[c])
+            lower = candidates.lower[start:stop]
+            begin = start + int(np.searchsorted(lower, least - int(candidates.class_longest[c])))
+            end = start + int(np.searchsorted(lower, most, side="right"))
+            parts.append(np.arange(begin, end))
+        places = np.concatenate(parts)
+        return places[candidates.upper[places] >= least]

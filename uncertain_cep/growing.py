@@ -31,21 +31,26 @@ from uncertain_cep.conditions import compile_conditions
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.gap_rules import Forbidden, forbidden_events
-from uncertain_cep.joined_first import among_singles, tree_of_singles
-from uncertain_cep.layout import Layout, loader, shared_events
+from uncertain_cep.joined_first import choices_of_singles, tree_of_singles
 from uncertain_cep.next_match import too_dear
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.predicates import Values, column_values
-from uncertain_cep.programs import PreparedPredicates
 from uncertain_cep.query.typed import Column
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import KleeneChunk, Series
-from uncertain_cep.tree_search import TreeSearch
 
-__all__ = ["Growth", "by_component", "compiled", "costly", "evaluate_growing", "grown_chunks"]
+__all__ = [
+    "Growth",
+    "by_component",
+    "compiled",
+    "costly",
+    "evaluate_growing",
+    "event_by_event",
+    "grown_chunks",
+]
 
 Int64 = NDArray[np.int64]
 
@@ -112,8 +117,6 @@ def grown_chunks(
     shift, line, covered = partition_bases(
         selection.lower, selection.upper, selection.partition, selection.partitions, window + 2
     )
-    if window < len(plan.components):
-        return
     if line > LONGEST_LINE and selection.partitions > 1:
         for half in selection.halves():
             if not half.empty:
@@ -189,30 +192,17 @@ class Growth:
         if self._tree is None:
             yield from self._grown(np.full((len(kleene), 1), -1), payload, wanted, batch_rows)
             return
-        if kleene.any():
-            for singles in self._joined(self._tree, BLOCK_ROWS):
-                singles[kleene] = -1
-                yield from self._grown(singles, payload, wanted, batch_rows)
-            return
         work = scratch(self._conditions, len(kleene))
-        for singles in self._joined(self._tree, batch_rows):
-            length, found = singles.shape
-            start = np.arange(0, length * found + 1, length)
-            matches = start, singles.T.ravel(), np.tile(np.arange(length), found)
-            chunk = self._chunk(matches, payload, wanted, work)
+        last_rows = BLOCK_ROWS if kleene.any() else batch_rows
+        for chosen in choices_of_singles(
+            self._plan, self._tree, self._table, self._laid, self._rows, self._window, last_rows
+        ):
+            if kleene.any():
+                yield from self._grown(chosen, payload, wanted, batch_rows)
+                continue
+            chunk = self._chunk(event_by_event(chosen), payload, wanted, work)
             if len(chunk.lower):
                 yield chunk
-
-    def _joined(self, tree: Tree, last_rows: int) -> Iterator[Int64]:
-        """Yield the choices of the single components, as candidates by component."""
-        plan, length = self._plan, len(self._plan.components)
-        layout = Layout(self._laid, self._rows, shared_events(self._laid, self._rows), self._window - length)
-        variables = [component.variable for component in plan.components]
-        load = loader(plan, self._table, layout)
-        prepared = PreparedPredicates(among_singles(plan), variables, self._laid.first, load)
-        search = TreeSearch(tree, variables, layout, prepared)
-        programs = prepared.programs(np.zeros((0, length + 1), dtype=np.int64))
-        return search.matches(programs, np.zeros(0, dtype=np.int64), last_rows)
 
     def _grown(self, fixed: Int64, payload: Int64 | None, wanted: bool, batch_rows: int) -> Iterator[Chunk]:
         """Yield the matches with one of some choices made beforehand, see :func:`eventbased.growing.grow`."""
@@ -338,6 +328,13 @@ def compiled(
         np.array([*(part.start for part in parts), *(0 for _ in negated)], dtype=np.int64),
         load,
     )
+
+
+def event_by_event(chosen: Int64) -> tuple[Int64, Int64, Int64]:
+    """Return matches of single events, (l, m) int64 by component, as ``start, place, component`` of each."""
+    length, found = chosen.shape
+    start = np.arange(0, length * found + 1, length)
+    return start, chosen.T.ravel(), np.tile(np.arange(length), found)
 
 
 def by_component(

@@ -28,7 +28,7 @@ _NEAR_FAILURE: Final = (
 CLUSTER: Final = {
     "3: fetches before a failure": """
         PATTERN SEQ(Fetch a, TaskStart b, TaskFailed c)
-        WHERE b.taskId = c.taskId AND a.nodeId = c.nodeId WITHIN 60 seconds
+        WHERE b.taskId = c.taskId AND a.nodeId = c.nodeId WITHIN 20 seconds
     """,
     "3: spills before a failure": """
         PATTERN SEQ(TaskStart a, MapSpill b, TaskFailed c)
@@ -37,7 +37,7 @@ CLUSTER: Final = {
     "4: full memory before a failure": """
         PATTERN SEQ(TaskStart a, Fetch b, Memory c, TaskFailed d)
         WHERE a.taskId = d.taskId AND b.nodeId = d.nodeId AND c.nodeId = d.nodeId AND c.value > 80%
-        WITHIN 30 seconds
+        WITHIN 15 seconds
     """,
     "4: a map beside a retry": """
         PATTERN SEQ(MapSpill a, MapFinish b, TaskFailed c, TaskStart d)
@@ -47,16 +47,16 @@ CLUSTER: Final = {
     """,
     "5: load before a failure": f"""
         PATTERN SEQ(TaskStart a, MapSpill b, Cpu c, Memory d, TaskFailed e)
-        WHERE {_NEAR_FAILURE} AND d.value > 70% WITHIN 20 seconds
+        WHERE {_NEAR_FAILURE} AND d.value > 70% WITHIN 15 seconds
     """,
     "6: load before a retry": f"""
         PATTERN SEQ(TaskStart a, MapSpill b, Cpu c, Memory d, TaskFailed e, TaskStart f)
-        WHERE {_NEAR_FAILURE} AND f.taskId = e.taskId AND f.attempt = e.attempt + 1 WITHIN 20 seconds
+        WHERE {_NEAR_FAILURE} AND f.taskId = e.taskId AND f.attempt = e.attempt + 1 WITHIN 12 seconds
     """,
     "7: load around a retry": f"""
         PATTERN SEQ(TaskStart a, MapSpill b, Cpu c, Memory d, TaskFailed e, TaskStart f, MapSpill g)
         WHERE {_NEAR_FAILURE} AND f.taskId = e.taskId AND f.attempt = e.attempt + 1 AND g.nodeId = f.nodeId
-        WITHIN 20 seconds
+        WITHIN 12 seconds
     """,
 }
 

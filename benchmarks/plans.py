@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import replace
 from functools import partial
@@ -27,12 +28,12 @@ _PLANNERS: Final = (
     "trivial", "frequency", "greedy", "ii_random", "ii_greedy", "dp_left_deep", "dp_bushy", "zstream",
     "zstream_greedy",
 )  # fmt: skip
-_RUNS: Final = ("any_state", "selectivity")
 _LONGEST: Final = 30.0
 """Seconds after which a method that is tried once, in a process of its own, is given up."""
 _FEW: Final = 2000
 
 FIXED: Final = "query_order"
+_RUNS: Final = ("any_state", "selectivity")
 AUTO: Final = "auto"
 
 
@@ -53,7 +54,7 @@ def measure(options: Options) -> Results:
     factors, worst, planning = [], [], []
     for name, query in CLUSTER.items():
         seconds = _methods(name, events, query, options, results)
-        factors.append(seconds[FIXED] / seconds[AUTO])
+        factors.append(min(seconds[FIXED], _LONGEST) / seconds[AUTO])
         worst.append(seconds[AUTO] / min(value for method, value in seconds.items() if method != AUTO))
         planning.append(_planning(query, events, options))
     for name, found, query in real_events():
@@ -70,8 +71,8 @@ def measure(options: Options) -> Results:
 
 
 def _methods(name: str, events: pa.Table, query: str, options: Options, results: Results) -> dict[str, float]:
-    """Add a table row for each method and return its seconds; those given up are left out."""
-    methods = (AUTO, FIXED, *_PLANNERS)
+    """Add a table row for each method and return its seconds; infinite for those given up."""
+    methods = (AUTO, *_PLANNERS)
     plans = {method: _planned(query, events, method) for method in methods}
     timings = take_turns(
         {method: partial(_count, plan, events) for method, plan in plans.items()}, options.rounds
@@ -80,18 +81,14 @@ def _methods(name: str, events: pa.Table, query: str, options: Options, results:
     if len(counts) > 1:
         results.failures.append(f"{name}: methods find {sorted(counts)} matches")
     seconds = {method: timing.seconds(options.clock) for method, timing in timings.items()}
-    for method in _RUNS:
-        found = _within_limit(query, events, method)
-        if found is not None:
-            seconds[method] = found
+    for method in (FIXED, *_RUNS):
+        seconds[method] = _within_limit(query, events, method) or math.inf
+    fixed = min(seconds[FIXED], _LONGEST)
     rows = results.breakdowns.setdefault("seconds, and how many times faster than the fixed order", [])
     row = {"pattern": name, "matches": f"{min(counts):,}"}
-    for method in (*methods, *_RUNS):
-        row[method] = (
-            f"{seconds[method]:.3f} ({seconds[FIXED] / seconds[method]:,.1f}x)"
-            if method in seconds
-            else f"over {_LONGEST:.0f}"
-        )
+    for method in (FIXED, *methods, *_RUNS):
+        one = seconds[method]
+        row[method] = f"over {_LONGEST:.0f}" if one == math.inf else f"{one:.3f} ({fixed / one:,.1f}x)"
     rows.append(row)
     return seconds
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from types import ModuleType
 from unittest.mock import patch
 
 from eventbased import pools, runs, streaming
-from uncertain_cep import partition_numbers, retained
+from uncertain_cep import partition_numbers, replanning, retained, sliced
 
 __all__ = ["thresholds"]
 
-_SMALL = (
+_SMALL: tuple[tuple[ModuleType, str, float], ...] = (
     (pools, "_FIRST_CAPACITY", 1),
     (runs, "_FIRST_RUNS", 1),
     (runs, "_FIRST_FOUND", 1),
@@ -19,6 +20,9 @@ _SMALL = (
     (streaming, "_SETTLED", -(10**6)),
     (retained, "_FEW", -(10**6)),
     (partition_numbers, "_FEW", -(10**6)),
+    (sliced, "_FEW", -(10**6)),
+    (replanning, "_SHARE_OF_MEASURING", 1e9),
+    (replanning, "_WORTH_A_CHANGE", 1.0),
 )
 
 

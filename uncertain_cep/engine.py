@@ -12,10 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.best import best_chunk
+from uncertain_cep.buckets import evaluate_bucketed
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.compressed import evaluate_compressed
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.expected import counts_of_matches, expected_counts
+from uncertain_cep.expected import bucketed_counts, counts_of_matches, expected_counts
 from uncertain_cep.growing import evaluate_growing
 from uncertain_cep.output import id_payload, to_batch, widened
 from uncertain_cep.plan import EvaluationPlan
@@ -31,6 +32,7 @@ from uncertain_cep.sets import evaluate_sets
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
 from uncertain_cep.tree_evaluation import evaluate_tree
 from uncertain_cep.tree_search import Counters
+from uncertain_cep.windows import feasible
 
 __all__ = [
     "BATCH_ROWS",
@@ -47,6 +49,7 @@ BATCH_ROWS: Final = 131_072
 """Matches a batch holds unless the caller says otherwise."""
 
 Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
 _METHODS: Final = {
     "any_state": evaluate_runs,
@@ -60,6 +63,7 @@ def run(
     table: pa.Table,
     *,
     slicing: Slicing | None = None,
+    owned: Mask | None = None,
     batch_rows: int = BATCH_ROWS,
     file: str | None = None,
     counters: Counters | None = None,
@@ -73,6 +77,8 @@ def run(
         With at least ``plan.required_columns``, and ``slicing.column`` if slicing is given.
     slicing : Slicing or None
         The slices of time that the table is cut into; each is evaluated apart.
+    owned : (n,) bool or None
+        The events that a match yielded may have for its first component; None: any. Not with ``slicing``.
     batch_rows : int
         Most matches a batch holds.
     file : str or None
@@ -100,26 +106,46 @@ def run(
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
     if plan.counted is not None and not plan.is_plain:
-        batches = run(
-            plan.counted, table, slicing=slicing, batch_rows=batch_rows, file=file, counters=counters
-        )
-        yield from counts_of_matches(plan, batches)
-        return
+        if plan.bound.every is None:
+            batches = run(
+                plan.counted, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
+                counters=counters,
+            )  # fmt: skip
+            yield from counts_of_matches(plan, batches)
+            return
+        for branch in plan.branches:
+            counting = replace(
+                branch,
+                bound=replace(branch.bound, query=plan.query, by=plan.bound.by, every=plan.bound.every),
+                output_schema=plan.output_schema,
+                counted=branch,
+            )
+            yield from run(
+                counting, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
+                counters=counters,
+            )  # fmt: skip
+        if plan.branches:
+            return
     if plan.branches:
         for branch in plan.branches:
-            found = run(branch, table, slicing=slicing, batch_rows=batch_rows, file=file, counters=counters)
+            found = run(
+                branch, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
+                counters=counters,
+            )  # fmt: skip
             yield from (widened(plan, batch) for batch in found)
         return
     check_table(plan, table, file)
-    if slicing is None or plan.is_plain:
-        yield from _evaluated(plan, table, slicing, batch_rows, None, counters)
+    if slicing is None or not _grown(plan):
+        yield from _evaluated(plan, table, slicing, batch_rows, owned, counters)
         return
     # Matches that are grown may begin with any event of a slice, and events forbid whatever slice owns them.
     numbers = np.asarray(table.column(slicing.column).to_numpy())
     for number in np.unique(numbers).tolist():
         part = table.filter(pa.array(numbers == number))
         begin = slicing.origin + number * slicing.length
-        yield from _evaluated(plan, part, None, batch_rows, (begin, begin + slicing.length), counters)
+        lower = ticks_of(part, plan.names.lower, plan)
+        mine = (lower >= begin) & (lower < begin + slicing.length)
+        yield from _evaluated(plan, part, None, batch_rows, mine, counters)
 
 
 def _evaluated(
@@ -127,19 +153,22 @@ def _evaluated(
     table: pa.Table,
     slicing: Slicing | None,
     batch_rows: int,
-    owned: tuple[int, int] | None,
+    owned: Mask | None,
     counters: Counters | None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the matches among events of the model.
-
-    With ``owned`` only those whose first component's event has its ``lower`` in ``[owned[0], owned[1])``.
-    """
+    """Yield the matches among events of the model; with ``owned`` those whose first component's event is."""
     if not constants_hold(plan) or not table.num_rows:
         return
     if plan.order is None and plan.window < len(plan.components):
         return
     table = table.select(_columns_of(plan, slicing)).combine_chunks()
     selection, pmfs, ticks = _selected(plan, table, slicing)
+    # The events of a Kleene component that come first are among those that come later.
+    later = owned if plan.components[0].kleene else None
+    if owned is not None and later is None:
+        others = [np.ones(len(rows), dtype=np.bool_) for rows in selection.rows[1:]]
+        selection = selection.where([owned[selection.rows[0]], *others])
+    selection = feasible(plan, selection)
     if selection.empty:
         return
     best_only = (
@@ -148,7 +177,7 @@ def _evaluated(
         and plan.query.limit is not None
         and not plan.query.non_overlapping
     )
-    by_row = plan.counts or best_only or owned is not None
+    by_row = plan.counts or best_only or later is not None
     payload = None if by_row else id_payload(plan, table)
 
     @cache
@@ -174,20 +203,32 @@ def _evaluated(
         return _METHODS[plan.evaluation](plan, table, among, pmfs, payload, wanted, batch_rows)
 
     if plan.counts:
-        yield from expected_counts(plan, table, selection, pmfs, chunks)
+        if not _grown(plan):
+            yield from expected_counts(plan, table, selection, pmfs, chunks)
+            return
+        counted = evaluate_bucketed(plan, table, selection, ticks, pmfs, batch_rows)
+        yield from bucketed_counts(plan, table, _owned(counted, later))
         return
     if best_only:
         best = best_chunk(plan, table, selection, chunks, at_most_one=pmfs is None)
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
         return
-    matches = chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None)
-    if owned is not None:
-        begins = ticks_of(table, plan.names.lower, plan)
-        is_owned = (begins >= owned[0]) & (begins < owned[1])
-        matches = (chunk.keep(is_owned[chunk.events[0]]) for chunk in matches)
+    matches = _owned(chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None), later)
     for chunk in _limited(plan, (confident(plan, found) for found in matches)):
         yield to_batch(plan, table, chunk, payload is not None)
+
+
+def _grown(plan: EvaluationPlan) -> bool:
+    """Return whether matches are grown, so that their events may lie in several slices."""
+    by_bucket = plan.counts and plan.bound.every is not None
+    return not plan.is_plain or (by_bucket and plan.query.strategy == "skip_till_next_match")
+
+
+def _owned(chunks: Iterator[Chunk], is_owned: Mask | None) -> Iterator[Chunk]:
+    """Yield the matches whose first component's event a slice owns; with None all."""
+    for chunk in chunks:
+        yield chunk if is_owned is None else chunk.keep(is_owned[chunk.events[0]])
 
 
 def _limited(plan: EvaluationPlan, chunks: Iterator[Chunk]) -> Iterator[Chunk]:

@@ -14,7 +14,7 @@ from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.predicates import evaluate_mask
 from uncertain_cep.selection import Selection, codes_of, type_mask
 
-__all__ = ["Forbidden", "forbidden_events"]
+__all__ = ["Forbidden", "forbidden_events", "rows_taken"]
 
 Int64 = NDArray[np.int64]
 
@@ -96,7 +96,7 @@ def forbidden_events(
     negated = []
     negated_rows = []
     for number, negation in enumerate(plan.negations):
-        found = _rows_of(plan, table, negation.component)
+        found = rows_taken(plan, table, negation.component)
         keys = [
             (key.columns[0], name) for key in plan.split_keys if (name := key.negated[number]) is not None
         ]
@@ -119,8 +119,8 @@ def forbidden_events(
     return Forbidden(events, rules, tuple(negated_rows), limit)
 
 
-def _rows_of(plan: EvaluationPlan, table: pa.Table, component: PlannedComponent) -> Int64:
-    """Return the events that a component takes by themselves."""
+def rows_taken(plan: EvaluationPlan, table: pa.Table, component: PlannedComponent) -> Int64:
+    """Return the rows of the events that a component's types and local predicates let it take, ascending."""
     mask = type_mask(table, plan.names.type, component.types, {})
     for predicate in component.local:
         found = evaluate_mask(predicate, table)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +15,7 @@ from confidence import exact_chain_confidence, running_sums
 from eventbased import lay_out, partition_bases
 from eventbased.conditions import Conditions, Scratch, scratch
 from eventbased.config import BLOCK_ROWS, LONGEST_LINE
-from eventbased.gap_events import UNLIMITED, CostlyGapsError, GapConfidences
+from eventbased.gap_events import NO_BOXES, UNLIMITED, CostlyGapsError, GapConfidences
 from eventbased.growing import (
     DEEPER,
     EXHAUSTED,
@@ -243,8 +244,23 @@ class Growth:
         self, matches: tuple[Int64, Int64, Int64], payload: Int64 | None, wanted: bool, work: Scratch
     ) -> Chunk:
         """Return the matches that are possible, with their ranges and confidences."""
-        plan = self._plan
         start, place, component = matches
+        lower, upper, confidence, std_error = self._described(matches, wanted, work)
+        events = self._rows[place] if payload is None else payload[self._rows[place]]
+        given = confidence if wanted else None
+        chunk = by_component(self._plan, start, component, events, lower, upper, given)
+        chunk = replace(chunk, std_error=std_error)
+        return chunk.keep(lower <= upper)
+
+    def _described(
+        self, matches: tuple[Int64, Int64, Int64], wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES
+    ) -> tuple[Int64, Int64, NDArray[np.float64], NDArray[np.float64]]:
+        """Return ranges, confidences and their standard errors; an impossible match has an empty range.
+
+        With ``boxes``, see :func:`eventbased.gap_events.gap_confidences`, of the worlds where the events are
+        in theirs.
+        """
+        start, place, _ = matches
         found = len(start) - 1
         given, forbidden = self._given, self._forbidden
         lower, upper = np.empty((2, found), dtype=np.int64)
@@ -253,23 +269,29 @@ class Growth:
             self._confidences.describe(
                 matches, found, (given.lower, given.upper, self._base, self._rows), self._offset,
                 forbidden.events, forbidden.rules, self._conditions, self._pmfs, wanted, work,
-                (lower, upper, confidence, std_error),
+                (lower, upper, confidence, std_error), boxes,
             )  # fmt: skip
         except CostlyGapsError as error:
-            raise costly(plan, self._table, self._rows, matches, error) from None
+            raise costly(self._plan, self._table, self._rows, matches, error) from None
         if wanted:
-            self._redo_exactly(start, place, confidence)
-        events = self._rows[place] if payload is None else payload[self._rows[place]]
-        chunk = by_component(plan, start, component, events, lower, upper, confidence if wanted else None)
-        chunk = replace(chunk, std_error=std_error)
-        return chunk.keep(lower <= upper)
+            self._redo_exactly(start, place, confidence, boxes)
+        return lower, upper, confidence, std_error
 
-    def _redo_exactly(self, start: Int64, place: Int64, confidence: NDArray[np.float64]) -> None:
+    def _redo_exactly(
+        self, start: Int64, place: Int64, confidence: NDArray[np.float64], boxes: Int64
+    ) -> None:
         """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
         for n in np.flatnonzero(np.isnan(confidence)).tolist():
-            own = place[start[n] : start[n + 1]]
-            lower, upper = self._given.lower[own].tolist(), self._given.upper[own].tolist()
-            confidence[n] = float(exact_chain_confidence(lower, upper, self._window))
+            own = slice(int(start[n]), int(start[n + 1]))
+            lower = self._given.lower[place[own]].tolist()
+            upper = self._given.upper[place[own]].tolist()
+            share = Fraction(1)
+            if boxes.shape[1]:
+                for k, (first, last) in enumerate((boxes[:, own] + self._base[place[own]]).T.tolist()):
+                    ticks = upper[k] - lower[k] + 1
+                    lower[k], upper[k] = max(lower[k], first), min(upper[k], last)
+                    share *= Fraction(upper[k] - lower[k] + 1, ticks)
+            confidence[n] = float(exact_chain_confidence(lower, upper, self._window) * share)
 
 
 def compiled(

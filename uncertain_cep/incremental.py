@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eventbased.completed import Matches
+from eventbased.runs import MOST_COMPONENTS
 from eventbased.streaming import EVER
 from uncertain_cep.arrival import ArrivalPromise
 from uncertain_cep.engine import check_table, confident, constants_hold, ticks_of
@@ -21,10 +22,13 @@ from uncertain_cep.partition_numbers import PartitionNumbers
 from uncertain_cep.plan import EvaluationPlan, beyond_plain, make_plan
 from uncertain_cep.pmfs import explicit_pmfs
 from uncertain_cep.query import Query, parse
+from uncertain_cep.query.traversal import components_of
+from uncertain_cep.replanning import UsedPlan
 from uncertain_cep.retained import RetainedEvents
 from uncertain_cep.runs import RunEvaluation
 from uncertain_cep.selection import Selection, select
 from uncertain_cep.sequence import Chunk
+from uncertain_cep.sliced import SlicedEvaluation
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.intervals import as_arrow
 
@@ -32,7 +36,36 @@ __all__ = ["INCREMENTAL_EVALUATIONS", "IncrementalMatcher"]
 
 Int64 = NDArray[np.int64]
 
-INCREMENTAL_EVALUATIONS: Final = ("auto", "any_state", "selectivity", "query_order")
+INCREMENTAL_EVALUATIONS: Final = ("auto", "any_state", "selectivity", "query_order", "sliced")
+
+
+def _method(query: Query, evaluation: str, slice_length: int | None) -> str:
+    """Return how a stream is evaluated; refuse what does not go together."""
+    more = beyond_plain(query)
+    if slice_length is not None:
+        given: Any = slice_length
+        if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+            raise OptionError(f"slice_length={slice_length!r}: it must be 1 tick or more")
+        if evaluation not in ("auto", "sliced"):
+            raise OptionError(
+                f"slice_length does not go with evaluation={evaluation!r}: leave one of them out"
+            )
+    if evaluation == "auto":
+        long = sum(1 for _ in components_of(query.pattern)) > MOST_COMPONENTS
+        return "sliced" if long or slice_length is not None or more is not None else "selectivity"
+    if more is not None and evaluation != "sliced":
+        raise OptionError(
+            f"evaluation={evaluation!r} does not support {more} over a stream: leave evaluation= out"
+        )
+    return evaluation
+
+
+def _types(plan: EvaluationPlan) -> frozenset[str]:
+    """Return the types of the events that matter; empty if those of any type do."""
+    asked = [component.types for component in plan.components]
+    asked += [negation.component.types for negation in plan.negations]
+    any_type = not all(asked) or plan.query.strategy.endswith("contiguity")
+    return frozenset() if any_type else frozenset(name for types in asked for name in types)
 
 
 class IncrementalMatcher:
@@ -51,17 +84,26 @@ class IncrementalMatcher:
         Other names of the model's columns, such as ``{"type": "event_type"}``.
     tick : str, optional
         Length of a tick, such as ``"100ms"``; see :func:`uncertain_cep.match`.
-    evaluation : {"auto", "any_state", "selectivity", "query_order"}
+    evaluation : {"auto", "any_state", "selectivity", "query_order", "sliced"}
         The method; all give the same matches. ``any_state`` and ``selectivity`` return a match with the
         event that completes it; ``query_order`` waits until no event to come can precede one in it, and
-        holds the fewest runs. ``auto`` is ``selectivity``.
+        holds the fewest runs. These take sequences of single events. ``sliced`` takes every pattern, with
+        Kleene and negated components, contiguity, AND and OR: it holds the events, and evaluates those whose
+        matches became final together as a table, by a plan that it changes when the data do (``plans``); a
+        match waits until no event to come can be within the window of its first component's, and at most
+        ``slice_length`` ticks more. ``auto`` is ``selectivity`` where that will do, else ``sliced``.
     confidence : bool
         Whether to return confidences.
     largest_interval : int, optional
         Largest ``upper - lower`` of any event, in ticks. With it, arrival order moves the bound on unseen
         events (``lower >= largest lower seen - largest_interval``), and an event that ends before an earlier
         one begins is late. Without it only heartbeats move that bound: without them nothing is
-        forgotten, nor emitted by ``query_order``, until :meth:`close`.
+        forgotten, nor emitted by ``query_order`` and ``sliced``, until :meth:`close`.
+    slice_length : int, optional
+        For ``sliced``, which it chooses if ``evaluation`` is ``auto``: how far, in ticks, the bound on unseen
+        events (``safe``) moves on before what has become final is evaluated. With 1 every match comes out at
+        once; the longer, the fewer events are looked at again in the next slice. Calls with many events make
+        longer slices by themselves. Default: the window.
 
     Attributes
     ----------
@@ -95,6 +137,7 @@ class IncrementalMatcher:
         evaluation: str = "auto",
         confidence: bool = True,
         largest_interval: int | None = None,
+        slice_length: int | None = None,
     ) -> None:
         if evaluation not in INCREMENTAL_EVALUATIONS:
             known = ", ".join(INCREMENTAL_EVALUATIONS)
@@ -105,36 +148,31 @@ class IncrementalMatcher:
                 "ORDER BY and LIMIT choose among all matches, and a stream has not had all: leave them out, "
                 "use HAVING CONFIDENCE >= x, or order what the matcher returned"
             )
-        more = beyond_plain(parsed)
-        if more is not None:
-            raise OptionError(
-                f"not supported yet over a stream: {more}; match events that have all come, with "
-                "uncertain_cep.match"
-            )
         if parsed.non_overlapping or parsed.expected_count is not None:
             asked = "OUTPUT NON OVERLAPPING" if parsed.non_overlapping else "RETURN EXPECTED COUNT"
             raise OptionError(f"{asked} needs all matches, and a stream has not had all: leave it out")
+        method = _method(parsed, evaluation, slice_length)
         self.plan: EvaluationPlan = make_plan(
             parsed,
             schema,
             names=Names.of(names),
             tick=tick,
-            evaluation="selectivity" if evaluation == "auto" else evaluation,
+            evaluation="auto" if method == "sliced" else method,
             confidence=confidence,
         )
         self.schema = schema
         self.late_count = 0
         self._late: list[pa.Table] = []
-        types = [component.types for component in self.plan.components]
-        self._promise = ArrivalPromise(
-            largest_interval, frozenset(name for part in types for name in part if all(types))
-        )
+        self._promise = ArrivalPromise(largest_interval, _types(self.plan))
         self._retained = RetainedEvents(self.plan, schema)
         self._partitions = PartitionNumbers(self.plan)
         self._closed = False
         length = len(self.plan.components)
         self._possible = constants_hold(self.plan) and self.plan.window >= length
-        possible = self._possible and length > 1
+        self._sliced: SlicedEvaluation | None = None
+        if method == "sliced":
+            self._sliced = SlicedEvaluation(self.plan, schema, slice_length or self.plan.window)
+        possible = self._possible and length > 1 and self._sliced is None
         self._evaluation = RunEvaluation(self.plan, self._ids) if possible else None
 
     @property
@@ -150,7 +188,14 @@ class IncrementalMatcher:
     @property
     def state_size(self) -> int:
         """Candidates, runs and events held now."""
+        if self._sliced is not None:
+            return self._sliced.size
         return len(self._retained) + (0 if self._evaluation is None else self._evaluation.method.size)
+
+    @property
+    def plans(self) -> tuple[UsedPlan, ...]:
+        """The plans that ``sliced`` has gone over to, the first one first; at most the last 1,000."""
+        return () if self._sliced is None else tuple(self._sliced.planning.used)
 
     def take_late(self) -> pa.Table:
         """Return the late events that were not taken before, and hold them no longer."""
@@ -230,6 +275,10 @@ class IncrementalMatcher:
         if not table.num_rows:
             self._promise = promise
             return self._advance(promise.bound)
+        if self._sliced is not None:
+            self._sliced.take(table, lower, upper)
+            self._promise = promise
+            return self._advance(promise.bound)
         pmfs, trimmed_lower, trimmed_upper = explicit_pmfs(table, self.plan.names.pmf, lower, upper)
         selection = select(self.plan, table, trimmed_lower, trimmed_upper, lower, None)
         used = np.unique(np.concatenate(selection.rows))
@@ -249,10 +298,13 @@ class IncrementalMatcher:
         return batch
 
     def _advance(self, safe: int) -> pa.RecordBatch:
+        if self._sliced is not None:
+            found = pa.Table.from_batches(self._sliced.advance(safe), self.plan.batch_schema)
+            return found.combine_chunks().to_batches()[0] if found.num_rows else self._batch(None)
         if self._evaluation is None:
             return self._batch(None)
-        found = self._evaluation.checked(self._evaluation.method.advance_in_parts(safe))
-        batch = self._named(found)
+        matches = self._evaluation.checked(self._evaluation.method.advance_in_parts(safe))
+        batch = self._named(matches)
         self._tidy()
         return batch
 

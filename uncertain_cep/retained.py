@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -15,12 +16,62 @@ from uncertain_cep.programs import leaves_of
 from uncertain_cep.query.typed import Column
 from uncertain_cep.traces.unique_ids import check_ids
 
-__all__ = ["RetainedEvents"]
+__all__ = ["RetainedEvents", "UniqueIds"]
 
 Int64 = NDArray[np.int64]
 
 _FEW: Final = 1024
 """Events below which it is not worth a pass to let go of some."""
+
+
+class UniqueIds:
+    """The check that new events have ids of their own.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    """
+
+    def __init__(self, plan: EvaluationPlan) -> None:
+        self._names = plan.names
+        self._partition = plan.partition_attributes
+        self._largest: int | None = None
+
+    def check(self, known: Callable[[], pa.Table], new: pa.Table) -> None:
+        """Check that no new event has the id of a known one in its partition.
+
+        Parameters
+        ----------
+        known : callable
+            Returns the known events; called only if the ids alone do not tell.
+        new : pyarrow.Table
+            Their ids are unique among themselves.
+
+        Raises
+        ------
+        TraceError
+            With each event that has.
+
+        Notes
+        -----
+        O(new) for int64 ids that keep rising, else O(known + new).
+        """
+        if self._rising(new.column(self._names.id)):
+            return
+        names = list(dict.fromkeys((self._names.id, *self._partition)))
+        both = pa.concat_tables([known().select(names), new.select(names)])
+        faults = check_ids(both, self._names, partition=self._partition)
+        if faults:
+            # The row would be one of what is known: the value says which event it is.
+            raise TraceError([replace(fault, row=None) for fault in faults])
+
+    def _rising(self, ids: pa.ChunkedArray) -> bool:
+        if not pa.types.is_int64(ids.type) or not len(ids):
+            return False
+        values = np.asarray(ids.to_numpy())
+        known = self._largest
+        self._largest = max(int(values.max()), int(values.max()) if known is None else known)
+        return known is None or int(values.min()) > known
 
 
 class RetainedEvents:
@@ -39,8 +90,6 @@ class RetainedEvents:
     """
 
     def __init__(self, plan: EvaluationPlan, schema: pa.Schema) -> None:
-        self._names = plan.names
-        self._partition = plan.partition_attributes
         shown = [item.expression for item in plan.bound.returns if item.expression is not None]
         leaves = [leaf for expression in shown for leaf in leaves_of(expression)]
         returned = [leaf.name for leaf in leaves if isinstance(leaf, Column)]
@@ -49,7 +98,7 @@ class RetainedEvents:
         self._numbers: Int64 = np.zeros(0, dtype=np.int64)
         self._next = 0
         self._settled = 0
-        self._largest_id: int | None = None
+        self._ids = UniqueIds(plan)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -66,27 +115,8 @@ class RetainedEvents:
         ------
         TraceError
             With each event that has.
-
-        Notes
-        -----
-        O(new) for int64 ids that keep rising, else O(retained + new).
         """
-        if self._rising(table.column(self._names.id)) or not len(self):
-            return
-        names = list(dict.fromkeys((self._names.id, *self._partition)))
-        both = pa.concat_tables([self.table.select(names), table.select(names)])
-        faults = check_ids(both, self._names, partition=self._partition)
-        if faults:
-            # The row would be one of what is retained: the value says which event it is.
-            raise TraceError([replace(fault, row=None) for fault in faults])
-
-    def _rising(self, ids: pa.ChunkedArray) -> bool:
-        if not pa.types.is_int64(ids.type) or not len(ids):
-            return False
-        values = np.asarray(ids.to_numpy())
-        known = self._largest_id
-        self._largest_id = max(int(values.max()), int(values.max()) if known is None else known)
-        return known is None or int(values.min()) > known
+        self._ids.check(lambda: self.table, table)
 
     def append(self, table: pa.Table) -> Int64:
         """Retain events and return their numbers, (n,) int64."""

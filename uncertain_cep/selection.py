@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.predicates import column_values, evaluate_mask
 from uncertain_cep.traces.unique_ids import check_ids
 
-__all__ = ["Selection", "Slicing", "codes_of", "select", "type_mask"]
+__all__ = ["Selection", "Slicing", "codes_of", "looks_back", "select", "type_mask"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -81,10 +82,16 @@ class Selection:
 
     def where(self, masks: list[Mask]) -> Selection:
         """Return the candidates of each component where its mask is true."""
+        return self._taken(masks)
 
+    def take(self, places: list[Int64]) -> Selection:
+        """Return the candidates of each component at these places."""
+        return self._taken(places)
+
+    def _taken(self, chosen: Sequence[Mask | Int64]) -> Selection:
         def kept(parts: tuple[Int64, ...] | None) -> tuple[Int64, ...] | None:
             return (
-                None if parts is None else tuple(part[mask] for part, mask in zip(parts, masks, strict=True))
+                None if parts is None else tuple(part[some] for part, some in zip(parts, chosen, strict=True))
             )
 
         return replace(
@@ -94,6 +101,12 @@ class Selection:
             upper=kept(self.upper) or (),
             partition=kept(self.partition),
         )
+
+
+def looks_back(plan: EvaluationPlan) -> bool:
+    """Return whether a match depends on events before that of its first component."""
+    leads = any(negation.after == 0 for negation in plan.negations)
+    return leads or plan.order is not None or any(map(looks_back, plan.branches))
 
 
 def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str, Mask]) -> Mask | None:

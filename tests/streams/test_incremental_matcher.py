@@ -176,7 +176,75 @@ def test_options_are_checked() -> None:
         uc.IncrementalMatcher(PAIR, SCHEMA, names={"typ": "type"})
     components = ", ".join(f"A v{number}" for number in range(63))
     with pytest.raises(uc.OptionError, match="at most 62 components"):
-        uc.IncrementalMatcher(f"PATTERN SEQ({components}) WITHIN 100", SCHEMA)
+        uc.IncrementalMatcher(f"PATTERN SEQ({components}) WITHIN 100", SCHEMA, evaluation="selectivity")
+    with pytest.raises(uc.OptionError, match="any_state' does not support Kleene components over a stream"):
+        uc.IncrementalMatcher("PATTERN SEQ(A+ a[], B b) WITHIN 10", SCHEMA, evaluation="any_state")
+    for wrong in (0, True, 2.5):
+        with pytest.raises(uc.OptionError, match="slice_length="):
+            uc.IncrementalMatcher(PAIR, SCHEMA, slice_length=wrong)  # type: ignore[arg-type]
+    with pytest.raises(uc.OptionError, match="slice_length does not go with evaluation='selectivity'"):
+        uc.IncrementalMatcher(PAIR, SCHEMA, evaluation="selectivity", slice_length=4)
+
+
+def test_auto_takes_every_pattern() -> None:
+    components = ", ".join(f"ANY v{number}" for number in range(63))
+    long = uc.IncrementalMatcher(f"PATTERN SEQ({components}) WITHIN 100", SCHEMA)
+    for number in range(63):
+        long.push(event("A", f"a{number}", number, number))
+    assert long.close().num_rows == 1
+    kleene = uc.IncrementalMatcher("PATTERN SEQ(A+ a[], !C n, B b) WITHIN 10", SCHEMA)
+    kleene.push(table(event("A", "a1", 1, 1), event("A", "a2", 2, 2), event("B", "b1", 4, 4)))
+    kleene.push(event("C", "c1", 3, 4))
+    kleene.push(event("D", "d1", 20, 20))
+    rows = sorted(kleene.heartbeat(30).to_pylist(), key=lambda row: len(row["a"]))
+    assert [row["a"] for row in rows[-1:]] == [["a1", "a2"]]
+    assert [row["confidence"] for row in rows] == pytest.approx([0.5, 0.5, 0.5])
+    assert kleene.state_size == 0
+
+
+def test_slices_come_out_when_they_are_long_enough() -> None:
+    for length, first in ((1, 11), (5, 15)):
+        matcher = uc.IncrementalMatcher(PAIR, SCHEMA, slice_length=length)
+        matcher.push(table(event("A", "a1", 1, 1), event("B", "b1", 2, 2), event("A", "a2", 8, 8)))
+        for bound in range(1, first):
+            assert matcher.heartbeat(bound).num_rows == 0
+        assert matcher.heartbeat(first).num_rows == 1
+        assert matcher.state_size > 0
+        assert matcher.heartbeat(40).num_rows == 0
+        assert matcher.state_size == 0
+
+
+def test_state_of_slices_is_bounded() -> None:
+    query = "PATTERN SEQ(A a, !C n, B+ b[]) WHERE [k] WITHIN 10"
+    matcher = uc.IncrementalMatcher(query, SCHEMA, largest_interval=3)
+    everything, found, sizes = [], 0, []
+    for start in range(0, 20_000, 500):
+        ticks = np.arange(start, start + 500)
+        events = pa.table(
+            {
+                "type": np.where(ticks % 7, np.where(ticks % 2, "B", "A"), "C"),
+                "id": [f"e{tick}" for tick in ticks],
+                "lower": ticks,
+                "upper": ticks + 3,
+                "pmf": pa.nulls(500, pa.list_(pa.float64())),
+                "k": [f"k{tick // 4 % 50}" for tick in ticks],
+                "x": ticks,
+            }
+        )
+        everything.append(events)
+        found += matcher.push(events).num_rows
+        sizes.append(matcher.state_size)
+    found += matcher.close().num_rows
+    assert found == uc.match(pa.concat_tables(everything), query).num_rows > 1000
+    assert max(sizes) < 1200
+
+
+def test_nothing_is_held_of_events_that_begin_no_match() -> None:
+    matcher = uc.IncrementalMatcher(PAIR, SCHEMA, evaluation="sliced", largest_interval=0)
+    for start in range(0, 20_000, 500):
+        ticks = range(start, start + 500)
+        matcher.push(table(*(event("B", f"b{tick}", tick, tick) for tick in ticks)))
+        assert matcher.state_size < 3000
 
 
 def test_a_closed_stream_takes_nothing() -> None:
@@ -231,7 +299,7 @@ def test_a_chain_too_long_to_sum_over_is_an_error(evaluation: str) -> None:
     matcher = uc.IncrementalMatcher(f"PATTERN SEQ(A a, B b) WITHIN {far}", SCHEMA, evaluation=evaluation)
     matcher.push(event("A", "a1", 0, 1, pmf=[0.5, 0.5]))
     end = event("B", "b1", 1, far)
-    if evaluation == "query_order":
+    if evaluation in ("query_order", "sliced"):
         matcher.push(end)
         with pytest.raises(uc.TraceError, match="explicit pmf reaches over"):
             matcher.close()
@@ -240,7 +308,7 @@ def test_a_chain_too_long_to_sum_over_is_an_error(evaluation: str) -> None:
             matcher.push(end)
 
 
-@pytest.mark.parametrize("evaluation", INCREMENTAL_EVALUATIONS)
+@pytest.mark.parametrize("evaluation", ["any_state", "selectivity", "query_order"])
 def test_partitions_strings_and_events_are_forgotten(evaluation: str) -> None:
     query = "PATTERN SEQ(A a, B b) WHERE a.k = b.k AND a.id != b.id WITHIN 10"
     matcher = uc.IncrementalMatcher(query, SCHEMA, evaluation=evaluation, largest_interval=3)

@@ -107,6 +107,8 @@ class EvaluationPlan:
         did, by a tree; ``none`` if the evaluation has an order of its own.
     tree : Tree or None
         The caller's, over the single components, numbered from 0 in pattern order.
+    match_windows : bool
+        Whether candidates that have too few others in reach are left out before anything is matched.
     """
 
     bound: BoundQuery
@@ -129,6 +131,7 @@ class EvaluationPlan:
     counted: EvaluationPlan | None = None
     planner: str = "auto"
     tree: Tree | None = None
+    match_windows: bool = True
 
     @property
     def query(self) -> Query:

@@ -73,12 +73,15 @@ class CandidateFilters:
         In any way; said so that a scan of Parquet can skip by types and keys.
     keys : tuple of str
         Columns that an event must agree on with the others of a match.
+    components : tuple of tuple of Column
+        For each OR-free pattern the conditions of its components, in pattern order, negated ones left out.
     """
 
     first: Column
     later: Column
     anywhere: Column
     keys: tuple[str, ...]
+    components: tuple[tuple[Column, ...], ...]
 
 
 def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFilters:
@@ -123,6 +126,10 @@ def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFi
         later=f.coalesce(later, nothing),
         anywhere=reduce(lambda left, right: left & right, agreed, first | later),
         keys=keys,
+        components=tuple(
+            tuple(f.coalesce(takes(component), nothing) for component in branch.components)
+            for branch in branches
+        ),
     )
 
 

@@ -18,6 +18,7 @@ from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.query import Query, parse
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.schemas import arrow_schema, as_names, column, from_arrow_schema
+from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
 from uncertain_cep.spark.statistics import collect_statistics
 from uncertain_cep.spark.worker import choose_in_partition, match_partition
@@ -39,12 +40,15 @@ class PreparedMatch:
     schema : pyarrow.Schema
         Of the candidates, by position.
     slicing : Slicing or None
+    key_slices : KeySlices or None
+        By what slices of keys were dropped before the shuffle.
     """
 
     plan: EvaluationPlan
     candidates: DataFrame | None
     schema: pa.Schema
     slicing: Slicing | None
+    key_slices: KeySlices | None = None
 
 
 def match(
@@ -59,6 +63,7 @@ def match(
     partitions: int | None = None,
     slice_length: int | None = None,
     planner: str = "auto",
+    prune: bool | None = None,
 ) -> DataFrame:
     """Return the matches of a query among the events of a frame.
 
@@ -84,6 +89,10 @@ def match(
         Length of the time slices, in ticks. Default: a few slices for each partition.
     planner : str
         See `uncertain_cep.match`; each task chooses by its own events.
+    prune : bool, optional
+        Whether to drop, before the events are shuffled, all those of a key in a time slice in which some
+        component of every match has no candidate; it takes another pass over the events. Default: if there
+        are many candidates and counts say that at most a quarter of the slices of keys stay.
 
     Returns
     -------
@@ -103,9 +112,9 @@ def match(
 
     Notes
     -----
-    The events are read once here, for counts and extremes of their times, and again when the result is
-    used: ``cache()`` a frame that is dear to compute. Runs with classic Spark and with Spark Connect, on
-    any master.
+    The events are read once here, for counts and extremes of their times, and again, with ``prune`` twice,
+    when the result is used: ``cache()`` a frame that is dear to compute. Runs with classic Spark and with
+    Spark Connect, on any master.
 
     Examples
     --------
@@ -129,6 +138,7 @@ def match(
         partitions=partitions,
         slice_length=slice_length,
         planner=planner,
+        prune=prune,
     )
     return as_frame(prepared, frame.sparkSession)
 
@@ -182,6 +192,7 @@ def prepare(
     partitions: int | None,
     slice_length: int | None,
     planner: str = "auto",
+    prune: bool | None = None,
 ) -> PreparedMatch:
     """Plan a query on a frame, look through its events and spread the candidates.
 
@@ -214,14 +225,18 @@ def prepare(
         partitions = choose_partitions(statistics, lambda: _cores(frame.sparkSession))
     slices = choose_slices(plan, statistics, partitions, slice_length)
     slicing = None
+    key_slices = choose_key_slices(candidates, statistics, slices, prune)
     if slices is None:
         rows = needed.filter(candidates.anywhere)
     else:
         rows = sliced(needed, plan, candidates, slices)
         arrow = arrow.append(pa.field(slices.column, pa.int64()))
         slicing = Slicing(slices.column, slices.origin, slices.length)
+    if key_slices is not None:
+        rows = pruned(rows, plan, candidates, slices, key_slices)
     spread = partitioned(rows, candidates, slices, partitions)
-    return PreparedMatch(plan, spread.toDF(*(f"c{place}" for place in range(len(arrow)))), arrow, slicing)
+    plain = spread.toDF(*(f"c{place}" for place in range(len(arrow))))
+    return PreparedMatch(plan, plain, arrow, slicing, key_slices)
 
 
 def _cores(spark: SparkSession) -> int:

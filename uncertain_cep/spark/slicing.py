@@ -16,17 +16,18 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.selection import looks_back
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.spark.schemas import column
 from uncertain_cep.spark.statistics import FrameStatistics
 from uncertain_cep.spark.ticks import in_ticks, quotient
 
-__all__ = ["Slices", "choose_partitions", "choose_slices", "partitioned", "sliced"]
+__all__ = ["Slices", "choose_partitions", "choose_slices", "own_slice", "partitioned", "sliced"]
 
 _LARGEST_COPIED_SHARE: Final = 0.25
 """How many rows the slices may add to those there are."""
@@ -101,7 +102,7 @@ def choose_slices(
         If the length is below 1.
     """
     reach = min(plan.window - 1 + statistics.longest, _LARGEST_INT64)
-    back = min(plan.window - 1, _LARGEST_INT64) if _looks_back(plan) else 0
+    back = min(plan.window - 1, _LARGEST_INT64) if looks_back(plan) else 0
     span = statistics.latest - statistics.earliest + 1
     if length is None:
         if partitions == 1:
@@ -120,10 +121,9 @@ def choose_slices(
     return Slices(name, statistics.earliest, length, count, reach, back)
 
 
-def _looks_back(plan: EvaluationPlan) -> bool:
-    """Return whether a match depends on events before that of its first component."""
-    leads = any(negation.after == 0 for negation in plan.negations)
-    return leads or plan.order is not None or any(map(_looks_back, plan.branches))
+def own_slice(frame: DataFrame, plan: EvaluationPlan, slices: Slices) -> Column:
+    """Return the slice that reports the matches of an event as the first component's."""
+    return quotient(in_ticks(plan, frame.schema, plan.names.lower) - slices.origin, slices.length)
 
 
 def sliced(frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters, slices: Slices) -> DataFrame:
@@ -131,7 +131,7 @@ def sliced(frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters,
     lower, upper = (in_ticks(plan, frame.schema, name) for name in (plan.names.lower, plan.names.upper))
     origin, length = slices.origin, slices.length
     last = origin + slices.count * length - 1
-    own = quotient(lower - origin, length)
+    own = own_slice(frame, plan, slices)
     # Clipped before the subtraction, which otherwise could leave int64 with a very long window.
     begins = f.greatest(lower, f.lit(origin)) - origin - slices.reach
     earliest = f.greatest(quotient(begins, length), f.lit(0))

@@ -37,6 +37,10 @@ class FrameStatistics:
         Largest `upper - lower` among the first.
     mean_length : float
         Mean `upper - lower` of the later.
+    keys : int
+        About how many combinations of values the candidates have in the columns that matches agree on.
+    components : tuple of tuple of int
+        For each OR-free pattern the candidates of its components, in pattern order.
     """
 
     first: int
@@ -46,6 +50,8 @@ class FrameStatistics:
     latest: int
     longest: int
     mean_length: float
+    keys: int
+    components: tuple[tuple[int, ...], ...]
 
 
 def collect_statistics(
@@ -61,6 +67,7 @@ def collect_statistics(
     schema = frame.schema
     lower, upper = (in_ticks(plan, schema, name) for name in (plan.names.lower, plan.names.upper))
     faulty = _faulty(plan, schema)
+    each = [takes for branch in candidates.components for takes in branch]
     # Each condition is computed once, into a column, instead of once for each aggregate that uses it.
     marked = frame.select(
         lower.alias("lower"),
@@ -68,6 +75,8 @@ def collect_statistics(
         candidates.first.alias("first"),
         candidates.later.alias("later"),
         faulty.alias("faulty"),
+        (f.xxhash64(*map(column, candidates.keys)) if candidates.keys else f.lit(0)).alias("key"),
+        *(takes.alias(f"component{number}") for number, takes in enumerate(each)),
     )
     first, later = f.col("first"), f.col("later")
     found = (
@@ -81,13 +90,25 @@ def collect_statistics(
             f.max(f.when(first, f.col("lower"))).alias("latest"),
             f.max(f.when(first, f.col("length"))).alias("longest"),
             f.avg(f.when(later, f.col("length"))).alias("mean_length"),
+            f.approx_count_distinct(f.when(first | later, f.col("key"))).alias("keys"),
+            *(f.count_if(f"component{number}").alias(f"component{number}") for number in range(len(each))),
         )
         .collect()[0]
     )
     if found["faulty"]:
         _report(frame.filter(faulty), plan, found["faulty"])
-    values = {name: found[name] or 0 for name in FrameStatistics.__dataclass_fields__}
-    return FrameStatistics(**values)
+    counts = iter([found[f"component{number}"] for number in range(len(each))])
+    return FrameStatistics(
+        first=found["first"],
+        later=found["later"],
+        candidates=found["candidates"],
+        earliest=found["earliest"] or 0,
+        latest=found["latest"] or 0,
+        longest=found["longest"] or 0,
+        mean_length=found["mean_length"] or 0.0,
+        keys=max(found["keys"], 1),
+        components=tuple(tuple(next(counts) for _ in branch) for branch in candidates.components),
+    )
 
 
 def _faulty(plan: EvaluationPlan, schema: t.StructType) -> Column:

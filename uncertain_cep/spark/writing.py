@@ -77,6 +77,7 @@ def match_to_parquet(
     slice_length: int | None = None,
     overwrite: bool = False,
     planner: str = "auto",
+    prune: bool | None = None,
 ) -> int:
     """Write the matches of a query as a folder of Parquet files and return their number.
 
@@ -85,7 +86,7 @@ def match_to_parquet(
 
     Parameters
     ----------
-    frame, query, names, tick, evaluation, confidence, approximate, partitions, slice_length, planner
+    frame, query, names, tick, evaluation, confidence, approximate, partitions, slice_length, planner, prune
         As for `match`.
     folder, overwrite
         As for `write_matches`.
@@ -107,6 +108,7 @@ def match_to_parquet(
         partitions=partitions,
         slice_length=slice_length,
         planner=planner,
+        prune=prune,
     )
     if local is None or prepared.plan.needs_all:
         matches = as_frame(prepared, frame.sparkSession)

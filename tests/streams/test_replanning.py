@@ -1,0 +1,103 @@
+"""A stream whose rates change is evaluated by another plan from then on, and gives the batch's matches."""
+
+from __future__ import annotations
+
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import uncertain_cep as uc
+from uncertain_cep import replanning
+from uncertain_cep.incremental import IncrementalMatcher
+from uncertain_cep.plan.measuring import measure
+
+_QUERY = "PATTERN SEQ(A a, B b, C c) WHERE a.x = b.x AND b.x = c.x + 1 WITHIN 300"
+
+
+def _flipping(size: int) -> pa.Table:
+    """Return events of which one in a hundred is a C, and later one in a hundred an A."""
+    draw = np.random.default_rng(0)
+    half = size // 2
+    types = [
+        draw.choice(list("ABC"), half, p=[0.60, 0.39, 0.01]),
+        draw.choice(list("ABC"), size - half, p=[0.01, 0.39, 0.60]),
+    ]
+    times = np.sort(draw.integers(0, size, size))
+    return pa.table(
+        {
+            "type": np.concatenate(types),
+            "id": np.arange(size),
+            "lower": times - 3,
+            "upper": times + 3,
+            "x": draw.integers(0, 30, size),
+        }
+    )
+
+
+def _streamed(matcher: IncrementalMatcher, table: pa.Table, batch: int) -> pa.Table:
+    parts = [matcher.push(table.slice(start, batch)) for start in range(0, table.num_rows, batch)]
+    return pa.Table.from_batches([*parts, matcher.close()])
+
+
+def _sorted(table: pa.Table, keys: tuple[str, ...]) -> pa.Table:
+    return table.take(pc.sort_indices(table, sort_keys=[(key, "ascending") for key in keys]))
+
+
+def _assert_same(found: pa.Table, expected: pa.Table, keys: tuple[str, ...]) -> None:
+    assert found.num_rows == expected.num_rows > 500
+    one, other = _sorted(found, keys), _sorted(expected, keys)
+    names = [name for name in one.column_names if name != "confidence"]
+    assert one.select(names).equals(other.select(names))
+    np.testing.assert_allclose(one["confidence"].to_numpy(), other["confidence"].to_numpy(), rtol=1e-9)
+
+
+def test_the_plan_follows_the_rates() -> None:
+    table = _flipping(20_000)
+    matcher = uc.IncrementalMatcher(
+        _QUERY, table.schema, evaluation="sliced", largest_interval=6, slice_length=500
+    )
+    with patch.object(replanning, "_SHARE_OF_MEASURING", 1e9):
+        found = _streamed(matcher, table, 1000)
+    first, *others = matcher.plans
+    assert first.first_event == 0
+    assert first.tree is not None
+    assert first.tree.startswith("((c ")
+    assert others
+    assert others[-1].tree != first.tree
+    # It was changed behind the first half, and not for every slice.
+    early = pc.sum(pc.equal(table["type"][: table.num_rows // 2], "A")).as_py()
+    assert all(used.first_event > 0.9 * early for used in others)
+    assert len(others) <= 3
+    _assert_same(found, uc.match(table, _QUERY), ("a", "b", "c"))
+
+
+def test_a_good_plan_is_kept() -> None:
+    table = _flipping(20_000).slice(0, 10_000)
+    matcher = uc.IncrementalMatcher(_QUERY, table.schema, evaluation="sliced", largest_interval=6)
+    with patch.object(replanning, "_SHARE_OF_MEASURING", 1e9):
+        found = _streamed(matcher, table, 500)
+    assert len(matcher.plans) == 1
+    _assert_same(found, uc.match(table, _QUERY), ("a", "b", "c"))
+
+
+def test_looking_takes_a_small_part_of_the_time() -> None:
+    table = _flipping(20_000)
+    matcher = uc.IncrementalMatcher(_QUERY, table.schema, evaluation="sliced", largest_interval=6)
+    with patch.object(replanning, "measure", wraps=measure) as measured:
+        with patch.object(replanning, "_SHARE_OF_MEASURING", 0.0):
+            _streamed(matcher, table, 500)
+        assert measured.call_count == 1
+
+
+def test_every_branch_has_a_plan_of_its_own() -> None:
+    query = (
+        "PATTERN OR(SEQ(A a, B b, C c), SEQ(C d, B e)) "
+        "WHERE a.x = b.x AND b.x = c.x + 1 AND d.x = e.x WITHIN 300"
+    )
+    table = _flipping(8_000)
+    matcher = uc.IncrementalMatcher(query, table.schema, largest_interval=6)
+    found = _streamed(matcher, table, 1000)
+    assert {used.branch for used in matcher.plans} == {0, 1}
+    _assert_same(found, uc.match(table, query), ("a", "b", "c", "d", "e"))

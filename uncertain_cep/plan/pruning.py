@@ -1,0 +1,79 @@
+"""Plans that leave out what keeps events from the join, one by one, to measure what each is worth.
+
+The three are those of the match windows of Cadonna, Gamper and Böhlen (EDBT, sections 4.2 to 4.4 and 6):
+events that satisfy no component's own conditions are filtered out, the others are partitioned by what all
+components equate, and those without the necessary company are dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import reduce
+
+import pyarrow as pa
+
+from uncertain_cep.plan.equivalence import PartitionKey
+from uncertain_cep.plan.plan import EvaluationPlan
+from uncertain_cep.query.kinds import kind_of
+from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression
+
+__all__ = ["pruned"]
+
+
+def pruned(
+    plan: EvaluationPlan, schema: pa.Schema, *, filter: bool, partition: bool, conditions: bool
+) -> EvaluationPlan:
+    """Return a plan of the same answer with only some of the ways to prune before the join.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        Of a sequence of single events under one of the skip strategies.
+    schema : pyarrow.Schema
+        What it was made for.
+    filter : bool
+        Whether types and conditions on one event choose the candidates; else the join looks at them.
+    partition : bool
+        Whether candidates are split by keys; else the join compares these.
+    conditions : bool
+        Whether candidates without the others of a match in reach are dropped.
+
+    Raises
+    ------
+    ValueError
+        If the pattern is another one.
+    """
+    if not plan.is_plain:
+        raise ValueError("only plans of sequences of single events can do without filters and partitions")
+    if not filter:
+        plan = _without_filters(plan)
+    if not partition:
+        plan = _without_partitions(plan, schema)
+    return replace(plan, match_windows=plan.match_windows and conditions)
+
+
+def _without_filters(plan: EvaluationPlan) -> EvaluationPlan:
+    asked: list[TypedExpression] = []
+    for component in plan.components:
+        column = Column(component.variable, plan.names.type, "string")
+        tests = [Apply("equal", (column, Constant(name, "string")), "bool") for name in component.types]
+        if tests:
+            asked.append(reduce(lambda left, right: Apply("or", (left, right), "bool"), tests))
+        asked += component.local
+    components = tuple(replace(component, types=(), local=()) for component in plan.components)
+    return replace(plan, components=components, joined=(*plan.joined, *asked))
+
+
+def _without_partitions(plan: EvaluationPlan, schema: pa.Schema) -> EvaluationPlan:
+    equal = [test for key in plan.split_keys for test in _equalities(plan, key, schema)]
+    return replace(plan, split_keys=(), joined=(*plan.joined, *equal))
+
+
+def _equalities(plan: EvaluationPlan, key: PartitionKey, schema: pa.Schema) -> list[TypedExpression]:
+    """Return what ties the key of every component to that of the first."""
+    columns = []
+    for component, name in zip(plan.components, key.columns, strict=True):
+        kind = kind_of(schema.field(name).type)
+        assert kind is not None
+        columns.append(Column(component.variable, name, kind))
+    return [Apply("equal", (columns[0], column), "bool") for column in columns[1:]]

@@ -1,0 +1,138 @@
+"""Dropping whole slices of keys before the shuffle: those that lack a component of every match.
+
+The necessary match conditions of Cadonna, Gamper and Böhlen (EDBT, section 4.3) for what is matched apart
+anyway: a key in a slice of time. All events of such a slice stay or go, so that those that only forbid stay
+wherever there may be a match.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.spark.filters import CandidateFilters
+from uncertain_cep.spark.schemas import column
+from uncertain_cep.spark.slicing import Slices, own_slice
+from uncertain_cep.spark.statistics import FrameStatistics
+
+__all__ = ["KeySlices", "choose_key_slices", "pruned"]
+
+_MOST_KEPT: Final = 0.25
+"""Share of the slices of keys that may stay for it to be worth another pass over the events."""
+
+_ROWS_WORTH_A_PASS: Final = 500_000
+"""Fewer candidates are shuffled before another job has found out which of them to drop."""
+
+_MOST_BROADCAST: Final = 2_000_000
+"""Slices of keys of which each worker holds a table."""
+
+_MOST_BITS: Final = 62
+"""Components that fit into the bits of an int64."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeySlices:
+    """By what slices of keys are kept.
+
+    Attributes
+    ----------
+    looked_for : tuple of tuple of int
+        For each OR-free pattern the components of which a slice must hold a candidate.
+    """
+
+    looked_for: tuple[tuple[int, ...], ...]
+
+
+def choose_key_slices(
+    candidates: CandidateFilters, statistics: FrameStatistics, slices: Slices | None, wanted: bool | None
+) -> KeySlices | None:
+    """Return by which components to drop slices of keys; None if that is of no use.
+
+    Parameters
+    ----------
+    candidates : CandidateFilters
+    statistics : FrameStatistics
+    slices : Slices or None
+    wanted : bool or None
+        True: by all of them, whatever the statistics say. False: never.
+
+    Notes
+    -----
+    They are dropped if every OR-free pattern has components so rare that, spread evenly, at most a quarter of
+    the slices of keys had one. These alone are looked for, so that the other events are not read again.
+    """
+    if wanted is False or not (candidates.keys or slices is not None):
+        return None
+    if wanted:
+        every = tuple(tuple(range(len(branch))) for branch in candidates.components)
+        return KeySlices(every) if sum(map(len, every)) <= _MOST_BITS else None
+    if statistics.candidates < _ROWS_WORTH_A_PASS:
+        return None
+    count, copies = statistics.keys, 1.0
+    if slices is not None:
+        count *= slices.count
+        copies += (slices.back + slices.reach + statistics.mean_length) / slices.length
+    shares = [[copies * found / count for found in branch] for branch in statistics.components]
+    if sum(map(min, shares)) > _MOST_KEPT:
+        return None
+    rare = tuple(tuple(j for j, share in enumerate(branch) if share <= _MOST_KEPT) for branch in shares)
+    held = count * sum(shares[b][j] for b, branch in enumerate(rare) for j in branch)
+    return KeySlices(rare) if held <= _MOST_BROADCAST and sum(map(len, rare)) <= _MOST_BITS else None
+
+
+def pruned(
+    rows: DataFrame,
+    plan: EvaluationPlan,
+    candidates: CandidateFilters,
+    slices: Slices | None,
+    kept: KeySlices,
+) -> DataFrame:
+    """Return the rows of the slices of keys in which there may be a match.
+
+    Parameters
+    ----------
+    rows : DataFrame
+        Of some keys and, if there are slices, of some of these.
+    plan : EvaluationPlan
+    candidates : CandidateFilters
+    slices : Slices or None
+    kept : KeySlices
+    """
+    prefix = "kept"
+    while any(name.lower().startswith(prefix) for name in rows.columns):
+        prefix += "_"
+    parts = [column(name) for name in candidates.keys]
+    if slices is not None:
+        parts.append(column(slices.column))
+    names = [f"{prefix}{number}" for number in range(len(parts))]
+    masks: list[int] = []
+    bits: list[Column] = []
+    for branch, looked_for in zip(candidates.components, kept.looked_for, strict=True):
+        masks.append(0)
+        for j in looked_for:
+            takes = branch[j]
+            if j == 0 and slices is not None:
+                # A match belongs to the slice of its first component's event.
+                takes &= own_slice(rows, plan, slices) == column(slices.column)
+            masks[-1] |= 1 << len(bits)
+            bits.append(f.when(takes, f.lit(1 << len(bits)).cast("long")).otherwise(f.lit(0).cast("long")))
+    found = reduce(lambda left, right: left.bitwiseOR(right), bits)
+    held = (
+        rows.select(*(part.alias(name) for part, name in zip(parts, names, strict=True)), found.alias(prefix))
+        .filter(f.col(prefix) != 0)
+        .groupBy(*names)
+        .agg(f.bit_or(prefix).alias(prefix))
+        .filter(reduce(or_, (f.col(prefix).bitwiseAND(f.lit(mask)) == mask for mask in masks)))
+        .select(*names)
+    )
+    same = reduce(
+        lambda left, right: left & right,
+        (part == f.col(name) for part, name in zip(parts, names, strict=True)),
+    )
+    return rows.join(f.broadcast(held), same, "left_semi")

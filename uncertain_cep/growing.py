@@ -40,15 +40,14 @@ from uncertain_cep.predicates import Values, column_values
 from uncertain_cep.query.typed import Column
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
-from uncertain_cep.series import KleeneChunk, Series
+from uncertain_cep.series import by_component, event_by_event
+from uncertain_cep.tree_search import Counters
 
 __all__ = [
     "Growth",
-    "by_component",
     "compiled",
     "costly",
     "evaluate_growing",
-    "event_by_event",
     "grown_chunks",
 ]
 
@@ -67,6 +66,7 @@ def evaluate_growing(
     payload: Int64 | None,
     with_confidence: bool,
     batch_rows: int,
+    counters: Counters | None = None,
 ) -> Iterator[Chunk]:
     """Yield the matches of a pattern of single, Kleene and negated components under any strategy.
 
@@ -84,6 +84,8 @@ def evaluate_growing(
     with_confidence : bool
     batch_rows : int
         Most matches in a chunk.
+    counters : Counters or None
+        The numbers of partial matches are added here where single components are joined first.
 
     Raises
     ------
@@ -96,7 +98,7 @@ def evaluate_growing(
     """
     if not selection.empty:
         yield from grown_chunks(
-            Growth, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows
+            Growth, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters
         )
 
 
@@ -110,6 +112,7 @@ def grown_chunks(
     payload: Int64 | None,
     with_confidence: bool,
     batch_rows: int,
+    counters: Counters | None = None,
 ) -> Iterator[Chunk]:
     """Yield the matches as a kind of :class:`Growth` describes them, see :func:`evaluate_growing`."""
     # Beyond the whole trace a window means nothing, and sums with it have to stay within int64.
@@ -121,12 +124,12 @@ def grown_chunks(
         for half in selection.halves():
             if not half.empty:
                 yield from grown_chunks(
-                    growth, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows
+                    growth, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows, counters
                 )
         return
     tree = tree_of_singles(plan, table, selection)
     grown = growth(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
-    yield from grown.chunks(payload, with_confidence, batch_rows)
+    yield from grown.chunks(payload, with_confidence, batch_rows, counters)
 
 
 class Growth:
@@ -186,7 +189,9 @@ class Growth:
             0.0 if least is None else float(least),
         )
 
-    def chunks(self, payload: Int64 | None, wanted: bool, batch_rows: int) -> Iterator[Chunk]:
+    def chunks(
+        self, payload: Int64 | None, wanted: bool, batch_rows: int, counters: Counters | None
+    ) -> Iterator[Chunk]:
         """Yield the matches."""
         kleene = self._pattern.kleene
         if self._tree is None:
@@ -195,7 +200,7 @@ class Growth:
         work = scratch(self._conditions, len(kleene))
         last_rows = BLOCK_ROWS if kleene.any() else batch_rows
         for chosen in choices_of_singles(
-            self._plan, self._tree, self._table, self._laid, self._rows, self._window, last_rows
+            self._plan, self._tree, self._table, self._laid, self._rows, self._window, last_rows, counters
         ):
             if kleene.any():
                 yield from self._grown(chosen, payload, wanted, batch_rows)
@@ -328,52 +333,6 @@ def compiled(
         np.array([*(part.start for part in parts), *(0 for _ in negated)], dtype=np.int64),
         load,
     )
-
-
-def event_by_event(chosen: Int64) -> tuple[Int64, Int64, Int64]:
-    """Return matches of single events, (l, m) int64 by component, as ``start, place, component`` of each."""
-    length, found = chosen.shape
-    start = np.arange(0, length * found + 1, length)
-    return start, chosen.T.ravel(), np.tile(np.arange(length), found)
-
-
-def by_component(
-    plan: EvaluationPlan,
-    start: Int64,
-    component: Int64,
-    events: Int64,
-    lower: Int64,
-    upper: Int64,
-    confidence: NDArray[np.float64] | None,
-) -> Chunk:
-    """Return matches given event by event as a chunk.
-
-    Parameters
-    ----------
-    plan : EvaluationPlan
-    start : (k + 1,) int64
-        The events of match n are at ``start[n] .. start[n + 1] - 1``.
-    component, events : (m,) int64
-        The component of each, ascending within a match, and what to return for it.
-    lower, upper, confidence : (k,)
-        As in :class:`~uncertain_cep.sequence.Chunk`.
-    """
-    found = len(lower)
-    match = np.repeat(np.arange(found), np.diff(start))
-    single = np.empty((len(plan.components), found), dtype=np.int64)
-    series: list[Series | None] = []
-    for j, planned in enumerate(plan.components):
-        own = component == j
-        if not planned.kleene:
-            single[j] = events[own]
-            series.append(None)
-            continue
-        starts = np.concatenate(([0], np.cumsum(np.bincount(match[own], minlength=found))))
-        series.append(Series(starts, events[own]))
-        single[j] = events[own][starts[:-1]]
-    if not any(found is not None for found in series):
-        return Chunk(single, lower, upper, confidence)
-    return KleeneChunk(single, lower, upper, confidence, None, tuple(series))
 
 
 def costly(

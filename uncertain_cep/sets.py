@@ -31,14 +31,15 @@ from eventbased.set_search import (
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.gap_rules import forbidden_events
-from uncertain_cep.growing import by_component, compiled, costly, event_by_event
+from uncertain_cep.growing import compiled, costly
 from uncertain_cep.joined_first import choices_of_singles, tree_of_singles
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
-from uncertain_cep.series import KleeneChunk, Series
+from uncertain_cep.series import KleeneChunk, Series, by_component, event_by_event
+from uncertain_cep.tree_search import Counters
 
 __all__ = ["Choosing", "chosen_chunks", "evaluate_sets"]
 
@@ -56,6 +57,7 @@ def evaluate_sets(
     payload: Int64 | None,
     with_confidence: bool,
     batch_rows: int,
+    counters: Counters | None = None,
 ) -> Iterator[Chunk]:
     """Yield the matches of an OR-free pattern with AND, in chunks of at most ``batch_rows``.
 
@@ -63,7 +65,7 @@ def evaluate_sets(
     ----------
     plan : EvaluationPlan
         With an ``order``.
-    table, selection, ticks, pmfs, payload, with_confidence, batch_rows
+    table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters
         As for :func:`uncertain_cep.growing.evaluate_growing`.
 
     Raises
@@ -77,7 +79,7 @@ def evaluate_sets(
     """
     if not selection.empty:
         yield from chosen_chunks(
-            Choosing, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows
+            Choosing, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters
         )
 
 
@@ -91,6 +93,7 @@ def chosen_chunks(
     payload: Int64 | None,
     with_confidence: bool,
     batch_rows: int,
+    counters: Counters | None = None,
 ) -> Iterator[Chunk]:
     """Yield the matches as a kind of :class:`Choosing` describes them, see :func:`evaluate_sets`."""
     # Beyond the whole trace a window means nothing, and sums with it have to stay within int64.
@@ -102,12 +105,12 @@ def chosen_chunks(
         for half in selection.halves():
             if not half.empty:
                 yield from chosen_chunks(
-                    choosing, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows
+                    choosing, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows, counters
                 )
         return
     tree = tree_of_singles(plan, table, selection)
     choice = choosing(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
-    yield from choice.chunks(payload, with_confidence, batch_rows)
+    yield from choice.chunks(payload, with_confidence, batch_rows, counters)
 
 
 class Choosing:
@@ -167,7 +170,9 @@ class Choosing:
             float(MOST_CONFIDENCE_STEPS),
         )
 
-    def chunks(self, payload: Int64 | None, wanted: bool, batch_rows: int) -> Iterator[Chunk]:
+    def chunks(
+        self, payload: Int64 | None, wanted: bool, batch_rows: int, counters: Counters | None
+    ) -> Iterator[Chunk]:
         """Yield the matches."""
         kleene = self._pattern.kleene
         if self._tree is None:
@@ -176,7 +181,14 @@ class Choosing:
         work = scratch(self._conditions, MOST_EVENTS)
         last_rows = BLOCK_ROWS if kleene.any() else batch_rows
         for chosen in choices_of_singles(
-            self._plan, self._tree, self._table, self._laid, self._rows, self._pattern.window, last_rows
+            self._plan,
+            self._tree,
+            self._table,
+            self._laid,
+            self._rows,
+            self._pattern.window,
+            last_rows,
+            counters,
         ):
             if kleene.any():
                 yield from self._searched(chosen, payload, wanted, batch_rows)

@@ -98,12 +98,16 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool 
     if table is not None:
         from uncertain_cep.engine import candidates
         from uncertain_cep.plan.explain_choice import chosen_plan
+        from uncertain_cep.windows import feasible
 
         selection = candidates(plan, table)
-        chosen = chosen_plan(plan, table, selection, analyze=analyze)
+        kept = feasible(plan, selection)
+        chosen = chosen_plan(plan, table, kept, analyze=analyze)
         counts = [
-            f"  [{len(rows):,} candidates, intervals of {_lengths(lower, upper)}]"
-            for rows, lower, upper in zip(selection.rows, selection.lower, selection.upper, strict=True)
+            f"  [{_counted(len(rows), len(left))}, intervals of {_lengths(lower, upper)}]"
+            for rows, lower, upper, left in zip(
+                selection.rows, selection.lower, selection.upper, kept.rows, strict=True
+            )
         ]
         partitions = f"  [{selection.partitions:,} partitions]"
     rows: list[tuple[str, str]] = [("strategy", plan.query.strategy)]
@@ -139,6 +143,10 @@ def _taken(component: PlannedComponent) -> str:
     types = " | ".join(component.types) or "any type"
     tests = "".join(f" and {format_expression(part)}" for part in component.local)
     return f"{component.variable}: {types}{tests}"
+
+
+def _counted(candidates: int, kept: int) -> str:
+    return f"{candidates:,} candidates" + ("" if kept == candidates else f", {kept:,} in match windows")
 
 
 def _lengths(lower: np.ndarray, upper: np.ndarray) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -87,7 +87,7 @@ class ChosenPlan:
         """Return the estimated and the actual number of partial matches of a node."""
         model = self.choice.model
         found: dict[str, Any] = {"estimated": None if model is None else model.partial_matches(components)}
-        if self.actual is not None:
+        if self.actual:
             found["actual"] = self.actual.get(components, 0)
         return found
 
@@ -155,11 +155,22 @@ def chosen_plan(
     plan : EvaluationPlan
     table : pyarrow.Table
     selection : Selection
-        The candidates in it.
+        The candidates in it that lie in match windows.
     analyze : bool
         Whether to run the plan and count.
     """
-    choice = estimated(plan, table, selection, choose(plan, table, selection))
+    from uncertain_cep.joined_first import tree_of_singles
+
+    choice = choose(plan, table, selection)
+    if not plan.is_plain and plan.order is None and len(plan.components) > 1:
+        tree = tree_of_singles(plan, table, selection)
+        order = (
+            "in pattern order"
+            if tree is None
+            else "from those that the single components, joined first, leave"
+        )
+        choice = replace(choice, tree=tree, why=f"the events of a match are added one by one, {order}")
+    choice = estimated(plan, table, selection, choice)
     if not analyze:
         return ChosenPlan(plan, choice)
     from uncertain_cep.engine import run

@@ -68,12 +68,14 @@ def plan_dict(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = F
     if table is not None:
         from uncertain_cep.engine import candidates
         from uncertain_cep.plan.explain_choice import chosen_plan
+        from uncertain_cep.windows import feasible
 
         selection = candidates(plan, table)
-        for component, rows in zip(found["components"], selection.rows, strict=True):
-            component["candidates"] = len(rows)
+        kept = feasible(plan, selection)
+        for component, rows, left in zip(found["components"], selection.rows, kept.rows, strict=True):
+            component |= {"candidates": len(rows), "in_match_windows": len(left)}
         found["partitions"] = selection.partitions
-        found["choice"] = chosen_plan(plan, table, selection, analyze=analyze).to_dict()
+        found["choice"] = chosen_plan(plan, table, kept, analyze=analyze).to_dict()
     return found
 
 

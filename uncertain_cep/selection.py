@@ -177,7 +177,11 @@ def _partition(
     for key in plan.split_keys:
         names = list(dict.fromkeys(key.columns))
         coded = dict(zip(names, codes_of([table.column(name) for name in names], names[0]), strict=True))
-        layers.append([coded[name] for name in key.columns])
+        codes = [coded[name] for name in key.columns]
+        if len(codes) == 1 and key.name not in plan.bound.equivalences:
+            # Only what must not happen has to agree with a single event, and nothing agrees with null.
+            codes = [np.where(codes[0] < 0, codes[0].max(initial=0) + 1, codes[0])]
+        layers.append(codes)
     if slicing is not None:
         layers.append(codes_of([table.column(slicing.column)], slicing.column) * len(rows))
     numbers: list[Int64] | None = None

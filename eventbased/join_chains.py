@@ -24,8 +24,6 @@ class Events(NamedTuple):
 
     Attributes
     ----------
-    w : int
-        Window minus length.
     lower, upper : (n,) int64
         A and B of every candidate.
     event : (n,) int64, twin : (s, l) int64
@@ -37,7 +35,6 @@ class Events(NamedTuple):
     programs : Programs
     """
 
-    w: int
     lower: Int64
     upper: Int64
     event: Int64
@@ -54,16 +51,18 @@ class JoinStep:
     Attributes
     ----------
     left : (s,) int64
+    slack : (s, 2) int64
     right : RightSide
     least, most : int
     equated : (e, 3) int64
-    pairs : (q, 3) int64
+    pairs : (q, 4) int64
     shared : bool
     rows : tuple of int
         First and last row of its programs, the last one exclusive.
     """
 
     left: Int64
+    slack: Int64
     right: RightSide
     least: int
     most: int
@@ -224,8 +223,8 @@ class _Level:
         write: Any = append
         if not self._begun:
             ask(
-                self.count, self.block, step.left, step.right, events.w, step.least, step.most, events.lower,
-                events.upper, events.limit, step.equated, events.codes, lo, hi, group,
+                self.count, self.block, step.left, step.slack, step.right, step.least, step.most,
+                events.lower, events.upper, events.limit, step.equated, events.codes, lo, hi, group,
             )  # fmt: skip
             self._begun = True
         count, found = join(

@@ -7,6 +7,9 @@ some choice of times iff no earliest time is behind its event's interval and the
 of the smallest latest time. So a prefix that cannot happen is left at once, and what is emitted is possible
 as far as intervals go. A Kleene component in AND takes its events by ascending place: a set comes out once.
 
+Where the events of some components are chosen beforehand, the search is confined to them, one choice after
+the other.
+
 The state lives in arrays, so that the search goes on where it stopped, in memory bounded by the longest match
 and the buffer.
 """
@@ -101,7 +104,9 @@ class Choosing(NamedTuple):
     Attributes
     ----------
     depth : (1,) int64
-        Number of events taken.
+        Number of events taken; -1 when there are no more matches of a choice.
+    choice : (1,) int64
+        Which of the choices given beforehand the search is confined to.
     frames : (4, d + 1) int64
         With so many events taken: phase, class and candidate to go on with, component of the last event.
     earliest : (d,) int64
@@ -115,6 +120,7 @@ class Choosing(NamedTuple):
     """
 
     depth: Int64
+    choice: Int64
     frames: Int64
     earliest: Int64
     bounds: Int64
@@ -134,14 +140,13 @@ LOW: Final = 1
 def start_choosing(rows: int) -> Choosing:
     """Return a search that stands before the first match."""
     frames = np.zeros((4, MOST_EVENTS + 1), dtype=np.int64)
-    frames[PHASE, 0] = PROCEED
-    frames[CLASS, 0] = FRESH
     frames[COMPONENT, 0] = -1
     bounds = np.zeros((2, MOST_EVENTS + 1), dtype=np.int64)
     bounds[TOP, 0] = -FAR
     bounds[LOW, 0] = FAR
     return Choosing(
-        np.zeros(1, dtype=np.int64),
+        np.full(1, -1, dtype=np.int64),
+        np.full(1, -1, dtype=np.int64),
         frames,
         np.zeros(MOST_EVENTS, dtype=np.int64),
         bounds,
@@ -177,7 +182,7 @@ def _smallest_latest(given, pattern, state, work, c, at, d):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _next_candidate(c, d, given, pattern, conditions, state, work):
+def _next_candidate(c, d, given, pattern, conditions, state, work, fixed):
     """Return the next candidate that component ``c`` takes as event ``d`` of the match, or -1."""
     frames, bounds = state.frames, state.bounds
     after = -FAR
@@ -190,6 +195,14 @@ def _next_candidate(c, d, given, pattern, conditions, state, work):
     until = bounds[LOW, d] + pattern.window - 1
     begin = conditions.stages[c, 0] if number == 0 else conditions.stages[c, 1]
     end = conditions.stages[c, 2]
+    choice = state.choice[0]
+    own = fixed[c, choice]
+    for later in range(c + 1, fixed.shape[0]):
+        chosen = fixed[later, choice]
+        if chosen >= 0:
+            needed = max(needed, given.lower[chosen] - pattern.window + 1)
+            spare = -1 if _is_before(pattern, c, later) else pattern.window - 1
+            until = min(until, given.upper[chosen] + spare)
     while frames[CLASS, d] < given.first_class[c + 1]:
         k = frames[CLASS, d]
         if k == FRESH or frames[INDEX, d] == FRESH:
@@ -197,12 +210,15 @@ def _next_candidate(c, d, given, pattern, conditions, state, work):
                 k = given.first_class[c]
                 frames[CLASS, d] = k
             start = given.class_start[k]
-            if d > 0:
+            if own >= 0:
+                start = own
+            elif d > 0:
                 least = needed - given.class_longest[k] - 1
                 start = first_above(given.lower, start, given.class_stop[k], least, start)
             frames[INDEX, d] = start
         at = frames[INDEX, d]
-        while at < given.class_stop[k] and given.lower[at] <= until:
+        stop = given.class_stop[k] if own < 0 else own + 1
+        while at < stop and given.lower[at] <= until:
             frames[INDEX, d] = at + 1
             time = max(given.lower[at], after)
             top = max(bounds[TOP, d], time)
@@ -215,7 +231,7 @@ def _next_candidate(c, d, given, pattern, conditions, state, work):
                     bounds[LOW, d + 1] = low
                     return at
             at += 1
-        frames[CLASS, d] += 1
+        frames[CLASS, d] = k + 1 if own < 0 else given.first_class[c + 1]
         frames[INDEX, d] = FRESH
     return -1
 
@@ -229,7 +245,7 @@ def _enter(d, phase, state):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def choose(given, pattern, conditions, state, work, most, out_start, out_place, out_component):
+def choose(given, pattern, conditions, state, work, fixed, most, out_start, out_place, out_component):
     """Find matches and go on from there at the next call.
 
     Parameters
@@ -240,6 +256,9 @@ def choose(given, pattern, conditions, state, work, most, out_start, out_place, 
     state : Choosing
     work : eventbased.conditions.Scratch
         For ``MOST_EVENTS`` events.
+    fixed : (l, m) int64
+        For each choice made beforehand, all different, the candidate of each component; -1 for one that takes
+        any. A single choice of -1 leaves everything to the search.
     most : int64
         Most matches to find.
     out_start : (most + 1,) int64; out_place, out_component : (s,) int64
@@ -258,7 +277,13 @@ def choose(given, pattern, conditions, state, work, most, out_start, out_place, 
     found = 0
     filled = 0
     out_start[0] = 0
-    while state.depth[0] >= 0:
+    while True:
+        if state.depth[0] < 0:
+            if state.choice[0] + 1 >= fixed.shape[1]:
+                return EXHAUSTED, found
+            state.choice[0] += 1
+            state.depth[0] = 0
+            _enter(0, PROCEED, state)
         d = state.depth[0]
         phase = frames[PHASE, d]
         own = frames[COMPONENT, d]
@@ -293,7 +318,7 @@ def choose(given, pattern, conditions, state, work, most, out_start, out_place, 
         if phase == PROCEED:
             start[c] = d
         stop[c] = d + 1
-        at = _next_candidate(c, d, given, pattern, conditions, state, work)
+        at = _next_candidate(c, d, given, pattern, conditions, state, work, fixed)
         if at < 0:
             if phase == TAKE:
                 _enter(d, PROCEED, state)
@@ -306,4 +331,3 @@ def choose(given, pattern, conditions, state, work, most, out_start, out_place, 
         frames[COMPONENT, d + 1] = c
         _enter(d + 1, TAKE if pattern.kleene[c] else PROCEED, state)
         state.depth[0] = d + 1
-    return EXHAUSTED, found

@@ -2,9 +2,11 @@
 
 With positions subtracted (``A_j = lower_j - j``, ``B_j = upper_j - j``, 0-based) events chosen for a set S
 of components go together as far as order and window go iff ``A_i <= B_j`` for all i < j in S and
-``A_j <= B_i + w`` for all pairs, ``w = W - l``. Each of these conditions is on two events, so components can
-be bound in any order, and two sets of them joined: rows of a left block with rows of a right side, which are
-the candidates of one component or the partial matches of several.
+``A_j <= B_i + w`` for all pairs, ``w = W - l``. With the conditions of a partial order it is
+``A_i + D_ij <= B_j`` for all pairs, D being the longest distances that the pattern asks for, for these are
+difference constraints. Each of these conditions is on two events, so components can be bound in any order,
+and two sets of them joined: rows of a left block with rows of a right side, which are the candidates of one
+component or the partial matches of several.
 
 Of the right rows let ``first = max A`` and ``last = min B``. What a left row asks of them is ``last >= lo``
 and ``first <= hi``; only where components of the two sides interleave, pairs of them are looked at one by
@@ -48,10 +50,10 @@ INDEX: Final = 2
 FRESH: Final = -1
 
 BEFORE: Final = 0
-"""The left component comes before the right one."""
+"""A of the left component and a distance are at most B of the right one."""
 
 BEHIND: Final = 1
-"""The left component comes after the right one."""
+"""A of the right component and a distance are at most B of the left one."""
 
 NEXT_RIGHT: Final = 2
 """The right component is the next one after the left one, and its event has to start in time."""
@@ -108,7 +110,7 @@ class Programs(NamedTuple):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def reach(
-    count, block, left, right, w, least, most, lower, upper, limit, equated, codes, lo, hi, group
+    count, block, left, slack, right, least, most, lower, upper, limit, equated, codes, lo, hi, group
 ):  # fmt: skip
     """Set what each left row asks of the right rows.
 
@@ -120,9 +122,9 @@ def reach(
         The candidates of each row's components, as places in the layout.
     left : (s,) int64
         The components bound in the block.
+    slack : (s, 2) int64
+        For each of them by how much ``last`` of the right rows may be below its A, and ``first`` above its B.
     right : RightSide
-    w : int64
-        ``W - l``.
     least, most : int64
         What ``last`` and ``first`` of the right rows have to reach and keep to whatever the left row.
     lower, upper : (n,) int64
@@ -142,19 +144,18 @@ def reach(
     O(s + e) for each row, and O(log g) where groups are searched for.
     """
     components = right.components
-    earliest, latest = components.min(), components.max()
     for r in range(count):
         lo[r] = least
         hi[r] = most
         group[r] = 0
-    for s in left:
+    for k in range(left.shape[0]):
+        s = left[k]
         place = block[s]
-        early = 0 if s < earliest else w
-        late = 0 if s > latest else w
+        below, above = slack[k, 0], slack[k, 1]
         for r in range(count):
-            lo[r] = max(lo[r], lower[place[r]] - early)
-            hi[r] = min(hi[r], upper[place[r]] + late)
-        if limit.shape[0] and s == earliest - 1 and components.shape[0] == 1:
+            lo[r] = max(lo[r], lower[place[r]] - below)
+            hi[r] = min(hi[r], upper[place[r]] + above)
+        if limit.shape[0] and components.shape[0] == 1 and s == components[0] - 1:
             for r in range(count):
                 hi[r] = min(hi[r], limit[place[r]])
     if not equated.shape[0]:
@@ -186,10 +187,10 @@ def _pairs_hold(pairs, block, r, places, i, lower, upper, limit):
         x = block[pairs[q, 1], r]
         y = places[pairs[q, 2], i]
         if kind == BEFORE:
-            if lower[x] > upper[y]:
+            if lower[x] + pairs[q, 3] > upper[y]:
                 return False
         elif kind == BEHIND:
-            if lower[y] > upper[x]:
+            if lower[y] + pairs[q, 3] > upper[x]:
                 return False
         elif kind == NEXT_RIGHT:
             if lower[y] > limit[x]:
@@ -212,9 +213,9 @@ def extend(
         See :func:`reach`.
     lo, hi, group : (k,) int64
         From :func:`reach`.
-    pairs : (q, 3) int64
-        Conditions on a left and a right component: their kind, the left component, and the right one as a
-        row of ``right.places``.
+    pairs : (q, 4) int64
+        Conditions on a left and a right component: their kind, the left component, the right one as a row of
+        ``right.places``, and their distance.
     shared : bool
         Whether an event may be a candidate both of a left and of a right component.
     event : (n,) int64, twin : (s, l) int64

@@ -148,8 +148,9 @@ def match(
         Who chooses the order in which events are put together, by what it is expected to cost on these
         events: ``auto``, ``trivial`` (the order of the pattern), ``frequency``, ``greedy``, ``ii_random``,
         ``ii_greedy``, ``dp_left_deep``, ``dp_bushy``, ``zstream`` or ``zstream_greedy``. Or the order itself,
-        as a tree over the variables in which brackets join two parts: ``"((c a) b)"``. For patterns without
-        Kleene components, negation, contiguity and AND; all give the same answer.
+        as a tree over the variables in which brackets join two parts: ``"((c a) b)"``. Kleene components,
+        which are left out of a tree, take their events when those of the others are chosen. Not with
+        contiguity, nor a tree with OR; all give the same answer.
 
     Returns
     -------

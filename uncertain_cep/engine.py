@@ -84,8 +84,8 @@ def run(
     file : str or None
         Where the table comes from, for error messages.
     counters : Counters or None
-        Receives the numbers of partial matches where a plain sequence is evaluated along a tree; the leaves
-        of the branches of OR, which have trees of their own, are not told apart.
+        Receives the numbers of partial matches where events are joined along a tree. Nodes go by the numbers
+        of their components, which the branches of OR, with trees of their own, share.
 
     Yields
     ------
@@ -187,10 +187,11 @@ def _evaluated(
     def chunks(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
         wanted = plan.needs_confidence
         if plan.order is not None:
-            return evaluate_sets(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
+            return evaluate_sets(plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters)
+        if plan.compressed:
+            return evaluate_compressed(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
         if not plan.is_plain:
-            grow = evaluate_compressed if plan.compressed else evaluate_growing
-            return grow(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
+            return evaluate_growing(plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters)
         if len(plan.components) == 1:
             return _single_events(plan, among, payload, batch_rows)
         tree = joined_along()

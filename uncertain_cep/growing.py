@@ -31,21 +31,25 @@ from uncertain_cep.conditions import compile_conditions
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.gap_rules import Forbidden, forbidden_events
-from uncertain_cep.joined_first import among_singles, tree_of_singles
-from uncertain_cep.layout import Layout, loader, shared_events
+from uncertain_cep.joined_first import choices_of_singles, tree_of_singles
 from uncertain_cep.next_match import too_dear
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.predicates import Values, column_values
-from uncertain_cep.programs import PreparedPredicates
 from uncertain_cep.query.typed import Column
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
-from uncertain_cep.series import KleeneChunk, Series
-from uncertain_cep.tree_search import TreeSearch
+from uncertain_cep.series import by_component, event_by_event
+from uncertain_cep.tree_search import Counters
 
-__all__ = ["Growth", "by_component", "compiled", "costly", "evaluate_growing", "grown_chunks"]
+__all__ = [
+    "Growth",
+    "compiled",
+    "costly",
+    "evaluate_growing",
+    "grown_chunks",
+]
 
 Int64 = NDArray[np.int64]
 
@@ -62,6 +66,7 @@ def evaluate_growing(
     payload: Int64 | None,
     with_confidence: bool,
     batch_rows: int,
+    counters: Counters | None = None,
 ) -> Iterator[Chunk]:
     """Yield the matches of a pattern of single, Kleene and negated components under any strategy.
 
@@ -79,6 +84,8 @@ def evaluate_growing(
     with_confidence : bool
     batch_rows : int
         Most matches in a chunk.
+    counters : Counters or None
+        The numbers of partial matches are added here where single components are joined first.
 
     Raises
     ------
@@ -91,7 +98,7 @@ def evaluate_growing(
     """
     if not selection.empty:
         yield from grown_chunks(
-            Growth, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows
+            Growth, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters
         )
 
 
@@ -105,6 +112,7 @@ def grown_chunks(
     payload: Int64 | None,
     with_confidence: bool,
     batch_rows: int,
+    counters: Counters | None = None,
 ) -> Iterator[Chunk]:
     """Yield the matches as a kind of :class:`Growth` describes them, see :func:`evaluate_growing`."""
     # Beyond the whole trace a window means nothing, and sums with it have to stay within int64.
@@ -112,18 +120,16 @@ def grown_chunks(
     shift, line, covered = partition_bases(
         selection.lower, selection.upper, selection.partition, selection.partitions, window + 2
     )
-    if window < len(plan.components):
-        return
     if line > LONGEST_LINE and selection.partitions > 1:
         for half in selection.halves():
             if not half.empty:
                 yield from grown_chunks(
-                    growth, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows
+                    growth, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows, counters
                 )
         return
     tree = tree_of_singles(plan, table, selection)
     grown = growth(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
-    yield from grown.chunks(payload, with_confidence, batch_rows)
+    yield from grown.chunks(payload, with_confidence, batch_rows, counters)
 
 
 class Growth:
@@ -183,36 +189,25 @@ class Growth:
             0.0 if least is None else float(least),
         )
 
-    def chunks(self, payload: Int64 | None, wanted: bool, batch_rows: int) -> Iterator[Chunk]:
+    def chunks(
+        self, payload: Int64 | None, wanted: bool, batch_rows: int, counters: Counters | None
+    ) -> Iterator[Chunk]:
         """Yield the matches."""
         kleene = self._pattern.kleene
         if self._tree is None:
             yield from self._grown(np.full((len(kleene), 1), -1), payload, wanted, batch_rows)
             return
-        if kleene.any():
-            for singles in self._joined(self._tree, BLOCK_ROWS):
-                singles[kleene] = -1
-                yield from self._grown(singles, payload, wanted, batch_rows)
-            return
         work = scratch(self._conditions, len(kleene))
-        for singles in self._joined(self._tree, batch_rows):
-            length, found = singles.shape
-            start = np.arange(0, length * found + 1, length)
-            matches = start, singles.T.ravel(), np.tile(np.arange(length), found)
-            chunk = self._chunk(matches, payload, wanted, work)
+        last_rows = BLOCK_ROWS if kleene.any() else batch_rows
+        for chosen in choices_of_singles(
+            self._plan, self._tree, self._table, self._laid, self._rows, self._window, last_rows, counters
+        ):
+            if kleene.any():
+                yield from self._grown(chosen, payload, wanted, batch_rows)
+                continue
+            chunk = self._chunk(event_by_event(chosen), payload, wanted, work)
             if len(chunk.lower):
                 yield chunk
-
-    def _joined(self, tree: Tree, last_rows: int) -> Iterator[Int64]:
-        """Yield the choices of the single components, as candidates by component."""
-        plan, length = self._plan, len(self._plan.components)
-        layout = Layout(self._laid, self._rows, shared_events(self._laid, self._rows), self._window - length)
-        variables = [component.variable for component in plan.components]
-        load = loader(plan, self._table, layout)
-        prepared = PreparedPredicates(among_singles(plan), variables, self._laid.first, load)
-        search = TreeSearch(tree, variables, layout, prepared)
-        programs = prepared.programs(np.zeros((0, length + 1), dtype=np.int64))
-        return search.matches(programs, np.zeros(0, dtype=np.int64), last_rows)
 
     def _grown(self, fixed: Int64, payload: Int64 | None, wanted: bool, batch_rows: int) -> Iterator[Chunk]:
         """Yield the matches with one of some choices made beforehand, see :func:`eventbased.growing.grow`."""
@@ -338,45 +333,6 @@ def compiled(
         np.array([*(part.start for part in parts), *(0 for _ in negated)], dtype=np.int64),
         load,
     )
-
-
-def by_component(
-    plan: EvaluationPlan,
-    start: Int64,
-    component: Int64,
-    events: Int64,
-    lower: Int64,
-    upper: Int64,
-    confidence: NDArray[np.float64] | None,
-) -> Chunk:
-    """Return matches given event by event as a chunk.
-
-    Parameters
-    ----------
-    plan : EvaluationPlan
-    start : (k + 1,) int64
-        The events of match n are at ``start[n] .. start[n + 1] - 1``.
-    component, events : (m,) int64
-        The component of each, ascending within a match, and what to return for it.
-    lower, upper, confidence : (k,)
-        As in :class:`~uncertain_cep.sequence.Chunk`.
-    """
-    found = len(lower)
-    match = np.repeat(np.arange(found), np.diff(start))
-    single = np.empty((len(plan.components), found), dtype=np.int64)
-    series: list[Series | None] = []
-    for j, planned in enumerate(plan.components):
-        own = component == j
-        if not planned.kleene:
-            single[j] = events[own]
-            series.append(None)
-            continue
-        starts = np.concatenate(([0], np.cumsum(np.bincount(match[own], minlength=found))))
-        series.append(Series(starts, events[own]))
-        single[j] = events[own][starts[:-1]]
-    if not any(found is not None for found in series):
-        return Chunk(single, lower, upper, confidence)
-    return KleeneChunk(single, lower, upper, confidence, None, tuple(series))
 
 
 def costly(

@@ -15,9 +15,49 @@ from uncertain_cep.plan.trees import Join, Leaf, Tree, components_of
 from uncertain_cep.programs import PreparedPredicates
 from uncertain_cep.query.typed import variables_of
 
-__all__ = ["JoinChain", "JoinConditions", "PlannedJoin"]
+__all__ = ["JoinChain", "JoinConditions", "PlannedJoin", "distances"]
 
 Int64 = NDArray[np.int64]
+
+
+def distances(length: int, window: int, before: Sequence[int] | None = None) -> Int64 | None:
+    """Return by how much A of one event is at most below B of another, if both are in a match.
+
+    With positions subtracted, ``A_i + D_ij <= B_j`` for all i, j is what order and window ask of the bounds.
+
+    Parameters
+    ----------
+    length : int
+        Components of the pattern.
+    window : int
+        W, ticks.
+    before : sequence of int or None
+        For each component the bits of those that come before it; None: in a sequence all of lower numbers.
+
+    Returns
+    -------
+    (l, l) int64 or None
+        D; None if no match fits the window.
+
+    Notes
+    -----
+    O(1) for each pair of a sequence, else O(l^3): the longest paths of the difference constraints
+    ``t_i + 1 <= t_j`` and ``t_i - (W - 1) <= t_j``.
+    """
+    if before is None:
+        inside = np.triu(np.ones((length, length), dtype=np.bool_))
+        return np.where(inside, 0, length - window) if window >= length else None
+    found = np.full((length, length), 1 - window)
+    for j, earlier in enumerate(before):
+        for i in range(length):
+            if earlier >> i & 1:
+                found[i, j] = 1
+    np.fill_diagonal(found, 0)
+    for k in range(length):
+        # No path is longer, unless no match fits.
+        found = np.minimum(np.maximum(found, found[:, k, None] + found[None, k, :]), length)
+    position = np.arange(length)
+    return None if found.diagonal().any() else found + position[:, None] - position[None, :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +71,7 @@ class PlannedJoin:
     right : int or JoinChain
         A component, or a chain whose partial matches are the right side.
     left_components, right_components : (n,) int64
+    slack : (s, 2) int64
     index : EqualityIndex
     pairs, shared, rows
         See :class:`eventbased.join_chains.JoinStep`.
@@ -40,6 +81,7 @@ class PlannedJoin:
     right: int | JoinChain
     left_components: Int64
     right_components: Int64
+    slack: Int64
     index: EqualityIndex
     pairs: Int64
     shared: bool
@@ -62,6 +104,8 @@ class JoinConditions:
     variables : sequence of str
         In pattern order.
     layout : Layout
+    distance : (l, l) int64
+        Of :func:`distances`.
     prepared : PreparedPredicates
         The programs of the joins are compiled with these.
     limited : bool
@@ -73,9 +117,15 @@ class JoinConditions:
     """
 
     def __init__(
-        self, variables: Sequence[str], layout: Layout, prepared: PreparedPredicates, limited: bool
+        self,
+        variables: Sequence[str],
+        layout: Layout,
+        distance: Int64,
+        prepared: PreparedPredicates,
+        limited: bool,
     ) -> None:
-        self._variables, self._prepared, self._limited = variables, prepared, limited
+        self._variables, self._distance = variables, distance
+        self._prepared, self._limited = prepared, limited
         self._fills = layout.shared.twin >= 0
         self.equalities = Equalities(prepared, self._variables, layout.candidates.first)
 
@@ -100,14 +150,18 @@ class JoinConditions:
                 known = {**known, **within}
             added = components_of(subtree)
             index, known, rows = self._predicates(bound, added, known)
+            ahead = self._distance[np.ix_(bound, added)].min(axis=1)
+            behind = self._distance[np.ix_(added, bound)].min(axis=0)
+            slack = -np.stack((ahead, behind), axis=1)
             joins.append(
                 PlannedJoin(
                     bound + added,
                     right,
                     np.array(bound, dtype=np.int64),
                     np.array(added, dtype=np.int64),
+                    slack,
                     index,
-                    _pairs(bound, added, self._limited),
+                    self._pairs(bound, added, slack),
                     self._share(bound, added),
                     rows,
                 )
@@ -136,16 +190,18 @@ class JoinConditions:
         both = self._fills[:, left].any(axis=1) & self._fills[:, right].any(axis=1)
         return bool(both.any())
 
-
-def _pairs(left: tuple[int, ...], right: tuple[int, ...], limited: bool) -> Int64:
-    """Return the conditions on pairs that ``lo`` and ``hi`` of a left row do not cover."""
-    found = []
-    for s in left:
-        for t, component in enumerate(right):
-            if min(right) < s < max(right):
-                found.append((BEFORE if s < component else BEHIND, s, t))
-            if limited and s == component + 1:
-                found.append((NEXT_LEFT, s, t))
-            if limited and s == component - 1 and len(right) > 1:
-                found.append((NEXT_RIGHT, s, t))
-    return np.array(found, dtype=np.int64).reshape(-1, 3)
+    def _pairs(self, left: tuple[int, ...], right: tuple[int, ...], slack: Int64) -> Int64:
+        """Return the conditions on pairs that ``lo`` and ``hi`` of a left row do not cover."""
+        distance = self._distance
+        found = []
+        for s, (below, above) in zip(left, slack.tolist(), strict=True):
+            for t, component in enumerate(right):
+                if distance[s, component] > -below:
+                    found.append((BEFORE, s, t, distance[s, component]))
+                if distance[component, s] > -above:
+                    found.append((BEHIND, s, t, distance[component, s]))
+                if self._limited and s == component + 1:
+                    found.append((NEXT_LEFT, s, t, 0))
+                if self._limited and s == component - 1 and len(right) > 1:
+                    found.append((NEXT_RIGHT, s, t, 0))
+        return np.array(found, dtype=np.int64).reshape(-1, 4)

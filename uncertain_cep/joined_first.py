@@ -6,20 +6,30 @@ Negated ones are asked about when all others are chosen: what they forbid takes 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from eventbased import Candidates
+from uncertain_cep.join_conditions import distances
+from uncertain_cep.layout import Layout, loader, shared_events
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.choosing import choose
 from uncertain_cep.plan.trees import Join, Leaf, Tree
+from uncertain_cep.programs import PreparedPredicates
 from uncertain_cep.query.typed import TypedExpression, variables_of
 from uncertain_cep.selection import Selection
+from uncertain_cep.tree_search import Counters, TreeSearch
 
-__all__ = ["among_singles", "tree_of_singles"]
+__all__ = ["choices_of_singles", "tree_of_singles"]
+
+Int64 = NDArray[np.int64]
 
 
-def among_singles(plan: EvaluationPlan) -> tuple[TypedExpression, ...]:
+def _among_singles(plan: EvaluationPlan) -> tuple[TypedExpression, ...]:
     """Return the predicates across components that speak of single components only."""
     singles = {plan.components[j].variable for j in plan.singles}
     return tuple(predicate for predicate in plan.joined if variables_of(predicate) <= singles)
@@ -31,7 +41,7 @@ def tree_of_singles(plan: EvaluationPlan, table: pa.Table, selection: Selection)
     Parameters
     ----------
     plan : EvaluationPlan
-        Of an OR-free pattern without AND.
+        Of an OR-free pattern; with AND its events are estimated as if they came in the order of the text.
     table : pyarrow.Table
     selection : Selection
 
@@ -46,12 +56,18 @@ def tree_of_singles(plan: EvaluationPlan, table: pa.Table, selection: Selection)
     strategy = plan.query.strategy
     if plan.planner == "none" or len(singles) < 2 or strategy.endswith("contiguity"):
         return None
-    joined = among_singles(plan)
+    joined = _among_singles(plan)
     if plan.planner == "auto" and (strategy == "skip_till_next_match" or not joined):
         return None
     partition = selection.partition
     chosen = choose(
-        replace(plan, components=tuple(plan.components[j] for j in singles), negations=(), joined=joined),
+        replace(
+            plan,
+            components=tuple(plan.components[j] for j in singles),
+            negations=(),
+            joined=joined,
+            order=None,
+        ),
         table,
         replace(
             selection,
@@ -62,6 +78,55 @@ def tree_of_singles(plan: EvaluationPlan, table: pa.Table, selection: Selection)
         ),
     )
     return None if chosen.tree is None else _numbered(chosen.tree, singles)
+
+
+def choices_of_singles(
+    plan: EvaluationPlan,
+    tree: Tree,
+    table: pa.Table,
+    candidates: Candidates,
+    rows: Int64,
+    window: int,
+    last_rows: int,
+    counters: Counters | None = None,
+) -> Iterator[Int64]:
+    """Yield the choices of single components that may be part of a match.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    tree : Tree
+        From :func:`tree_of_singles`.
+    table : pyarrow.Table
+    candidates : Candidates
+        Of all components.
+    rows : (n,) int64
+        Their rows in the table.
+    window : int
+        Ticks; no more than the candidates ask for.
+    last_rows : int
+    counters : Counters or None
+        The numbers of partial matches are added here.
+
+    Yields
+    ------
+    (l, m) int64, m <= ``last_rows``
+        Candidates by component; -1 for Kleene components.
+    """
+    length = len(plan.components)
+    distance = distances(length, window, None if plan.order is None else plan.order.before)
+    if distance is None:
+        return
+    layout = Layout(candidates, rows, shared_events(candidates, rows), window - length)
+    variables = [component.variable for component in plan.components]
+    load = loader(plan, table, layout)
+    prepared = PreparedPredicates(_among_singles(plan), variables, candidates.first, load)
+    search = TreeSearch(tree, variables, layout, distance, prepared, counters=counters)
+    programs = prepared.programs(np.zeros((0, length + 1), dtype=np.int64))
+    kleene = [j for j, component in enumerate(plan.components) if component.kleene]
+    for found in search.matches(programs, np.zeros(0, dtype=np.int64), last_rows):
+        found[kleene] = -1
+        yield found
 
 
 def _numbered(tree: Tree, numbers: tuple[int, ...]) -> Tree:

@@ -67,10 +67,11 @@ class _State:
 class Replanning:
     """Evaluates slices of a stream, each by the plan that suits the data at the time.
 
-    The first slice with candidates chooses a plan for each OR-free pattern that can be planned. Statistics
-    are measured again whenever evaluating has taken 20 times as long as measuring them did, so that a plan
-    that has become slow is soon looked at. It is changed if by the new statistics it costs at least half as
-    much again as the best plan. Whatever the plan, a slice has the same matches.
+    The first slice with candidates chooses a plan for each OR-free pattern that is a sequence of single
+    events. Statistics are measured again whenever evaluating has taken 20 times as long as measuring them
+    did, so that a plan that has become slow is soon looked at. It is changed if by the new statistics it
+    costs at least half as much again as the best plan. Whatever the plan, a slice has the same matches. Other
+    patterns are planned by each slice for itself.
 
     Parameters
     ----------
@@ -118,7 +119,9 @@ class Replanning:
 
     def _with_tree(self, number: int, branch: EvaluationPlan, table: pa.Table) -> EvaluationPlan:
         """Return the plan of a branch, with a tree or without one; if it is time, chosen anew."""
-        if not branch.is_plain or not 1 < len(branch.components) <= _MOST_PLANNED:
+        if not branch.is_plain:
+            return branch
+        if not 1 < len(branch.components) <= _MOST_PLANNED:
             return replace(branch, planner="none")
         state = self._states[number]
         if not state.known or state.spent * _SHARE_OF_MEASURING >= state.measuring:

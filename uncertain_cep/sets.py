@@ -15,7 +15,7 @@ from confidence import running_sums
 from confidence.times import BETWEEN, LEADING, TRAILING
 from eventbased import lay_out, partition_bases
 from eventbased.conditions import Scratch, scratch
-from eventbased.config import LONGEST_LINE
+from eventbased.config import BLOCK_ROWS, LONGEST_LINE
 from eventbased.gap_events import NO_BOXES, CostlyGapsError
 from eventbased.set_gaps import SetConfidences
 from eventbased.set_search import (
@@ -31,12 +31,15 @@ from eventbased.set_search import (
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.gap_rules import forbidden_events
-from uncertain_cep.growing import by_component, compiled, costly
+from uncertain_cep.growing import compiled, costly
+from uncertain_cep.joined_first import choices_of_singles, tree_of_singles
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
-from uncertain_cep.series import KleeneChunk, Series
+from uncertain_cep.series import KleeneChunk, Series, by_component, event_by_event
+from uncertain_cep.tree_search import Counters
 
 __all__ = ["Choosing", "chosen_chunks", "evaluate_sets"]
 
@@ -54,6 +57,7 @@ def evaluate_sets(
     payload: Int64 | None,
     with_confidence: bool,
     batch_rows: int,
+    counters: Counters | None = None,
 ) -> Iterator[Chunk]:
     """Yield the matches of an OR-free pattern with AND, in chunks of at most ``batch_rows``.
 
@@ -61,7 +65,7 @@ def evaluate_sets(
     ----------
     plan : EvaluationPlan
         With an ``order``.
-    table, selection, ticks, pmfs, payload, with_confidence, batch_rows
+    table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters
         As for :func:`uncertain_cep.growing.evaluate_growing`.
 
     Raises
@@ -75,7 +79,7 @@ def evaluate_sets(
     """
     if not selection.empty:
         yield from chosen_chunks(
-            Choosing, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows
+            Choosing, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters
         )
 
 
@@ -89,6 +93,7 @@ def chosen_chunks(
     payload: Int64 | None,
     with_confidence: bool,
     batch_rows: int,
+    counters: Counters | None = None,
 ) -> Iterator[Chunk]:
     """Yield the matches as a kind of :class:`Choosing` describes them, see :func:`evaluate_sets`."""
     # Beyond the whole trace a window means nothing, and sums with it have to stay within int64.
@@ -100,15 +105,19 @@ def chosen_chunks(
         for half in selection.halves():
             if not half.empty:
                 yield from chosen_chunks(
-                    choosing, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows
+                    choosing, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows, counters
                 )
         return
-    choice = choosing(plan, table, selection, ticks, pmfs, window, shift, covered)
-    yield from choice.chunks(payload, with_confidence, batch_rows)
+    tree = tree_of_singles(plan, table, selection)
+    choice = choosing(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
+    yield from choice.chunks(payload, with_confidence, batch_rows, counters)
 
 
 class Choosing:
-    """The candidates of one layout, what is forbidden among them, and the conditions."""
+    """The candidates of one layout, what is forbidden among them, and the conditions.
+
+    If a tree is given, its components are joined first, and the others taken beside their events.
+    """
 
     def __init__(
         self,
@@ -120,10 +129,11 @@ class Choosing:
         window: int,
         shift: Int64,
         covered: int,
+        tree: Tree | None,
     ) -> None:
         assert plan.order is not None
-        self._plan, self._table, self._order = plan, table, plan.order
-        laid = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
+        self._plan, self._table, self._order, self._tree = plan, table, plan.order, tree
+        laid = self._laid = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
         first = laid.first
         count = int(first[-1])
         index, self._base = laid.index[:count], laid.base[:count]
@@ -160,8 +170,37 @@ class Choosing:
             float(MOST_CONFIDENCE_STEPS),
         )
 
-    def chunks(self, payload: Int64 | None, wanted: bool, batch_rows: int) -> Iterator[Chunk]:
+    def chunks(
+        self, payload: Int64 | None, wanted: bool, batch_rows: int, counters: Counters | None
+    ) -> Iterator[Chunk]:
         """Yield the matches."""
+        kleene = self._pattern.kleene
+        if self._tree is None:
+            yield from self._searched(np.full((len(kleene), 1), -1), payload, wanted, batch_rows)
+            return
+        work = scratch(self._conditions, MOST_EVENTS)
+        last_rows = BLOCK_ROWS if kleene.any() else batch_rows
+        for chosen in choices_of_singles(
+            self._plan,
+            self._tree,
+            self._table,
+            self._laid,
+            self._rows,
+            self._pattern.window,
+            last_rows,
+            counters,
+        ):
+            if kleene.any():
+                yield from self._searched(chosen, payload, wanted, batch_rows)
+                continue
+            chunk = self._chunk(event_by_event(chosen), payload, wanted, work)
+            if len(chunk.lower):
+                yield chunk
+
+    def _searched(
+        self, fixed: Int64, payload: Int64 | None, wanted: bool, batch_rows: int
+    ) -> Iterator[Chunk]:
+        """Yield the matches with one of some choices, see :func:`eventbased.set_search.choose`."""
         search: Any = choose
         state = start_choosing(self._table.num_rows)
         work, asked = scratch(self._conditions, MOST_EVENTS), scratch(self._conditions, MOST_EVENTS)
@@ -171,8 +210,9 @@ class Choosing:
         status = FULL
         while status != EXHAUSTED:
             status, found = search(
-                self._given, self._pattern, self._conditions, state, work, batch_rows, start, place, component
-            )
+                self._given, self._pattern, self._conditions, state, work, fixed, batch_rows, start, place,
+                component,
+            )  # fmt: skip
             if found:
                 matches = start[: found + 1], place[: start[found]], component[: start[found]]
                 chunk = self._chunk(matches, payload, wanted, asked)

@@ -102,6 +102,8 @@ class SlicedEvaluation:
     ----------
     planning : Replanning
         How the slices are evaluated.
+    size : int
+        How many events are held.
     """
 
     def __init__(self, plan: EvaluationPlan, schema: pa.Schema, slice_length: int) -> None:
@@ -123,12 +125,7 @@ class SlicedEvaluation:
         empty = schema.empty_table().select(self._columns)
         self._parts = [_Events(empty, nothing, nothing, nobody, nobody)]
         self._earliest_end = _NEVER
-        self._settled = 0
-
-    @property
-    def size(self) -> int:
-        """How many events are held."""
-        return sum(len(part.lower) for part in self._parts)
+        self.size = self._settled = 0
 
     @property
     def crowded(self) -> bool:
@@ -164,7 +161,9 @@ class SlicedEvaluation:
         new = _Events(table.select(self._columns), lower, upper, waits, positive)
         new = new.keep(positive | needed)
         self._ids.check(self._candidates, new.candidates)
-        self._parts.append(new)
+        if len(new.lower):
+            self._parts.append(new)
+            self.size += len(new.lower)
         self._earliest_end = min(self._earliest_end, int(new.upper[new.waits].min(initial=_NEVER)))
 
     def _candidates(self) -> pa.Table:
@@ -203,5 +202,5 @@ class SlicedEvaluation:
             first = _NEVER
         kept = _Events(events.table, events.lower, events.upper, waits, events.positive)
         self._parts = [kept.keep(events.upper >= first - self._back)]
-        self._settled = self.size
+        self.size = self._settled = len(self._parts[0].lower)
         self._earliest_end = int(events.upper[waits].min(initial=_NEVER))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from eventbased import describe_chosen, promising_matches
 from eventbased.config import BLOCK_ROWS, MATERIALISED_ROWS
 from uncertain_cep.described import describe_explicit, redo_exactly
+from uncertain_cep.join_conditions import distances
 from uncertain_cep.layout import Layout, layouts, loader
 from uncertain_cep.next_match import NextMatches
 from uncertain_cep.plan import EvaluationPlan
@@ -98,7 +99,11 @@ def _matches(
     is_next = plan.query.strategy == "skip_till_next_match"
     # What else a component could have taken is asked in the order of the pattern.
     start = prepared.in_orders(binding_orders(len(variables))[: int(is_next)])
-    search = TreeSearch(tree, variables, layout, prepared, is_next, counters, block_rows, materialised_rows)
+    distance = distances(len(variables), layout.w + len(variables))
+    assert distance is not None
+    search = TreeSearch(
+        tree, variables, layout, distance, prepared, is_next, counters, block_rows, materialised_rows
+    )
     programs = prepared.programs(start)
     following = None
     if is_next:

@@ -37,6 +37,8 @@ class TreeSearch:
     variables : sequence of str
         Of all components of the layout, in pattern order.
     layout : Layout
+    distance : (l, l) int64
+        See :func:`uncertain_cep.join_conditions.distances`.
     prepared : PreparedPredicates
         What is asked of matches; the programs of the joins are compiled with these.
     limited : bool
@@ -54,13 +56,15 @@ class TreeSearch:
         tree: Tree,
         variables: Sequence[str],
         layout: Layout,
+        distance: Int64,
         prepared: PreparedPredicates,
         limited: bool = False,
         counters: Counters | None = None,
         block_rows: int = BLOCK_ROWS,
         materialised_rows: int = MATERIALISED_ROWS,
     ) -> None:
-        conditions = JoinConditions(variables, layout, prepared, limited)
+        conditions = JoinConditions(variables, layout, distance, prepared, limited)
+        self._distance = distance
         self._chain = conditions.chain(tree)
         # Where the partial matches of a right subtree are too many at a single time.
         self._instead = None
@@ -90,7 +94,7 @@ class TreeSearch:
         """
         candidates, shared, chain = self._candidates, self._layout.shared, self._chain
         self._events = Events(
-            self._layout.w, candidates.lower, candidates.upper, shared.event, shared.twin, limit, self._codes,
+            candidates.lower, candidates.upper, shared.event, shared.twin, limit, self._codes,
             Programs(programs.code, programs.ints, programs.floats, programs.nulls, programs.slots),
         )  # fmt: skip
         first = candidates.first
@@ -100,37 +104,37 @@ class TreeSearch:
             yield from self._joined(chain, places, [self._anywhere] * self._length, last_rows)
             return
         places = places[np.argsort(candidates.lower[places], kind="stable")]
-        begin, size = 0, len(places)
+        begin, size, given_up = 0, len(places), 1
         while begin < len(places):
             part = places[begin : begin + size]
             bounds = self._around(chain.first, part)
             owned = self._owned(places, begin, begin + len(part))
             counted: list[tuple[tuple[int, ...], int]] = []
+            self._held = 0
             steps = self._steps(chain, bounds, owned, counted)
             if steps is None and len(part) > 1:
                 size = (len(part) + 1) // 2
                 continue
             if steps is None:
-                yield from self._joined(self._instead, part, bounds, last_rows)
+                # More and more at a time, so that it is not tried in vain for each.
+                part = places[begin : begin + given_up]
+                given_up *= 2
+                yield from self._joined(self._instead, part, self._around(chain.first, part), last_rows)
             else:
                 self._count(counted)
                 yield from self._run(chain, part, steps, last_rows)
-                size *= 2
+                given_up = 1
+                if 3 * self._held <= self._materialised_rows:
+                    size *= 2
             begin += len(part)
 
     def _around(self, component: int, places: Int64) -> Bounds:
         """Return what can be in a match with one of some candidates of a component."""
         earliest = int(self._events.lower[places].min())
         latest = int(self._events.upper[places].max())
-        w = self._events.w
         first, last = self._anywhere
-        return [
-            (
-                max(earliest - (0 if j > component else w), first),
-                min(latest + (w if j > component else 0), last),
-            )
-            for j in range(self._length)
-        ]
+        ahead, behind = self._distance[component].tolist(), self._distance[:, component].tolist()
+        return [(max(earliest + ahead[j], first), min(latest - behind[j], last)) for j in range(self._length)]
 
     def _owned(self, places: Int64, begin: int, stop: int) -> tuple[int, int]:
         """Return in which times a stretch counts partial matches, so that each is counted once."""
@@ -181,8 +185,9 @@ class TreeSearch:
                 right = right_of_matches(self._events, join.right_components, found, key, join.index.size)
                 least, most = self._anywhere
             step = JoinStep(
-                join.left_components, right, least, most, join.index.left, join.pairs, join.shared, join.rows
-            )
+                join.left_components, join.slack, right, least, most, join.index.left, join.pairs,
+                join.shared, join.rows,
+            )  # fmt: skip
             steps.append(step)
         return steps
 
@@ -223,6 +228,7 @@ class TreeSearch:
             if rows > self._materialised_rows:
                 return None
             parts.append(block[components])
+        self._held = max(self._held, rows)
         return np.concatenate(parts, axis=1)
 
     def _within(self, component: int, least: int, most: int) -> Int64:

@@ -18,6 +18,9 @@ __all__ = ["feasible", "time_differences"]
 
 Int64 = NDArray[np.int64]
 
+_WORTH_A_LOOK: Final = 1000
+"""Fewer candidates are matched before it is known which of them to drop."""
+
 _SAMPLE: Final = 4096
 """Candidates of each component that tell whether the others are worth a look."""
 
@@ -44,8 +47,8 @@ def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
         forbids under skip till next match: where it happens between ``e[j-1]`` and ``e[j]``, the events
         ``e1 .. e[j-1]``, it and ``e[j+1] .. el`` are in order and within the window as well. What negations
         and contiguity forbid is no candidate, and is not looked for here. The selection itself, if little of
-        it can be dropped: if of a sample of the candidates fewer than a tenth are out of reach of those of
-        the rarest component.
+        it can be dropped: if it is small, or if of a sample of the candidates fewer than a tenth are out of
+        reach of those of the rarest component.
 
     Notes
     -----
@@ -54,9 +57,11 @@ def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
     conditions of Cadonna, Gamper and Böhlen, EDBT, section 4.3, with "is before" read as "can be before").
     Those times are unions of intervals, cut down by one another from the rarest component on: O(n l^2) for as
     many stretches as candidates, O(n) where these are dense; O(n log n) more if the candidates of a partition
-    do not come in the order of time.
+    do not come in the order of time. To go on until nothing changes drops hardly more, and takes longer.
     """
     if not plan.match_windows or selection.empty or len(plan.components) < 2:
+        return selection
+    if sum(map(len, selection.rows)) < _WORTH_A_LOOK:
         return selection
     earliest = min(int(part.min()) for part in selection.lower)
     latest = max(int(part.max()) for part in selection.upper)

@@ -32,14 +32,24 @@ def laid_out(events: list[list[Event]], slack: int) -> Candidates:
     return lay_out(lower, upper, partition, shift, covered)
 
 
-def events_of(layout: Candidates, slack: int, codes: Int64, limit: Int64) -> Events:
+def events_of(layout: Candidates, codes: Int64, limit: Int64) -> Events:
     alone = np.full(len(layout.lower), -1)
     twin = np.zeros((0, len(layout.first) - 1), np.int64)
-    return Events(slack, layout.lower, layout.upper, alone, twin, limit, codes, _NOTHING)
+    return Events(layout.lower, layout.upper, alone, twin, limit, codes, _NOTHING)
 
 
-def numbers(*rows: tuple[int, int, int]) -> Int64:
+def equated(*rows: tuple[int, int, int]) -> Int64:
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+
+def on_pairs(*rows: tuple[int, int, int]) -> Int64:
+    return np.array([(*row, 0) for row in rows], dtype=np.int64).reshape(-1, 4)
+
+
+def spare(left: list[int], right: list[int], w: int) -> Int64:
+    """In a sequence only the window leaves something: to those that are not before, or behind, all others."""
+    rows = [(0 if s < min(right) else w, 0 if s > max(right) else w) for s in left]
+    return np.array(rows, dtype=np.int64)
 
 
 @given(
@@ -69,15 +79,16 @@ def test_two_joins_find_every_choice_once(
     total = int(first[-1])
     codes = np.array(data.draw(st.lists(st.integers(-1, 2), min_size=total, max_size=total)), np.int64)
     codes = np.where(codes > 0, codes * far, codes)
-    everything = events_of(layout, slack, codes, np.zeros(0, np.int64))
+    everything = events_of(layout, codes, np.zeros(0, np.int64))
     least, most = int(layout.lower[:total].min()), int(layout.lower[:total].max())
     a, b, c = order
 
-    def step(left: list[int], right: int, equated: bool) -> JoinStep:
+    def step(left: list[int], right: int, alike: bool) -> JoinStep:
         places = np.arange(first[right], first[right + 1])
-        side = right_of_candidates(layout, right, codes[places] if equated else None, 2 * far + 1)
-        own = numbers((left[0], 0, 1)) if equated else numbers()
-        return JoinStep(np.array(left), side, least, most, own, numbers(), False, (0, 0))
+        side = right_of_candidates(layout, right, codes[places] if alike else None, 2 * far + 1)
+        own = equated((left[0], 0, 1)) if alike else equated()
+        room = spare(left, [right], slack)
+        return JoinStep(np.array(left), room, side, least, most, own, on_pairs(), False, (0, 0))
 
     begin = np.arange(first[a], first[a + 1])
     if data.draw(st.booleans()):
@@ -94,7 +105,17 @@ def test_two_joins_find_every_choice_once(
             (BEFORE if a < t else BEHIND, a, row) for row, t in enumerate((b, c)) if min(b, c) < a < max(b, c)
         ]
         steps = [
-            JoinStep(np.array([a]), side, least, most, numbers((a, 0, 1)), numbers(*between), False, (0, 0))
+            JoinStep(
+                np.array([a]),
+                spare([a], [b, c], slack),
+                side,
+                least,
+                most,
+                equated((a, 0, 1)),
+                on_pairs(*between),
+                False,
+                (0, 0),
+            )
         ]
     blocks = list(joined(3, a, begin, steps, everything, last_rows, block_rows))
     assert all(0 < block.shape[1] <= last_rows for block in blocks)
@@ -117,16 +138,18 @@ def test_what_starts_after_the_limit_is_not_next(kind: int) -> None:
     limit = np.full(len(layout.lower), 2**63 - 1)
     # That of component 0 by those of 1 up to time 5, the last one of 1 by those of 2 up to time 9.
     limit[0], limit[3] = layout.lower[2], layout.lower[4]
-    everything = events_of(layout, 20, np.zeros(0, np.int64), limit)
+    everything = events_of(layout, np.zeros(0, np.int64), limit)
     if kind == NEXT_RIGHT:
         rows = np.array([[1, 2, 3, 3], [4, 4, 4, 5]])
         side, left = right_of_matches(everything, np.array([1, 2]), rows), 0
-        pairs, expected = numbers((NEXT_RIGHT, 0, 0)), [(1, 4), (2, 4)]
+        pairs, expected = on_pairs((NEXT_RIGHT, 0, 0)), [(1, 4), (2, 4)]
     else:
         rows = np.array([[0, 0, 0], [1, 2, 3]])
         side, left = right_of_matches(everything, np.array([0, 1]), rows), 2
-        pairs, expected = numbers((NEXT_LEFT, 2, 1)), [(0, 1), (0, 1), (0, 2), (0, 2), (0, 3)]
-    step = JoinStep(np.array([left]), side, -1000, 1000, numbers(), pairs, False, (0, 0))
+        pairs, expected = on_pairs((NEXT_LEFT, 2, 1)), [(0, 1), (0, 1), (0, 2), (0, 2), (0, 3)]
+    step = JoinStep(
+        np.array([left]), np.array([[20, 20]]), side, -1000, 1000, equated(), pairs, False, (0, 0)
+    )
     begin = np.arange(layout.first[left], layout.first[left + 1])
     found = [
         tuple(row)
@@ -140,9 +163,11 @@ def test_an_event_is_taken_once() -> None:
     """The same event as candidate 0 of component 0 and 2 of component 1, beside others that overlap it."""
     layout = laid_out([[(0, 0, 9), (0, 1, 9)], [(0, 0, 9), (0, 1, 9)]], 20)
     twin = np.array([[0, 2], [1, 3]])
-    everything = events_of(layout, 20, np.zeros(0, np.int64), np.zeros(0, np.int64))
+    everything = events_of(layout, np.zeros(0, np.int64), np.zeros(0, np.int64))
     everything = everything._replace(event=np.array([0, 1, 0, 1, *[-1] * 8]), twin=twin)
     side = right_of_candidates(layout, 1)
-    step = JoinStep(np.array([0]), side, -1000, 1000, numbers(), numbers(), True, (0, 0))
+    step = JoinStep(
+        np.array([0]), np.array([[20, 20]]), side, -1000, 1000, equated(), on_pairs(), True, (0, 0)
+    )
     (found,) = joined(2, 0, np.arange(2), [step], everything, 10)
     assert sorted(map(tuple, found.T.tolist())) == [(0, 3), (1, 2)]

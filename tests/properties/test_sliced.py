@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, note
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
@@ -88,7 +88,8 @@ def test_a_match_comes_out_as_soon_as_it_is_final(case: LanguageCase, data: st.D
     known = [event for event in ordered if event.lower < bound]
     pushed = matcher.push(table.slice(0, len(known)))
     found = [row for batch in (pushed, matcher.heartbeat(bound)) for row in batch.to_pylist()]
-    assume(not case.components[0].negated and not case.components[0].kleene)
+    if case.components[0].negated or case.components[0].kleene:
+        return
     expected = [
         match
         for match in replace(case, trace=trace).answer()

@@ -349,9 +349,8 @@ def _ordered(plan: EvaluationPlan, evaluation: str, planner: str) -> EvaluationP
         raise OptionError(f"evaluation={evaluation!r} does not support {what}: leave evaluation= out")
     if evaluation != "auto":
         return replace(plan, planner="none")
-    if planner != "auto" and (plan.order is not None or plan.query.strategy.endswith("contiguity")):
-        what = what if plan.order is not None else plan.query.strategy
-        raise OptionError(f"planner={planner!r} does not support {what}: leave planner= out")
+    if planner != "auto" and plan.query.strategy.endswith("contiguity"):
+        raise OptionError(f"planner={planner!r} does not support {plan.query.strategy}: leave planner= out")
     if planner in PLANNERS:
         return replace(plan, planner=planner)
     return replace(plan, planner="given", tree=parse_tree(planner, _joinable(plan, planner)))

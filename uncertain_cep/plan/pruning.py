@@ -28,7 +28,7 @@ def pruned(
     Parameters
     ----------
     plan : EvaluationPlan
-        Of a sequence of single events under one of the skip strategies.
+        Of a sequence of at least two single events under one of the skip strategies.
     schema : pyarrow.Schema
         What it was made for.
     filter : bool
@@ -43,8 +43,8 @@ def pruned(
     ValueError
         If the pattern is another one.
     """
-    if not plan.is_plain:
-        raise ValueError("only plans of sequences of single events can do without filters and partitions")
+    if not plan.is_plain or len(plan.components) < 2:
+        raise ValueError("only plans that join single events can do without filters and partitions")
     if not filter:
         plan = _without_filters(plan)
     if not partition:

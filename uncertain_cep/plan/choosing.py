@@ -33,7 +33,7 @@ MOST_LEFT_DEEP: Final = 13
 FEW_CHOICES: Final = 2_000_000
 """Choices of one candidate for each component that are tried sooner than a plan is made."""
 
-LONG: Final = 2e8
+LONG: Final = 5e7
 """From so many ns on that an evaluation is expected to take, statistics are measured on a larger sample."""
 
 CLEARLY_CHEAPER: Final = 0.9

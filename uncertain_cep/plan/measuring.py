@@ -28,7 +28,7 @@ Int64 = NDArray[np.int64]
 SAMPLED_EVENTS: Final = 2048
 """Rows of the table that types and local predicates are looked at on."""
 
-COARSE: Final = 8192
+COARSE: Final = 3072
 """Candidates of all components together in the sample that is joined at first."""
 
 FINE: Final = 16_384

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -46,6 +47,15 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
         + ", ".join(f"{name} {version(name)}" for name in packages),
         f"uncertain-cep: {profile} profile, real traces: {_shared_data()}",
     ]
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _statistics_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the statistics that commands write to disk out of the user's cache directory."""
+    with pytest.MonkeyPatch.context() as patched:
+        folder = tmp_path_factory.mktemp("cache")
+        patched.setattr("uncertain_cep.plan.remembering.cache_folder", lambda: folder)
+        yield
 
 
 def _shared_data() -> Path:

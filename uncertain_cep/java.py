@@ -15,12 +15,12 @@ import re
 import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from uncertain_cep.cache_folder import cache_folder
 from uncertain_cep.errors import RuntimeEnvironmentError
 
 __all__ = ["MINIMUM_JAVA", "JavaRuntime", "ensure_java", "find_java"]
@@ -188,18 +188,12 @@ def _shim(home: Path) -> Path:
     script = _SHIM.format(module=_VECTOR_MODULE, java=shlex.quote(str(home / "bin" / "java")))
     name = hashlib.sha256(script.encode()).hexdigest()[:16]
     try:
-        return _write_shim(_cache_folder() / "java" / name, script)
+        return _write_shim(cache_folder() / "java" / name, script)
     except OSError:
         # A read-only home, as in many containers.
         folder = Path(tempfile.mkdtemp(prefix="uncertain-cep-java-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         return _write_shim(folder, script)
-
-
-def _cache_folder() -> Path:
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "uncertain-cep"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uncertain-cep"
 
 
 def _write_shim(folder: Path, script: str) -> Path:

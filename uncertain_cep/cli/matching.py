@@ -23,6 +23,7 @@ from uncertain_cep.controls import finished
 from uncertain_cep.engine import run
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
 from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
+from uncertain_cep.plan.remembering import keep_on_disk
 from uncertain_cep.query import Query
 from uncertain_cep.traces import validation_report
 from uncertain_cep.traces.reading import load_traces
@@ -100,6 +101,7 @@ def _deliver_in_process(matching: Matching, destination: Destination) -> int:
 @contextmanager
 def _matches_in_process(matching: Matching) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
     columns = matching.columns
+    keep_on_disk()
     with working("reading") as update:
         loaded = load_traces(matching.traces, columns.schema)
         if loaded.table is None or loaded.faults:

@@ -10,10 +10,11 @@ from typing import Final
 import pyarrow as pa
 
 from uncertain_cep.plan.costs import CostModel
-from uncertain_cep.plan.measuring import COARSE, FINE, measure
+from uncertain_cep.plan.measuring import COARSE, FINE
 from uncertain_cep.plan.pivot_cost import pivot_cost
 from uncertain_cep.plan.plan import EvaluationPlan
 from uncertain_cep.plan.planners import BY_NAME
+from uncertain_cep.plan.remembering import remembered
 from uncertain_cep.plan.statistics import Statistics
 from uncertain_cep.plan.trees import Tree, format_tree
 from uncertain_cep.selection import Selection
@@ -32,7 +33,7 @@ MOST_LEFT_DEEP: Final = 13
 FEW_CHOICES: Final = 2_000_000
 """Choices of one candidate for each component that are tried sooner than a plan is made."""
 
-LONG: Final = 2e8
+LONG: Final = 5e7
 """From so many ns on that an evaluation is expected to take, statistics are measured on a larger sample."""
 
 CLEARLY_CHEAPER: Final = 0.9
@@ -89,10 +90,10 @@ def choose(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, alpha
         return Choice(None, None, {}, "some component has no candidate: there is no match")
     if plan.planner == "auto" and math.prod(len(rows) for rows in selection.rows) <= FEW_CHOICES:
         return Choice(None, None, {}, "so few candidates are joined in pattern order sooner than planned for")
-    choice = planned(plan, measure(plan, table, selection), alpha=alpha)
+    choice = planned(plan, remembered(plan, table, selection), alpha=alpha)
     if min(choice.costs.values()) < LONG or max(map(len, selection.rows)) <= COARSE // len(plan.components):
         return choice
-    return planned(plan, measure(plan, table, selection, sampled=FINE), alpha=alpha)
+    return planned(plan, remembered(plan, table, selection, sampled=FINE), alpha=alpha)
 
 
 def planned(plan: EvaluationPlan, statistics: Statistics, *, alpha: float = 0.0) -> Choice:
@@ -139,7 +140,7 @@ def estimated(plan: EvaluationPlan, table: pa.Table, selection: Selection, choic
     """
     if choice.model is not None:
         return choice
-    statistics = measure(plan, table, selection)
+    statistics = remembered(plan, table, selection)
     model = CostModel.of(plan, statistics)
     costs = {} if choice.tree is None else {plan.planner: model.cost(choice.tree)}
     return replace(choice, statistics=statistics, costs=costs, model=model)

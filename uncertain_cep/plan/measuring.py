@@ -28,10 +28,10 @@ Int64 = NDArray[np.int64]
 SAMPLED_EVENTS: Final = 2048
 """Rows of the table that types and local predicates are looked at on."""
 
-COARSE: Final = 8192
+COARSE: Final = 3072
 """Candidates of all components together in the sample that is joined at first."""
 
-FINE: Final = 32_768
+FINE: Final = 16_384
 """The same where it pays to know more."""
 
 LARGEST_PARTITIONS: Final = 16
@@ -57,19 +57,19 @@ def measure(
 
     Notes
     -----
-    O(n) for counts of n candidates, and O(m log m) for each pair of components on a sample of bounded size.
+    O(m log m) for each pair of components on a sample of bounded size, and O(n) for n candidates only where
+    there are partitions to count them by.
     """
     rng = np.random.default_rng(seed)
     length = len(plan.components)
-    # Positions are subtracted as the join does it, so that order and window become two inequalities.
     sizes = [len(rows) for rows in selection.rows]
-    filled = [j for j, size in enumerate(sizes) if size]
-    earliest = min((int(selection.lower[j].min()) for j in filled), default=0)
-    latest = max((int(selection.upper[j].max()) for j in filled), default=0)
-    ticks = latest - earliest + 1
-    window = max(0, min(plan.window - length, ticks + length))
     most = max(512, sampled // length)
     samples = [_sampled(selection, j, most, rng) for j in range(length)]
+    filled = [(j, part) for j, part in enumerate(samples) if len(part.rows)]
+    earliest = min((int(part.low.min()) + j for j, part in filled), default=0)
+    latest = max((int(part.high.max()) + j for j, part in filled), default=0)
+    ticks = latest - earliest + 1
+    window = max(0, min(plan.window - length, ticks + length))
     shares = _Shares(plan, table, rng)
     components = tuple(
         ComponentStatistics(
@@ -77,7 +77,7 @@ def measure(
             float(size),
             size / ticks,
             *shares.of(component, size),
-            _lengths(selection.lower[j], selection.upper[j], samples[j]),
+            _lengths(samples[j].high - samples[j].low),
         )
         for j, (component, size) in enumerate(zip(plan.components, sizes, strict=True))
     )
@@ -98,7 +98,10 @@ def measure(
 
 
 def _sampled(selection: Selection, j: int, most: int, rng: np.random.Generator) -> Sample:
-    """Return at most ``most`` candidates of a component, spread evenly over its rows."""
+    """Return at most ``most`` candidates of a component, spread evenly over its rows.
+
+    Positions are subtracted as the joins do it, so that order and window become two inequalities.
+    """
     size = len(selection.rows[j])
     kept = min(size, most)
     places = np.arange(kept)
@@ -114,11 +117,10 @@ def _sampled(selection: Selection, j: int, most: int, rng: np.random.Generator) 
     )
 
 
-def _lengths(lower: Int64, upper: Int64, sample: Sample) -> LengthStatistics:
-    if not len(lower):
+def _lengths(lengths: Int64) -> LengthStatistics:
+    if not len(lengths):
         return LengthStatistics(0.0, 0.0, 0.0, 0.0)
-    lengths = upper - lower
-    median, most = np.quantile(sample.high - sample.low, (0.5, 0.9))
+    median, most = np.quantile(lengths, (0.5, 0.9))
     return LengthStatistics(float(lengths.mean()), float(median), float(most), float(lengths.max()))
 
 

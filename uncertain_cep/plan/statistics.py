@@ -21,7 +21,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class LengthStatistics:
-    """How long intervals are, in ticks; 0 for a certain time.
+    """How long the intervals of a sample are, in ticks; 0 for a certain time.
 
     Attributes
     ----------

@@ -32,6 +32,7 @@ _MAIN: Final = {
     "topk": "topk",
     "expected": "expected",
     "language": "language",
+    "plans": "plans",
     "memory": "memory",
     "spark": "spark_job",
     "cold": "cold",
@@ -98,7 +99,7 @@ def main_job(
     json_path: Path,
     check: bool,
 ) -> None:
-    """Measure the main job: throughput, peers, units, growth, top-k, counts, language, memory, Spark."""
+    """Measure the main job: throughput, peers, growth, top-k, counts, language, plans, memory, Spark, ..."""
     jobs = {name: module for name, module in _MAIN.items() if not only or name in only}
     _run(jobs, Options(rounds, scale, clock, core), json_path, check)
 

@@ -93,10 +93,10 @@ def _gather_by_row(given, given_sizes, count, row, sizes):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _write_ids(ordered, blocks, runs, count, payload, out_ids):
+def _write_ids(ordered, blocks, runs, count, payload, out_ids, done):
     """Fill the columns of ids: what was bound at step s is the same for all matches of a row of block s."""
     last = blocks.shape[0] - 1
-    _copy_runs(payload, runs, count, out_ids[ordered[last + 1]])
+    _copy_runs(payload, runs, count, out_ids[ordered[last + 1], done:])
     row = np.empty(count, np.int64)
     sizes = np.empty(count, np.int64)
     values = np.empty(count, np.int64)
@@ -107,7 +107,7 @@ def _write_ids(ordered, blocks, runs, count, payload, out_ids):
         place = blocks[level, PLACE]
         for r in range(rows):
             values[r] = payload[place[row[r] & POSITIVE] & POSITIVE]
-        _repeat(values, sizes[:rows], out_ids[ordered[level]])
+        _repeat(values, sizes[:rows], out_ids[ordered[level], done:])
         if level > 0:
             parent = blocks[level, PARENT_ROW]
             for r in range(rows):
@@ -290,8 +290,8 @@ def _write_long_confidences(ordered, blocks, runs, count, w, lower, upper, longe
 
 def describe_matches(
     ordered: Int64, blocks: Int64, minimum: Int64, runs: Int64, count: int, w: int, lower: Int64,
-    upper: Int64, base: Int64, payload: Int64, longest: Int64, with_confidence: bool, out_ids: Int64,
-    out_lower: Int64, out_upper: Int64, out_confidence: NDArray[np.float64],
+    upper: Int64, base: Int64, payload: Int64, longest: Int64, with_confidence: bool, done: int,
+    out_ids: Int64, out_lower: Int64, out_upper: Int64, out_confidence: NDArray[np.float64],
 ) -> None:  # fmt: skip
     """Fill the output columns of the matches that a call of the join found, as if all were uniform.
 
@@ -312,6 +312,8 @@ def describe_matches(
     longest : (l,) int64
         Largest ``upper - lower`` of a candidate of each component.
     with_confidence : bool
+    done : int
+        How many matches the output holds already.
     out_ids : (l, m) int64; out_lower, out_upper : (m,) int64; out_confidence : (m,) float64
         Overwritten, and SPARE places behind the matches as well. A confidence of NaN asks for exact
         arithmetic (:func:`confidence.uniform.exact_chain_confidence`).
@@ -321,15 +323,18 @@ def describe_matches(
     O(matches); for each run and column a few whole vectors are written, without a branch.
     """
     length = ordered.shape[0]
+    rest = slice(done, None)
     # Several kernels, not one: what a kernel calls is compiled once more within it.
-    _write_ids(ordered, blocks, runs, count, payload, out_ids)
+    _write_ids(ordered, blocks, runs, count, payload, out_ids, done)
     _write_ranges(
         ordered[length - 1], blocks[length - 2], minimum, runs, count, w, length - 1, lower, upper, base,
-        out_lower, out_upper,
+        out_lower[rest], out_upper[rest],
     )  # fmt: skip
     if with_confidence:
         write = _write_short_confidences if length <= 3 else _write_long_confidences
-        write(ordered, blocks, runs, count, w, lower, upper, longest[ordered[length - 1]], out_confidence)
+        write(
+            ordered, blocks, runs, count, w, lower, upper, longest[ordered[length - 1]], out_confidence[rest]
+        )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -21,10 +21,12 @@ from eventbased.conditions import Conditions, Scratch, accumulate, all_hold
 from eventbased.query_order import first_above
 
 __all__ = [
+    "NO_BOXES",
     "CostlyGapsError",
     "ForbiddenEvents",
     "GapConfidences",
     "GapRules",
+    "clip",
     "collect",
     "contiguity_limits",
     "forbidden_in",
@@ -38,6 +40,8 @@ UNLIMITED: Final = 2**63 - 1
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+NO_BOXES: Final[Int64] = np.empty((2, 0), dtype=np.int64)
 
 
 class ForbiddenEvents(NamedTuple):
@@ -222,10 +226,24 @@ def forbidden_in(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def clip(low, high, offset, k, begin, end):
+    """Narrow event k to a box; return the share that is left of a uniform one, 1 of another; 0 if none is."""
+    size = high[k] - low[k] + 1
+    if begin > low[k]:
+        if offset[k] >= 0:
+            offset[k] += begin - low[k]
+        low[k] = begin
+    high[k] = min(high[k], end)
+    if low[k] > high[k]:
+        return 0.0
+    return 1.0 if offset[k] >= 0 else float(high[k] - low[k] + 1) / float(size)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def gap_confidences(
-    start, place, component, first_match, count, lower, upper, base, row, offsets, window, events, rules,
-    conditions, pmf, head, tail, most_steps, std_error, seed, wanted, scratch, mark, work, room, out_lower,
-    out_upper, out_confidence, out_error,
+    start, place, component, first_match, count, lower, upper, base, row, offsets, boxes, window, events,
+    rules, conditions, pmf, head, tail, most_steps, std_error, seed, wanted, scratch, mark, work, room,
+    out_lower, out_upper, out_confidence, out_error,
 ):  # fmt: skip
     """Fill range and confidence of matches whose gaps must stay free.
 
@@ -239,6 +257,9 @@ def gap_confidences(
         Of the candidates: bounds on the common time line, the shift to take off again, and the event.
     offsets : (rows,) int64
         Where an event's probabilities start in ``pmf``; -1 for uniform.
+    boxes : (2, m) int64, or (2, 0)
+        First and last tick that is asked of each event of the matches: confidence and range are those of the
+        worlds where it is; without any, of all.
     window : int64
         W, ticks.
     events : ForbiddenEvents
@@ -279,11 +300,14 @@ def gap_confidences(
         bounds = np.empty((4, size), np.int64)
         first = place[start[n]]
         part = component[start[n] : start[n + 1]]
+        share = 1.0
         for k in range(size):
             i = place[start[n] + k]
             low[k] = lower[i] - base[i]
             high[k] = upper[i] - base[i]
             offset[k] = offsets[row[i]]
+            if boxes.shape[1]:
+                share *= clip(low, high, offset, k, boxes[0, start[n] + k], boxes[1, start[n] + k])
             bounds[0, k] = low[k] - k
             bounds[1, k] = high[k] - k
             mark[row[i]] = own
@@ -292,15 +316,17 @@ def gap_confidences(
                 scratch.start[part[k]] = k
             scratch.stop[part[k]] = k + 1
             accumulate(conditions, scratch, part[k], k)
-        tight_bounds(bounds[0], bounds[1], window - size, bounds[2], bounds[3])
+        feasible = tight_bounds(bounds[0], bounds[1], window - size, bounds[2], bounds[3]) and share > 0.0
         certain = offset.max() < 0
         for k in range(size):
             bounds[2, k] += k
             bounds[3, k] += k
-        found = forbidden_in(
-            events, rules, conditions, part, bounds[2], bounds[3], window, first, scratch, own, mark, offsets,
-            room,
-        )  # fmt: skip
+        found = 0
+        if feasible:
+            found = forbidden_in(
+                events, rules, conditions, part, bounds[2], bounds[3], window, first, scratch, own, mark,
+                offsets, room,
+            )  # fmt: skip
         for k in range(size):
             mark[row[place[start[n] + k]]] = -1
         for x in range(room[0].shape[0] if found < 0 else found):
@@ -308,6 +334,11 @@ def gap_confidences(
         if found < 0:
             return n, SPACE, (size, 0, 0, room[0].shape[0] + 1)
         out_error[n] = 0.0
+        if not feasible:
+            out_confidence[n] = 0.0
+            out_lower[n] = 0
+            out_upper[n] = -1
+            continue
         if found == 0 and certain and not wanted:
             out_lower[n] = bounds[2, 0]
             out_upper[n] = bounds[3, size - 1]
@@ -327,7 +358,7 @@ def gap_confidences(
             return n, COSTLY, (int(value), 0, 0, 0)
         out_lower[n] = earliest
         out_upper[n] = latest
-        out_confidence[n] = value
+        out_confidence[n] = value * share
         if status == INEXACT:
             out_confidence[n] = np.nan
         elif status != DONE:
@@ -392,6 +423,7 @@ class GapConfidences:
         wanted: bool,
         scratch: Scratch,
         out: tuple[Int64, Int64, Float64, Float64],
+        boxes: Int64 = NO_BOXES,
     ) -> None:
         """Fill ranges, confidences and standard errors, see :func:`gap_confidences`.
 
@@ -408,6 +440,7 @@ class GapConfidences:
         wanted, scratch
         out : tuple
             ``out_lower, out_upper, out_confidence, out_error``.
+        boxes : (2, m) int64, or (2, 0)
 
         Raises
         ------
@@ -418,8 +451,8 @@ class GapConfidences:
         done = 0
         while True:
             done, reason, need = kernel(
-                *matches, done, count, *candidates, offsets, self._window, events, rules, conditions, *pmfs,
-                *self._limits, wanted, scratch, self._mark, self._work, self._room, *out,
+                *matches, done, count, *candidates, offsets, boxes, self._window, events, rules, conditions,
+                *pmfs, *self._limits, wanted, scratch, self._mark, self._work, self._room, *out,
             )  # fmt: skip
             if reason == ALL:
                 return

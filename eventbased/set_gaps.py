@@ -15,7 +15,7 @@ from confidence.ideals import MOST_STEPS_BETWEEN_IDEALS, Order, tight_order_boun
 from confidence.orders import order_confidence
 from confidence.times import BETWEEN, LEADING
 from eventbased.conditions import Conditions, Scratch, accumulate
-from eventbased.gap_events import CostlyGapsError, ForbiddenEvents, collect
+from eventbased.gap_events import NO_BOXES, CostlyGapsError, ForbiddenEvents, clip, collect
 
 __all__ = ["SetConfidences"]
 
@@ -75,9 +75,9 @@ def _forbidden(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _set_confidences(
-    chosen, start, place, component, first_match, lower, upper, base, row, offsets, window, order, events,
-    pools, gap_of, conditions, pmf, head, tail, most_steps, wanted, scratch, mark, room, out_lower, out_upper,
-    out_confidence,
+    chosen, start, place, component, first_match, lower, upper, base, row, offsets, boxes, window, order,
+    events, pools, gap_of, conditions, pmf, head, tail, most_steps, wanted, scratch, mark, room, out_lower,
+    out_upper, out_confidence,
 ):  # fmt: skip
     own = mark.shape[0]
     before, first_step, source, target, ideals, gap_place, gap_after, gap_before, gap_cut = order
@@ -90,12 +90,15 @@ def _set_confidences(
     b = np.empty(count, np.int64)
     for q in range(first_match, chosen.shape[0]):
         n = chosen[q]
+        share = 1.0
         for k in range(count):
             i = place[start[n] + k]
             part = component[start[n] + k]
             low[k] = lower[i] - base[i]
             high[k] = upper[i] - base[i]
             offset[k] = offsets[row[i]]
+            if boxes.shape[1]:
+                share *= clip(low, high, offset, k, boxes[0, start[n] + k], boxes[1, start[n] + k])
             mark[row[i]] = own
             scratch.element[k] = i
             if k == 0 or part != component[start[n] + k - 1]:
@@ -103,7 +106,8 @@ def _set_confidences(
             scratch.stop[part] = k + 1
             accumulate(conditions, scratch, part, k)
         found = 0
-        if tight_order_bounds(low, high, before, window, a, b):
+        feasible = share > 0.0
+        if feasible and tight_order_bounds(low, high, before, window, a, b):
             found = _forbidden(
                 events, pools, gap_of, (gap_place, gap_after, gap_before), conditions, length, a, b, window,
                 place[start[n]], scratch, own, mark, offsets, room,
@@ -114,6 +118,9 @@ def _set_confidences(
             mark[room[3][x]] = -1
         if found < 0:
             return q, SPACE, 0.0
+        if not feasible:
+            out_lower[n], out_upper[n], out_confidence[n] = 0, -1, 0.0
+            continue
         if found == 0 and not wanted and offset.max() < 0 and (b - a).min() >= 0:
             out_lower[n] = a.min()
             out_upper[n] = b.max()
@@ -126,7 +133,7 @@ def _set_confidences(
             return q, COSTLY, value
         out_lower[n] = first
         out_upper[n] = last
-        out_confidence[n] = value
+        out_confidence[n] = value * share
     return chosen.shape[0], ALL, 0.0
 
 
@@ -211,6 +218,7 @@ class SetConfidences:
         wanted: bool,
         scratch: Scratch,
         out: tuple[Int64, Int64, Float64],
+        boxes: Int64 = NO_BOXES,
     ) -> None:
         """Fill ranges and confidences.
 
@@ -233,6 +241,8 @@ class SetConfidences:
         scratch : Scratch
         out : tuple
             ``lower, upper`` and ``confidence``, overwritten; the range is empty where the confidence is 0.
+        boxes : (2, m) int64, or (2, 0)
+            See :func:`eventbased.gap_events.gap_confidences`.
 
         Raises
         ------
@@ -252,7 +262,7 @@ class SetConfidences:
             done = 0
             while done < len(chosen):
                 done, reason, steps = kernel(
-                    chosen, *matches, done, *candidates, offsets, self._window, order.arrays, events,
+                    chosen, *matches, done, *candidates, offsets, boxes, self._window, order.arrays, events,
                     pools, self._gap_of, conditions, *pmfs, self._most_steps, wanted, scratch, self._mark,
                     self._room, *out,
                 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeVar
 
@@ -12,6 +13,7 @@ from uncertain_cep.engine import BATCH_ROWS, run
 from uncertain_cep.errors import MatchLimitError, OptionError
 from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.plan.explain import explain_plan, explain_query
+from uncertain_cep.plan.explain_json import plan_dict, query_dict
 from uncertain_cep.query import Query, parse
 from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces.intervals import as_arrow
@@ -146,8 +148,9 @@ def match(
         Who chooses the order in which events are put together, by what it is expected to cost on these
         events: ``auto``, ``trivial`` (the order of the pattern), ``frequency``, ``greedy``, ``ii_random``,
         ``ii_greedy``, ``dp_left_deep``, ``dp_bushy``, ``zstream`` or ``zstream_greedy``. Or the order itself,
-        as a tree over the variables in which brackets join two parts: ``"((c a) b)"``. For patterns without
-        Kleene components, negation, contiguity and AND; all give the same answer.
+        as a tree over the variables in which brackets join two parts: ``"((c a) b)"``. Kleene components,
+        which are left out of a tree, take their events when those of the others are chosen. Not with
+        contiguity, nor a tree with OR; all give the same answer.
 
     Returns
     -------
@@ -257,8 +260,10 @@ def explain(
     tick: str | None = None,
     evaluation: str = "auto",
     planner: str = "auto",
+    analyze: bool = False,
+    format: str = "text",
 ) -> str:
-    """Return in words how a query is evaluated; on events, with the number of candidates it finds there.
+    """Return how a query is evaluated; on events, with what is known of them and the plan that follows.
 
     Parameters
     ----------
@@ -267,32 +272,53 @@ def explain(
         As for :func:`match`.
     names, tick, evaluation, planner
         As for :func:`match`.
+    analyze : bool
+        Whether to find the matches, and set the actual numbers of partial matches beside the estimated ones.
+    format : {"text", "json"}
+        Words, or a JSON object with the same facts.
+
+    Raises
+    ------
+    OptionError
+        If an option has no such value, or ``analyze`` has no events in this process.
     """
+    if format not in ("text", "json"):
+        raise OptionError(f"format={format!r} is unknown: use text or json")
+    on_spark = _library(events) == "pyspark"
+    if analyze and (events is None or on_spark):
+        raise OptionError("analyze=True runs the query in this process: give it events that are not Spark's")
     parsed = parse(query) if isinstance(query, str) else query
     if events is None:
-        return explain_query(parsed)
-    if _library(events) == "pyspark":
+        return explain_query(parsed) if format == "text" else json.dumps(query_dict(parsed), indent=2)
+    if on_spark:
         from uncertain_cep.spark import arrow_schema
 
         schema, table = arrow_schema(events), None
     else:
         table = _table(events, names)
         schema = table.schema
-    return explain_plan(_plan(parsed, schema, names, tick, evaluation, True, None, planner=planner), table)
+    plan = _plan(parsed, schema, names, tick, evaluation, True, None, planner=planner)
+    if format == "text":
+        return explain_plan(plan, table, analyze=analyze)
+    return json.dumps(plan_dict(plan, table, analyze=analyze), indent=2)
 
 
 def warm_up() -> None:
-    """Compile the kernels, or load them from the cache on disk: about 20 s the first time on a machine."""
+    """Compile the kernels for sequences of single events, or load them from the cache on disk.
+
+    About half a minute the first time on a machine; the kernels of other patterns are compiled at their first
+    use.
+    """
     events = {
-        "type": ["A", "B", "C", "D"],
-        "id": [1, 2, 3, 4],
-        "lower": [1, 2, 3, 4],
-        "upper": [3, 4, 5, 6],
-        "pmf": [None, [0.5, 0.0, 0.5], None, None],
-        "k": [0, 0, 0, 0],
+        "type": ["A", "B", "C", "D"] * 2,
+        "id": range(8),
+        "lower": [1, 2, 3, 4] * 2,
+        "upper": [3, 4, 5, 6] * 2,
+        "k": [0, 0, 0, 0, 1, 1, 1, 1],
     }
     table = pa.table(events)
-    query = parse("PATTERN SEQ(A a, B b, C c, D d) WHERE [k] AND a.k + 0.5 > b.k WITHIN 5")
-    match(table, query, planner="auto")
-    match(table, query, planner="trivial")
-    match(table, query, evaluation="query_order")
+    for pattern in ("A a, B b, C c", "A a, B b, C c, D d"):
+        query = f"PATTERN SEQ({pattern}) WHERE [k] AND a.k + 0.5 > b.k WITHIN 5"
+        for asked in (query, f"{query} HAVING CONFIDENCE >= 0.01"):
+            match(table, asked, evaluation="query_order")
+            match(table, asked, planner="trivial")

@@ -12,10 +12,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.best import best_chunk
+from uncertain_cep.buckets import evaluate_bucketed
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.compressed import evaluate_compressed
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.expected import counts_of_matches, expected_counts
+from uncertain_cep.expected import bucketed_counts, counts_of_matches, expected_counts
 from uncertain_cep.growing import evaluate_growing
 from uncertain_cep.output import id_payload, to_batch, widened
 from uncertain_cep.plan import EvaluationPlan
@@ -83,8 +84,8 @@ def run(
     file : str or None
         Where the table comes from, for error messages.
     counters : Counters or None
-        Receives the numbers of partial matches where a plain sequence is evaluated along a tree; the leaves
-        of the branches of OR, which have trees of their own, are not told apart.
+        Receives the numbers of partial matches where events are joined along a tree. Nodes go by the numbers
+        of their components, which the branches of OR, with trees of their own, share.
 
     Yields
     ------
@@ -105,12 +106,26 @@ def run(
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
     if plan.counted is not None and not plan.is_plain:
-        batches = run(
-            plan.counted, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
-            counters=counters,
-        )  # fmt: skip
-        yield from counts_of_matches(plan, batches)
-        return
+        if plan.bound.every is None:
+            batches = run(
+                plan.counted, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
+                counters=counters,
+            )  # fmt: skip
+            yield from counts_of_matches(plan, batches)
+            return
+        for branch in plan.branches:
+            counting = replace(
+                branch,
+                bound=replace(branch.bound, query=plan.query, by=plan.bound.by, every=plan.bound.every),
+                output_schema=plan.output_schema,
+                counted=branch,
+            )
+            yield from run(
+                counting, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
+                counters=counters,
+            )  # fmt: skip
+        if plan.branches:
+            return
     if plan.branches:
         for branch in plan.branches:
             found = run(
@@ -120,7 +135,7 @@ def run(
             yield from (widened(plan, batch) for batch in found)
         return
     check_table(plan, table, file)
-    if slicing is None or plan.is_plain:
+    if slicing is None or not _grown(plan):
         yield from _evaluated(plan, table, slicing, batch_rows, owned, counters)
         return
     # Matches that are grown may begin with any event of a slice, and events forbid whatever slice owns them.
@@ -149,8 +164,8 @@ def _evaluated(
     table = table.select(_columns_of(plan, slicing)).combine_chunks()
     selection, pmfs, ticks = _selected(plan, table, slicing)
     # The events of a Kleene component that come first are among those that come later.
-    chosen_later = owned is not None and plan.components[0].kleene
-    if owned is not None and not chosen_later:
+    later = owned if plan.components[0].kleene else None
+    if owned is not None and later is None:
         others = [np.ones(len(rows), dtype=np.bool_) for rows in selection.rows[1:]]
         selection = selection.where([owned[selection.rows[0]], *others])
     selection = feasible(plan, selection)
@@ -162,7 +177,7 @@ def _evaluated(
         and plan.query.limit is not None
         and not plan.query.non_overlapping
     )
-    by_row = plan.counts or best_only or chosen_later
+    by_row = plan.counts or best_only or later is not None
     payload = None if by_row else id_payload(plan, table)
 
     @cache
@@ -172,10 +187,11 @@ def _evaluated(
     def chunks(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
         wanted = plan.needs_confidence
         if plan.order is not None:
-            return evaluate_sets(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
+            return evaluate_sets(plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters)
+        if plan.compressed:
+            return evaluate_compressed(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
         if not plan.is_plain:
-            grow = evaluate_compressed if plan.compressed else evaluate_growing
-            return grow(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
+            return evaluate_growing(plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters)
         if len(plan.components) == 1:
             return _single_events(plan, among, payload, batch_rows)
         tree = joined_along()
@@ -188,18 +204,32 @@ def _evaluated(
         return _METHODS[plan.evaluation](plan, table, among, pmfs, payload, wanted, batch_rows)
 
     if plan.counts:
-        yield from expected_counts(plan, table, selection, pmfs, chunks)
+        if not _grown(plan):
+            yield from expected_counts(plan, table, selection, pmfs, chunks)
+            return
+        counted = evaluate_bucketed(plan, table, selection, ticks, pmfs, batch_rows)
+        yield from bucketed_counts(plan, table, _owned(counted, later))
         return
     if best_only:
         best = best_chunk(plan, table, selection, chunks, at_most_one=pmfs is None)
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
         return
-    matches = chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None)
-    if owned is not None and chosen_later:
-        matches = (chunk.keep(owned[chunk.events[0]]) for chunk in matches)
+    matches = _owned(chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None), later)
     for chunk in _limited(plan, (confident(plan, found) for found in matches)):
         yield to_batch(plan, table, chunk, payload is not None)
+
+
+def _grown(plan: EvaluationPlan) -> bool:
+    """Return whether matches are grown, so that their events may lie in several slices."""
+    by_bucket = plan.counts and plan.bound.every is not None
+    return not plan.is_plain or (by_bucket and plan.query.strategy == "skip_till_next_match")
+
+
+def _owned(chunks: Iterator[Chunk], is_owned: Mask | None) -> Iterator[Chunk]:
+    """Yield the matches whose first component's event a slice owns; with None all."""
+    for chunk in chunks:
+        yield chunk if is_owned is None else chunk.keep(is_owned[chunk.events[0]])
 
 
 def _limited(plan: EvaluationPlan, chunks: Iterator[Chunk]) -> Iterator[Chunk]:

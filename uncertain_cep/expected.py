@@ -18,13 +18,14 @@ from confidence import (
 )
 from eventbased import partition_bases
 from eventbased.config import LONGEST_LINE
+from uncertain_cep.buckets import summed
 from uncertain_cep.config import COUNT_BATCH, MOST_COVERED_TICKS
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
 
-__all__ = ["Chunks", "counts_of_matches", "expected_counts", "merged_counts"]
+__all__ = ["Chunks", "bucketed_counts", "counts_of_matches", "expected_counts", "merged_counts"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -80,6 +81,20 @@ def counts_of_matches(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -
     for batch in batches:
         counts = batch.select(wanted).rename_columns(plan.output_schema.names)
         yield from merged_counts(plan, [counts]).to_batches()
+
+
+def bucketed_counts(
+    plan: EvaluationPlan, table: pa.Table, chunks: Iterable[Chunk]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the sums by group and bucket of what :func:`uncertain_cep.buckets.evaluate_bucketed` yields."""
+    for chunk in chunks:
+        assert chunk.confidence is not None
+        rows = chunk.events[0]
+        if not plan.bound.by:
+            rows, bucket, value = summed(np.zeros_like(rows), chunk.lower, chunk.confidence)
+        else:
+            bucket, value = chunk.lower, chunk.confidence
+        yield from merged_counts(plan, _batches(plan, table, rows, bucket, value)).to_batches()
 
 
 def merged_counts(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Table:
@@ -204,9 +219,9 @@ def _added_up(
         assert chunk.confidence is not None
         rows = chunk.events[0] if plan.bound.by else np.zeros_like(chunk.events[0])
         if shares is None:
-            found = [_summed(rows, np.zeros_like(rows), chunk.confidence)]
+            found = [summed(rows, np.zeros_like(rows), chunk.confidence)]
         else:
-            found = [_summed(rows[match], bucket, value) for match, bucket, value in shares.of(chunk)]
+            found = [summed(rows[match], bucket, value) for match, bucket, value in shares.of(chunk)]
         for part in found:
             held += _batches(plan, table, *part)
             size += len(part[0])
@@ -217,16 +232,6 @@ def _added_up(
                 yield from held
                 held, size = [], 0
     yield from held
-
-
-def _summed(rows: Int64, bucket: Int64, value: Float64) -> tuple[Int64, Int64, Float64]:
-    """Add values up by row and bucket."""
-    if not len(rows):
-        return rows, bucket, value
-    order = np.lexsort((bucket, rows))
-    rows, bucket = rows[order], bucket[order]
-    first = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]) | (bucket[1:] != bucket[:-1])])
-    return rows[first], bucket[first], np.add.reduceat(value[order], first)
 
 
 class _Shares:

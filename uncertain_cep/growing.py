@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +15,7 @@ from confidence import exact_chain_confidence, running_sums
 from eventbased import lay_out, partition_bases
 from eventbased.conditions import Conditions, Scratch, scratch
 from eventbased.config import BLOCK_ROWS, LONGEST_LINE
-from eventbased.gap_events import UNLIMITED, CostlyGapsError, GapConfidences
+from eventbased.gap_events import NO_BOXES, UNLIMITED, CostlyGapsError, GapConfidences
 from eventbased.growing import (
     DEEPER,
     EXHAUSTED,
@@ -39,15 +40,14 @@ from uncertain_cep.predicates import Values, column_values
 from uncertain_cep.query.typed import Column
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
-from uncertain_cep.series import KleeneChunk, Series
+from uncertain_cep.series import by_component, event_by_event
+from uncertain_cep.tree_search import Counters
 
 __all__ = [
     "Growth",
-    "by_component",
     "compiled",
     "costly",
     "evaluate_growing",
-    "event_by_event",
     "grown_chunks",
 ]
 
@@ -66,6 +66,7 @@ def evaluate_growing(
     payload: Int64 | None,
     with_confidence: bool,
     batch_rows: int,
+    counters: Counters | None = None,
 ) -> Iterator[Chunk]:
     """Yield the matches of a pattern of single, Kleene and negated components under any strategy.
 
@@ -83,6 +84,8 @@ def evaluate_growing(
     with_confidence : bool
     batch_rows : int
         Most matches in a chunk.
+    counters : Counters or None
+        The numbers of partial matches are added here where single components are joined first.
 
     Raises
     ------
@@ -95,7 +98,7 @@ def evaluate_growing(
     """
     if not selection.empty:
         yield from grown_chunks(
-            Growth, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows
+            Growth, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters
         )
 
 
@@ -109,6 +112,7 @@ def grown_chunks(
     payload: Int64 | None,
     with_confidence: bool,
     batch_rows: int,
+    counters: Counters | None = None,
 ) -> Iterator[Chunk]:
     """Yield the matches as a kind of :class:`Growth` describes them, see :func:`evaluate_growing`."""
     # Beyond the whole trace a window means nothing, and sums with it have to stay within int64.
@@ -120,12 +124,12 @@ def grown_chunks(
         for half in selection.halves():
             if not half.empty:
                 yield from grown_chunks(
-                    growth, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows
+                    growth, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows, counters
                 )
         return
     tree = tree_of_singles(plan, table, selection)
     grown = growth(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
-    yield from grown.chunks(payload, with_confidence, batch_rows)
+    yield from grown.chunks(payload, with_confidence, batch_rows, counters)
 
 
 class Growth:
@@ -185,7 +189,9 @@ class Growth:
             0.0 if least is None else float(least),
         )
 
-    def chunks(self, payload: Int64 | None, wanted: bool, batch_rows: int) -> Iterator[Chunk]:
+    def chunks(
+        self, payload: Int64 | None, wanted: bool, batch_rows: int, counters: Counters | None
+    ) -> Iterator[Chunk]:
         """Yield the matches."""
         kleene = self._pattern.kleene
         if self._tree is None:
@@ -194,7 +200,7 @@ class Growth:
         work = scratch(self._conditions, len(kleene))
         last_rows = BLOCK_ROWS if kleene.any() else batch_rows
         for chosen in choices_of_singles(
-            self._plan, self._tree, self._table, self._laid, self._rows, self._window, last_rows
+            self._plan, self._tree, self._table, self._laid, self._rows, self._window, last_rows, counters
         ):
             if kleene.any():
                 yield from self._grown(chosen, payload, wanted, batch_rows)
@@ -243,8 +249,23 @@ class Growth:
         self, matches: tuple[Int64, Int64, Int64], payload: Int64 | None, wanted: bool, work: Scratch
     ) -> Chunk:
         """Return the matches that are possible, with their ranges and confidences."""
-        plan = self._plan
         start, place, component = matches
+        lower, upper, confidence, std_error = self._described(matches, wanted, work)
+        events = self._rows[place] if payload is None else payload[self._rows[place]]
+        given = confidence if wanted else None
+        chunk = by_component(self._plan, start, component, events, lower, upper, given)
+        chunk = replace(chunk, std_error=std_error)
+        return chunk.keep(lower <= upper)
+
+    def _described(
+        self, matches: tuple[Int64, Int64, Int64], wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES
+    ) -> tuple[Int64, Int64, NDArray[np.float64], NDArray[np.float64]]:
+        """Return ranges, confidences and their standard errors; an impossible match has an empty range.
+
+        With ``boxes``, see :func:`eventbased.gap_events.gap_confidences`, of the worlds where the events are
+        in theirs.
+        """
+        start, place, _ = matches
         found = len(start) - 1
         given, forbidden = self._given, self._forbidden
         lower, upper = np.empty((2, found), dtype=np.int64)
@@ -253,23 +274,29 @@ class Growth:
             self._confidences.describe(
                 matches, found, (given.lower, given.upper, self._base, self._rows), self._offset,
                 forbidden.events, forbidden.rules, self._conditions, self._pmfs, wanted, work,
-                (lower, upper, confidence, std_error),
+                (lower, upper, confidence, std_error), boxes,
             )  # fmt: skip
         except CostlyGapsError as error:
-            raise costly(plan, self._table, self._rows, matches, error) from None
+            raise costly(self._plan, self._table, self._rows, matches, error) from None
         if wanted:
-            self._redo_exactly(start, place, confidence)
-        events = self._rows[place] if payload is None else payload[self._rows[place]]
-        chunk = by_component(plan, start, component, events, lower, upper, confidence if wanted else None)
-        chunk = replace(chunk, std_error=std_error)
-        return chunk.keep(lower <= upper)
+            self._redo_exactly(start, place, confidence, boxes)
+        return lower, upper, confidence, std_error
 
-    def _redo_exactly(self, start: Int64, place: Int64, confidence: NDArray[np.float64]) -> None:
+    def _redo_exactly(
+        self, start: Int64, place: Int64, confidence: NDArray[np.float64], boxes: Int64
+    ) -> None:
         """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
         for n in np.flatnonzero(np.isnan(confidence)).tolist():
-            own = place[start[n] : start[n + 1]]
-            lower, upper = self._given.lower[own].tolist(), self._given.upper[own].tolist()
-            confidence[n] = float(exact_chain_confidence(lower, upper, self._window))
+            own = slice(int(start[n]), int(start[n + 1]))
+            lower = self._given.lower[place[own]].tolist()
+            upper = self._given.upper[place[own]].tolist()
+            share = Fraction(1)
+            if boxes.shape[1]:
+                for k, (first, last) in enumerate((boxes[:, own] + self._base[place[own]]).T.tolist()):
+                    ticks = upper[k] - lower[k] + 1
+                    lower[k], upper[k] = max(lower[k], first), min(upper[k], last)
+                    share *= Fraction(upper[k] - lower[k] + 1, ticks)
+            confidence[n] = float(exact_chain_confidence(lower, upper, self._window) * share)
 
 
 def compiled(
@@ -306,52 +333,6 @@ def compiled(
         np.array([*(part.start for part in parts), *(0 for _ in negated)], dtype=np.int64),
         load,
     )
-
-
-def event_by_event(chosen: Int64) -> tuple[Int64, Int64, Int64]:
-    """Return matches of single events, (l, m) int64 by component, as ``start, place, component`` of each."""
-    length, found = chosen.shape
-    start = np.arange(0, length * found + 1, length)
-    return start, chosen.T.ravel(), np.tile(np.arange(length), found)
-
-
-def by_component(
-    plan: EvaluationPlan,
-    start: Int64,
-    component: Int64,
-    events: Int64,
-    lower: Int64,
-    upper: Int64,
-    confidence: NDArray[np.float64] | None,
-) -> Chunk:
-    """Return matches given event by event as a chunk.
-
-    Parameters
-    ----------
-    plan : EvaluationPlan
-    start : (k + 1,) int64
-        The events of match n are at ``start[n] .. start[n + 1] - 1``.
-    component, events : (m,) int64
-        The component of each, ascending within a match, and what to return for it.
-    lower, upper, confidence : (k,)
-        As in :class:`~uncertain_cep.sequence.Chunk`.
-    """
-    found = len(lower)
-    match = np.repeat(np.arange(found), np.diff(start))
-    single = np.empty((len(plan.components), found), dtype=np.int64)
-    series: list[Series | None] = []
-    for j, planned in enumerate(plan.components):
-        own = component == j
-        if not planned.kleene:
-            single[j] = events[own]
-            series.append(None)
-            continue
-        starts = np.concatenate(([0], np.cumsum(np.bincount(match[own], minlength=found))))
-        series.append(Series(starts, events[own]))
-        single[j] = events[own][starts[:-1]]
-    if not any(found is not None for found in series):
-        return Chunk(single, lower, upper, confidence)
-    return KleeneChunk(single, lower, upper, confidence, None, tuple(series))
 
 
 def costly(

@@ -22,7 +22,7 @@ from uncertain_cep.plan.trees import Join, Leaf, Tree
 from uncertain_cep.programs import PreparedPredicates
 from uncertain_cep.query.typed import TypedExpression, variables_of
 from uncertain_cep.selection import Selection
-from uncertain_cep.tree_search import TreeSearch
+from uncertain_cep.tree_search import Counters, TreeSearch
 
 __all__ = ["choices_of_singles", "tree_of_singles"]
 
@@ -88,6 +88,7 @@ def choices_of_singles(
     rows: Int64,
     window: int,
     last_rows: int,
+    counters: Counters | None = None,
 ) -> Iterator[Int64]:
     """Yield the choices of single components that may be part of a match.
 
@@ -104,6 +105,8 @@ def choices_of_singles(
     window : int
         Ticks; no more than the candidates ask for.
     last_rows : int
+    counters : Counters or None
+        The numbers of partial matches are added here.
 
     Yields
     ------
@@ -118,7 +121,7 @@ def choices_of_singles(
     variables = [component.variable for component in plan.components]
     load = loader(plan, table, layout)
     prepared = PreparedPredicates(_among_singles(plan), variables, candidates.first, load)
-    search = TreeSearch(tree, variables, layout, distance, prepared)
+    search = TreeSearch(tree, variables, layout, distance, prepared, counters=counters)
     programs = prepared.programs(np.zeros((0, length + 1), dtype=np.int64))
     kleene = [j for j, component in enumerate(plan.components) if component.kleene]
     for found in search.matches(programs, np.zeros(0, dtype=np.int64), last_rows):

@@ -186,8 +186,8 @@ def _matches(
             else:
                 describe_matches(
                     ordered, search.blocks, search.minimum, runs, count, w, candidates.lower,
-                    candidates.upper, candidates.base, output, longest, wanted, events[:, part.start :],
-                    lower[part.start :], upper[part.start :], confidence[part.start :],
+                    candidates.upper, candidates.base, output, longest, wanted, part.start, events, lower,
+                    upper, confidence,
                 )  # fmt: skip
             if following is None and pmfs is not None:
                 chosen = _chosen(ordered, search, runs[:, :count], found) if chosen is None else chosen
@@ -240,4 +240,5 @@ def _surviving(
         ordered, search.blocks, runs, w, candidates.lower, candidates.upper, offset, even, threshold.least,
         ranks, last_rank, chosen,
     )  # fmt: skip
-    return chosen[:, :surviving]
+    # One layout, so that the kernels it is handed to are compiled once.
+    return np.ascontiguousarray(chosen[:, :surviving])

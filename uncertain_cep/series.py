@@ -10,11 +10,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.predicates import Values, column_values
 from uncertain_cep.query.typed import Aggregated, Column
 from uncertain_cep.sequence import Chunk
 
-__all__ = ["KleeneChunk", "Series", "aggregated", "event_rows"]
+__all__ = ["KleeneChunk", "Series", "aggregated", "by_component", "event_by_event", "event_rows"]
 
 Int64 = NDArray[np.int64]
 
@@ -119,3 +120,49 @@ def aggregated(column: Aggregated, table: pa.Table, series: Series) -> Values:
     if (np.abs(real) >= 2.0**63).any():
         raise TraceError(TraceFault("a sum of its values is beyond int64", column=column.name))
     return Values(np.add.reduceat(data, begin) if len(begin) else begin, count > 0)
+
+
+def event_by_event(chosen: Int64) -> tuple[Int64, Int64, Int64]:
+    """Return matches of single events, (l, m) int64 by component, as ``start, place, component`` of each."""
+    length, found = chosen.shape
+    start = np.arange(0, length * found + 1, length)
+    return start, chosen.T.ravel(), np.tile(np.arange(length), found)
+
+
+def by_component(
+    plan: EvaluationPlan,
+    start: Int64,
+    component: Int64,
+    events: Int64,
+    lower: Int64,
+    upper: Int64,
+    confidence: NDArray[np.float64] | None,
+) -> Chunk:
+    """Return matches given event by event as a chunk.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    start : (k + 1,) int64
+        The events of match n are at ``start[n] .. start[n + 1] - 1``.
+    component, events : (m,) int64
+        The component of each, ascending within a match, and what to return for it.
+    lower, upper, confidence : (k,)
+        As in :class:`~uncertain_cep.sequence.Chunk`.
+    """
+    found = len(lower)
+    match = np.repeat(np.arange(found), np.diff(start))
+    single = np.empty((len(plan.components), found), dtype=np.int64)
+    series: list[Series | None] = []
+    for j, planned in enumerate(plan.components):
+        own = component == j
+        if not planned.kleene:
+            single[j] = events[own]
+            series.append(None)
+            continue
+        starts = np.concatenate(([0], np.cumsum(np.bincount(match[own], minlength=found))))
+        series.append(Series(starts, events[own]))
+        single[j] = events[own][starts[:-1]]
+    if not any(found is not None for found in series):
+        return Chunk(single, lower, upper, confidence)
+    return KleeneChunk(single, lower, upper, confidence, None, tuple(series))

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from confidence import running_sums
 from confidence.times import BETWEEN, LEADING, TRAILING
 from eventbased import lay_out, partition_bases
-from eventbased.conditions import scratch
+from eventbased.conditions import Scratch, scratch
 from eventbased.config import BLOCK_ROWS, LONGEST_LINE
-from eventbased.gap_events import CostlyGapsError
+from eventbased.gap_events import NO_BOXES, CostlyGapsError
 from eventbased.set_gaps import SetConfidences
 from eventbased.set_search import (
     EXHAUSTED,
@@ -31,16 +31,17 @@ from eventbased.set_search import (
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.gap_rules import forbidden_events
-from uncertain_cep.growing import by_component, compiled, costly, event_by_event
+from uncertain_cep.growing import compiled, costly
 from uncertain_cep.joined_first import choices_of_singles, tree_of_singles
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
-from uncertain_cep.series import KleeneChunk, Series
+from uncertain_cep.series import KleeneChunk, Series, by_component, event_by_event
+from uncertain_cep.tree_search import Counters
 
-__all__ = ["evaluate_sets"]
+__all__ = ["Choosing", "chosen_chunks", "evaluate_sets"]
 
 Int64 = NDArray[np.int64]
 
@@ -56,6 +57,7 @@ def evaluate_sets(
     payload: Int64 | None,
     with_confidence: bool,
     batch_rows: int,
+    counters: Counters | None = None,
 ) -> Iterator[Chunk]:
     """Yield the matches of an OR-free pattern with AND, in chunks of at most ``batch_rows``.
 
@@ -63,7 +65,7 @@ def evaluate_sets(
     ----------
     plan : EvaluationPlan
         With an ``order``.
-    table, selection, ticks, pmfs, payload, with_confidence, batch_rows
+    table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters
         As for :func:`uncertain_cep.growing.evaluate_growing`.
 
     Raises
@@ -75,8 +77,25 @@ def evaluate_sets(
     -----
     Memory is O(events + batch_rows * events of a match), whatever the number of matches.
     """
-    if selection.empty:
-        return
+    if not selection.empty:
+        yield from chosen_chunks(
+            Choosing, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters
+        )
+
+
+def chosen_chunks(
+    choosing: type[Choosing],
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    ticks: tuple[Int64, Int64],
+    pmfs: ExplicitPmfs | None,
+    payload: Int64 | None,
+    with_confidence: bool,
+    batch_rows: int,
+    counters: Counters | None = None,
+) -> Iterator[Chunk]:
+    """Yield the matches as a kind of :class:`Choosing` describes them, see :func:`evaluate_sets`."""
     # Beyond the whole trace a window means nothing, and sums with it have to stay within int64.
     window = min(plan.window, int(ticks[1].max()) - int(ticks[0].min()) + 1)
     shift, line, covered = partition_bases(
@@ -84,14 +103,17 @@ def evaluate_sets(
     )
     if line > LONGEST_LINE and selection.partitions > 1:
         for half in selection.halves():
-            yield from evaluate_sets(plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows)
+            if not half.empty:
+                yield from chosen_chunks(
+                    choosing, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows, counters
+                )
         return
     tree = tree_of_singles(plan, table, selection)
-    choice = _Choice(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
-    yield from choice.chunks(payload, with_confidence, batch_rows)
+    choice = choosing(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
+    yield from choice.chunks(payload, with_confidence, batch_rows, counters)
 
 
-class _Choice:
+class Choosing:
     """The candidates of one layout, what is forbidden among them, and the conditions.
 
     If a tree is given, its components are joined first, and the others taken beside their events.
@@ -148,7 +170,9 @@ class _Choice:
             float(MOST_CONFIDENCE_STEPS),
         )
 
-    def chunks(self, payload: Int64 | None, wanted: bool, batch_rows: int) -> Iterator[Chunk]:
+    def chunks(
+        self, payload: Int64 | None, wanted: bool, batch_rows: int, counters: Counters | None
+    ) -> Iterator[Chunk]:
         """Yield the matches."""
         kleene = self._pattern.kleene
         if self._tree is None:
@@ -157,7 +181,14 @@ class _Choice:
         work = scratch(self._conditions, MOST_EVENTS)
         last_rows = BLOCK_ROWS if kleene.any() else batch_rows
         for chosen in choices_of_singles(
-            self._plan, self._tree, self._table, self._laid, self._rows, self._pattern.window, last_rows
+            self._plan,
+            self._tree,
+            self._table,
+            self._laid,
+            self._rows,
+            self._pattern.window,
+            last_rows,
+            counters,
         ):
             if kleene.any():
                 yield from self._searched(chosen, payload, wanted, batch_rows)
@@ -197,27 +228,39 @@ class _Choice:
                 )
 
     def _chunk(
-        self, matches: tuple[Int64, Int64, Int64], payload: Int64 | None, wanted: bool, work: Any
+        self, matches: tuple[Int64, Int64, Int64], payload: Int64 | None, wanted: bool, work: Scratch
     ) -> Chunk:
         """Return the matches that are possible, with their ranges and confidences."""
-        plan, given, forbidden = self._plan, self._given, self._forbidden
         start, place, component = matches
-        found = len(start) - 1
+        lower, upper, confidence = self._described(matches, wanted, work)
+        events = self._rows[place] if payload is None else payload[self._rows[place]]
+        given = confidence if wanted else None
+        chunk = by_component(self._plan, start, component, events, lower, upper, given)
+        if isinstance(chunk, KleeneChunk):
+            chunk = self._by_id(chunk, payload is not None)
+        return chunk.keep(lower <= upper)
+
+    def _described(
+        self, matches: tuple[Int64, Int64, Int64], wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES
+    ) -> tuple[Int64, Int64, NDArray[np.float64]]:
+        """Return ranges and confidences; an impossible match has an empty range.
+
+        With ``boxes``, see :func:`eventbased.gap_events.gap_confidences`, of the worlds where the events are
+        in theirs.
+        """
+        given, forbidden = self._given, self._forbidden
+        found = len(matches[0]) - 1
         lower, upper = np.empty((2, found), dtype=np.int64)
         confidence = np.empty(found)
         try:
             self._confidences.describe(
                 matches, (given.lower, given.upper, self._base, self._rows), self._offset, forbidden.events,
                 forbidden.rules.negated, self._conditions, self._pmfs, wanted, work,
-                (lower, upper, confidence),
+                (lower, upper, confidence), boxes,
             )  # fmt: skip
         except CostlyGapsError as error:
-            raise costly(plan, self._table, self._rows, matches, error) from None
-        events = self._rows[place] if payload is None else payload[self._rows[place]]
-        chunk = by_component(plan, start, component, events, lower, upper, confidence if wanted else None)
-        if isinstance(chunk, KleeneChunk):
-            chunk = self._by_id(chunk, payload is not None)
-        return chunk.keep(lower <= upper)
+            raise costly(self._plan, self._table, self._rows, matches, error) from None
+        return lower, upper, confidence
 
     def _by_id(self, chunk: KleeneChunk, direct: bool) -> KleeneChunk:
         """Return a chunk with the events of each set by ascending id."""

@@ -104,22 +104,28 @@ class TreeSearch:
             yield from self._joined(chain, places, [self._anywhere] * self._length, last_rows)
             return
         places = places[np.argsort(candidates.lower[places], kind="stable")]
-        begin, size = 0, len(places)
+        begin, size, given_up = 0, len(places), 1
         while begin < len(places):
             part = places[begin : begin + size]
             bounds = self._around(chain.first, part)
             owned = self._owned(places, begin, begin + len(part))
             counted: list[tuple[tuple[int, ...], int]] = []
+            self._held = 0
             steps = self._steps(chain, bounds, owned, counted)
             if steps is None and len(part) > 1:
                 size = (len(part) + 1) // 2
                 continue
             if steps is None:
-                yield from self._joined(self._instead, part, bounds, last_rows)
+                # More and more at a time, so that it is not tried in vain for each.
+                part = places[begin : begin + given_up]
+                given_up *= 2
+                yield from self._joined(self._instead, part, self._around(chain.first, part), last_rows)
             else:
                 self._count(counted)
                 yield from self._run(chain, part, steps, last_rows)
-                size *= 2
+                given_up = 1
+                if 3 * self._held <= self._materialised_rows:
+                    size *= 2
             begin += len(part)
 
     def _around(self, component: int, places: Int64) -> Bounds:
@@ -222,6 +228,7 @@ class TreeSearch:
             if rows > self._materialised_rows:
                 return None
             parts.append(block[components])
+        self._held = max(self._held, rows)
         return np.concatenate(parts, axis=1)
 
     def _within(self, component: int, least: int, most: int) -> Int64:

@@ -77,7 +77,7 @@ def statistics_of(
         for pair, share in selectivity.items()
     )
     keys = KeyStatistics(1, 1.0, 1.0, ((1.0,) * len(variables),))
-    return Statistics(sum(candidates) * 2, TICKS, components, (), pairs, equalities, predicates, keys)
+    return Statistics(sum(candidates) * 2, TICKS, components, (), pairs, (), equalities, predicates, keys)
 
 
 def plan_of(text: str, planner: str = "auto") -> EvaluationPlan:

@@ -85,7 +85,6 @@ def test_an_evaluation_that_is_named_is_not_planned() -> None:
             {"planner": "greedy"},
             "does not support strict_contiguity",
         ),
-        ("PATTERN AND(A a, B b) WITHIN 5", {"planner": "(a b)"}, "does not support event sets"),
     ],
 )
 def test_what_planning_does_not_go_with_is_refused(text: str, options: dict[str, Any], message: str) -> None:

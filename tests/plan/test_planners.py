@@ -51,7 +51,7 @@ def random_model(seed: int, length: int) -> CostModel:
     predicates = (PredicateStatistics((0, 1, 2), 0.01),) if length > 2 else ()
     shares = rng.dirichlet(np.ones(4), size=length).T * 0.8
     keys = KeyStatistics(20, 0.3, 8.0, tuple(map(tuple, shares.tolist())))
-    statistics = Statistics(1e6, ticks, tuple(components), (), pairs, equalities, predicates, keys)
+    statistics = Statistics(1e6, ticks, tuple(components), (), pairs, (), equalities, predicates, keys)
     return CostModel(
         statistics,
         WINDOW,
@@ -119,7 +119,7 @@ def test_frequency_goes_by_numbers_and_greedy_begins_with_the_rarest() -> None:
 def test_few_and_many_components_are_estimated_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     masks = np.arange(1, 1 << 6)
     at_once = random_model(5, 6).numbers(masks)
-    monkeypatch.setattr("uncertain_cep.plan.costs.MOST_TABLED", 3)
+    monkeypatch.setattr("uncertain_cep.plan.cardinality.MOST_TABLED", 3)
     one_by_one = random_model(5, 6).numbers(masks)
     for first, second in zip(at_once, one_by_one, strict=True):
         np.testing.assert_allclose(first, second, rtol=1e-9)

@@ -105,12 +105,14 @@ def test_expected_counts_by_either_way(
 
 
 @STRATEGIES
-@given(st.data(), cases(max_components=3))
-def test_expected_counts_of_each_strategy(strategy: Any, data: st.DataObject, case: Case) -> None:
+@given(st.data(), cases(max_components=3), _EVERY)
+def test_expected_counts_of_each_strategy(
+    strategy: Any, data: st.DataObject, case: Case, every: int | None
+) -> None:
     by = data.draw(groups(case))
-    text = f"{text_of(case, strategy)} {clause_of(by, None)}"
+    text = f"{text_of(case, strategy)} {clause_of(by, every)}"
     note(text)
-    assert_counts(uc.match(case.trace.table(), text), answer_of(case, strategy), case, by, None)
+    assert_counts(uc.match(case.trace.table(), text), answer_of(case, strategy), case, by, every)
 
 
 @given(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from fractions import Fraction
 from itertools import pairwise
 
 from hypothesis import assume, given, note
@@ -30,6 +32,8 @@ def _distinct(case: _AnyCase) -> None:
 def test_non_overlapping(case: _AnyCase) -> None:
     text = case.text("OUTPUT NON OVERLAPPING")
     note(text)
+    # An equality of all components, drawn by chance, makes partitions of which the case does not know.
+    assume(not re.search(r"\(\w+(\[\w?\])?\.x = \w+(\[\w?\])?\.x\)", text))
     _distinct(case)
     found = uc.match(case.trace.table(), text)
     assert_answer(case.rows(found), non_overlapping(case.answer()))
@@ -46,15 +50,18 @@ def test_the_best(case: _AnyCase, limit: int) -> None:
     assert list(found) == [(match.partition, match.signature) for match in best]
 
 
-@given(_CASES)
-def test_expected_counts(case: _AnyCase) -> None:
+@given(_CASES, st.sampled_from([None, 1, 2, 3, 7, 1000]))
+def test_expected_counts(case: _AnyCase, every: int | None) -> None:
     by = case.query().partition
-    text = case.text(f"RETURN EXPECTED COUNT{' BY ' + ', '.join(by) if by else ''}")
+    clause = f"RETURN EXPECTED COUNT{' BY ' + ', '.join(by) if by else ''}"
+    text = case.text(clause if every is None else f"{clause} EVERY {every}")
     note(text)
     rows = uc.match(case.trace.table(), text).to_pylist()
-    found = {tuple(row[name] for name in by): row["expected_count"] for row in rows}
-    counts = expected_counts(case.answer(), case.query().partition, by)
-    wanted = {group: float(value) for (group, _), value in counts.items()} or ({} if by else {(): 0.0})
-    assert found.keys() == wanted.keys()
-    for group, value in wanted.items():
-        assert math.isclose(found[group], value, rel_tol=RELATIVE_ERROR)
+    found = {(tuple(row[name] for name in by), row.get("bucket")): row["expected_count"] for row in rows}
+    assert len(found) == len(rows)
+    counts = expected_counts(case.answer(), case.query().partition, by, every)
+    if not counts and not by and every is None:
+        counts = {((), None): Fraction(0)}
+    assert found.keys() == counts.keys()
+    for key, value in counts.items():
+        assert math.isclose(found[key], value, rel_tol=RELATIVE_ERROR)

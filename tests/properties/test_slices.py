@@ -42,13 +42,20 @@ def _intervals(table: pa.Table) -> list[tuple[int, int]]:
     return list(zip(table.column("lower").to_pylist(), table.column("upper").to_pylist(), strict=True))
 
 
-@given(cases(), st.integers(-5, 5), st.sampled_from([1, 2, 3, 5, 8, 100]), st.booleans(), st.booleans())
+@given(
+    cases(),
+    st.integers(-5, 5),
+    st.sampled_from([1, 2, 3, 5, 8, 100]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(["auto", "trivial", "dp_bushy", "zstream"]),
+)
 def test_slices_together_are_the_answer(
-    case: Case, origin: int, length: int, replicate_all: bool, confidence: bool
+    case: Case, origin: int, length: int, replicate_all: bool, confidence: bool, planner: str
 ) -> None:
     note(case.script())
     table = case.trace.table()
-    plan = make_plan(uc.parse(case.text()), table.schema, confidence=confidence)
+    plan = make_plan(uc.parse(case.text()), table.schema, confidence=confidence, planner=planner)
     slices = _sliced(case, origin, length, replicate_all=replicate_all)
     batches = list(run(plan, slices, slicing=Slicing(_SLICE, origin, length), batch_rows=3))
     found = pa.Table.from_batches(batches, plan.output_schema)

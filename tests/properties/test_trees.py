@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.oracle.model import Strategy
-from tests.properties.cases import Case
+from tests.properties.cases import Case, Trace
 from tests.properties.comparison import assert_answer, assert_same, rows_of
 from tests.properties.joins import compared_cases, in_pieces, planned_cases, trees
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
@@ -92,6 +93,22 @@ def test_output_controls_choose_from_the_same_matches(
             )
         else:
             assert_same(rows_of(found, case), rows_of(expected, case))
+
+
+@given(planned_cases(), st.data())
+def test_partitions_far_apart(planned: tuple[Case, str], data: st.DataObject) -> None:
+    """Partitions over which so much time goes by that they cannot all lie on one int64 time line."""
+    case, tree = planned
+    far = tuple(
+        replace(event, lower=event.lower + shift, upper=event.upper + shift)
+        for event in case.trace.events
+        for shift in [data.draw(st.sampled_from([0, 0, 2**60, -(2**60)]))]
+    )
+    table, text = Trace(far, case.trace.types).table(), case.text()
+    note(tree)
+    with in_pieces(*data.draw(st.sampled_from([(8192, 2**20), (2, 1)]))):
+        found = uc.match(table, text, planner=tree)
+    assert_same(rows_of(found, case), rows_of(uc.match(table, text, evaluation="query_order"), case))
 
 
 @given(st.integers(0, 2**32 - 1), st.data())

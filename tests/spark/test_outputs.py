@@ -56,6 +56,21 @@ def test_expected_counts(
         _assert_same(found.toArrow(), uc.match(table, text))
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PATTERN SEQ(!D n, A a, B b) WHERE [key] WITHIN 9",
+        "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) { [key] } WITHIN 12",
+        "PATTERN OR(AND(A a, B b), SEQ(C c, D+ d[])) WHERE [key] WITHIN 5",
+    ],
+)
+def test_expected_counts_of_grown_matches(spark: SparkSession, query: str) -> None:
+    table = random_trace(12, 100, keys=5)
+    text = f"{query} RETURN EXPECTED COUNT BY key EVERY 10"
+    found = match(to_spark(spark, table), text, partitions=3, slice_length=17)
+    _assert_same(found.toArrow(), uc.match(table, text))
+
+
 def test_nothing_to_count(spark: SparkSession) -> None:
     table = random_trace(12, 50, keys=5)
     text = "PATTERN SEQ(Nothing a, B b) WITHIN 5 RETURN EXPECTED COUNT"

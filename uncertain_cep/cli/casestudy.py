@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from uncertain_cep.cli.arguments import out_option, overwrite_option
-from uncertain_cep.cli.progress import compiled_kernels, note, working
+from uncertain_cep.cli.progress import compiling_aside, note, working
 from uncertain_cep.errors import OptionError
 
 if TYPE_CHECKING:
@@ -59,13 +59,13 @@ def casestudy(
     from uncertain_cep.traces.cluster import cluster_trace, write_cluster
 
     shown: list[str] = []
-    with written_aside(Path(out), overwrite=overwrite) as aside:
+    with written_aside(Path(out), overwrite=overwrite) as aside, compiling_aside() as kernels_are_there:
         with working("simulating the cluster"):
             trace = cluster_trace(minutes, nodes, seed)
             write_cluster(aside / "trace", trace)
         note(f"{trace.tasks.num_rows:,} task events and {trace.metrics.num_rows:,} metrics")
         spark = spark_session(master)
-        compiled_kernels()
+        kernels_are_there()
         # Cached, since every query reads the events twice: for their statistics and for its matches.
         events = read_traces(spark, aside / "trace", load_schema(queries / "schema.toml")).cache()
         counts = {}

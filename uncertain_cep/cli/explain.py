@@ -15,11 +15,19 @@ __all__ = ["explain"]
 @click.argument("traces", nargs=-1, metavar="[TRACE...]")
 @evaluation_option
 @planner_option
+@click.option("--analyze", is_flag=True, help="Find the matches, and set actual numbers beside estimates.")
+@click.option("--json", "as_json", is_flag=True, help="Write a JSON object instead of words.")
 @schema_options
 def explain(
-    query: str, traces: tuple[str, ...], columns: TraceOptions, evaluation: str, planner: str
+    query: str,
+    traces: tuple[str, ...],
+    columns: TraceOptions,
+    evaluation: str,
+    planner: str,
+    analyze: bool,
+    as_json: bool,
 ) -> None:
-    """Say how QUERY will be evaluated; with traces also how many events can take part.
+    """Say how QUERY will be evaluated; with traces also on what statistics, and by which plan.
 
     QUERY is a file, or the text itself if it starts with PATTERN.
     """
@@ -31,4 +39,13 @@ def explain(
         from uncertain_cep.traces import read_traces
 
         table = read_traces(traces, columns.schema)
-    click.echo(uc.explain(parsed, table, tick=columns.tick, evaluation=evaluation, planner=planner))
+    found = uc.explain(
+        parsed,
+        table,
+        tick=columns.tick,
+        evaluation=evaluation,
+        planner=planner,
+        analyze=analyze,
+        format="json" if as_json else "text",
+    )
+    click.echo(found)

@@ -16,7 +16,7 @@ from uncertain_cep import __version__
 from uncertain_cep.cli.arguments import Format
 from uncertain_cep.cli.formats import write_batches
 from uncertain_cep.cli.outputs import describe_result, written_aside
-from uncertain_cep.cli.progress import compiled_kernels, note, working
+from uncertain_cep.cli.progress import announced_kernels, compiling_aside, note, working
 from uncertain_cep.cli.schemas import TraceOptions
 from uncertain_cep.composition import with_matches
 from uncertain_cep.controls import finished
@@ -121,8 +121,7 @@ def _matches_in_process(matching: Matching) -> Iterator[tuple[pa.Schema, Iterato
             kleene=matching.kleene,
             planner=matching.planner,
         )
-        update("loading kernels")
-        compiled_kernels()
+        announced_kernels()
     for line in notes:
         note(line)
     with _faults_by_file(matching, plan), working("matching") as update:
@@ -141,8 +140,7 @@ def _matches_of(
 ) -> pa.Table:
     """Return the matches of one of the queries before the last one."""
     plan = make_plan(query, table.schema, tick=matching.columns.tick, approximate=matching.approximate)
-    update("loading kernels")
-    compiled_kernels()
+    announced_kernels()
     update(f"matching {name}")
     with _faults_by_file(matching, plan):
         batches = _counted(run(plan, table), matching.max_matches if plan.collects else None, update)
@@ -203,9 +201,12 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
 
     if matching.kleene != "matches":
         raise OptionError(f"not supported yet on Spark: --kleene {matching.kleene}")
-    spark = spark_session(master)
     if master.startswith("local"):
-        compiled_kernels()
+        with compiling_aside() as kernels_are_there:
+            spark = spark_session(master)
+            kernels_are_there()
+    else:
+        spark = spark_session(master)
     options: dict[str, Any] = {
         "tick": matching.columns.tick,
         "evaluation": matching.evaluation,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
 
-__all__ = ["compiled_kernels", "note", "working"]
+__all__ = ["announced_kernels", "compiling_aside", "note", "working"]
 
 
 def note(message: str) -> None:
@@ -36,10 +37,35 @@ def working(message: str) -> Iterator[Callable[[str], None]]:
         yield lambda update: status.update(Text(update))
 
 
-def compiled_kernels() -> None:
-    """Load the compiled kernels, and say so if they have to be compiled first."""
-    from uncertain_cep import warm_up
+def announced_kernels() -> None:
+    """Have it said if kernels are compiled from now on."""
     from uncertain_cep.compiling import announce_compilation
 
     announce_compilation(note)
-    warm_up()
+
+
+@contextmanager
+def compiling_aside() -> Iterator[Callable[[], None]]:
+    """Compile the kernels in a process of its own while this one prepares the work.
+
+    Workers of Spark that find no compiled kernels would each compile them.
+
+    Yields
+    ------
+    callable
+        Waits until they are there. Should that process fail, they are compiled where they are needed.
+    """
+    command = [sys.executable, "-c", "import uncertain_cep; uncertain_cep.warm_up()"]
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+
+        def wait() -> None:
+            if process.poll() is None:
+                with working("compiling kernels (first use on this machine, up to half a minute)"):
+                    process.wait()
+
+        try:
+            yield wait
+        finally:
+            process.terminate()

@@ -10,7 +10,7 @@ from typing import Final
 import pyarrow as pa
 
 from uncertain_cep.plan.costs import CostModel
-from uncertain_cep.plan.measuring import measure
+from uncertain_cep.plan.measuring import COARSE, FINE, measure
 from uncertain_cep.plan.pivot_cost import pivot_cost
 from uncertain_cep.plan.plan import EvaluationPlan
 from uncertain_cep.plan.planners import BY_NAME
@@ -31,6 +31,9 @@ MOST_LEFT_DEEP: Final = 13
 
 FEW_CHOICES: Final = 2_000_000
 """Choices of one candidate for each component that are tried sooner than a plan is made."""
+
+LONG: Final = 2e8
+"""From so many ns on that an evaluation is expected to take, statistics are measured on a larger sample."""
 
 CLEARLY_CHEAPER: Final = 0.9
 """A tree takes the place of the pivot join if it is expected to cost at most this share of it."""
@@ -86,8 +89,10 @@ def choose(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, alpha
         return Choice(None, None, {}, "some component has no candidate: there is no match")
     if plan.planner == "auto" and math.prod(len(rows) for rows in selection.rows) <= FEW_CHOICES:
         return Choice(None, None, {}, "so few candidates are joined in pattern order sooner than planned for")
-    statistics = measure(plan, table, selection)
-    return planned(plan, statistics, alpha=alpha)
+    choice = planned(plan, measure(plan, table, selection), alpha=alpha)
+    if min(choice.costs.values()) < LONG or max(map(len, selection.rows)) <= COARSE // len(plan.components):
+        return choice
+    return planned(plan, measure(plan, table, selection, sampled=FINE), alpha=alpha)
 
 
 def planned(plan: EvaluationPlan, statistics: Statistics, *, alpha: float = 0.0) -> Choice:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from uncertain_cep.errors import Fault, QueryError
-from uncertain_cep.plan.supported import components_beyond_plain
 from uncertain_cep.query.bound import BoundQuery
 from uncertain_cep.query.syntax import ExpectedCount
 
@@ -26,8 +25,7 @@ def counting_plan(
     Raises
     ------
     QueryError
-        If a match need not have one value of an attribute that counts are grouped by, or its first time is
-        asked for where only whole confidences are known.
+        If a match need not have one value of an attribute that counts are grouped by.
     """
     place = wanted.position
     faults = [
@@ -40,15 +38,6 @@ def counting_plan(
         for name in bound.by
         if name not in matches.partition_attributes
     ]
-    if bound.every is not None:
-        what = None
-        if matches.branches or matches.order is not None:
-            what = "with AND or OR"
-        elif not matches.is_plain or bound.query.strategy != "skip_till_any_match":
-            what = f"with {components_beyond_plain(bound.components, bound.query) or bound.query.strategy}"
-        if what is not None:
-            message = f"not supported yet: RETURN EXPECTED COUNT in buckets, EVERY, {what}"
-            faults.append(Fault(message, place.line, place.column))
     if faults:
         raise QueryError(faults, text=bound.query.text)
     fields = []

@@ -73,8 +73,15 @@ def explain_query(query: Query) -> str:
     return _aligned(rows + _output(query))
 
 
-def explain_plan(plan: EvaluationPlan, table: pa.Table | None) -> str:
+def explain_plan(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = False) -> str:
     """Explain a plan; with a table, count the candidates of each component and say how they are joined.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table or None
+    analyze : bool
+        Whether to run the plan on the table, and say how many partial matches each node had.
 
     Raises
     ------
@@ -83,7 +90,7 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None) -> str:
     """
     if plan.branches:
         return "\n\n".join(
-            f"branch {number} of {len(plan.branches)}\n{explain_plan(branch, table)}"
+            f"branch {number} of {len(plan.branches)}\n{explain_plan(branch, table, analyze=analyze)}"
             for number, branch in enumerate(plan.branches, 1)
         )
     counts: list[str] = [""] * len(plan.components)
@@ -91,12 +98,16 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None) -> str:
     if table is not None:
         from uncertain_cep.engine import candidates
         from uncertain_cep.plan.explain_choice import chosen_plan
+        from uncertain_cep.windows import feasible
 
         selection = candidates(plan, table)
-        chosen = chosen_plan(plan, table, selection)
+        kept = feasible(plan, selection)
+        chosen = chosen_plan(plan, table, kept, analyze=analyze)
         counts = [
-            f"  [{len(rows):,} candidates, intervals of {_lengths(lower, upper)}]"
-            for rows, lower, upper in zip(selection.rows, selection.lower, selection.upper, strict=True)
+            f"  [{_counted(len(rows), len(left))}, intervals of {_lengths(lower, upper)}]"
+            for rows, lower, upper, left in zip(
+                selection.rows, selection.lower, selection.upper, kept.rows, strict=True
+            )
         ]
         partitions = f"  [{selection.partitions:,} partitions]"
     rows: list[tuple[str, str]] = [("strategy", plan.query.strategy)]
@@ -132,6 +143,10 @@ def _taken(component: PlannedComponent) -> str:
     types = " | ".join(component.types) or "any type"
     tests = "".join(f" and {format_expression(part)}" for part in component.local)
     return f"{component.variable}: {types}{tests}"
+
+
+def _counted(candidates: int, kept: int) -> str:
+    return f"{candidates:,} candidates" + ("" if kept == candidates else f", {kept:,} in match windows")
 
 
 def _lengths(lower: np.ndarray, upper: np.ndarray) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import Any
 
 import pyarrow as pa
@@ -32,41 +33,51 @@ class ChosenPlan:
     actual : mapping or None
         For each node, by its leaves from left to right, how many partial matches it had.
     matches : int or None
-        That the run found, before HAVING, ORDER BY and LIMIT.
+        That the run found: those that pass HAVING, and with LIMIT no more than it asks for.
+    seconds : float or None
+        That the run took.
     """
 
     plan: EvaluationPlan
     choice: Choice
     actual: Mapping[tuple[int, ...], int] | None = None
     matches: int | None = None
+    seconds: float | None = None
 
     def rows(self) -> list[Row]:
         """Return labelled lines: the plan with numbers for each node, why, and the statistics behind it."""
         rows: list[Row] = []
         tree = self.choice.tree
+        if tree is None and self.plan.is_plain and self.choice.model is not None:
+            whole = self.choice.model.partial_matches(range(len(self._variables)))
+            rows.append(("matches", f"{_rounded(whole)} estimated"))
         if tree is not None:
             rows.append(("plan", format_tree(tree, self._variables)))
             rows += [("", line) for line in self._lines(tree, 1)]
-        elif self.matches is not None:
-            rows.append(("matches", self._numbers(tuple(range(len(self._variables))))))
         rows.append(("why", self.choice.why))
         if self.choice.costs:
             costs = ", ".join(f"{name} {time_text(cost)}" for name, cost in self.choice.costs.items())
             rows.append(("expected", costs))
+        if self.seconds is not None:
+            found = "" if self.matches is None else f"{self.matches:,} matches in "
+            rows.append(("run", f"{found}{time_text(1e9 * self.seconds)}"))
         return rows + self._statistics()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the same as dicts, lists, strings and numbers."""
-        choice = self.choice
-        return {
+        choice, every = self.choice, range(len(self._variables))
+        found: dict[str, Any] = {
             "planner": self.plan.planner,
             "join": "pivot" if choice.tree is None else "tree",
             "tree": None if choice.tree is None else self._node(choice.tree),
-            "matches": self._count(tuple(range(len(self._variables)))),
+            "matches": None if choice.model is None else choice.model.partial_matches(every),
             "why": choice.why,
             "expected_ns": dict(choice.costs),
             "statistics": None if choice.statistics is None else choice.statistics.to_dict(),
         }
+        if self.seconds is not None:
+            found["run"] = {"matches": self.matches, "seconds": self.seconds}
+        return found
 
     @property
     def _variables(self) -> list[str]:
@@ -76,9 +87,8 @@ class ChosenPlan:
         """Return the estimated and the actual number of partial matches of a node."""
         model = self.choice.model
         found: dict[str, Any] = {"estimated": None if model is None else model.partial_matches(components)}
-        if self.actual is not None:
-            whole = len(components) == len(self._variables)
-            found["actual"] = self.actual.get(components, self.matches if whole else None)
+        if self.actual:
+            found["actual"] = self.actual.get(components, 0)
         return found
 
     def _node(self, tree: Tree) -> dict[str, Any]:
@@ -136,11 +146,7 @@ class ChosenPlan:
 
 
 def chosen_plan(
-    plan: EvaluationPlan,
-    table: pa.Table,
-    selection: Selection,
-    actual: Mapping[tuple[int, ...], int] | None = None,
-    matches: int | None = None,
+    plan: EvaluationPlan, table: pa.Table, selection: Selection, *, analyze: bool = False
 ) -> ChosenPlan:
     """Return the choice for an OR-free pattern on given data, with estimates even if nothing was to choose.
 
@@ -149,14 +155,31 @@ def chosen_plan(
     plan : EvaluationPlan
     table : pyarrow.Table
     selection : Selection
-        The candidates in it.
-    actual : optional
-        What a run counted.
-    matches : int, optional
-        How many matches it found.
+        The candidates in it that lie in match windows.
+    analyze : bool
+        Whether to run the plan and count.
     """
+    from uncertain_cep.joined_first import tree_of_singles
+
     choice = choose(plan, table, selection)
-    return ChosenPlan(plan, estimated(plan, table, selection, choice), actual, matches)
+    if not plan.is_plain and plan.order is None and len(plan.components) > 1:
+        tree = tree_of_singles(plan, table, selection)
+        order = (
+            "in pattern order"
+            if tree is None
+            else "from those that the single components, joined first, leave"
+        )
+        choice = replace(choice, tree=tree, why=f"the events of a match are added one by one, {order}")
+    choice = estimated(plan, table, selection, choice)
+    if not analyze:
+        return ChosenPlan(plan, choice)
+    from uncertain_cep.engine import run
+
+    counters: dict[tuple[int, ...], int] = {}
+    begin = perf_counter()
+    rows = sum(batch.num_rows for batch in run(plan, table, counters=counters))
+    seconds = perf_counter() - begin
+    return ChosenPlan(plan, choice, counters, None if plan.counts else rows, seconds)
 
 
 def _component(part: ComponentStatistics, local: list[str]) -> str:

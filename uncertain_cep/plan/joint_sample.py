@@ -13,8 +13,22 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.plan.plan import EvaluationPlan
-from uncertain_cep.plan.reach import Lifted, Sample, count_pairs, densified, draw_more, draw_pairs, lift
-from uncertain_cep.plan.statistics import EqualityStatistics, PairStatistics, PredicateStatistics
+from uncertain_cep.plan.reach import (
+    Lifted,
+    Sample,
+    count_pairs,
+    count_third,
+    densified,
+    draw_more,
+    draw_pairs,
+    lift,
+)
+from uncertain_cep.plan.statistics import (
+    EqualityStatistics,
+    PairStatistics,
+    PredicateStatistics,
+    TripleStatistics,
+)
 from uncertain_cep.predicates import Values, column_values, evaluate, within_int64
 from uncertain_cep.query.typed import Aggregated, Apply, Column, TypedExpression, columns_in, variables_of
 
@@ -22,7 +36,7 @@ __all__ = ["JointSample"]
 
 Int64 = NDArray[np.int64]
 
-SAMPLED_PAIRS: Final = 2048
+SAMPLED_PAIRS: Final = 1024
 """Pairs in reach of each other that a predicate is tried on."""
 
 UNKNOWN_SELECTIVITY: Final = 0.5
@@ -60,6 +74,24 @@ class JointSample:
         groups, count = densified([part.group for part in samples])
         self._samples = [replace(part, group=group) for part, group in zip(samples, groups, strict=True)]
         self._lifted = [lift(part, count, self._span, window) for part in self._samples]
+
+    def triples(self, pairs: Sequence[PairStatistics]) -> tuple[TripleStatistics, ...]:
+        """Return how often neighbours meet a third component, of those that share no events."""
+        length = len(self._samples)
+        chosen = {(j, j + 1, k) for j in range(length - 2) for k in (j + 2, length - 1)}
+        sizes = [len(part.rows) for part in self._samples]
+        near = {(part.first, part.second): part.in_time for part in pairs}
+        found = []
+        for i, j, k in sorted(chosen):
+            tried = float(sizes[i]) * sizes[j] * sizes[k]
+            if not tried or any(self._may_share(*pair) for pair in combinations((i, j, k), 2)):
+                continue
+            parts = self._lifted[i], self._lifted[j], self._lifted[k]
+            drawn = draw_pairs(parts[0], parts[1], SAMPLED_PAIRS, self._rng)
+            if len(drawn[0]):
+                each = count_third(drawn, parts) / len(drawn[0])
+                found.append(TripleStatistics((i, j, k), near[i, j] * each / sizes[k], tried))
+        return tuple(found)
 
     def measured(
         self,

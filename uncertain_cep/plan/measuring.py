@@ -18,23 +18,29 @@ from uncertain_cep.plan.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.plan.reach import Sample
 from uncertain_cep.plan.statistics import ComponentStatistics, KeyStatistics, LengthStatistics, Statistics
 from uncertain_cep.predicates import evaluate_mask
+from uncertain_cep.query.typed import columns_in
 from uncertain_cep.selection import Selection, type_mask
 
-__all__ = ["measure"]
+__all__ = ["COARSE", "FINE", "measure"]
 
 Int64 = NDArray[np.int64]
 
-SAMPLED_EVENTS: Final = 4096
+SAMPLED_EVENTS: Final = 2048
 """Rows of the table that types and local predicates are looked at on."""
 
-SAMPLED_CANDIDATES: Final = 24_576
-"""Candidates of all components together in the sample that is joined."""
+COARSE: Final = 8192
+"""Candidates of all components together in the sample that is joined at first."""
+
+FINE: Final = 32_768
+"""The same where it pays to know more."""
 
 LARGEST_PARTITIONS: Final = 16
 """Partitions whose share of each component is kept; the others are taken for equally large."""
 
 
-def measure(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, seed: int = 0) -> Statistics:
+def measure(
+    plan: EvaluationPlan, table: pa.Table, selection: Selection, *, sampled: int = COARSE, seed: int = 0
+) -> Statistics:
     """Measure what a planner has to know of the candidates of an OR-free pattern.
 
     Parameters
@@ -44,6 +50,8 @@ def measure(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, seed
         With the plan's required columns.
     selection : Selection
         The candidates in it.
+    sampled : int
+        About as many candidates of all components together are joined with each other.
     seed : int
         Of the sample; the same table and seed give the same statistics.
 
@@ -60,7 +68,7 @@ def measure(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, seed
     latest = max((int(selection.upper[j].max()) for j in filled), default=0)
     ticks = latest - earliest + 1
     window = max(0, min(plan.window - length, ticks + length))
-    most = max(512, SAMPLED_CANDIDATES // max(1, length))
+    most = max(512, sampled // length)
     samples = [_sampled(selection, j, most, rng) for j in range(length)]
     shares = _Shares(plan, table, rng)
     components = tuple(
@@ -68,19 +76,21 @@ def measure(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, seed
             component.variable,
             float(size),
             size / ticks,
-            *shares.of(component),
+            *shares.of(component, size),
             _lengths(selection.lower[j], selection.upper[j], samples[j]),
         )
         for j, (component, size) in enumerate(zip(plan.components, sizes, strict=True))
     )
     negated = tuple(_negated(found.component, shares, table.num_rows, ticks) for found in plan.negations)
-    pairs, equalities, predicates = JointSample(plan, table, samples, window, rng).measured()
+    joint = JointSample(plan, table, samples, window, rng)
+    pairs, equalities, predicates = joint.measured()
     return Statistics(
         events=float(table.num_rows),
         ticks=float(ticks),
         components=components,
         negated=negated,
         pairs=pairs,
+        triples=joint.triples(pairs),
         equalities=equalities,
         predicates=predicates,
         keys=_keys(selection),
@@ -93,7 +103,8 @@ def _sampled(selection: Selection, j: int, most: int, rng: np.random.Generator) 
     kept = min(size, most)
     places = np.arange(kept)
     if kept < size:
-        places = ((places + rng.random(kept)) * (size / kept)).astype(np.int64)
+        places = np.unique(((places + rng.random(kept)) * (size / kept)).astype(np.int64))
+        kept = len(places)
     partition = selection.partition
     return Sample(
         selection.rows[j][places],
@@ -119,24 +130,29 @@ class _Shares:
         if size > SAMPLED_EVENTS:
             step = size / SAMPLED_EVENTS
             places = ((np.arange(SAMPLED_EVENTS) + rng.random(SAMPLED_EVENTS)) * step).astype(np.int64)
-            table = table.take(pa.array(places))
-        self._table, self._type = table, plan.names.type
+            parts = (*plan.components, *(found.component for found in plan.negations))
+            asked = {column.name for part in parts for one in part.local for column in columns_in(one)}
+            table = table.select([plan.names.type, *sorted(asked - {plan.names.type})]).take(pa.array(places))
+        self._table, self._type, self._rows = table, plan.names.type, size
         self._seen: dict[str, NDArray[np.bool_]] = {}
 
-    def of(self, component: PlannedComponent) -> tuple[float, tuple[float, ...]]:
-        """Return the share of a component's types, and of each of its local predicates."""
+    def of(self, component: PlannedComponent, candidates: int = 0) -> tuple[float, tuple[float, ...]]:
+        """Return the share of a component's types, and of each of its local predicates.
+
+        Where the sample has no event of its types, it is taken to have no more than its candidates.
+        """
         rows = self._table.num_rows
         if not rows:
-            return 0.0, tuple(0.0 for _ in component.local)
+            return 0.0, tuple(1.0 for _ in component.local)
         mask = type_mask(self._table, self._type, component.types, self._seen)
         if mask is None:
             mask = np.ones(rows, dtype=np.bool_)
         found = int(mask.sum())
         local = tuple(
-            int((evaluate_mask(predicate, self._table) & mask).sum()) / found if found else 0.0
+            int((evaluate_mask(predicate, self._table) & mask).sum()) / found if found else 1.0
             for predicate in component.local
         )
-        return found / rows, local
+        return max(found / rows, candidates / self._rows), local
 
 
 def _negated(component: PlannedComponent, shares: _Shares, rows: int, ticks: int) -> ComponentStatistics:

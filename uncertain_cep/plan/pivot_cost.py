@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertain_cep.plan.costs import PIVOTED, CostModel, mask_of
+from uncertain_cep.plan.cardinality import mask_of
+from uncertain_cep.plan.costs import PIVOTED, CostModel
 
 __all__ = ["pivot_cost"]
 

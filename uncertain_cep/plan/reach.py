@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Lifted", "Sample", "count_pairs", "densified", "draw_more", "draw_pairs", "lift"]
+__all__ = ["Lifted", "Sample", "count_pairs", "count_third", "densified", "draw_more", "draw_pairs", "lift"]
 
 Int64 = NDArray[np.int64]
 
@@ -150,6 +150,24 @@ def draw_pairs(first: Lifted, second: Lifted, most: int, rng: np.random.Generato
     left, right = first.by_low[owner], second.by_low[place]
     fits = (second.high[right] >= first.low[left]) & (first.rows[left] != second.rows[right])
     return left[fits][:most], right[fits][:most]
+
+
+def count_third(chosen: tuple[Int64, Int64], parts: tuple[Lifted, Lifted, Lifted]) -> int:
+    """Return how many candidates of a third component can follow pairs of the first two, summed.
+
+    Parameters
+    ----------
+    chosen : tuple of (p,) int64
+        The places of the pairs in the samples.
+    parts : tuple of Lifted
+        Of the three components, in pattern order.
+    """
+    first, second, third = parts
+    left, right = chosen
+    latest = np.minimum(first.high[left], second.high[right]) + first.window
+    earliest = np.maximum(first.low[left], second.low[right])
+    begins = np.searchsorted(third.sorted_low, latest, side="right").sum()
+    return int(begins - np.searchsorted(third.sorted_high, earliest, side="left").sum())
 
 
 def draw_more(

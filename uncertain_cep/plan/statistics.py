@@ -15,6 +15,7 @@ __all__ = [
     "PairStatistics",
     "PredicateStatistics",
     "Statistics",
+    "TripleStatistics",
 ]
 
 
@@ -79,6 +80,24 @@ class PairStatistics:
     second: int
     in_time: float
     joined: float
+
+
+@dataclass(frozen=True, slots=True)
+class TripleStatistics:
+    """How three components go together; only of some, to tell how bursts add up.
+
+    Attributes
+    ----------
+    components : tuple of int
+    in_time : float
+        Share of all choices that are of one partition and can be in order within the window.
+    tried : float
+        Choices in the sample.
+    """
+
+    components: tuple[int, ...]
+    in_time: float
+    tried: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +179,7 @@ class Statistics:
         The negated ones, in pattern order.
     pairs : tuple of PairStatistics
         Every two positive components.
+    triples : tuple of TripleStatistics
     equalities : tuple of EqualityStatistics
         By pair, then by value.
     predicates : tuple of PredicateStatistics
@@ -172,6 +192,7 @@ class Statistics:
     components: tuple[ComponentStatistics, ...]
     negated: tuple[ComponentStatistics, ...]
     pairs: tuple[PairStatistics, ...]
+    triples: tuple[TripleStatistics, ...]
     equalities: tuple[EqualityStatistics, ...]
     predicates: tuple[PredicateStatistics, ...]
     keys: KeyStatistics
@@ -201,6 +222,10 @@ class Statistics:
                 components=tuple(map(_component, found["components"])),
                 negated=tuple(map(_component, found["negated"])),
                 pairs=tuple(PairStatistics(**pair) for pair in found["pairs"]),
+                triples=tuple(
+                    TripleStatistics(tuple(part["components"]), part["in_time"], part["tried"])
+                    for part in found["triples"]
+                ),
                 equalities=tuple(EqualityStatistics(**part) for part in found["equalities"]),
                 predicates=tuple(
                     PredicateStatistics(tuple(part["components"]), part["selectivity"], part["equates"])
@@ -251,6 +276,10 @@ class Statistics:
             pairs=tuple(
                 replace(old, in_time=mixed(old.in_time, new.in_time), joined=mixed(old.joined, new.joined))
                 for old, new in zip(self.pairs, newer.pairs, strict=True)
+            ),
+            triples=tuple(
+                replace(new, in_time=mixed(old.in_time, new.in_time))
+                for old, new in zip(self.triples, newer.triples, strict=True)
             ),
             equalities=tuple(
                 replace(old, share=mixed(old.share, new.share))

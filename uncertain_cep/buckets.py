@@ -1,0 +1,202 @@
+"""Matches apart by the bucket that their first time lies in: boxes around the times of their events.
+
+The first time of a match is in ``[s, e)`` iff some event that nothing of the match comes before is there and
+none is earlier. Taken by the first such event in the order of the pattern, that is a sum over boxes: those
+before it that could be first are at ``e`` or later, it is in ``[s, e)``, the others are at ``s`` or later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eventbased.conditions import Scratch
+from uncertain_cep.config import COUNT_BATCH
+from uncertain_cep.growing import Growth, grown_chunks
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.selection import Selection
+from uncertain_cep.sequence import Chunk
+from uncertain_cep.sets import Choosing, chosen_chunks
+
+__all__ = ["BucketedMatches", "by_bucket", "evaluate_bucketed", "summed"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+Matches = tuple[Int64, Int64, Int64]
+
+EVER: Final = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class BucketedMatches:
+    """Matches, each once for every box.
+
+    Attributes
+    ----------
+    start : (k + 1,) int64
+    place, component : (m,) int64
+        As :func:`eventbased.growing.grow` finds them.
+    boxes : (2, m) int64
+        First and last tick that is asked of each event.
+    bucket : (k,) int64
+        First tick of the bucket.
+    """
+
+    start: Int64
+    place: Int64
+    component: Int64
+    boxes: Int64
+    bucket: Int64
+
+
+def by_bucket(
+    matches: Matches, first: NDArray[np.bool_], lower: Int64, upper: Int64, every: int, most: int
+) -> Iterator[BucketedMatches]:
+    """Yield matches once for each box that a bucket of their first time takes.
+
+    Parameters
+    ----------
+    matches : tuple
+        ``start, place, component``, see :func:`eventbased.growing.grow`.
+    first : (m,) bool
+        For each event of the matches whether none of its match comes before it; one at least in each.
+    lower, upper : (n,) int64
+        Intervals by place, ticks.
+    every : int
+        Length of a bucket, ticks; one starts at every multiple.
+    most : int
+        About how many boxes to yield at once.
+    """
+    start, place, component = matches
+    sizes = np.diff(start)
+    candidates = np.add.reduceat(first.astype(np.int64), start[:-1])
+    running = np.cumsum(first)
+    rank = running - 1 - np.repeat((running - first)[start[:-1]], sizes)
+    low = np.minimum.reduceat(lower[place], start[:-1])
+    # No first time is later than any event of the match can be.
+    high = np.minimum.reduceat(upper[place], start[:-1])
+    number = low // every
+    boxes = (high // every - number + 1) * candidates
+    ends = np.cumsum(boxes)
+    begin = 0
+    while begin < len(sizes):
+        end = max(begin + 1, int(np.searchsorted(ends, ends[begin] + most)))
+        part = np.arange(begin, end)
+        begin = end
+        match = np.repeat(part, boxes[part])
+        turn = np.arange(len(match)) - np.repeat(np.cumsum(boxes[part]) - boxes[part], boxes[part])
+        many = candidates[match]
+        bucket = (number[match] + turn // many) * every
+        new = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes[match])))
+        event = np.repeat(start[match] - new[:-1], sizes[match]) + np.arange(new[-1])
+        begins = np.repeat(bucket, sizes[match])
+        ends_at = np.full(len(event), EVER)
+        chosen = np.repeat(turn % many, sizes[match])
+        own = first[event] & (rank[event] == chosen)
+        ends_at[own] = begins[own] + every - 1
+        begins[first[event] & (rank[event] < chosen)] += every
+        yield BucketedMatches(new, place[event], component[event], np.stack((begins, ends_at)), bucket)
+
+
+def summed(rows: Int64, bucket: Int64, value: Float64) -> tuple[Int64, Int64, Float64]:
+    """Add values up by row and bucket: all (k,), and so are the sums but for being fewer."""
+    if not len(rows):
+        return rows, bucket, value
+    order = np.lexsort((bucket, rows))
+    rows, bucket = rows[order], bucket[order]
+    first = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]) | (bucket[1:] != bucket[:-1])])
+    return rows[first], bucket[first], np.add.reduceat(value[order], first)
+
+
+def evaluate_bucketed(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    ticks: tuple[Int64, Int64],
+    pmfs: ExplicitPmfs | None,
+    batch_rows: int,
+) -> Iterator[Chunk]:
+    """Yield P(match and first time in a bucket), summed over some of the matches with the same first event.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        Of a query with ``RETURN EXPECTED COUNT EVERY``, without OR.
+    table, selection, ticks, pmfs, batch_rows
+        As for :func:`uncertain_cep.growing.evaluate_growing`.
+
+    Yields
+    ------
+    Chunk
+        One component, the row of the event of the first component; the bucket's first tick stands for the
+        range.
+
+    Notes
+    -----
+    A confidence for each match and bucket that its first time can lie in.
+    """
+    if selection.empty:
+        return
+    if plan.order is None:
+        yield from grown_chunks(_BucketedGrowth, plan, table, selection, ticks, pmfs, None, True, batch_rows)
+    else:
+        yield from chosen_chunks(
+            _BucketedChoosing, plan, table, selection, ticks, pmfs, None, True, batch_rows
+        )
+
+
+class _BucketedGrowth(Growth):
+    """Matches of a linear pattern, shared out among buckets."""
+
+    def _chunk(self, matches: Matches, _payload: Int64 | None, _wanted: bool, work: Scratch) -> Chunk:
+        start, place, _ = matches
+        first = np.zeros(len(place), dtype=np.bool_)
+        first[start[:-1]] = True
+
+        def confidences(piece: BucketedMatches) -> Float64:
+            return self._described((piece.start, piece.place, piece.component), True, work, piece.boxes)[2]
+
+        lower, upper = self._given.lower - self._base, self._given.upper - self._base
+        return _shared_out(self._plan, matches, first, lower, upper, self._rows, confidences)
+
+
+class _BucketedChoosing(Choosing):
+    """Matches of a pattern with AND, shared out among buckets."""
+
+    def _chunk(self, matches: Matches, _payload: Int64 | None, _wanted: bool, work: Scratch) -> Chunk:
+        start, _, component = matches
+        # Nothing is before the first event of a chain, or before any of a set, that no component is before.
+        begins = np.r_[True, component[1:] != component[:-1]]
+        begins[start[:-1]] = True
+        is_set = np.array(self._order.is_set)
+        first = (np.array(self._order.before) == 0)[component] & (begins | is_set[component])
+
+        def confidences(piece: BucketedMatches) -> Float64:
+            return self._described((piece.start, piece.place, piece.component), True, work, piece.boxes)[2]
+
+        lower, upper = self._given.lower - self._base, self._given.upper - self._base
+        return _shared_out(self._plan, matches, first, lower, upper, self._rows, confidences)
+
+
+def _shared_out(
+    plan: EvaluationPlan,
+    matches: Matches,
+    first: NDArray[np.bool_],
+    lower: Int64,
+    upper: Int64,
+    rows: Int64,
+    confidences: Callable[[BucketedMatches], Float64],
+) -> Chunk:
+    assert plan.bound.every is not None
+    parts = []
+    for piece in by_bucket(matches, first, lower, upper, plan.bound.every, COUNT_BATCH):
+        events = rows[piece.place[piece.start[:-1]]]
+        parts.append(summed(events, piece.bucket, confidences(piece)))
+    events, bucket, value = (np.concatenate(found) for found in zip(*parts, strict=True))
+    return Chunk(events[None, :], bucket, bucket, value).keep(value > 0.0)

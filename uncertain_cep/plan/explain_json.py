@@ -1,0 +1,88 @@
+"""What a query means and how it is evaluated, as plain data for JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from uncertain_cep.plan.plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.query import Query, format_expression
+from uncertain_cep.query.traversal import components_of
+
+__all__ = ["plan_dict", "query_dict"]
+
+
+def query_dict(query: Query) -> dict[str, Any]:
+    """Return the facts of a query that is not bound to a trace."""
+    window = query.window
+    components = [
+        {
+            "variable": component.variable,
+            "types": list(component.types),
+            "kleene": component.kleene,
+            "negated": component.negated,
+        }
+        for component in components_of(query.pattern)
+    ]
+    within = None if window is None else {"amount": window.amount, "unit": window.unit or "ticks"}
+    return {"strategy": query.strategy, "components": components, "window": within}
+
+
+def plan_dict(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = False) -> dict[str, Any]:
+    """Return the facts of a plan; with a table, the candidates and how they are joined.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table or None
+    analyze : bool
+        Whether to run the plan on the table, and say how many partial matches each node had.
+
+    Returns
+    -------
+    dict
+        ``strategy``, ``components``, ``negations``, ``partition_by``, ``predicates``, ``window_ticks``,
+        ``evaluation``, ``result`` and, with a table, ``partitions`` and ``choice``; for a pattern with OR
+        ``branches``, a list of such dicts. A choice has ``planner``, ``join`` (``pivot`` or ``tree``),
+        ``tree`` (nodes with ``components``, ``estimated``, with ``analyze`` ``actual``, and ``children``),
+        ``matches`` (estimated), ``why``, ``expected_ns``, ``statistics`` and, with ``analyze``, ``run``.
+
+    Raises
+    ------
+    TraceError
+        If the table is not one of events.
+    """
+    if plan.branches:
+        return {"branches": [plan_dict(branch, table, analyze=analyze) for branch in plan.branches]}
+    found: dict[str, Any] = {
+        "strategy": plan.query.strategy,
+        "components": [_component(component) for component in plan.components],
+        "negations": [{**_component(part.component), "after": part.after} for part in plan.negations],
+        "partition_by": [list(key.columns) for key in plan.keys],
+        "predicates": [format_expression(part) for part in (*plan.joined, *plan.constant)],
+        "window_ticks": plan.window,
+        "evaluation": plan.evaluation,
+        "result": {field.name: str(field.type) for field in plan.output_schema},
+    }
+    if table is not None:
+        from uncertain_cep.engine import candidates
+        from uncertain_cep.plan.explain_choice import chosen_plan
+        from uncertain_cep.windows import feasible
+
+        selection = candidates(plan, table)
+        kept = feasible(plan, selection)
+        for component, rows, left in zip(found["components"], selection.rows, kept.rows, strict=True):
+            component |= {"candidates": len(rows), "in_match_windows": len(left)}
+        found["partitions"] = selection.partitions
+        found["choice"] = chosen_plan(plan, table, kept, analyze=analyze).to_dict()
+    return found
+
+
+def _component(component: PlannedComponent) -> dict[str, Any]:
+    return {
+        "variable": component.variable,
+        "types": list(component.types),
+        "predicates": [format_expression(part) for part in component.local],
+        "kleene": component.kleene,
+    }

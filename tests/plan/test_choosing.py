@@ -164,6 +164,12 @@ def test_what_there_is_nothing_to_choose_for_says_so() -> None:
         ("PATTERN SEQ(A a) WITHIN 20", {}, "single events"),
         ("PATTERN SEQ(A a, Z b, C c) WITHIN 20", {}, "no candidate"),
         ("PATTERN SEQ(A a, B b) WHERE a.id < 500 AND b.id < 500 WITHIN 20", {}, "so few candidates"),
+        ("PATTERN SEQ(A a, B b, C c) WITHIN 20", {}, "without a predicate across components"),
+        (
+            f"PATTERN SEQ({', '.join(f'A v{k}' for k in range(25))}) WHERE v0.x = v24.x WITHIN 200",
+            {},
+            "more than 24 components",
+        ),
     ):
         plan = make_plan(uc.parse(query), table.schema, **options)  # type: ignore[arg-type]
         choice = choose(plan, table, uc_candidates(plan, table))

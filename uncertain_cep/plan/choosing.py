@@ -30,6 +30,9 @@ MOST_BUSHY: Final = 10
 MOST_LEFT_DEEP: Final = 13
 """Components up to which all orders are looked at."""
 
+MOST_PLANNED: Final = 24
+"""Components up to which anything is looked at unless a planner is named: beyond, that takes over 0.1 s."""
+
 FEW_CHOICES: Final = 2_000_000
 """Choices of one candidate for each component that are tried sooner than a plan is made."""
 
@@ -90,6 +93,12 @@ def choose(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, alpha
         return Choice(None, None, {}, "some component has no candidate: there is no match")
     if plan.planner == "auto" and math.prod(len(rows) for rows in selection.rows) <= FEW_CHOICES:
         return Choice(None, None, {}, "so few candidates are joined in pattern order sooner than planned for")
+    if plan.planner == "auto" and not plan.joined:
+        return Choice(
+            None, None, {}, "without a predicate across components the pattern's order has no dead end"
+        )
+    if plan.planner == "auto" and len(plan.components) > MOST_PLANNED:
+        return Choice(None, None, {}, f"more than {MOST_PLANNED} components are joined in pattern order")
     choice = planned(plan, remembered(plan, table, selection), alpha=alpha)
     if min(choice.costs.values()) < LONG or max(map(len, selection.rows)) <= COARSE // len(plan.components):
         return choice
@@ -164,7 +173,7 @@ def _planners(length: int) -> tuple[str, ...]:
         return ("dp_left_deep", "dp_bushy")
     if length <= MOST_LEFT_DEEP:
         return ("dp_left_deep", "zstream", "zstream_greedy")
-    return ("ii_greedy", "zstream", "zstream_greedy")
+    return ("ii_greedy",)
 
 
 def time_text(nanoseconds: float) -> str:

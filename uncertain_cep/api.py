@@ -180,9 +180,6 @@ def match(
     if library == "pyspark":
         from uncertain_cep.spark import match as spark_match
 
-        if kleene != "matches":
-            raise OptionError(f"not supported yet on Spark: kleene={kleene!r}")
-
         result = spark_match(
             given,
             query,
@@ -192,6 +189,7 @@ def match(
             confidence=confidence,
             approximate=allowed,
             planner=planner,
+            kleene=kleene,
         )
         return result  # type: ignore[no-any-return]
     table = _table(given, names)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+import uncertain_cep as uc
 from tests.spark.traces import assert_same, random_trace, to_spark
+from uncertain_cep.spark import match, match_to_parquet
 
 QUERIES: Final = {
     "leading negation": "PATTERN SEQ(!D n, A a, B b) WHERE [key] WITHIN 9",
@@ -30,6 +34,45 @@ QUERIES: Final = {
         PATTERN SEQ(A a, !D n, B b) WHERE [key] WITHIN 9 ORDER BY CONFIDENCE DESC LIMIT 7
     """,
 }
+
+
+COMPRESSED: Final = "PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].value > a.value WITHIN 40"
+
+
+def test_compressed(spark: SparkSession, tmp_path: Path) -> None:
+    table = random_trace(11, 70, keys=3, span=150)
+    expected = sorted(uc.match(table, COMPRESSED, kleene="compressed").to_pylist(), key=_ids)
+    assert len(expected) > 10
+    for partitions, slice_length in ((2, 4), (5, 37)):
+        found = match(
+            to_spark(spark, table), COMPRESSED, kleene="compressed", partitions=partitions,
+            slice_length=slice_length,
+        )  # fmt: skip
+        assert _close(sorted(found.toArrow().to_pylist(), key=_ids), expected)
+    match_to_parquet(to_spark(spark, table), COMPRESSED, tmp_path / "out", kleene="compressed")
+    assert _close(sorted(pq.read_table(tmp_path / "out").to_pylist(), key=_ids), expected)
+
+
+def _ids(row: dict[str, Any]) -> tuple[int, int]:
+    return row["a"], row["c"]
+
+
+def _close(found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> bool:
+    """Return whether rows are equal, each value to rounding and lists in any order."""
+    assert len(found) == len(expected)
+    for one, other in zip(found, expected, strict=True):
+        for name, value in other.items():
+            if isinstance(value, list):
+                assert sorted(one[name]) == sorted(value)
+            else:
+                assert one[name] == pytest.approx(value)
+    return True
+
+
+def test_compressed_with_the_kleene_component_first_is_refused(spark: SparkSession) -> None:
+    frame = to_spark(spark, random_trace(11, 20, keys=3))
+    with pytest.raises(uc.OptionError, match="with the Kleene component first"):
+        match(frame, "PATTERN SEQ(A+ a[], B b) WITHIN 9", kleene="compressed")
 
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES.keys())

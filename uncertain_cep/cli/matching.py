@@ -201,8 +201,6 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
     from uncertain_cep.spark import match as match_frame
     from uncertain_cep.spark import match_to_parquet, read_traces, worker_errors, write_matches
 
-    if matching.kleene != "matches":
-        raise OptionError(f"not supported yet on Spark: --kleene {matching.kleene}")
     if master.startswith("local"):
         with compiling_aside() as kernels_are_there:
             spark = spark_session(master)
@@ -215,6 +213,7 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
         "confidence": matching.confidence,
         "approximate": matching.approximate,
         "planner": matching.planner,
+        "kleene": matching.kleene,
     }
     with working("matching on Spark"), worker_errors():
         events = read_traces(spark, matching.traces, matching.columns.schema)

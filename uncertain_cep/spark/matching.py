@@ -64,6 +64,7 @@ def match(
     slice_length: int | None = None,
     planner: str = "auto",
     prune: bool | None = None,
+    kleene: str = "matches",
 ) -> DataFrame:
     """Return the matches of a query among the events of a frame.
 
@@ -93,6 +94,8 @@ def match(
         Whether to drop, before the events are shuffled, all those of a key in a time slice in which some
         component of every match has no candidate; it takes another pass over the events. Default: if there
         are many candidates and counts say that at most a quarter of the slices of keys stay.
+    kleene : {"matches", "compressed"}
+        See `uncertain_cep.match`; compressed, the Kleene component must not be the first.
 
     Returns
     -------
@@ -139,6 +142,7 @@ def match(
         slice_length=slice_length,
         planner=planner,
         prune=prune,
+        kleene=kleene,
     )
     return as_frame(prepared, frame.sparkSession)
 
@@ -193,6 +197,7 @@ def prepare(
     slice_length: int | None,
     planner: str = "auto",
     prune: bool | None = None,
+    kleene: str = "matches",
 ) -> PreparedMatch:
     """Plan a query on a frame, look through its events and spread the candidates.
 
@@ -214,7 +219,11 @@ def prepare(
         confidence=confidence,
         approximate=approximate,
         planner=planner,
+        kleene=kleene,
     )
+    if plan.compressed and plan.components[0].kleene:
+        # A slice owns its matches by the event of the first component, and here that is many.
+        raise OptionError('not supported yet on Spark: kleene="compressed" with the Kleene component first')
     needed = frame.select(*map(column, plan.required_columns))
     candidates = candidate_filters(plan, needed.schema)
     statistics = collect_statistics(needed, plan, candidates)

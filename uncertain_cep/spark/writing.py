@@ -78,6 +78,7 @@ def match_to_parquet(
     overwrite: bool = False,
     planner: str = "auto",
     prune: bool | None = None,
+    kleene: str = "matches",
 ) -> int:
     """Write the matches of a query as a folder of Parquet files and return their number.
 
@@ -87,7 +88,7 @@ def match_to_parquet(
     Parameters
     ----------
     frame, query, names, tick, evaluation, confidence, approximate, partitions, slice_length, planner, prune
-        As for `match`.
+        As for `match`, and so is ``kleene``.
     folder, overwrite
         As for `write_matches`.
 
@@ -109,6 +110,7 @@ def match_to_parquet(
         slice_length=slice_length,
         planner=planner,
         prune=prune,
+        kleene=kleene,
     )
     if local is None or prepared.plan.needs_all:
         matches = as_frame(prepared, frame.sparkSession)

@@ -36,7 +36,9 @@ __all__ = ["INCREMENTAL_EVALUATIONS", "IncrementalMatcher"]
 
 Int64 = NDArray[np.int64]
 
-INCREMENTAL_EVALUATIONS: Final = ("auto", "any_state", "selectivity", "query_order", "sliced")
+INCREMENTAL_EVALUATIONS: Final = ("auto", "any_state", "selectivity", "query_order", "sliced", "point")
+
+_BY_SLICES: Final = ("sliced", "point")
 
 
 def _method(query: Query, evaluation: str, slice_length: int | None) -> str:
@@ -46,7 +48,7 @@ def _method(query: Query, evaluation: str, slice_length: int | None) -> str:
         given: Any = slice_length
         if isinstance(given, bool) or not isinstance(given, int) or given < 1:
             raise OptionError(f"slice_length={slice_length!r}: it must be 1 tick or more")
-        if evaluation not in ("auto", "sliced"):
+        if evaluation not in ("auto", *_BY_SLICES):
             raise OptionError(
                 f"slice_length does not go with evaluation={evaluation!r}: leave one of them out"
             )
@@ -84,14 +86,15 @@ class IncrementalMatcher:
         Other names of the model's columns, such as ``{"type": "event_type"}``.
     tick : str, optional
         Length of a tick, such as ``"100ms"``; see :func:`uncertain_cep.match`.
-    evaluation : {"auto", "any_state", "selectivity", "query_order", "sliced"}
+    evaluation : {"auto", "any_state", "selectivity", "query_order", "sliced", "point"}
         The method; all give the same matches. ``any_state`` and ``selectivity`` return a match with the
         event that completes it; ``query_order`` waits until no event to come can precede one in it, and
         holds the fewest runs. These take sequences of single events. ``sliced`` takes every pattern, with
         Kleene and negated components, contiguity, AND and OR: it holds the events, and evaluates those whose
         matches became final together as a table, by a plan that it changes when the data do (``plans``); a
         match waits until no event to come can be within the window of its first component's, and at most
-        ``slice_length`` ticks more. ``auto`` is ``selectivity`` where that will do, else ``sliced``.
+        ``slice_length`` ticks more. ``point`` does so by the point-based framework, for sequences of single
+        events. ``auto`` is ``selectivity`` where that will do, else ``sliced``.
     confidence : bool
         Whether to return confidences.
     largest_interval : int, optional
@@ -100,8 +103,8 @@ class IncrementalMatcher:
         one begins is late. Without it only heartbeats move that bound: without them nothing is
         forgotten, nor emitted by ``query_order`` and ``sliced``, until :meth:`close`.
     slice_length : int, optional
-        For ``sliced``, which it chooses if ``evaluation`` is ``auto``: how far, in ticks, the bound on unseen
-        events (``safe``) moves on before what has become final is evaluated. With 1 every match comes out at
+        For ``point`` and ``sliced``, which it chooses if ``evaluation`` is ``auto``: how far, in ticks, the bound
+        on unseen events (``safe``) moves on before what has become final is evaluated. With 1 every match comes out at
         once; the longer, the fewer events are looked at again in the next slice. Calls with many events make
         longer slices by themselves. Default: the window.
 
@@ -170,7 +173,7 @@ class IncrementalMatcher:
         length = len(self.plan.components)
         self._possible = constants_hold(self.plan) and self.plan.window >= length
         self._sliced: SlicedEvaluation | None = None
-        if method == "sliced":
+        if method in _BY_SLICES:
             self._sliced = SlicedEvaluation(self.plan, schema, slice_length or self.plan.window)
         possible = self._possible and length > 1 and self._sliced is None
         self._evaluation = RunEvaluation(self.plan, self._ids) if possible else None

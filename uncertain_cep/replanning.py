@@ -119,7 +119,7 @@ class Replanning:
 
     def _with_tree(self, number: int, branch: EvaluationPlan, table: pa.Table) -> EvaluationPlan:
         """Return the plan of a branch, with a tree or without one; if it is time, chosen anew."""
-        if not branch.is_plain:
+        if not branch.is_plain or branch.planner == "none":
             return branch
         if not 1 < len(branch.components) <= _MOST_PLANNED:
             return replace(branch, planner="none")

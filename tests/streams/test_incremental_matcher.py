@@ -168,8 +168,8 @@ def test_order_by_and_limit_are_refused(clause: str) -> None:
 
 
 def test_options_are_checked() -> None:
-    with pytest.raises(uc.OptionError, match="evaluation='point'"):
-        uc.IncrementalMatcher(PAIR, SCHEMA, evaluation="point")
+    with pytest.raises(uc.OptionError, match="evaluation='never'"):
+        uc.IncrementalMatcher(PAIR, SCHEMA, evaluation="never")
     with pytest.raises(uc.OptionError, match="largest_interval=-1"):
         uc.IncrementalMatcher(PAIR, SCHEMA, largest_interval=-1)
     with pytest.raises(uc.OptionError, match="names="):
@@ -299,7 +299,11 @@ def test_a_chain_too_long_to_sum_over_is_an_error(evaluation: str) -> None:
     matcher = uc.IncrementalMatcher(f"PATTERN SEQ(A a, B b) WITHIN {far}", SCHEMA, evaluation=evaluation)
     matcher.push(event("A", "a1", 0, 1, pmf=[0.5, 0.5]))
     end = event("B", "b1", 1, far)
-    if evaluation in ("query_order", "sliced"):
+    if evaluation == "point":
+        matcher.push(end)
+        with pytest.raises(uc.OptionError, match="goes through at most"):
+            matcher.close()
+    elif evaluation in ("query_order", "sliced"):
         matcher.push(end)
         with pytest.raises(uc.TraceError, match="explicit pmf reaches over"):
             matcher.close()

@@ -103,10 +103,10 @@ class IncrementalMatcher:
         one begins is late. Without it only heartbeats move that bound: without them nothing is
         forgotten, nor emitted by ``query_order`` and ``sliced``, until :meth:`close`.
     slice_length : int, optional
-        For ``point`` and ``sliced``, which it chooses if ``evaluation`` is ``auto``: how far, in ticks, the bound
-        on unseen events (``safe``) moves on before what has become final is evaluated. With 1 every match comes out at
-        once; the longer, the fewer events are looked at again in the next slice. Calls with many events make
-        longer slices by themselves. Default: the window.
+        For ``point`` and ``sliced``, which it chooses if ``evaluation`` is ``auto``: how far, in ticks, the
+        bound on unseen events (``safe``) moves on before what has become final is evaluated. With 1 every
+        match comes out at once; the longer, the fewer events are looked at again in the next slice. Calls
+        with many events make longer slices by themselves. Default: the window.
 
     Attributes
     ----------

@@ -42,3 +42,6 @@ MOST_COVERED_TICKS: Final = 2**24
 
 COUNT_BATCH: Final = 1 << 20
 """Expected counts that are held before those of one group and bucket are added up."""
+
+MOST_REPEATED_STEPS: Final = 2_000_000_000
+"""Most steps over pairs of ticks of events to take their uses with themselves off expected counts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +16,13 @@ from confidence import (
     event_rates,
     exact_chain_confidence,
     expected_by_bucket,
+    repeated_uses,
+    running_totals,
 )
 from eventbased import partition_bases
 from eventbased.config import LONGEST_LINE
 from uncertain_cep.buckets import summed
-from uncertain_cep.config import COUNT_BATCH, MOST_COVERED_TICKS
+from uncertain_cep.config import COUNT_BATCH, MOST_COVERED_TICKS, MOST_REPEATED_STEPS
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.selection import Selection
@@ -29,6 +32,12 @@ __all__ = ["Chunks", "bucketed_counts", "counts_of_matches", "expected_counts", 
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+MOST_SHARING: Final = 3
+"""Components up to which what the uses of one event in several of them count is taken off again."""
+
+LEAST_LEFT: Final = 1e-5
+"""Share of a count below which what is left is counted match by match: it may be rounding alone."""
 
 Chunks = Callable[[Selection], Iterator[Chunk]]
 """Enumerates the matches among candidates, with rows of the table as events, and with confidences."""
@@ -58,10 +67,13 @@ def expected_counts(
     Notes
     -----
     Matches are not enumerated under skip till any match if predicates speak of one event each or equate
-    keys, no event is a candidate of two components, and no partition covers more than ``MOST_COVERED_TICKS``
-    ticks: then O(n log n + T l^2), T being the covered ticks, whatever the window and the number of matches.
+    keys, no partition covers more than ``MOST_COVERED_TICKS`` ticks, and there are at most three components
+    or none shares an event with another: then O(n log n + T l^2), T being the covered ticks, whatever the
+    window and the number of matches, and O(U min(U, W)) for a shared event of U ticks.
     """
-    if plan.query.strategy == "skip_till_any_match" and not plan.joined and not _shared(table, selection):
+    shared = _shared(table, selection)
+    few = not len(shared) or len(selection.rows) <= MOST_SHARING
+    if plan.query.strategy == "skip_till_any_match" and not plan.joined and few:
         yield from _counted_at_once(plan, table, selection, pmfs, chunks)
     else:
         yield from _added_up(plan, table, selection, pmfs, chunks)
@@ -113,14 +125,12 @@ def merged_counts(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa
     return summed.take(order).cast(plan.output_schema)
 
 
-def _shared(table: pa.Table, selection: Selection) -> bool:
-    """Return whether some event is a candidate of two components."""
-    used = np.zeros(table.num_rows, dtype=np.bool_)
+def _shared(table: pa.Table, selection: Selection) -> Int64:
+    """Return the rows of the events that are candidates of several components, ascending."""
+    uses = np.zeros(table.num_rows, dtype=np.int32)
     for part in selection.rows:
-        if used[part].any():
-            return True
-        used[part] = True
-    return False
+        uses[part] += 1
+    return np.flatnonzero(uses > 1)
 
 
 def _counted_at_once(
@@ -167,8 +177,124 @@ def _counted_at_once(
     rows = np.full(selection.partitions, selection.rows[0][0])
     if selection.partition is not None:
         rows[selection.partition[0]] = selection.rows[0]
-    part = stretches.partition[found[:count]]
-    yield from _batches(plan, table, rows[part], bucket[:count], value[:count])
+    part, bucket, value = summed(stretches.partition[found[:count]], bucket[:count], value[:count])
+    shared = _shared(table, selection)
+    if len(shared):
+        less = _repeated(plan, selection, shared, stretches, rates, shift, window, pmfs)
+        if less is None:
+            yield from _added_up(plan, table, selection, pmfs, chunks)
+            return
+        counted = _Counts(part, bucket, value)
+        found_less = _Counts(*less)
+        part, bucket, value = _without_repeated(plan, table, selection, pmfs, chunks, counted, found_less)
+    yield from _batches(plan, table, rows[part], bucket, value)
+
+
+class _Counts(NamedTuple):
+    """Counts by partition and first tick of a bucket, all (k,)."""
+
+    part: Int64
+    bucket: Int64
+    value: Float64
+
+    def keys(self, every: int, low: int, span: int) -> Int64:
+        """Return one number for each partition and bucket."""
+        return self.part * span + (self.bucket - low) // max(every, 1)
+
+
+def _without_repeated(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    pmfs: ExplicitPmfs | None,
+    chunks: Chunks,
+    whole: _Counts,
+    less: _Counts,
+) -> _Counts:
+    """Take counts off others; count match by match where hardly anything but rounding is left."""
+    every = plan.bound.every or 0
+    buckets = np.concatenate((whole.bucket, less.bucket))
+    low = int(buckets.min(initial=0))
+    span = (int(buckets.max(initial=0)) - low) // max(every, 1) + 1
+    given, taken = whole.keys(every, low, span), less.keys(every, low, span)
+    order = np.argsort(taken)
+    distinct, begins = np.unique(taken[order], return_index=True)
+    sums = np.add.reduceat(less.value[order], begins) if len(begins) else np.zeros(0)
+    place = np.minimum(np.searchsorted(distinct, given), max(len(distinct) - 1, 0))
+    value = whole.value.copy()
+    if len(distinct):
+        value -= np.where(distinct[place] == given, sums[place], 0.0)
+    doubtful = value < LEAST_LEFT * whole.value
+    sound = _Counts(whole.part[~doubtful], whole.bucket[~doubtful], value[~doubtful])
+    if not doubtful.any():
+        return sound
+    part_of = np.zeros(table.num_rows, dtype=np.int64)
+    if selection.partition is not None:
+        part_of[selection.rows[0]] = selection.partition[0]
+    first = np.isin(part_of[selection.rows[0]], whole.part[doubtful])
+    if every:
+        begin, end = whole.bucket[doubtful].min(), whole.bucket[doubtful].max() + every
+        first &= (selection.upper[0] >= begin) & (selection.lower[0] < end)
+    others = [np.ones(len(rows), dtype=np.bool_) for rows in selection.rows[1:]]
+    shares = _Shares(plan, table, selection, pmfs, every) if every else None
+    parts = [sound]
+    for chunk in chunks(selection.where([first, *others])):
+        assert chunk.confidence is not None
+        own = part_of[chunk.events[0]]
+        if shares is None:
+            parts.append(_Counts(*summed(own, np.zeros_like(own), chunk.confidence)))
+        else:
+            parts += [_Counts(*summed(own[n], bucket, share)) for n, bucket, share in shares.of(chunk)]
+    kept = []
+    wanted = given[doubtful]
+    for found in parts[1:]:
+        mask = np.isin(found.keys(every, low, span), wanted)
+        mask &= (found.bucket >= low) & (found.bucket < low + span * max(every, 1))
+        kept.append(_Counts(found.part[mask], found.bucket[mask], found.value[mask]))
+    joined = [np.concatenate(columns) for columns in zip(sound, *kept, strict=True)]
+    return _Counts(*summed(joined[0], joined[1], joined[2]))
+
+
+def _repeated(
+    plan: EvaluationPlan,
+    selection: Selection,
+    shared: Int64,
+    stretches: _Stretches,
+    rates: Float64,
+    shift: Int64,
+    window: int,
+    pmfs: ExplicitPmfs | None,
+) -> tuple[Int64, Int64, Float64] | None:
+    """Return what the uses of one event in several places count, by partition and bucket.
+
+    None if that takes too many steps.
+    """
+    uses = np.zeros((len(shared), len(selection.rows)), dtype=np.bool_)
+    lower, upper, partition = np.zeros((3, len(shared)), dtype=np.int64)
+    for j, rows in enumerate(selection.rows):
+        place = np.minimum(np.searchsorted(shared, rows), len(shared) - 1)
+        own = shared[place] == rows
+        place = place[own]
+        uses[place, j] = True
+        lower[place], upper[place] = stretches.lifted[j][0][own], stretches.lifted[j][1][own]
+        if selection.partition is not None:
+            partition[place] = selection.partition[j][own]
+    ticks = (upper - lower + 1).astype(np.float64)
+    every = plan.bound.every or 0
+    boxes = np.ones(len(shared)) if not every else (ticks + window) // every + 3
+    steps = ticks * np.minimum(ticks, window) * (window // every + 2 if every else 1)
+    if steps.sum() > MOST_REPEATED_STEPS or boxes.sum() > COUNT_BATCH:
+        return None
+    totals = np.empty((2, len(rates), stretches.ticks + 1))
+    running_totals(rates, totals[0], totals[1])
+    room = int(boxes.sum())
+    event, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
+    offset = np.full(len(shared), -1) if pmfs is None else pmfs.offset[shared]
+    count = repeated_uses(
+        uses, lower, upper, offset, np.empty(0) if pmfs is None else pmfs.values, shift[partition],
+        stretches.starts, stretches.places, totals[0], totals[1], window, every, event, bucket, value,
+    )  # fmt: skip
+    return partition[event[:count]], bucket[:count], value[:count]
 
 
 class _Stretches:

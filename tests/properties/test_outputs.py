@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given, note
@@ -87,6 +88,56 @@ def test_expected_counts(data: st.DataObject, case: Case, every: int | None) -> 
     note(case.script("", clause))
     found = uc.match(case.trace.table(), case.text("", clause))
     assert_counts(found, case.answer(), case, by, every)
+
+
+@given(st.data(), cases(max_components=3), _EVERY)
+def test_expected_counts_where_components_share_events(
+    data: st.DataObject, case: Case, every: int | None
+) -> None:
+    """What an event counts with itself is taken off, unless hardly anything is left."""
+    types = data.draw(st.sampled_from([("A",), ("A", "B"), ()]))
+    components = tuple(Component(found.variable, types) for found in case.components)
+    case = replace(case, components=components, conditions=case.conditions if case.chained else ())
+    by = data.draw(groups(case))
+    clause = clause_of(by, every)
+    note(case.script("", clause))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(expected, "LEAST_LEFT", data.draw(st.sampled_from([1e-5, 1.0])))
+        found = uc.match(case.trace.table(), case.text("", clause))
+    assert_counts(found, case.answer(), case, by, every)
+
+
+@pytest.mark.parametrize("components", [2, 3])
+@pytest.mark.parametrize("every", ["", "EVERY 7", "BY k EVERY 20"])
+def test_shared_events_are_counted_without_their_matches(
+    components: int, every: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(5)
+    lower = rng.integers(0, 150, 200)
+    table = pa.table(
+        {
+            "type": ["A"] * 200,
+            "id": np.arange(200),
+            "lower": lower,
+            "upper": lower + rng.integers(0, 15, 200),
+            "k": rng.integers(0, 2, 200),
+            "v": rng.integers(0, 30, 200),
+        }
+    )
+    tests = " AND ".join(
+        f"{name}.v % {number} = 0" for name, number in zip("abc"[:components], (2, 3, 5), strict=False)
+    )
+    pattern = ", ".join(f"A {name}" for name in "abc"[:components])
+    query = f"PATTERN SEQ({pattern}) WHERE [k] AND {tests} WITHIN 12"
+    whole = sum(uc.match(table, query)["confidence"].to_pylist())
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("matches were enumerated")
+
+    monkeypatch.setattr(expected, "_added_up", refuse)
+    found = uc.match(table, f"{query} RETURN EXPECTED COUNT {every}")
+    assert sum(found["expected_count"].to_pylist()) == pytest.approx(whole, rel=1e-12)
+    assert found.num_rows > 1 or not every
 
 
 @given(st.data(), disjoint_cases(), _EVERY, st.sampled_from([1, 5]))

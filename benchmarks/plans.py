@@ -28,7 +28,7 @@ _PLANNERS: Final = (
     "trivial", "frequency", "greedy", "ii_random", "ii_greedy", "dp_left_deep", "dp_bushy", "zstream",
     "zstream_greedy",
 )  # fmt: skip
-_LONGEST: Final = 20.0
+_LONGEST: Final = 10.0
 """Seconds after which a method that is tried once, in a process of its own, is given up."""
 _FEW: Final = 2000
 _EVENTS: Final = 200_000

@@ -324,8 +324,8 @@ def _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, length, w
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def confidence_of_two(lower0, upper0, lower1, upper1, w, sizes):
-    """Return :func:`chain_confidence` for two events, written out. O(1)."""
+def sum_of_two(lower0, upper0, lower1, upper1, w, sizes):
+    """Return :func:`chain_confidence` for two events, written out; NaN where the sum cancels. O(1)."""
     a0 = max(lower0, lower1 - w)
     a1 = max(lower1, a0)
     b1 = min(upper1, upper0 + w)
@@ -338,12 +338,21 @@ def confidence_of_two(lower0, upper0, lower1, upper1, w, sizes):
     count = everything - 0.5 * (inner * (inner - 1.0) + outer * (outer - 1.0))
     if count * WORST_CANCELLATION >= everything:
         return count / sizes
-    return _confidence_of_few(lower0, upper0, lower1, upper1, lower1, upper1, 2, w)
+    return np.nan
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def confidence_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes):
-    """Return :func:`chain_confidence` for three events, written out. O(1)."""
+def confidence_of_two(lower0, upper0, lower1, upper1, w, sizes):
+    """Return :func:`chain_confidence` for two events. O(1)."""
+    value = sum_of_two(lower0, upper0, lower1, upper1, w, sizes)
+    if math.isnan(value):
+        return _confidence_of_few(lower0, upper0, lower1, upper1, lower1, upper1, 2, w)
+    return value
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes):
+    """Return :func:`chain_confidence` for three events, written out; NaN where the sum cancels. O(1)."""
     if upper1 <= lower2 and upper2 - lower0 <= w:
         pair = pair_confidence(lower0, upper0, lower1, upper1)
         if not math.isnan(pair):
@@ -377,7 +386,16 @@ def confidence_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes
     count = everything - pairs + triples
     if count * WORST_CANCELLATION >= everything:
         return count / sizes
-    return _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, 3, w)
+    return np.nan
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def confidence_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes):
+    """Return :func:`chain_confidence` for three events. O(1)."""
+    value = sum_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes)
+    if math.isnan(value):
+        return _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, 3, w)
+    return value
 
 
 def exact_chain_confidence(lower: Sequence[int], upper: Sequence[int], window: int) -> Fraction:

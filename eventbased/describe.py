@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from confidence.pmf import chain_confidence_pmf, support_range
 from confidence.uniform import (
     chain_confidence,
-    confidence_of_three,
-    confidence_of_two,
     pair_confidence,
     path_confidence,
+    sum_of_three,
+    sum_of_two,
 )
 from eventbased.config import SPARE
 from eventbased.query_order import (
@@ -247,9 +247,33 @@ def _write_short_confidences(ordered, blocks, runs, count, w, lower, upper, long
             high[running] = upper[i]
             ticks = sizes * float(upper[i] - lower[i] + 1)
             if length == 2:
-                out[n] = confidence_of_two(low[0], high[0], low[1], high[1], w, ticks)
+                out[n] = sum_of_two(low[0], high[0], low[1], high[1], w, ticks)
             else:
-                out[n] = confidence_of_three(low[0], high[0], low[1], high[1], low[2], high[2], w, ticks)
+                out[n] = sum_of_three(low[0], high[0], low[1], high[1], low[2], high[2], w, ticks)
+            n += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _rewrite_short_confidences(ordered, blocks, runs, count, w, lower, upper, out):
+    """Replace the confidences of matches of two or three events whose written-out sums cancel (NaN)."""
+    length = ordered.shape[0]
+    chosen = np.empty(length, np.int64)
+    low = np.empty(length, np.int64)
+    high = np.empty(length, np.int64)
+    a = np.empty(length, np.int64)
+    b = np.empty(length, np.int64)
+    bounds = np.empty((4, length), np.int64)
+    floats = np.empty((4, 2 * length + 1), np.float64)
+    n = 0
+    for k in range(count):
+        choose(ordered, blocks, length - 2, runs[PARENT, k], chosen)
+        for i in range(runs[BEGIN, k], runs[BEGIN, k] + runs[SIZE, k]):
+            if math.isnan(out[n]):
+                chosen[ordered[length - 1]] = i
+                for j in range(length):
+                    low[j] = lower[chosen[j]]
+                    high[j] = upper[chosen[j]]
+                out[n] = chain_confidence(low, high, w, a, b, bounds, floats)
             n += 1
 
 
@@ -332,9 +356,11 @@ def describe_matches(
     )  # fmt: skip
     if with_confidence:
         write = _write_short_confidences if length <= 3 else _write_long_confidences
-        write(
-            ordered, blocks, runs, count, w, lower, upper, longest[ordered[length - 1]], out_confidence[rest]
-        )
+        found = out_confidence[rest]
+        write(ordered, blocks, runs, count, w, lower, upper, longest[ordered[length - 1]], found)
+        # What is rarely needed, and dear to compile, is a kernel of its own.
+        if length <= 3 and bool(np.isnan(found[: int(runs[SIZE, :count].sum())].sum())):
+            _rewrite_short_confidences(ordered, blocks, runs, count, w, lower, upper, found)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

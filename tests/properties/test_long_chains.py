@@ -7,10 +7,12 @@ import random
 from fractions import Fraction
 
 import pyarrow as pa
+import pytest
 from hypothesis import assume, given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from confidence import exact_chain_confidence
 from tests.naive import chain_mass, uniform_chain_mass
 from tests.oracle.model import Event
 from tests.properties.comparison import RELATIVE_ERROR
@@ -92,3 +94,22 @@ def test_explicit_pmfs_under_any_window(seed: int) -> None:
     found = _confidence(events, window)
     assert (found is None) == (row is None)
     assert found is None or (row is not None and math.isclose(found, row.confidence, rel_tol=RELATIVE_ERROR))
+
+
+@pytest.mark.parametrize(
+    "intervals",
+    [
+        [(0, 10**7), (0, 10**7)],
+        [(0, 10**7), (0, 10**7), (0, 10**7)],
+        [(0, 10**7), (5, 10**7 - 9), (3, 10**7)],
+    ],
+)
+def test_a_short_window_over_long_intervals_leaves_little_of_a_written_out_sum(
+    intervals: list[tuple[int, int]],
+) -> None:
+    lower, upper = map(list, zip(*intervals, strict=True))
+    types = "ABC"[: len(intervals)]
+    table = pa.table({"type": list(types), "id": range(len(types)), "lower": lower, "upper": upper})
+    pattern = ", ".join(f"{name} {name.lower()}" for name in types)
+    found = uc.match(table, f"PATTERN SEQ({pattern}) WITHIN 10")["confidence"].to_pylist()
+    assert found == pytest.approx([float(exact_chain_confidence(lower, upper, 10))], rel=1e-12)

@@ -153,6 +153,9 @@ def demo() -> int:
     if run([PYTHON, "-c", "from uncertain_cep.java import find_java; find_java() or exit(1)"]):
         say("no Java runtime 17 or newer was found: adding one to .venv (35 MB)")
         install("java")
+    say("compiling kernels (about a minute the first time on this machine)")
+    if code := run([PYTHON, "-c", "import uncertain_cep; uncertain_cep.warm_up()"]):
+        return code
     return run([BINARIES / "uncertain-cep", "casestudy", "-o", RESULTS, "--overwrite"])
 
 

@@ -167,6 +167,6 @@ def _match_windows(
     for step, timing in timings.items():
         seconds = timing.seconds(options.clock)
         row[step] = f"{seconds:.3f} s ({first.seconds(options.clock) / seconds:,.1f}x)"
-    results.breakdowns.setdefault(
-        "(f)ilter, (p)artition, (c)onditions of match windows, one by one: fixed order", []
-    ).append(row)
+    kept = "" if len(filtering) > 1 else ", filtered"
+    title = f"(f)ilter, (p)artition, (c)onditions of match windows, one by one: fixed order{kept}"
+    results.breakdowns.setdefault(title, []).append(row)

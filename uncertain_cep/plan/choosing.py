@@ -170,7 +170,7 @@ def regret(plan: EvaluationPlan, tree: Tree | None, statistics: Statistics) -> f
 def _planners(length: int) -> tuple[str, ...]:
     """Return whom to ask about so many components: every plan while that is quick, else improvements."""
     if length <= MOST_BUSHY:
-        return ("dp_left_deep", "dp_bushy")
+        return ("dp_bushy",)
     if length <= MOST_LEFT_DEEP:
         return ("dp_left_deep", "zstream", "zstream_greedy")
     return ("ii_greedy",)

@@ -72,7 +72,9 @@ def expected_counts(
     window and the number of matches, and O(U min(U, W)) for a shared event of U ticks.
     """
     shared = _shared(table, selection)
-    few = not len(shared) or len(selection.rows) <= MOST_SHARING
+    # By keys of different names an event is of one partition for one component, of another one for another.
+    alike = all(len(set(key.columns)) == 1 for key in plan.split_keys)
+    few = not len(shared) or (len(selection.rows) <= MOST_SHARING and alike)
     if plan.query.strategy == "skip_till_any_match" and not plan.joined and few:
         yield from _counted_at_once(plan, table, selection, pmfs, chunks)
     else:

@@ -140,6 +140,16 @@ def test_shared_events_are_counted_without_their_matches(
     assert found.num_rows > 1 or not every
 
 
+def test_an_event_may_be_of_another_partition_for_another_component() -> None:
+    table = pa.table(
+        {"type": ["A", "A"], "id": [0, 6], "lower": [-3, -3], "upper": [-2, -3], "x": [0, 2], "k": [2, 2]}
+    )
+    query = "PATTERN SEQ(A a, A b) WHERE a.x = b.k WITHIN 2"
+    whole = sum(uc.match(table, query)["confidence"].to_pylist())
+    assert whole == 0.5
+    assert uc.match(table, f"{query} RETURN EXPECTED COUNT")["expected_count"].to_pylist() == [whole]
+
+
 @given(st.data(), disjoint_cases(), _EVERY, st.sampled_from([1, 5]))
 def test_expected_counts_by_either_way(
     data: st.DataObject, case: Case, every: int | None, most_ticks: int

@@ -22,7 +22,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
-from uncertain_cep.sets import Choosing, chosen_chunks
+from uncertain_cep.sets import Choosing
 
 __all__ = ["BucketedMatches", "by_bucket", "evaluate_bucketed", "summed"]
 
@@ -143,12 +143,8 @@ def evaluate_bucketed(
     """
     if selection.empty:
         return
-    if plan.order is None:
-        yield from grown_chunks(_BucketedGrowth, plan, table, selection, ticks, pmfs, None, True, batch_rows)
-    else:
-        yield from chosen_chunks(
-            _BucketedChoosing, plan, table, selection, ticks, pmfs, None, True, batch_rows
-        )
+    search = _BucketedGrowth if plan.order is None else _BucketedChoosing
+    yield from grown_chunks(search, plan, table, selection, ticks, pmfs, None, True, batch_rows)
 
 
 class _BucketedGrowth(Growth):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from eventbased.conditions import (
@@ -27,7 +26,7 @@ from eventbased.conditions import (
     Conditions,
 )
 from uncertain_cep.predicates import Values, within_int64
-from uncertain_cep.programs import ProgramCompiler, leaves_of, string_ranks
+from uncertain_cep.programs import ProgramCompiler, leaves_of, rank_strings
 from uncertain_cep.query.typed import (
     Aggregated,
     Apply,
@@ -189,13 +188,7 @@ def _prepared(
             if isinstance(part, Constant) and isinstance(part.value, str)
         )
     )
-    ranks: dict[str, int] = {}
-    if constants or any(column.kind == "string" for column in values):
-        distinct, ranks = string_ranks(values, constants)
-        for column, found in values.items():
-            if column.kind == "string":
-                rank = pc.index_in(found.data, distinct).fill_null(0).to_numpy(zero_copy_only=False)
-                values[column] = Values(np.asarray(rank, dtype=np.int64), found.valid)
+    ranks = rank_strings(values, constants)
 
     def extremes(column: Column) -> tuple[int, int]:
         if isinstance(column, Aggregated) and column.function == "count":

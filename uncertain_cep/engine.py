@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Final, NoReturn
 
 import numpy as np
@@ -105,12 +105,12 @@ def run(
     announce_compilation()
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
+    run_part = partial(
+        run, table=table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file, counters=counters
+    )
     if plan.counted is not None and not plan.is_plain:
         if plan.bound.every is None:
-            batches = run(
-                plan.counted, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
-                counters=counters,
-            )  # fmt: skip
+            batches = run_part(plan.counted)
             yield from counts_of_matches(plan, batches)
             return
         for branch in plan.branches:
@@ -120,18 +120,12 @@ def run(
                 output_schema=plan.output_schema,
                 counted=branch,
             )
-            yield from run(
-                counting, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
-                counters=counters,
-            )  # fmt: skip
+            yield from run_part(counting)
         if plan.branches:
             return
     if plan.branches:
         for branch in plan.branches:
-            found = run(
-                branch, table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
-                counters=counters,
-            )  # fmt: skip
+            found = run_part(branch)
             yield from (widened(plan, batch) for batch in found)
         return
     check_table(plan, table, file)

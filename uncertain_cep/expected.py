@@ -71,11 +71,11 @@ def expected_counts(
     or none shares an event with another: then O(n log n + T l^2), T being the covered ticks, whatever the
     window and the number of matches, and O(U min(U, W)) for a shared event of U ticks.
     """
-    shared = _shared(table, selection)
     # By keys of different names an event is of one partition for one component, of another one for another.
     alike = all(len(set(key.columns)) == 1 for key in plan.split_keys)
-    few = not len(shared) or (len(selection.rows) <= MOST_SHARING and alike)
-    if plan.query.strategy == "skip_till_any_match" and not plan.joined and few:
+    any_match = plan.query.strategy == "skip_till_any_match" and not plan.joined
+    few = len(selection.rows) <= MOST_SHARING and alike
+    if any_match and (few or not len(_shared(table, selection))):
         yield from _counted_at_once(plan, table, selection, pmfs, chunks)
     else:
         yield from _added_up(plan, table, selection, pmfs, chunks)

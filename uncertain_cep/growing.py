@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -45,6 +45,7 @@ from uncertain_cep.tree_search import Counters
 
 __all__ = [
     "Growth",
+    "Search",
     "compiled",
     "costly",
     "evaluate_growing",
@@ -102,8 +103,17 @@ def evaluate_growing(
         )
 
 
+class Search(Protocol):
+    """Finds the matches among the candidates of one layout."""
+
+    def chunks(
+        self, payload: Int64 | None, wanted: bool, batch_rows: int, counters: Counters | None
+    ) -> Iterator[Chunk]:
+        """Yield the matches, in chunks of at most ``batch_rows``."""
+
+
 def grown_chunks(
-    growth: type[Growth],
+    search: Callable[..., Search],
     plan: EvaluationPlan,
     table: pa.Table,
     selection: Selection,
@@ -114,7 +124,10 @@ def grown_chunks(
     batch_rows: int,
     counters: Counters | None = None,
 ) -> Iterator[Chunk]:
-    """Yield the matches as a kind of :class:`Growth` describes them, see :func:`evaluate_growing`."""
+    """Yield the matches as a search finds and describes them, see :func:`evaluate_growing`.
+
+    ``search`` is a kind of :class:`Growth`, or one with its parameters for candidates in another order.
+    """
     # Beyond the whole trace a window means nothing, and sums with it have to stay within int64.
     window = min(plan.window, int(ticks[1].max()) - int(ticks[0].min()) + 1)
     shift, line, covered = partition_bases(
@@ -124,11 +137,11 @@ def grown_chunks(
         for half in selection.halves():
             if not half.empty:
                 yield from grown_chunks(
-                    growth, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows, counters
+                    search, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows, counters
                 )
         return
     tree = tree_of_singles(plan, table, selection)
-    grown = growth(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
+    grown = search(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
     yield from grown.chunks(payload, with_confidence, batch_rows, counters)
 
 

@@ -23,7 +23,7 @@ __all__ = [
     "binding_orders",
     "compile_programs",
     "leaves_of",
-    "string_ranks",
+    "rank_strings",
 ]
 
 _PLAIN: Final = {
@@ -155,14 +155,20 @@ class ProgramCompiler:
         self.rows.append((-1, 0))
 
 
-def string_ranks(values: Mapping[Column, Values], constants: Sequence[str]) -> tuple[Any, dict[str, int]]:
-    """Return all strings in play, sorted, and the rank of each constant."""
+def rank_strings(values: dict[Column, Values], constants: Sequence[str]) -> dict[str, int]:
+    """Replace strings in ``values`` by their ranks among all in play, and return that of each constant."""
     arrays = [found.data.unique() for column, found in values.items() if column.kind == "string"]
+    if not arrays and not constants:
+        return {}
     arrays.append(pa.array(constants, pa.large_string()))
     distinct = pa.chunked_array(arrays).unique().drop_null()
     distinct = distinct.take(pc.sort_indices(distinct))
+    for column, found in values.items():
+        if column.kind == "string":
+            rank = pc.index_in(found.data, distinct).fill_null(0).to_numpy(zero_copy_only=False)
+            values[column] = Values(np.asarray(rank, dtype=np.int64), found.valid)
     ranks = pc.index_in(pa.array(constants, pa.large_string()), distinct).to_pylist()
-    return distinct, dict(zip(constants, ranks, strict=True))
+    return dict(zip(constants, ranks, strict=True))
 
 
 def leaves_of(expression: TypedExpression) -> list[Column | Constant]:
@@ -208,13 +214,7 @@ class PreparedPredicates:
                 part.value for part in parts if isinstance(part, Constant) and isinstance(part.value, str)
             )
         )
-        ranks: dict[str, int] = {}
-        if constants or any(column.kind == "string" for column in values):
-            distinct, ranks = string_ranks(values, constants)
-            for column, found in values.items():
-                if column.kind == "string":
-                    rank = pc.index_in(found.data, distinct).fill_null(0).to_numpy(zero_copy_only=False)
-                    values[column] = Values(np.asarray(rank, dtype=np.int64), found.valid)
+        ranks = rank_strings(values, constants)
 
         def extremes(column: Column) -> tuple[int, int]:
             data = values[column].data

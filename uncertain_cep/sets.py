@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from confidence import running_sums
 from confidence.times import BETWEEN, LEADING, TRAILING
-from eventbased import lay_out, partition_bases
+from eventbased import lay_out
 from eventbased.conditions import Scratch, scratch
-from eventbased.config import BLOCK_ROWS, LONGEST_LINE
+from eventbased.config import BLOCK_ROWS
 from eventbased.gap_events import NO_BOXES, CostlyGapsError
 from eventbased.set_gaps import SetConfidences
 from eventbased.set_search import (
@@ -31,8 +31,8 @@ from eventbased.set_search import (
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.gap_rules import forbidden_events
-from uncertain_cep.growing import compiled, costly
-from uncertain_cep.joined_first import choices_of_singles, tree_of_singles
+from uncertain_cep.growing import compiled, costly, grown_chunks
+from uncertain_cep.joined_first import choices_of_singles
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs
@@ -41,7 +41,7 @@ from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import KleeneChunk, Series, by_component, event_by_event
 from uncertain_cep.tree_search import Counters
 
-__all__ = ["Choosing", "chosen_chunks", "evaluate_sets"]
+__all__ = ["Choosing", "evaluate_sets"]
 
 Int64 = NDArray[np.int64]
 
@@ -78,39 +78,9 @@ def evaluate_sets(
     Memory is O(events + batch_rows * events of a match), whatever the number of matches.
     """
     if not selection.empty:
-        yield from chosen_chunks(
+        yield from grown_chunks(
             Choosing, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters
         )
-
-
-def chosen_chunks(
-    choosing: type[Choosing],
-    plan: EvaluationPlan,
-    table: pa.Table,
-    selection: Selection,
-    ticks: tuple[Int64, Int64],
-    pmfs: ExplicitPmfs | None,
-    payload: Int64 | None,
-    with_confidence: bool,
-    batch_rows: int,
-    counters: Counters | None = None,
-) -> Iterator[Chunk]:
-    """Yield the matches as a kind of :class:`Choosing` describes them, see :func:`evaluate_sets`."""
-    # Beyond the whole trace a window means nothing, and sums with it have to stay within int64.
-    window = min(plan.window, int(ticks[1].max()) - int(ticks[0].min()) + 1)
-    shift, line, covered = partition_bases(
-        selection.lower, selection.upper, selection.partition, selection.partitions, window + 2
-    )
-    if line > LONGEST_LINE and selection.partitions > 1:
-        for half in selection.halves():
-            if not half.empty:
-                yield from chosen_chunks(
-                    choosing, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows, counters
-                )
-        return
-    tree = tree_of_singles(plan, table, selection)
-    choice = choosing(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
-    yield from choice.chunks(payload, with_confidence, batch_rows, counters)
 
 
 class Choosing:

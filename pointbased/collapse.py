@@ -7,18 +7,22 @@ condition of these patterns needs.)
 
 Where one event could have been taken in several gaps of a match, the gaps are coupled (Eq. 4) and the
 product over gaps that the run loop forms is not the answer: given the match's own times the gaps are
-disjoint, so such an event contributes 1 minus the sum over its gaps. Then the point matches are gone through
-one by one; the factors of all other events are memoised by (component, t[j-1], t[j]) as in Algorithm 1.
+disjoint, so such an event contributes 1 minus the sum over its gaps. Then the signature is weighed as a whole
+(:func:`confidence.gap_confidence`): what was tried on its prefixes says what is forbidden in which gap.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from pointbased.config import MOST_POINT_MATCHES, TINY
+from confidence import gap_confidence, workspace
+from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR
+from confidence.gaps import INEXACT
 from pointbased.pools import (
     CHILD,
     COMPLETE,
@@ -32,14 +36,18 @@ from pointbased.pools import (
     PMF,
     RANGE_HIGH,
     RANGE_LOW,
-    SHARED,
     SIBLING,
     TAKEN,
     UPPER,
 )
-from pointbased.survival import outside, probability
 
-__all__ = ["PointMatches", "no_matches", "release"]
+__all__ = ["Collapse", "CostlySignatureError", "PointMatches", "no_matches"]
+
+Int64 = NDArray[np.int64]
+
+_ALL: Final = 0
+_SPACE: Final = 1
+_COSTLY: Final = 2
 
 
 class PointMatches(NamedTuple):
@@ -61,6 +69,22 @@ class PointMatches(NamedTuple):
     confidence: Any
 
 
+class CostlySignatureError(ValueError):
+    """The confidence of a signature takes too many steps.
+
+    Attributes
+    ----------
+    events : list of int
+        The serial numbers of its events.
+    steps : int
+    """
+
+    def __init__(self, events: list[int], steps: int) -> None:
+        self.events = events
+        self.steps = steps
+        super().__init__(f"the confidence of the match of {events} takes {steps} steps")
+
+
 def no_matches(length: int) -> PointMatches:
     """Return no matches of a pattern with so many components."""
     none = np.zeros(0, dtype=np.int64)
@@ -68,275 +92,280 @@ def no_matches(length: int) -> PointMatches:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _take_final(candidates, buffer, safe, final):
+    """Take the complete matches whose last event is over before ``safe`` off the list.
+
+    Parameters
+    ----------
+    final : (m,) int64
+        With room for all complete matches; the first ones are overwritten with their nodes.
+
+    Returns
+    -------
+    int64
+        How many they are.
+    """
+    node = buffer.node
+    found = 0
+    previous = NONE
+    n = buffer.counts[COMPLETE]
+    while n != NONE:
+        later = node[n, LATER]
+        if candidates.row[node[n, TAKEN], UPPER] >= safe:
+            previous = n
+        else:
+            if previous == NONE:
+                buffer.counts[COMPLETE] = later
+            else:
+                node[previous, LATER] = later
+            final[found] = n
+            found += 1
+        n = later
+    buffer.counts[COMPLETES] -= found
+    return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _write_sums(candidates, buffer, final, events, lower, upper, confidence, mixed):
+    """Write the matches at some nodes as the run loop added them up.
+
+    Parameters
+    ----------
+    events : (l, m) int64; lower, upper : (m,) int64; confidence : (m,) float64; mixed : (m,) bool
+        Overwritten; ``mixed`` says whether events that several components take may be forbidden in them.
+    """
+    node = buffer.node
+    length = events.shape[0]
+    for m in range(final.shape[0]):
+        mixed[m] = False
+        n = final[m]
+        for j in range(length - 1, -1, -1):
+            events[j, m] = candidates.row[node[n, TAKEN], EVENT]
+            mixed[m] = mixed[m] or (j < length - 1 and node[n, MIXED] != 0)
+            n = node[n, PARENT]
+        lower[m] = node[final[m], RANGE_LOW]
+        upper[m] = node[final[m], RANGE_HIGH]
+        # The point matches of a certain match are rounded one by one.
+        confidence[m] = min(buffer.confidence[final[m]], 1.0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _is_own(row, node, path, event):
+    """Return whether an event is one of the match's own."""
+    found = False
+    for n in path:
+        found = found or row[node[n, TAKEN], EVENT] == event
+    return found
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _forbidden(candidates, node, path):
-    """Return the gap and the candidate of every event forbidden in a gap of a match, coupled ones first.
+    """Return the gap and the candidate of every event forbidden in a gap of a match.
 
     Returns
     -------
     gap : (k,) int64
-        The component behind the gap.
+        The place of the event behind the gap.
     forbidden : (k,) int64
         Candidates, the rows of one event together.
-    coupled : int64
-        How many rows belong to events that are forbidden in several gaps.
-    own : bool
-        Whether a later event of the match could have been taken in an earlier gap; it is not in the result.
+    couples : bool
+        Whether some event is forbidden in several gaps, or would be in one before its own place in the match.
     """
     row = candidates.row
     length = path.shape[0]
     count = 0
-    for j in range(1, length):
-        child = node[path[j - 1], CHILD]
+    for d in range(1, length):
+        child = node[path[d - 1], CHILD]
         while child != NONE:
             count += 1
             child = node[child, SIBLING]
     gap = np.empty(count, np.int64)
     forbidden = np.empty(count, np.int64)
-    own = False
+    event = np.empty(count, np.int64)
+    couples = False
     n = 0
-    for j in range(1, length):
-        child = node[path[j - 1], CHILD]
+    for d in range(1, length):
+        child = node[path[d - 1], CHILD]
         while child != NONE:
             c = node[child, TAKEN]
-            mine = False
-            for k in range(j, length):
-                if row[node[path[k], TAKEN], EVENT] == row[c, EVENT]:
-                    mine = True
-                    own = own or k > j
-            if not mine:
-                gap[n] = j
-                forbidden[n] = c
+            if not _is_own(row, node, path, row[c, EVENT]):
+                gap[n], forbidden[n], event[n] = d, c, row[c, EVENT]
                 n += 1
+            elif child != path[d]:
+                couples = True
             child = node[child, SIBLING]
-    # Only an event that several components can take may stand there twice.
-    coupled = 0
-    i = 0
-    while i < n:
-        c = forbidden[i]
-        first = coupled
-        if row[c, SHARED]:
-            for k in range(i + 1, n):
-                if row[forbidden[k], EVENT] == row[c, EVENT]:
-                    if coupled == first:
-                        _swap(gap, forbidden, coupled, i)
-                        coupled += 1
-                    _swap(gap, forbidden, coupled, k)
-                    coupled += 1
-        i = max(i + 1, coupled)
-    return gap[:n], forbidden[:n], coupled, own
+    order = np.argsort(event[:n])
+    for i in range(1, n):
+        couples = couples or event[order[i]] == event[order[i - 1]]
+    return gap[order], forbidden[order], couples
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _swap(gap, forbidden, i, k):
-    gap[i], gap[k] = gap[k], gap[i]
-    forbidden[i], forbidden[k] = forbidden[k], forbidden[i]
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _outside_all(candidates, c, gap, first, stop, t):
-    """Return the probability that a candidate happened in none of the gaps in ``gap[first:stop]``."""
-    row = candidates.row
-    lower = row[c, LOWER]
-    upper = row[c, UPPER]
-    if row[c, PMF] < 0:
-        size = upper - lower + 1
-        inside = 0
-        for g in range(first, stop):
-            inside += max(min(upper, t[gap[g]] - 1) - max(lower, t[gap[g] - 1] + 1) + 1, 0)
-        return (size - inside) / size
-    total = 0.0
-    for tick in range(lower, upper + 1):
-        free = True
-        for g in range(first, stop):
-            free = free and not t[gap[g] - 1] < tick < t[gap[g]]
-        if free:
-            total += probability(candidates, c, tick)
-    return total
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _gap_factor(candidates, gap, forbidden, first, j, after, before):
-    """Return the probability that no event forbidden in gap j alone happened in it."""
-    product = 1.0
-    for i in range(first, gap.shape[0]):
-        if gap[i] == j:
-            factor = outside(candidates, forbidden[i], after, before)
-            if factor == 0.0:
-                return 0.0
-            product = max(product * factor, TINY)
-    return product
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _coupled_match(candidates, chosen, gap, forbidden, coupled, window, most):
-    """Return range and confidence of a match whose gaps are coupled, by its point matches.
+def _weigh(
+    candidates, buffer, final, chosen, done, window, most_steps, work, room, lower, upper, confidence
+):  # fmt: skip
+    """Overwrite range and confidence of the matches whose gaps are coupled.
 
     Parameters
     ----------
-    chosen : (l,) int64
-        Its candidates.
-    gap, forbidden, coupled
-        See :func:`_forbidden`.
+    final : (m,) int64
+        Their nodes.
+    chosen : (k,) int64
+        The matches to look at.
+    done : int64
+        How many of them have been.
     window : int64
-    most : int64
-        Point matches to go through at most.
+    most_steps : float64
+        Most multiplications to spend on one.
+    work : tuple
+        From :func:`confidence.workspace`.
+    room : tuple
+        (q,) int64 three times and (q, d) bool: room for the forbidden events of one match.
+    lower, upper : (m,) int64; confidence : (m,) float64
+        A match that cannot happen gets the confidence 0.
 
     Returns
     -------
-    lower, upper : int64
-        ``lower > upper`` if there is no point match; NaN as the confidence if there are more than ``most``.
-    confidence : float64
-        O(U**l * coupled) for intervals of U ticks.
+    done : int64
+    reason : int64
+        _ALL, _SPACE if work arrays are too small, _COSTLY if match ``chosen[done]`` takes too many steps.
+    need : tuple of 4 int64
+        For _SPACE the events of a match, edges, ticks and forbidden events needed; for _COSTLY the steps.
     """
     row = candidates.row
-    length = chosen.shape[0]
-    size = np.empty(length, np.int64)
-    for j in range(length):
-        size[j] = row[chosen[j], UPPER] - row[chosen[j], LOWER] + 1
-    start = np.empty(length + 1, np.int64)
-    start[0] = 0
-    start[1] = 0
-    for j in range(1, length):
-        start[j + 1] = start[j] + size[j - 1] * size[j]
-    known = np.empty(start[length])
-    for place in range(start[length]):
-        known[place] = -1.0
-    t = np.empty(length, np.int64)
-    weight = np.empty(length + 1)
-    weight[0] = 1.0
-    lower = np.int64(1)
-    upper = np.int64(0)
-    total = 0.0
-    visited = 0
-    j = 0
-    t[0] = row[chosen[0], LOWER] - 1
-    while j >= 0:
-        t[j] += 1
-        c = chosen[j]
-        if t[j] > row[c, UPPER] or t[j] - t[0] >= window:
-            j -= 1
-            continue
-        factor = probability(candidates, c, t[j])
-        if factor == 0.0:
-            continue
-        if j:
-            place = start[j] + (t[j - 1] - row[chosen[j - 1], LOWER]) * size[j] + t[j] - row[c, LOWER]
-            if known[place] < 0.0:
-                known[place] = _gap_factor(candidates, gap, forbidden, coupled, j, t[j - 1], t[j])
-            if known[place] == 0.0:
-                continue
-            factor = max(factor * known[place], TINY)
-        weight[j + 1] = max(weight[j] * factor, TINY)
-        if j < length - 1:
-            t[j + 1] = max(row[chosen[j + 1], LOWER], t[j] + 1) - 1
-            j += 1
-            continue
-        visited += 1
-        if visited > most:
-            return lower, upper, np.nan
-        probable = weight[length]
-        i = 0
-        while i < coupled and probable > 0.0:
-            stop = i + 1
-            while stop < coupled and row[forbidden[stop], EVENT] == row[forbidden[i], EVENT]:
-                stop += 1
-            factor = _outside_all(candidates, forbidden[i], gap, i, stop, t)
-            probable = max(probable * factor, TINY) if factor > 0.0 else 0.0
-            i = stop
-        if probable > 0.0:
-            lower = t[0] if lower > upper else min(lower, t[0])
-            upper = t[j] if total == 0.0 else max(upper, t[j])
-            total += probable
-    return lower, upper, total
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _collapse(candidates, buffer, safe, window, most, events, lower, upper, confidence):
-    """Write the complete matches whose last event is over before ``safe`` and take them off the list.
-
-    Parameters
-    ----------
-    events : (l, m) int64; lower, upper : (m,) int64; confidence : (m,) float64
-        With room for all complete matches. A confidence of NaN says that a match was too much work.
-
-    Returns
-    -------
-    int64
-        How many were written.
-    """
     node = buffer.node
-    length = events.shape[0]
-    path = np.empty(length, np.int64)
-    chosen = np.empty(length, np.int64)
-    m = 0
-    previous = NONE
-    final = buffer.counts[COMPLETE]
-    while final != NONE:
-        later = node[final, LATER]
-        if candidates.row[node[final, TAKEN], UPPER] >= safe:
-            previous = final
-            final = later
-            continue
-        if previous == NONE:
-            buffer.counts[COMPLETE] = later
-        else:
-            node[previous, LATER] = later
-        buffer.counts[COMPLETES] -= 1
-        mixed = False
-        n = final
-        for j in range(length - 1, -1, -1):
-            path[j] = n
-            chosen[j] = node[n, TAKEN]
-            events[j, m] = candidates.row[chosen[j], EVENT]
-            mixed = mixed or (j < length - 1 and node[n, MIXED] != 0)
+    x_low, x_high, x_offset, x_gap = room
+    for i in range(done, chosen.shape[0]):
+        m = chosen[i]
+        size = 0
+        n = final[m]
+        while n != NONE:
+            size += 1
             n = node[n, PARENT]
-        lower[m] = node[final, RANGE_LOW]
-        upper[m] = node[final, RANGE_HIGH]
-        confidence[m] = buffer.confidence[final]
-        if mixed:
-            gap, forbidden, coupled, own = _forbidden(candidates, node, path)
-            if coupled > 0 or own:
-                lower[m], upper[m], confidence[m] = _coupled_match(
-                    candidates, chosen, gap, forbidden, coupled, window, most
-                )
-        if confidence[m] > 1.0:
-            # The point matches of a certain match are rounded one by one.
-            confidence[m] = 1.0
-        if confidence[m] != 0.0:
-            m += 1
-        final = later
-    return m
+        path = np.empty(size, np.int64)
+        n = final[m]
+        for d in range(size - 1, -1, -1):
+            path[d] = n
+            n = node[n, PARENT]
+        gap, forbidden, couples = _forbidden(candidates, node, path)
+        if not couples:
+            continue
+        if size >= x_gap.shape[1] or gap.shape[0] > x_low.shape[0]:
+            return i, _SPACE, (size, 0, 0, gap.shape[0])
+        found = 0
+        for k in range(gap.shape[0]):
+            c = forbidden[k]
+            if k == 0 or row[forbidden[k - 1], EVENT] != row[c, EVENT]:
+                x_low[found], x_high[found], x_offset[found] = row[c, LOWER], row[c, UPPER], row[c, PMF]
+                x_gap[found] = False
+                found += 1
+            x_gap[found - 1, gap[k]] = True
+        own = np.empty((3, size), np.int64)
+        for d in range(size):
+            c = node[path[d], TAKEN]
+            own[0, d], own[1, d], own[2, d] = row[c, LOWER], row[c, UPPER], row[c, PMF]
+        status, value, first, last = gap_confidence(
+            own[0], own[1], own[2], candidates.pmf, candidates.below, candidates.above, window, found, x_low,
+            x_high, x_offset, x_gap, most_steps, work,
+        )  # fmt: skip
+        if status == NO_SPACE:
+            return i, _SPACE, (size, first, last, found)
+        if status in (TOO_DEAR, COUPLED):
+            return i, _COSTLY, (int(value), 0, 0, 0)
+        if status == INEXACT:
+            # Nothing can be in a gap: what the run loop added up is the answer, and never cancels.
+            continue
+        confidence[m] = value if status == DONE else 0.0
+        lower[m] = first
+        upper[m] = last
+    return chosen.shape[0], _ALL, (0, 0, 0, 0)
 
 
-def release(candidates: Any, buffer: Any, length: int, window: int, safe: int) -> PointMatches:
-    """Return the matches that became final, each once.
+class Collapse:
+    """Makes matches of the point matches, with work arrays that grow as matches need them.
 
     Parameters
     ----------
-    candidates : Candidates
-    buffer : Buffer
-        Whose points before ``safe`` have all been fed.
     length : int
         Components of the pattern.
     window : int
-    safe : int
-        No point before this tick is missing.
-
-    Raises
-    ------
-    ValueError
-        If events couple the gaps of a match with more than ``MOST_POINT_MATCHES`` point matches.
+        W, ticks.
+    most_steps : float
+        Most multiplications to spend on the confidence of one signature whose gaps are coupled.
     """
-    room = int(buffer.counts[COMPLETES])
-    if not room:
-        return no_matches(length)
-    events = np.empty((length, room), dtype=np.int64)
-    lower, upper = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-    confidence = np.empty(room)
-    found = _collapse(candidates, buffer, safe, window, MOST_POINT_MATCHES, events, lower, upper, confidence)
-    if np.isnan(confidence[:found]).any():
-        raise ValueError(
-            "events that could be taken in several gaps of one match couple its times, and it has more than "
-            f"{MOST_POINT_MATCHES:,} combinations of them"
+
+    def __init__(self, length: int, window: int, most_steps: float) -> None:
+        self._length = length
+        self._window = window
+        self._most_steps = most_steps
+        self._space = (8, 1024, 64, 64)
+        self._work: Any = None
+
+    def _make_space(self) -> None:
+        length, edges, ticks, events = self._space
+        self._work = workspace(length, edges, ticks, events)
+        numbers = np.empty((3, events), dtype=np.int64)
+        self._room = (*numbers, np.zeros((events, length + 1), dtype=np.bool_))
+
+    def release(self, candidates: Any, buffer: Any, safe: int) -> PointMatches:
+        """Return the matches that became final, each once.
+
+        Parameters
+        ----------
+        candidates : Candidates
+        buffer : Buffer
+            Whose points before ``safe`` have all been fed.
+        safe : int
+            No point before this tick is missing.
+
+        Raises
+        ------
+        CostlySignatureError
+            If events couple the gaps of a match too much.
+        """
+        room = int(buffer.counts[COMPLETES])
+        if not room:
+            return no_matches(self._length)
+        nodes = np.empty(room, dtype=np.int64)
+        final = nodes[: _take_final(candidates, buffer, safe, nodes)]
+        events = np.empty((self._length, len(final)), dtype=np.int64)
+        lower, upper = np.empty((2, len(final)), dtype=np.int64)
+        confidence = np.empty(len(final))
+        mixed = np.empty(len(final), dtype=np.bool_)
+        _write_sums(candidates, buffer, final, events, lower, upper, confidence, mixed)
+        if not mixed.any():
+            return PointMatches(events, lower, upper, confidence)
+        self._weigh_apart(
+            candidates, buffer, final, np.flatnonzero(mixed), events, (lower, upper, confidence)
         )
-    return PointMatches(events[:, :found], lower[:found], upper[:found], confidence[:found])
+        kept = confidence > 0.0
+        return PointMatches(events[:, kept], lower[kept], upper[kept], confidence[kept])
+
+    def _weigh_apart(
+        self,
+        candidates: Any,
+        buffer: Any,
+        final: Int64,
+        chosen: Int64,
+        events: Int64,
+        out: tuple[Int64, Int64, NDArray[np.float64]],
+    ) -> None:
+        """Weigh some of the matches as wholes."""
+        kernel: Callable[..., tuple[int, int, tuple[int, ...]]] = _weigh
+        if self._work is None:
+            self._make_space()
+        done = 0
+        while True:
+            done, reason, need = kernel(
+                candidates, buffer, final, chosen, done, self._window, self._most_steps, self._work,
+                self._room, *out,
+            )  # fmt: skip
+            if reason == _ALL:
+                return
+            if reason == _COSTLY:
+                raise CostlySignatureError(events[:, chosen[done]].tolist(), need[0])
+            length, edges, ticks, others = (
+                max(old, 2 * new if new > old else old) for old, new in zip(self._space, need, strict=True)
+            )
+            self._space = (length, edges, ticks, others)
+            self._make_space()

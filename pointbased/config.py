@@ -10,9 +10,6 @@ POINTS_PER_STEP: Final = 1 << 14
 MOST_RUNS: Final = 50_000_000
 """Most runs held at a time, 24 bytes each."""
 
-MOST_POINT_MATCHES: Final = 200_000_000
-"""Most point matches of one signature that are gone through where events couple its gaps."""
-
 LEAST_ROWS: Final = 1 << 10
 """Rows that every pool has room for from the start."""
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from pointbased.automaton import Automaton
-from pointbased.collapse import PointMatches, no_matches, release
+from pointbased.collapse import Collapse, PointMatches, no_matches
 from pointbased.compaction import compact
 from pointbased.config import LEAST_ROWS, MOST_RUNS
 from pointbased.expansion import expand, next_step
 from pointbased.matching import match_points, scratch_for
-from pointbased.pools import NODES, NONE, RUNS, new_buffer, with_room
-from pointbased.store import AttributeValues, CandidateStore
+from pointbased.pools import COMPLETES, NODES, NONE, RUNS, new_buffer, with_room
+from pointbased.store import CandidateStore
+from pointbased.waiting import Arrivals, AttributeValues, WaitingEvents
 
 __all__ = ["PointEvaluation", "sase_matches"]
 
@@ -34,6 +37,8 @@ class PointEvaluation:
         Whether runs with the same computation state are merged. It changes no answer.
     nelt : bool
         Whether prefixes are left alone behind their NELT. It changes no answer.
+    most_steps : float
+        Most multiplications to spend on the confidence of one signature whose gaps are coupled.
 
     Notes
     -----
@@ -41,22 +46,37 @@ class PointEvaluation:
     and U ticks in an interval; without merging O(U**l). State is bounded by the runs that the window reaches.
     """
 
-    def __init__(self, automaton: Automaton, *, merging: bool = True, nelt: bool = True) -> None:
+    def __init__(
+        self,
+        automaton: Automaton,
+        *,
+        merging: bool = True,
+        nelt: bool = True,
+        most_steps: float = math.inf,
+    ) -> None:
         self._automaton = automaton
         self._merging = merging
         self._nelt = nelt
         self._edge_first, self._edges = automaton.consuming()
+        self._waiting = WaitingEvents()
         self._store = CandidateStore(automaton.formulas)
         self._buffer = new_buffer(0, 0)
         self._heads = np.zeros(0, dtype=np.int64)
+        self._collapse = Collapse(automaton.components, automaton.window, most_steps)
         self._scratch = scratch_for(automaton.components, 1)
         self._safe: int | None = None
-        self._last = 0
+        # The last ticks of what has been pushed, and of what has been expanded in part at least.
+        self._last: int | None = None
+        self._begun: int | None = None
         self._due = 0
 
     @property
     def size(self) -> int:
         """Rows held: candidates, prefixes and runs, those not yet swept included."""
+        return self._waiting.count + self._swept_size
+
+    @property
+    def _swept_size(self) -> int:
         return self._store.count + int(self._buffer.counts[NODES] + self._buffer.counts[RUNS])
 
     def push(
@@ -101,10 +121,23 @@ class PointEvaluation:
         if len(component):
             if self._safe is not None and int(lower.min()) < self._safe:
                 raise ValueError(f"an event begins at {int(lower.min())}, before the safe tick {self._safe}")
-            self._last = max(self._last, int(upper.max())) if self._store.count else int(upper.max())
-            self._store.add(component, partition, lower, upper, event, pmf_offset, pmf, values)
+            self._last = _latest(self._last, upper)
+            if pmf_offset is None or pmf is None:
+                pmf_offset, pmf = np.full(len(component), NONE), np.zeros(0)
+            if values is None:
+                values = self._no_values(len(component))
+            self._waiting.add(Arrivals(component, partition, lower, upper, event, pmf_offset, pmf, values))
             self._make_room(int(partition.max()) + 1, int((upper - lower).max()) + 1)
         return no_matches(self._automaton.components)
+
+    def _no_values(self, count: int) -> AttributeValues:
+        real = self._automaton.formulas.real
+        floats = int(real.sum())
+        return AttributeValues(
+            np.zeros((len(real) - floats, count), dtype=np.int64),
+            np.zeros((floats, count)),
+            np.zeros((len(real), count), dtype=np.bool_),
+        )
 
     def _make_room(self, partitions: int, longest: int) -> None:
         wanted = partitions * self._automaton.accepting
@@ -132,10 +165,19 @@ class PointEvaluation:
         Raises
         ------
         ValueError
-            If there are more than ``MOST_RUNS`` runs, or the coupled gaps of a match have too many
-            combinations (:func:`pointbased.collapse.release`).
+            If there are more than ``MOST_RUNS`` runs.
+        CostlySignatureError
+            If events couple the gaps of a match so much that its confidence takes more than ``most_steps``.
         """
         if self._safe is not None and safe <= self._safe:
+            return no_matches(self._automaton.components)
+        begun = self._waiting.due(safe)
+        if begun:
+            arrivals = Arrivals.joined(begun)
+            self._store.add(arrivals)
+            self._begun = _latest(self._begun, arrivals.upper)
+        elif self._settled:
+            self._safe = safe
             return no_matches(self._automaton.components)
         found = []
         while self._safe is None or self._safe < safe:
@@ -148,9 +190,16 @@ class PointEvaluation:
             return found[0]
         return PointMatches(*(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)))
 
+    @property
+    def _settled(self) -> bool:
+        """Whether every point of the events that have begun was matched, and no match waits."""
+        over = self._begun is None or (self._safe is not None and self._begun < self._safe)
+        return over and not self._buffer.counts[COMPLETES]
+
     def close(self) -> PointMatches:
         """Return all matches that are left: there are no more events."""
-        return self.advance(self._last + 1 if self._safe is None else max(self._last, self._safe) + 1)
+        known = [tick for tick in (self._last, self._safe) if tick is not None]
+        return self.advance(max(known) + 1) if known else no_matches(self._automaton.components)
 
     def _feed(self, stop: int) -> None:
         """Expand and match the points before a tick."""
@@ -168,16 +217,22 @@ class PointEvaluation:
 
     def _release(self, safe: int) -> PointMatches:
         automaton = self._automaton
-        found = release(self._store.candidates, self._buffer, automaton.components, automaton.window, safe)
-        if self.size > self._due:
+        found = self._collapse.release(self._store.candidates, self._buffer, safe)
+        if self._swept_size > self._due:
             number, self._buffer = compact(
                 self._store.candidates, self._store.count, self._buffer, self._heads, automaton.accepting,
                 safe, automaton.next_match,
             )  # fmt: skip
             self._store.keep(number)
             # Sweeping when the state has doubled makes a sweep O(1) a row.
-            self._due = 2 * self.size + LEAST_ROWS
+            self._due = 2 * self._swept_size + LEAST_ROWS
         return found
+
+
+def _latest(known: int | None, upper: Int64) -> int:
+    """Return the latest of a tick and some others, of at least one."""
+    latest = int(upper.max())
+    return latest if known is None else max(known, latest)
 
 
 def sase_matches(

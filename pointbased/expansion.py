@@ -1,7 +1,8 @@
 """Stream expansion (Zhang et al., section 3, step 1): a point event for each tick of every event.
 
-What waits for its time are the intervals, each with the first tick not expanded yet, rather than their
-points: the points of a step are made, put in order and let go of.
+What waits for its time are the intervals, rather than their points: those that have not begun in
+:mod:`pointbased.waiting`, the others each with the first tick not expanded yet. The points of a step are
+made, put in order and let go of.
 """
 
 from __future__ import annotations
@@ -70,19 +71,23 @@ class PointEvents:
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _points_before(candidates, count, stop):
-    """Return how many ticks before ``stop`` are not expanded yet, over all candidates."""
+    """Return how many ticks before ``stop`` no candidate was expanded into yet, and the first of them."""
     row = candidates.row
     total = 0
+    first = stop
     for c in range(count):
-        total += max(min(row[c, UPPER] + 1, stop) - row[c, UNSEEN], 0)
-    return total
+        ticks = min(row[c, UPPER] + 1, stop) - row[c, UNSEEN]
+        if ticks > 0:
+            total += ticks
+            first = min(first, row[c, UNSEEN])
+    return total, first
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _points_until(candidates, count, stop):
     """Return times and candidates of the points before ``stop`` not expanded yet, and expand them."""
     row = candidates.row
-    total = _points_before(candidates, count, stop)
+    total, _ = _points_before(candidates, count, stop)
     time = np.empty(total, np.int64)
     candidate = np.empty(total, np.int64)
     n = 0
@@ -133,19 +138,6 @@ def _order(time: Int64, partition: Int64, component: Int64) -> NDArray[Any]:
     return np.lexsort((-component, partition, time))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _first_unseen(candidates, count):
-    """Return the first tick of a candidate that is not expanded yet; there is one."""
-    row = candidates.row
-    first = row[0, UPPER]
-    found = False
-    for c in range(count):
-        if row[c, UNSEEN] <= row[c, UPPER] and (not found or row[c, UNSEEN] < first):
-            first = row[c, UNSEEN]
-            found = True
-    return first
-
-
 def next_step(candidates: Candidates, count: int, stop: int) -> int | None:
     """Return up to which tick, at most ``stop``, to expand next so that few points are made at once.
 
@@ -161,13 +153,16 @@ def next_step(candidates: Candidates, count: int, stop: int) -> int | None:
     int or None
         Exclusive; None if there is no point to expand before ``stop``.
     """
-    if not _points_before(candidates, count, stop):
+    points, first = _points_before(candidates, count, stop)
+    if not points:
         return None
-    low, high = _first_unseen(candidates, count) + 1, stop
+    if points <= POINTS_PER_STEP:
+        return stop
+    low, high = int(first) + 1, max(stop - 1, int(first) + 1)
     while low < high:
-        middle = high if high == stop else (low + high + 1) // 2
-        if _points_before(candidates, count, middle) <= POINTS_PER_STEP:
+        middle = (low + high + 1) // 2
+        if _points_before(candidates, count, middle)[0] <= POINTS_PER_STEP:
             low = middle
         else:
             high = middle - 1
-    return int(low)
+    return low

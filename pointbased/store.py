@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,29 +23,12 @@ from pointbased.pools import (
     Candidates,
     longer,
 )
+from pointbased.waiting import Arrivals
 
-__all__ = ["AttributeValues", "CandidateStore"]
+__all__ = ["CandidateStore"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-
-class AttributeValues(NamedTuple):
-    """What the formulas read of some candidates; a row whose component lacks the attribute may hold anything.
-
-    Attributes
-    ----------
-    ints : (a, k) int64
-        The attributes that are no floats, in the order of the formulas.
-    floats : (b, k) float64
-        The others.
-    nulls : (a + b, k) bool
-        In the order of the formulas.
-    """
-
-    ints: Int64
-    floats: Float64
-    nulls: NDArray[np.bool_]
 
 
 class CandidateStore:
@@ -103,32 +84,24 @@ class CandidateStore:
         ).astype(np.int64)
         self.programs = Programs(formulas.code, ints, floats, nulls, slots)
 
-    def add(
-        self,
-        component: Int64,
-        partition: Int64,
-        lower: Int64,
-        upper: Int64,
-        event: Int64,
-        pmf_offset: Int64 | None,
-        pmf: Float64 | None,
-        values: AttributeValues | None,
-    ) -> None:
-        """Append candidates, see :meth:`pointbased.evaluation.PointEvaluation.push`."""
-        stop = self.count + len(component)
+    def add(self, arrivals: Arrivals) -> None:
+        """Append candidates, all those of an event at once."""
+        stop = self.count + len(arrivals)
         if stop > len(self.candidates.row):
             self._set_room(max(2 * len(self.candidates.row), stop))
         row = self.candidates.row[self.count : stop]
-        row[:, COMPONENT], row[:, PARTITION], row[:, EVENT] = component, partition, event
-        row[:, LOWER], row[:, UPPER], row[:, UNSEEN] = lower, upper, lower
+        row[:, COMPONENT], row[:, PARTITION], row[:, EVENT] = (
+            arrivals.component, arrivals.partition, arrivals.event
+        )  # fmt: skip
+        row[:, LOWER], row[:, UPPER], row[:, UNSEEN] = arrivals.lower, arrivals.upper, arrivals.lower
         row[:, ROOT] = row[:, PMF] = NONE
-        row[:, SHARED] = _repeated(event)
-        if pmf_offset is not None and pmf is not None:
-            self._add_pmfs(row, pmf_offset, pmf)
-        if values is not None:
-            self._ints[:, self.count : stop] = values.ints
-            self._floats[:, self.count : stop] = values.floats
-            self._nulls[:, self.count : stop] = values.nulls
+        row[:, SHARED] = _repeated(arrivals.event)
+        if len(arrivals.pmf):
+            self._add_pmfs(row, arrivals.pmf_offset, arrivals.pmf)
+        values = arrivals.values
+        self._ints[:, self.count : stop] = values.ints
+        self._floats[:, self.count : stop] = values.floats
+        self._nulls[:, self.count : stop] = values.nulls
         self.count = stop
 
     def _add_pmfs(self, row: Int64, pmf_offset: Int64, pmf: Float64) -> None:

@@ -136,7 +136,8 @@ def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int) -> Confidence
     """
     variables = [component.variable for component in plan.components]
     signature = ", ".join(f"{variable}={event!r}" for variable, event in zip(variables, ids, strict=True))
-    instead = "approximate="
+    # The other methods give exact confidences only.
+    instead = "approximate=" if plan.evaluation == "query_order" else "approximate= without evaluation="
     if plan.approximate is not None:
         instead = f"a standard error above {plan.approximate.std_error}"
     why = (

@@ -10,9 +10,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.programs import Opcode
-from pointbased import AttributeValues, Automaton, Formulas, PointEvaluation, PointMatches, compile_sequence
-from uncertain_cep.config import LONGEST_POINT_INTERVAL, POINT_BATCH
+from pointbased import (
+    AttributeValues,
+    Automaton,
+    CostlySignatureError,
+    Formulas,
+    PointEvaluation,
+    PointMatches,
+    compile_sequence,
+)
+from uncertain_cep.config import LONGEST_POINT_INTERVAL, MOST_CONFIDENCE_STEPS, POINT_BATCH
 from uncertain_cep.errors import OptionError
+from uncertain_cep.next_match import too_dear
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.predicates import Values, column_values
@@ -165,6 +174,8 @@ def evaluate_points(
     ------
     OptionError
         If an interval has more than ``LONGEST_POINT_INTERVAL`` ticks, or the evaluation runs out of bounds.
+    ConfidenceCostError
+        If the confidence of a match takes too many steps.
     """
     intervals = zip(selection.lower, selection.upper, strict=True)
     longest = max(int((high - low).max()) + 1 for low, high in intervals)
@@ -172,7 +183,7 @@ def evaluate_points(
         message = f"an interval has {longest:,} ticks, and evaluation='point' goes through at most "
         raise OptionError(f"{message}{LONGEST_POINT_INTERVAL:,} of each: choose a longer tick")
     candidates = point_candidates(plan, table, selection, pmfs)
-    evaluation = PointEvaluation(candidates.automaton)
+    evaluation = PointEvaluation(candidates.automaton, most_steps=float(MOST_CONFIDENCE_STEPS))
     try:
         for found in _fed(candidates, evaluation):
             for start in range(0, len(found.lower), batch_rows):
@@ -184,6 +195,9 @@ def evaluate_points(
                     found.upper[part],
                     found.confidence[part] if with_confidence else None,
                 )
+    except CostlySignatureError as error:
+        ids = table.column(plan.names.id).take(pa.array(error.events)).to_pylist()
+        raise too_dear(plan, ids, error.steps) from None
     except ValueError as error:
         raise OptionError(f"evaluation='point': {error}") from error
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pointbased import (
     Action,
     AttributeValues,
+    CostlySignatureError,
     Edge,
     EmitRule,
     Formulas,
@@ -22,7 +23,6 @@ from pointbased import (
     compile_sequence,
     sase_matches,
 )
-from pointbased import collapse as collapse_module
 from tests import oracle
 from tests.oracle.model import Event, Query, Strategy
 
@@ -163,15 +163,17 @@ def test_an_event_is_used_once_and_couples_its_gaps() -> None:
     assert all(len(set(events)) == 3 for events in found)
 
 
-def test_too_many_point_matches_of_coupled_gaps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collapse_module, "MOST_POINT_MATCHES", 10)
+def test_gaps_coupled_too_much() -> None:
     rows = [(0, 0, 9, 0)]
     for event in (1, 2, 3):
         rows += [(1, 10, 19, event), (2, 10, 19, event)]
-    evaluation = PointEvaluation(compile_sequence(3, 100, next_match=True))
+    evaluation = PointEvaluation(compile_sequence(3, 100, next_match=True), most_steps=10)
     push(evaluation, rows)
-    with pytest.raises(ValueError, match="couple"):
+    with pytest.raises(CostlySignatureError, match="steps") as caught:
         evaluation.close()
+    assert caught.value.events[0] == 0
+    assert len(set(caught.value.events)) == 3
+    assert caught.value.steps > 10
 
 
 def test_a_range_survives_probabilities_too_small_for_a_float() -> None:

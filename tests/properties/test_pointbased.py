@@ -12,11 +12,12 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from pointbased import EmitRule, PointEvaluation, PointMatches, collapse, expansion, pools, store
+from pointbased import EmitRule, PointEvaluation, PointMatches, expansion, pools, store
 from tests.oracle.model import Key, Strategy
 from tests.properties.cases import Case, cases
 from tests.properties.comparison import Row, assert_answer, assert_same, rows_of
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
+from uncertain_cep import next_match, points
 from uncertain_cep.engine import candidates
 from uncertain_cep.plan import EVALUATIONS, make_plan
 from uncertain_cep.pmfs import explicit_pmfs
@@ -77,11 +78,11 @@ def test_merging_and_nelt_change_nothing(strategy: Strategy, case: Case) -> None
     given_ = prepared(case, strategy)
     if given_ is None:
         return
-    points, table = given_
+    fed, table = given_
     answers = []
     for merging, nelt in ((True, True), (True, False), (False, True), (False, False)):
-        evaluation = PointEvaluation(points.automaton, merging=merging, nelt=nelt)
-        points.push(evaluation, slice(None))
+        evaluation = PointEvaluation(fed.automaton, merging=merging, nelt=nelt)
+        fed.push(evaluation, slice(None))
         answers.append(as_rows([evaluation.close()], case, table))
     for other in answers[1:]:
         assert_same(answers[0], other)
@@ -104,12 +105,12 @@ def check_stream(strategy: Strategy, case: Case, data: st.DataObject) -> None:
     given_ = prepared(case, strategy)
     if given_ is None:
         return
-    points, table = given_
-    rows, first = np.unique(points.row, return_index=True)
-    lower = dict(zip(rows.tolist(), points.lower[first].tolist(), strict=True))
-    upper = dict(zip(rows.tolist(), points.upper[first].tolist(), strict=True))
+    fed, table = given_
+    rows, first = np.unique(fed.row, return_index=True)
+    lower = dict(zip(rows.tolist(), fed.lower[first].tolist(), strict=True))
+    upper = dict(zip(rows.tolist(), fed.upper[first].tolist(), strict=True))
     rule = EmitRule(max(upper[row] - lower[row] for row in lower))
-    evaluation = PointEvaluation(points.automaton)
+    evaluation = PointEvaluation(fed.automaton)
     found = []
     waiting = list(lower)
     while waiting:
@@ -120,9 +121,9 @@ def check_stream(strategy: Strategy, case: Case, data: st.DataObject) -> None:
             if legal:
                 batch.append(data.draw(st.sampled_from(legal)))
                 waiting.remove(batch[-1])
-        chosen = np.flatnonzero(np.isin(points.row, batch))
-        rule.observe(points.lower[chosen])
-        found.append(points.push(evaluation, chosen))
+        chosen = np.flatnonzero(np.isin(fed.row, batch))
+        rule.observe(fed.lower[chosen])
+        found.append(fed.push(evaluation, chosen))
         if data.draw(st.booleans()):
             assert rule.safe is not None
             # What the arrival order says, or a heartbeat that knows more.
@@ -163,9 +164,19 @@ def test_intervals_too_long_for_points() -> None:
         uc.match(table, "PATTERN SEQ(A a, B b) WITHIN 10", evaluation="point")
 
 
-def test_too_many_point_matches_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collapse, "MOST_POINT_MATCHES", 100)
+COUPLED = "PATTERN SEQ(A a, A b, A c) WHERE skip_till_next_match(a, b, c) WITHIN 20"
+
+
+def test_too_much_coupling_is_the_same_error_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(points, "MOST_CONFIDENCE_STEPS", 100)
+    monkeypatch.setattr(next_match, "MOST_CONFIDENCE_STEPS", 100)
     table = pa.table({"type": ["A"] * 4, "id": range(4), "lower": [0, 1, 2, 3], "upper": [9, 9, 9, 9]})
-    query = "PATTERN SEQ(A a, A b, A c) WHERE skip_till_next_match(a, b, c) WITHIN 20"
-    with pytest.raises(uc.OptionError, match="couple"):
-        uc.match(table, query, evaluation="point")
+    said = []
+    for evaluation in ("point", "query_order"):
+        with pytest.raises(uc.ConfidenceCostError, match="which couples them") as caught:
+            uc.match(table, COUPLED, evaluation=evaluation)
+        assert caught.value.steps > caught.value.limit == 100
+        said.append(str(caught.value))
+    assert "under skip_till_next_match takes about" in said[0]
+    assert said[0].endswith("or approximate= without evaluation=")
+    assert said[1].endswith("or approximate=")

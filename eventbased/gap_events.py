@@ -13,11 +13,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from confidence.conditions import Conditions, Scratch, accumulate, all_hold
 from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR, workspace
 from confidence.gaps import INEXACT, gap_confidence
 from confidence.sampling import sampled_confidence
 from confidence.uniform import tight_bounds
-from eventbased.conditions import Conditions, Scratch, accumulate, all_hold
 from eventbased.query_order import first_above
 
 __all__ = [

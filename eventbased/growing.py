@@ -30,8 +30,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from confidence.conditions import accumulate, all_hold
 from confidence.distribution import at_most, exactly
-from eventbased.conditions import accumulate, all_hold
 from eventbased.query_order import first_above
 
 __all__ = [

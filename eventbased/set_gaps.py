@@ -10,11 +10,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from confidence.conditions import Conditions, Scratch, accumulate
 from confidence.forbidden import TOO_DEAR
 from confidence.ideals import MOST_STEPS_BETWEEN_IDEALS, Order, tight_order_bounds
 from confidence.orders import order_confidence
 from confidence.times import BETWEEN, LEADING
-from eventbased.conditions import Conditions, Scratch, accumulate
 from eventbased.gap_events import NO_BOXES, CostlyGapsError, ForbiddenEvents, clip, collect
 
 __all__ = ["SetConfidences"]

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from eventbased.conditions import accumulate, all_hold
+from confidence.conditions import accumulate, all_hold
 from eventbased.query_order import first_above
 
 __all__ = [
@@ -252,9 +252,9 @@ def choose(given, pattern, conditions, state, work, fixed, most, out_start, out_
     ----------
     given : SetCandidates
     pattern : SetPattern
-    conditions : eventbased.conditions.Conditions
+    conditions : confidence.conditions.Conditions
     state : Choosing
-    work : eventbased.conditions.Scratch
+    work : confidence.conditions.Scratch
         For ``MOST_EVENTS`` events.
     fixed : (l, m) int64
         For each choice made beforehand, all different, the candidate of each component; -1 for one that takes

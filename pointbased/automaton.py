@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.conditions import CONSTANT_CELL, NO_VALUES, Conditions
+
 __all__ = ["LARGEST_WINDOW", "Action", "Automaton", "Edge", "Formulas", "compile_sequence"]
 
 LARGEST_WINDOW: Final = 2**61
 """A longer window is cut to this, so that the end of a window stays within int64."""
+
+# Columns of a move: an edge that consumes, with the PROCEED edges that go before or behind it.
+SOURCE: Final = 0
+TARGET: Final = 1
+TAKING: Final = 2
+FORMULA: Final = 3
+FORMULA_END: Final = 4
+LEAVE: Final = 5
+LEAVE_END: Final = 6
+ACCEPTS: Final = 7
+FINISH: Final = 8
+FINISH_END: Final = 9
+TAKES_ON: Final = 10
+BEGINS_ON: Final = 11
+MOVE_COLUMNS: Final = 12
 
 Int64 = NDArray[np.int64]
 
@@ -21,8 +39,8 @@ class Action(enum.IntEnum):
     """What an edge does with the event that is read.
 
     BEGIN and TAKE consume it into the match, as the (first) event of a component or as a further one of
-    the same component. IGNORE leaves the run where it is. PROCEED consumes nothing: it leaves a component
-    that may take further events.
+    the same component, which is a Kleene one. IGNORE leaves the run where it is. PROCEED consumes nothing: it
+    leaves a Kleene component.
     """
 
     BEGIN = 0
@@ -43,8 +61,8 @@ class Edge:
     component : int
         Whose events it consumes; -1 if it consumes none.
     formula : range
-        The rows of programs that have to hold for the events taken so far and the one consumed; the type
-        and the conditions on that event alone were checked before it came here.
+        The conditions that have to hold for the events taken so far and the one consumed; the type and the
+        conditions on that event alone were checked before it came here.
     """
 
     action: Action
@@ -56,39 +74,69 @@ class Edge:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Formulas:
-    """Predicates across components as stack programs, see :func:`confidence.programs.holds`.
+    """Predicates across components, or across the events of a Kleene one, apart from any candidate's values.
 
     Attributes
     ----------
-    start : (l + 1,) int64
-        First row of the programs that can be asked once component j is bound, all before it being so.
-    code : (r, 2) int64
-        Constants are addressed within the arrays of constants.
-    int_constants : (n,) int64
-    float_constants : (m,) float64
-    component : (s,) int64
-        Of each attribute that the programs load: the component it belongs to.
-    real : (s,) bool
-        Whether it is a float64; else it is an int64.
+    conditions : Conditions
+        Constants and aggregates are addressed within its arrays; where the values of candidates and their
+        nulls would start, slots and accumulators have the number of the attribute instead.
+    real : (a,) bool
+        Whether each attribute is a float64; else it is an int64.
     """
 
-    start: Int64
-    code: Int64
-    int_constants: Int64
-    float_constants: NDArray[np.float64]
-    component: Int64
+    conditions: Conditions
     real: NDArray[np.bool_]
 
     @classmethod
-    def none(cls, length: int) -> Formulas:
-        """Return the formulas of a pattern without predicates across its components."""
+    def none(cls, length: int, negations: int = 0) -> Formulas:
+        """Return the formulas of a pattern without such predicates."""
+        nothing = np.zeros(1, dtype=np.int64)
         return cls(
-            np.zeros(length + 1, dtype=np.int64),
-            np.zeros((0, 2), dtype=np.int64),
-            np.zeros(0, dtype=np.int64),
-            np.zeros(0, dtype=np.float64),
-            np.zeros(0, dtype=np.int64),
+            Conditions(
+                code=np.zeros((0, 2), dtype=np.int64),
+                ints=np.zeros(0, dtype=np.int64),
+                floats=np.zeros(0, dtype=np.float64),
+                nulls=np.zeros(0, dtype=np.bool_),
+                slots=np.zeros((0, 3), dtype=np.int64),
+                rows=nothing,
+                mention_start=nothing,
+                mentions=np.zeros((0, 3), dtype=np.int64),
+                running_start=nothing,
+                running=np.zeros((0, 2), dtype=np.int64),
+                aggregate_start=nothing,
+                aggregates=np.zeros((0, 6), dtype=np.int64),
+                accumulator_start=np.zeros(length + negations + 1, dtype=np.int64),
+                accumulators=np.zeros((0, 4), dtype=np.int64),
+                stages=np.zeros((length, 4), dtype=np.int64),
+                negated=np.zeros(negations + 1, dtype=np.int64),
+            ),
             np.zeros(0, dtype=np.bool_),
+        )
+
+    def conditions_for(self, room: int) -> Conditions:
+        """Return the conditions with space for the values of so many candidates of each attribute.
+
+        The values of attribute a start behind the constants, at ``room`` times its number among the int64 or
+        the float64 ones; the nulls at ``room`` times a.
+        """
+        given, real = self.conditions, self.real
+        floats = int(real.sum())
+        number = np.where(real, np.cumsum(real), np.cumsum(~real)) - 1
+        start = np.where(real, len(given.floats), len(given.ints)) + number * room
+        slots, accumulators = given.slots.copy(), given.accumulators.copy()
+        loaded = np.flatnonzero(slots[:, 0] != CONSTANT_CELL)
+        slots[loaded, 2] = len(given.nulls) + slots[loaded, 1] * room
+        slots[loaded, 1] = start[slots[loaded, 1]]
+        counted = np.flatnonzero(accumulators[:, 3] != NO_VALUES)
+        accumulators[counted, 2] = len(given.nulls) + accumulators[counted, 1] * room
+        accumulators[counted, 1] = start[accumulators[counted, 1]]
+        return given._replace(
+            ints=np.concatenate((given.ints, np.zeros((len(real) - floats) * room, dtype=np.int64))),
+            floats=np.concatenate((given.floats, np.zeros(floats * room))),
+            nulls=np.concatenate((given.nulls, np.zeros(len(real) * room, dtype=np.bool_))),
+            slots=slots,
+            accumulators=accumulators,
         )
 
 
@@ -99,13 +147,21 @@ class Automaton:
     Attributes
     ----------
     components : int
-        Number of components; the states are 0 (start) to ``accepting``.
+        Number of positive components.
     accepting : int
+        The last state; the states are 0 (start) to ``accepting``.
     edges : tuple of Edge
     window : int
         WITHIN, in ticks.
     next_match : bool
-        Skip till next match; else skip till any match.
+        Skip till next match; else skip till any match, or contiguity.
+    kleene : tuple of bool
+        For each component whether it takes one or more events.
+    negations : tuple of int
+        For each negated component how many components stand before it. Its witnesses are those of the pool
+        of its number.
+    contiguous : bool
+        Whether witnesses of one more pool, the last, are forbidden between any two neighbours.
     formulas : Formulas
     """
 
@@ -114,59 +170,149 @@ class Automaton:
     edges: tuple[Edge, ...]
     window: int
     next_match: bool
+    kleene: tuple[bool, ...]
+    negations: tuple[int, ...]
+    contiguous: bool
     formulas: Formulas
 
-    def consuming(self) -> tuple[Int64, Int64]:
+    @property
+    def pools(self) -> int:
+        """Number of pools of witnesses."""
+        return len(self.negations) + self.contiguous
+
+    @property
+    def weighs_runs(self) -> bool:
+        """Whether what is forbidden is weighed as runs take events.
+
+        That is so where an event is forbidden in one gap at most, as a rule: under skip till next match of
+        single events. Elsewhere a signature is weighed as a whole.
+        """
+        return self.next_match and not self.pools and not any(self.kleene)
+
+    @property
+    def weighs_signatures(self) -> bool:
+        """Whether every signature is weighed as a whole."""
+        return bool(self.pools) or (self.next_match and any(self.kleene))
+
+    def moves(self) -> tuple[Int64, Int64]:
         """Return the edges that consume an event, as the run loop reads them.
+
+        A run stays at a Kleene component's state and proceeds when it takes the next component's event: the
+        two edges are one move, and so are the last BEGIN or TAKE and the PROCEED to the accepting state.
 
         Returns
         -------
         first : (components + 1,) int64
-            The first edge of each component.
-        edges : (k, 4) int64
-            Source, target, first and last (exclusive) row of the formula. The later sources of a component
-            come first: an event taken at a tick must not be met by another of that tick.
+            The first move of each component.
+        moves : (k, MOVE_COLUMNS) int64
+            Source, target, whether it is a TAKE, its formula, the formula of the PROCEED before it, whether
+            it can end a match and by what formula of a PROCEED behind it, and whether the target takes
+            further events, and begins a further component. The later sources of a component come first: an
+            event taken at a tick must not be met by another of that tick.
         """
-        moves = [edge for edge in self.edges if edge.action in (Action.BEGIN, Action.TAKE)]
-        moves.sort(key=lambda edge: (edge.component, -edge.source))
-        counts = np.bincount([edge.component for edge in moves], minlength=self.components)
-        rows = [(edge.source, edge.target, edge.formula.start, edge.formula.stop) for edge in moves]
-        return np.concatenate(([0], np.cumsum(counts))).astype(np.int64), np.array(rows, dtype=np.int64)
+        none = range(0)
+        proceeds = {edge.source: edge for edge in self.edges if edge.action == Action.PROCEED}
+        entered = {edge.target: edge for edge in proceeds.values()}
+        consuming = [edge for edge in self.edges if edge.action in (Action.BEGIN, Action.TAKE)]
+        begins = {edge.source for edge in consuming if edge.action == Action.BEGIN}
+        takes = {edge.source for edge in consuming if edge.action == Action.TAKE}
+        rows = []
+        for edge in consuming:
+            before, behind = entered.get(edge.source), proceeds.get(edge.target)
+            end = edge.target if behind is None else behind.target
+            leave = none if before is None else before.formula
+            finish = none if behind is None else behind.formula
+            rows.append(
+                (
+                    edge.component,
+                    edge.source if before is None else before.source,
+                    edge.target,
+                    int(edge.action == Action.TAKE),
+                    edge.formula.start,
+                    edge.formula.stop,
+                    leave.start,
+                    leave.stop,
+                    int(end == self.accepting),
+                    finish.start,
+                    finish.stop,
+                    int(edge.target in takes),
+                    int(end in begins),
+                )
+            )
+        rows.sort(key=lambda row: (row[0], -row[1]))
+        counts = np.bincount([row[0] for row in rows], minlength=self.components)
+        first = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+        return first, np.array([row[1:] for row in rows], dtype=np.int64)
 
 
 def compile_sequence(
-    length: int, window: int, *, next_match: bool = False, formulas: Formulas | None = None
+    length: int,
+    window: int,
+    *,
+    next_match: bool = False,
+    kleene: Sequence[bool] | None = None,
+    negations: Sequence[int] = (),
+    contiguous: bool = False,
+    formulas: Formulas | None = None,
 ) -> Automaton:
-    """Return the automaton of ``SEQ`` of single components.
+    """Return the automaton of ``SEQ`` of single, Kleene and negated components.
 
-    State j has taken the first j events; its BEGIN edge takes the next one, and every state between start
-    and end has an IGNORE edge. Over points that edge is open whatever the strategy: skip till any is what
-    the automaton runs (Zhang et al., section 3, step 2), skip till next weighs and prunes its runs.
+    A state between start and end has taken an event of the component before it and has an IGNORE edge. Over
+    points that edge is open whatever the strategy: skip till any is what the automaton runs (Zhang et al.,
+    section 3, step 2), the strategy weighs and prunes its runs. From the state of a Kleene component a TAKE
+    edge leads back to it and a PROCEED edge on.
 
     Parameters
     ----------
     length : int
-        Number of components, at least 1.
+        Number of positive components, at least 1.
     window : int
         WITHIN, in ticks, at least 1.
     next_match : bool
+    kleene : sequence of bool or None
+        For each component whether it takes one or more events; None: none does.
+    negations : sequence of int
+        For each negated component how many positive ones stand before it, ascending.
+    contiguous : bool
+        Whether the strategy is contiguity, of a partition or strict.
     formulas : Formulas or None
         The predicates across components.
 
     Raises
     ------
     ValueError
-        If a number is out of range, or the formulas are those of another length.
+        If a number is out of range, or the formulas are those of another pattern.
     """
     if length < 1 or window < 1:
         raise ValueError(f"a pattern has at least one component and one tick: {length=}, {window=}")
-    formulas = Formulas.none(length) if formulas is None else formulas
-    if len(formulas.start) != length + 1:
-        raise ValueError(f"the formulas are those of {len(formulas.start) - 1} components, not of {length}")
+    repeated = (False,) * length if kleene is None else tuple(kleene)
+    if len(repeated) != length or not all(0 <= after <= length for after in negations):
+        raise ValueError(f"{kleene=} and {negations=} are not those of {length} components")
+    formulas = Formulas.none(length, len(negations)) if formulas is None else formulas
+    stages = formulas.conditions.stages
+    if len(stages) != length or len(formulas.conditions.negated) != len(negations) + 1:
+        raise ValueError(f"the formulas are those of {len(stages)} components, not of {length}")
     edges = []
-    for state in range(length):
-        rows = range(int(formulas.start[state]), int(formulas.start[state + 1]))
-        edges.append(Edge(Action.BEGIN, state, state + 1, state, rows))
-        if state:
+    state = 0
+    for component, several in enumerate(repeated):
+        first, further, done, end = map(int, stages[component])
+        edges.append(Edge(Action.BEGIN, state, state + 1, component, range(first, done)))
+        if state and not repeated[component - 1]:
             edges.append(Edge(Action.IGNORE, state, state, -1, range(0)))
-    return Automaton(length, length, tuple(edges), min(window, LARGEST_WINDOW), next_match, formulas)
+        state += 1
+        if several:
+            edges.append(Edge(Action.TAKE, state, state, component, range(further, done)))
+            edges.append(Edge(Action.IGNORE, state, state, -1, range(0)))
+            edges.append(Edge(Action.PROCEED, state, state + 1, -1, range(done, end)))
+            state += 1
+    return Automaton(
+        components=length,
+        accepting=state,
+        edges=tuple(edges),
+        window=min(window, LARGEST_WINDOW),
+        next_match=next_match,
+        kleene=repeated,
+        negations=tuple(negations),
+        contiguous=contiguous,
+        formulas=formulas,
+    )

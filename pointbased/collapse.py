@@ -7,13 +7,16 @@ condition of these patterns needs.)
 
 Where one event could have been taken in several gaps of a match, the gaps are coupled (Eq. 4) and the
 product over gaps that the run loop forms is not the answer: given the match's own times the gaps are
-disjoint, so such an event contributes 1 minus the sum over its gaps. Then the signature is weighed as a whole
-(:func:`confidence.gap_confidence`): what was tried on its prefixes says what is forbidden in which gap.
+disjoint, so such an event contributes 1 minus the sum over its gaps. Then the signature is weighed as a
+whole (:func:`confidence.gap_confidence`): what was tried on its prefixes says what is forbidden in which gap.
+So are all signatures under negation and contiguity, whose witnesses are looked up, and where skip till next
+meets a Kleene component, whose events could nearly all have been taken earlier. A trailing negation can be
+spoilt up to W ticks after the first event.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -21,16 +24,20 @@ from numba import njit
 from numpy.typing import NDArray
 
 from confidence import gap_confidence, workspace
+from confidence.conditions import Conditions, Scratch, all_hold
 from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR
 from confidence.gaps import INEXACT
+from pointbased.automaton import Automaton
 from pointbased.pools import (
     CHILD,
     COMPLETE,
     COMPLETES,
+    COMPONENT,
+    DEPTH,
     EVENT,
-    LATER,
     LOWER,
     MIXED,
+    NEXT_COMPLETE,
     NONE,
     PARENT,
     PMF,
@@ -39,7 +46,11 @@ from pointbased.pools import (
     SIBLING,
     TAKEN,
     UPPER,
+    Buffer,
+    Candidates,
 )
+from pointbased.prefixes import recall
+from pointbased.witnesses import Witnesses, stretch
 
 __all__ = ["Collapse", "CostlySignatureError", "PointMatches", "no_matches"]
 
@@ -55,18 +66,48 @@ class PointMatches(NamedTuple):
 
     Attributes
     ----------
-    events : (l, m) int64
-        For each component the serial number of its event.
+    start : (m + 1,) int64
+        The events of match n are at ``start[n] .. start[n + 1] - 1``.
+    component, event : (k,) int64
+        The component of each and its serial number, in the order of the match.
     lower, upper : (m,) int64
         Tight time ranges, ticks.
     confidence : (m,) float64
         Positive.
     """
 
-    events: Any
+    start: Any
+    component: Any
+    event: Any
     lower: Any
     upper: Any
     confidence: Any
+
+    def keep(self, chosen: slice | NDArray[np.bool_]) -> PointMatches:
+        """Return some of the matches, of consecutive ones or where a mask is true."""
+        sizes = np.diff(self.start)[chosen]
+        start = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+        places = np.arange(start[-1]) + np.repeat(self.start[:-1][chosen] - start[:-1], sizes)
+        return PointMatches(
+            start,
+            self.component[places],
+            self.event[places],
+            self.lower[chosen],
+            self.upper[chosen],
+            self.confidence[chosen],
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[PointMatches]) -> PointMatches:
+        """Return the matches of several, of at least one."""
+        if len(parts) == 1:
+            return parts[0]
+        shifts = np.cumsum([0, *(len(part.event) for part in parts)])
+        starts = [part.start[1:] + shift for part, shift in zip(parts, shifts, strict=False)]
+        return cls(
+            np.concatenate([np.zeros(1, dtype=np.int64), *starts]),
+            *(np.concatenate(columns) for columns in zip(*(part[1:] for part in parts), strict=True)),
+        )
 
 
 class CostlySignatureError(ValueError):
@@ -74,74 +115,93 @@ class CostlySignatureError(ValueError):
 
     Attributes
     ----------
-    events : list of int
-        The serial numbers of its events.
+    components, events : list of int
+        The components and the serial numbers of its events.
     steps : int
     """
 
-    def __init__(self, events: list[int], steps: int) -> None:
+    def __init__(self, components: list[int], events: list[int], steps: int) -> None:
+        self.components = components
         self.events = events
         self.steps = steps
         super().__init__(f"the confidence of the match of {events} takes {steps} steps")
 
 
-def no_matches(length: int) -> PointMatches:
-    """Return no matches of a pattern with so many components."""
+def no_matches() -> PointMatches:
+    """Return no matches."""
     none = np.zeros(0, dtype=np.int64)
-    return PointMatches(np.zeros((length, 0), dtype=np.int64), none, none, np.zeros(0))
+    return PointMatches(np.zeros(1, dtype=np.int64), none, none, none, none, np.zeros(0))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _take_final(candidates, buffer, safe, final):
-    """Take the complete matches whose last event is over before ``safe`` off the list.
+def _take_final(candidates, buffer, safe, reach, final):
+    """Take the complete matches that nothing before ``safe`` or behind can change off the list.
 
     Parameters
     ----------
+    reach : int64
+        How many ticks after the first event a gap may end that lies behind the last one; -1 if none does.
     final : (m,) int64
         With room for all complete matches; the first ones are overwritten with their nodes.
 
     Returns
     -------
-    int64
+    found : int64
         How many they are.
+    events : int64
+        How many events they have.
     """
     node = buffer.node
+    row = candidates.row
     found = 0
+    events = 0
     previous = NONE
     n = buffer.counts[COMPLETE]
     while n != NONE:
-        later = node[n, LATER]
-        if candidates.row[node[n, TAKEN], UPPER] >= safe:
+        later = node[n, NEXT_COMPLETE]
+        waits = row[node[n, TAKEN], UPPER] >= safe
+        if reach >= 0 and not waits:
+            root = n
+            while node[root, PARENT] != NONE:
+                root = node[root, PARENT]
+            waits = row[node[root, TAKEN], UPPER] + reach >= safe
+        if waits:
             previous = n
         else:
             if previous == NONE:
                 buffer.counts[COMPLETE] = later
             else:
-                node[previous, LATER] = later
+                node[previous, NEXT_COMPLETE] = later
             final[found] = n
             found += 1
+            events += node[n, DEPTH] + 1
         n = later
     buffer.counts[COMPLETES] -= found
-    return found
+    return found, events
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _write_sums(candidates, buffer, final, events, lower, upper, confidence, mixed):
+def _write_sums(candidates, buffer, final, start, component, event, lower, upper, confidence, mixed):
     """Write the matches at some nodes as the run loop added them up.
 
     Parameters
     ----------
-    events : (l, m) int64; lower, upper : (m,) int64; confidence : (m,) float64; mixed : (m,) bool
-        Overwritten; ``mixed`` says whether events that several components take may be forbidden in them.
+    start, component, event, lower, upper, confidence
+        See :class:`PointMatches`; overwritten.
+    mixed : (m,) bool
+        Overwritten: whether events that several components take may be forbidden in them.
     """
     node = buffer.node
-    length = events.shape[0]
+    row = candidates.row
+    start[0] = 0
     for m in range(final.shape[0]):
-        mixed[m] = False
         n = final[m]
-        for j in range(length - 1, -1, -1):
-            events[j, m] = candidates.row[node[n, TAKEN], EVENT]
-            mixed[m] = mixed[m] or (j < length - 1 and node[n, MIXED] != 0)
+        start[m + 1] = start[m] + node[n, DEPTH] + 1
+        mixed[m] = False
+        for place in range(start[m + 1] - 1, start[m] - 1, -1):
+            component[place] = row[node[n, TAKEN], COMPONENT]
+            event[place] = row[node[n, TAKEN], EVENT]
+            mixed[m] = mixed[m] or (n != final[m] and node[n, MIXED] != 0)
             n = node[n, PARENT]
         lower[m] = node[final[m], RANGE_LOW]
         upper[m] = node[final[m], RANGE_HIGH]
@@ -150,50 +210,104 @@ def _write_sums(candidates, buffer, final, events, lower, upper, confidence, mix
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _is_own(row, node, path, event):
+def _is_own(row, own, event):
     """Return whether an event is one of the match's own."""
     found = False
-    for n in path:
-        found = found or row[node[n, TAKEN], EVENT] == event
+    for c in own:
+        found = found or row[c, EVENT] == event
     return found
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _forbidden(candidates, node, path):
+def _searches(candidates, witnesses, negations, contiguous, window, work, length, own):
+    """Return where witnesses are looked for: rows of pool, gap, first and last (exclusive) place among them.
+
+    Parameters
+    ----------
+    own : (d,) int64
+        The candidates of the match; ``work.start`` has where each component's begin.
+    """
+    row = candidates.row
+    size = own.shape[0]
+    first_upper = row[own[0], UPPER]
+    last_lower = row[own[size - 1], LOWER]
+    rows = np.empty((negations.shape[0] + (size - 1 if contiguous else 0), 4), np.int64)
+    for k in range(rows.shape[0]):
+        pool = min(k, negations.shape[0])
+        gap = k - negations.shape[0] + 1
+        if k < negations.shape[0]:
+            gap = size if negations[k] == length else work.start[negations[k]]
+        above, until = last_lower, first_upper + window
+        if gap == 0:
+            above, until = last_lower - window, first_upper
+        elif gap < size:
+            above, until = row[own[gap - 1], LOWER], row[own[gap], UPPER]
+        rows[k, 0], rows[k, 1] = pool, gap
+        rows[k, 2], rows[k, 3] = stretch(witnesses, pool, candidates.group[own[0], pool], above, until)
+    return rows
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _forbidden(
+    candidates, buffer, conditions, work, witnesses, next_match, negations, contiguous, window, path
+):  # fmt: skip
     """Return the gap and the candidate of every event forbidden in a gap of a match.
 
     Returns
     -------
     gap : (k,) int64
-        The place of the event behind the gap.
+        The place of the event behind the gap; the number of events for the gap behind the last.
     forbidden : (k,) int64
         Candidates, the rows of one event together.
     couples : bool
         Whether some event is forbidden in several gaps, or would be in one before its own place in the match.
     """
     row = candidates.row
-    length = path.shape[0]
+    node = buffer.node
+    size = path.shape[0]
+    length = conditions.stages.shape[0]
+    own = np.empty(size, np.int64)
     count = 0
-    for d in range(1, length):
-        child = node[path[d - 1], CHILD]
+    for d in range(size):
+        own[d] = node[path[d], TAKEN]
+        child = node[path[d], CHILD] if next_match and d < size - 1 else NONE
         while child != NONE:
             count += 1
             child = node[child, SIBLING]
+    if negations.shape[0]:
+        recall(candidates, buffer, conditions, work, path[size - 1])
+    searches = _searches(candidates, witnesses, negations, contiguous, window, work, length, own)
+    for k in range(searches.shape[0]):
+        count += searches[k, 3] - searches[k, 2]
     gap = np.empty(count, np.int64)
     forbidden = np.empty(count, np.int64)
     event = np.empty(count, np.int64)
     couples = False
     n = 0
-    for d in range(1, length):
+    for d in range(1, size if next_match else 1):
         child = node[path[d - 1], CHILD]
         while child != NONE:
             c = node[child, TAKEN]
-            if not _is_own(row, node, path, row[c, EVENT]):
-                gap[n], forbidden[n], event[n] = d, c, row[c, EVENT]
-                n += 1
-            elif child != path[d]:
-                couples = True
+            if row[c, COMPONENT] == row[own[d], COMPONENT]:
+                if not _is_own(row, own, row[c, EVENT]):
+                    gap[n], forbidden[n], event[n] = d, c, row[c, EVENT]
+                    n += 1
+                elif child != path[d]:
+                    couples = True
             child = node[child, SIBLING]
+    for k in range(searches.shape[0]):
+        pool, d = searches[k, 0], searches[k, 1]
+        for x in range(searches[k, 2], searches[k, 3]):
+            c = witnesses.row[x]
+            if _is_own(row, own, row[c, EVENT]):
+                continue
+            if pool < negations.shape[0]:
+                begin, end = conditions.negated[pool], conditions.negated[pool + 1]
+                work.element[work.start[length + pool]] = c
+                if begin < end and not all_hold(conditions, work, begin, end, -1):
+                    continue
+            gap[n], forbidden[n], event[n] = d, c, row[c, EVENT]
+            n += 1
     order = np.argsort(event[:n])
     for i in range(1, n):
         couples = couples or event[order[i]] == event[order[i - 1]]
@@ -202,14 +316,27 @@ def _forbidden(candidates, node, path):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _weigh(
-    candidates, buffer, final, chosen, done, window, most_steps, work, room, lower, upper, confidence
+    candidates, buffer, conditions, work, witnesses, next_match, negations, contiguous, always, final, chosen,
+    done, window, most_steps, kernel_work, room, lower, upper, confidence,
 ):  # fmt: skip
-    """Overwrite range and confidence of the matches whose gaps are coupled.
+    """Overwrite range and confidence of the matches whose signatures are weighed.
 
     Parameters
     ----------
+    candidates : Candidates
+    buffer : Buffer
+    conditions : Conditions
+    work : confidence.conditions.Scratch
+    witnesses : Witnesses
+    next_match : bool
+        Whether what could have been taken is forbidden.
+    negations : (n,) int64
+        How many components stand before each negated one.
+    contiguous : bool
+    always : bool
+        Whether the run loop did not weigh what is forbidden; else only coupled gaps are of interest.
     final : (m,) int64
-        Their nodes.
+        The nodes of the matches.
     chosen : (k,) int64
         The matches to look at.
     done : int64
@@ -217,7 +344,7 @@ def _weigh(
     window : int64
     most_steps : float64
         Most multiplications to spend on one.
-    work : tuple
+    kernel_work : tuple
         From :func:`confidence.workspace`.
     room : tuple
         (q,) int64 three times and (q, d) bool: room for the forbidden events of one match.
@@ -237,18 +364,16 @@ def _weigh(
     x_low, x_high, x_offset, x_gap = room
     for i in range(done, chosen.shape[0]):
         m = chosen[i]
-        size = 0
         n = final[m]
-        while n != NONE:
-            size += 1
-            n = node[n, PARENT]
+        size = node[n, DEPTH] + 1
         path = np.empty(size, np.int64)
-        n = final[m]
         for d in range(size - 1, -1, -1):
             path[d] = n
             n = node[n, PARENT]
-        gap, forbidden, couples = _forbidden(candidates, node, path)
-        if not couples:
+        gap, forbidden, couples = _forbidden(
+            candidates, buffer, conditions, work, witnesses, next_match, negations, contiguous, window, path
+        )
+        if gap.shape[0] == 0 or not (always or couples):
             continue
         if size >= x_gap.shape[1] or gap.shape[0] > x_low.shape[0]:
             return i, _SPACE, (size, 0, 0, gap.shape[0])
@@ -266,7 +391,7 @@ def _weigh(
             own[0, d], own[1, d], own[2, d] = row[c, LOWER], row[c, UPPER], row[c, PMF]
         status, value, first, last = gap_confidence(
             own[0], own[1], own[2], candidates.pmf, candidates.below, candidates.above, window, found, x_low,
-            x_high, x_offset, x_gap, most_steps, work,
+            x_high, x_offset, x_gap, most_steps, kernel_work,
         )  # fmt: skip
         if status == NO_SPACE:
             return i, _SPACE, (size, first, last, found)
@@ -286,18 +411,16 @@ class Collapse:
 
     Parameters
     ----------
-    length : int
-        Components of the pattern.
-    window : int
-        W, ticks.
+    automaton : Automaton
     most_steps : float
-        Most multiplications to spend on the confidence of one signature whose gaps are coupled.
+        Most multiplications to spend on the confidence of one signature that is weighed as a whole.
     """
 
-    def __init__(self, length: int, window: int, most_steps: float) -> None:
-        self._length = length
-        self._window = window
+    def __init__(self, automaton: Automaton, most_steps: float) -> None:
+        self._automaton = automaton
         self._most_steps = most_steps
+        self._negations = np.array(automaton.negations, dtype=np.int64)
+        self._reach = automaton.window - 1 if automaton.components in automaton.negations else -1
         self._space = (8, 1024, 64, 64)
         self._work: Any = None
 
@@ -307,7 +430,15 @@ class Collapse:
         numbers = np.empty((3, events), dtype=np.int64)
         self._room = (*numbers, np.zeros((events, length + 1), dtype=np.bool_))
 
-    def release(self, candidates: Any, buffer: Any, safe: int) -> PointMatches:
+    def release(
+        self,
+        candidates: Candidates,
+        buffer: Buffer,
+        conditions: Conditions,
+        work: Scratch,
+        witnesses: Witnesses,
+        safe: int,
+    ) -> PointMatches:
         """Return the matches that became final, each once.
 
         Parameters
@@ -315,55 +446,69 @@ class Collapse:
         candidates : Candidates
         buffer : Buffer
             Whose points before ``safe`` have all been fed.
+        conditions : Conditions
+            With the values of the candidates.
+        work : confidence.conditions.Scratch
+            For the longest prefix.
+        witnesses : Witnesses
         safe : int
-            No point before this tick is missing.
+            No point, and no witness that begins, before this tick is missing.
 
         Raises
         ------
         CostlySignatureError
-            If events couple the gaps of a match too much.
+            If the confidence of a match takes more than ``most_steps``.
         """
         room = int(buffer.counts[COMPLETES])
         if not room:
-            return no_matches(self._length)
+            return no_matches()
         nodes = np.empty(room, dtype=np.int64)
-        final = nodes[: _take_final(candidates, buffer, safe, nodes)]
-        events = np.empty((self._length, len(final)), dtype=np.int64)
-        lower, upper = np.empty((2, len(final)), dtype=np.int64)
-        confidence = np.empty(len(final))
-        mixed = np.empty(len(final), dtype=np.bool_)
-        _write_sums(candidates, buffer, final, events, lower, upper, confidence, mixed)
-        if not mixed.any():
-            return PointMatches(events, lower, upper, confidence)
-        self._weigh_apart(
-            candidates, buffer, final, np.flatnonzero(mixed), events, (lower, upper, confidence)
-        )
-        kept = confidence > 0.0
-        return PointMatches(events[:, kept], lower[kept], upper[kept], confidence[kept])
+        count, events = _take_final(candidates, buffer, safe, self._reach, nodes)
+        final = nodes[:count]
+        component, event = np.empty((2, events), dtype=np.int64)
+        lower, upper = np.empty((2, count), dtype=np.int64)
+        start = np.empty(count + 1, dtype=np.int64)
+        found = PointMatches(start, component, event, lower, upper, np.empty(count))
+        mixed = np.empty(count, dtype=np.bool_)
+        _write_sums(candidates, buffer, final, *found, mixed)
+        always = self._automaton.weighs_signatures
+        chosen = np.arange(count) if always else np.flatnonzero(mixed)
+        if not len(chosen):
+            return found
+        self._weigh(candidates, buffer, conditions, work, witnesses, always, final, chosen, found)
+        possible = found.confidence > 0.0
+        return found if possible.all() else found.keep(possible)
 
-    def _weigh_apart(
+    def _weigh(
         self,
-        candidates: Any,
-        buffer: Any,
+        candidates: Candidates,
+        buffer: Buffer,
+        conditions: Conditions,
+        work: Scratch,
+        witnesses: Witnesses,
+        always: bool,
         final: Int64,
         chosen: Int64,
-        events: Int64,
-        out: tuple[Int64, Int64, NDArray[np.float64]],
+        found: PointMatches,
     ) -> None:
-        """Weigh some of the matches as wholes."""
+        """Weigh some of the matches as wholes, see :func:`_weigh`."""
         kernel: Callable[..., tuple[int, int, tuple[int, ...]]] = _weigh
+        automaton = self._automaton
         if self._work is None:
             self._make_space()
         done = 0
         while True:
             done, reason, need = kernel(
-                candidates, buffer, final, chosen, done, self._window, self._most_steps, self._work,
-                self._room, *out,
+                candidates, buffer, conditions, work, witnesses, automaton.next_match, self._negations,
+                automaton.contiguous, always, final, chosen, done, automaton.window, self._most_steps,
+                self._work, self._room, found.lower, found.upper, found.confidence,
             )  # fmt: skip
             if reason == _ALL:
                 return
             if reason == _COSTLY:
-                raise CostlySignatureError(events[:, chosen[done]].tolist(), need[0])
+                m = chosen[done]
+                own = slice(int(found.start[m]), int(found.start[m + 1]))
+                raise CostlySignatureError(found.component[own].tolist(), found.event[own].tolist(), need[0])
             length, edges, ticks, others = (
                 max(old, 2 * new if new > old else old) for old, new in zip(self._space, need, strict=True)
             )

@@ -6,13 +6,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from pointbased.automaton import Automaton
 from pointbased.pools import (
     CHILD,
     COMPLETE,
     COMPLETES,
+    COMPONENT,
     ENTRIES,
     EXPIRES,
     LATER,
+    LIMIT,
+    LOWER,
+    NEXT_COMPLETE,
     NODES,
     NONE,
     PARENT,
@@ -45,7 +50,7 @@ _ACTIVE = 3
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _mark(candidates, count, buffer, safe, remember, mark, moved, number):
+def _mark(candidates, count, buffer, components, window, safe, remember, mark, moved, number):
     """Write what stays, and to which row it moves; return how many nodes and runs that is.
 
     What could have been taken after a prefix is forbidden in the gap behind it: under skip till next the
@@ -59,25 +64,27 @@ def _mark(candidates, count, buffer, safe, remember, mark, moved, number):
         Overwritten with the new row of each node, or -1.
     number : (count,) int64
         Overwritten with the new row of each candidate, or -1: those with points to come, or at a node that
-        stays.
+        stays, and witnesses in reach of the window of the matches to come.
     """
     node = buffer.node
+    row = candidates.row
     nodes = mark.shape[0]
     for n in range(nodes):
         mark[n] = _DROPPED
     n = buffer.counts[COMPLETE]
     while n != NONE:
         mark[n] = _HELD
-        n = node[n, LATER]
+        n = node[n, NEXT_COMPLETE]
     for n in range(nodes - 1, -1, -1):
-        if node[n, RUNS_ROOM] > 0 and node[n, EXPIRES] >= safe:
+        last = min(node[n, EXPIRES], row[node[n, TAKEN], LIMIT])
+        if node[n, RUNS_ROOM] > 0 and last >= safe:
             mark[n] = _ACTIVE
         parent = node[n, PARENT]
         if mark[n] >= _HELD and parent != NONE:
             mark[parent] = max(mark[parent], _HELD)
-    row = candidates.row
     for c in range(count):
         number[c] = 0 if row[c, UNSEEN] <= row[c, UPPER] else NONE
+    first = safe
     kept = 0
     runs = 0
     for n in range(nodes):
@@ -89,10 +96,13 @@ def _mark(candidates, count, buffer, safe, remember, mark, moved, number):
             moved[n] = kept
             kept += 1
             number[node[n, TAKEN]] = 0
+            first = min(first, row[node[n, TAKEN], LOWER])
         if mark[n] == _ACTIVE:
             runs += node[n, RUNS_COUNT] + 1
     place = 0
     for c in range(count):
+        if row[c, COMPONENT] >= components and row[c, UPPER] > first - window:
+            number[c] = 0
         if number[c] == 0:
             number[c] = place
             place += 1
@@ -115,6 +125,7 @@ def _move_node(buffer, fresh, n, group, heads, mark, moved, number, remember):
     node[m, LATER] = NONE
     node[m, CHILD] = NONE
     node[m, SIBLING] = NONE
+    node[m, NEXT_COMPLETE] = NONE
     if remember and parent != NONE:
         node[m, SIBLING] = node[parent, CHILD]
         node[parent, CHILD] = m
@@ -136,24 +147,23 @@ def _move_node(buffer, fresh, n, group, heads, mark, moved, number, remember):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _move(candidates, buffer, fresh, heads, accepting, safe, remember, mark, moved, number):
+def _move(candidates, buffer, fresh, heads, states, safe, remember, mark, moved, number):
     """Fill the fresh buffer, and move the candidates to their new rows."""
     old = buffer.node
     row = candidates.row
     nodes = mark.shape[0]
     for n in range(nodes):
-        if old[n, STATE] < accepting:
-            heads[row[old[n, TAKEN], PARTITION] * accepting + old[n, STATE]] = NONE
+        heads[row[old[n, TAKEN], PARTITION] * states + old[n, STATE]] = NONE
     for n in range(nodes):
         if moved[n] != NONE:
-            group = row[old[n, TAKEN], PARTITION] * accepting + old[n, STATE]
+            group = row[old[n, TAKEN], PARTITION] * states + old[n, STATE]
             _move_node(buffer, fresh, n, group, heads, mark, moved, number, remember)
     n = buffer.counts[COMPLETE]
     while n != NONE:
-        fresh.node[moved[n], LATER] = fresh.counts[COMPLETE]
+        fresh.node[moved[n], NEXT_COMPLETE] = fresh.counts[COMPLETE]
         fresh.counts[COMPLETE] = moved[n]
         fresh.counts[COMPLETES] += 1
-        n = old[n, LATER]
+        n = old[n, NEXT_COMPLETE]
     for i in range(buffer.table.shape[0]):
         parent = buffer.table[i, 0]
         if parent == NONE or mark[parent] < _ACTIVE:
@@ -173,7 +183,7 @@ def _move(candidates, buffer, fresh, heads, accepting, safe, remember, mark, mov
             root = row[c, ROOT]
             for k in range(row.shape[1]):
                 row[number[c], k] = row[c, k]
-            row[number[c], ROOT] = NONE if root == NONE else moved[root]
+            row[number[c], ROOT] = root if root < 0 else moved[root]
 
 
 def compact(
@@ -181,9 +191,8 @@ def compact(
     count: int,
     buffer: Buffer,
     heads: Int64,
-    accepting: int,
+    automaton: Automaton,
     safe: int,
-    remember: bool,
 ) -> tuple[Int64, Buffer]:
     """Drop the nodes, runs, table entries and candidates that are out of reach, and close the ranks.
 
@@ -196,10 +205,8 @@ def compact(
         Whose points before ``safe`` have all been fed.
     heads : (partitions * states,) int64
         Written anew.
-    accepting : int
+    automaton : Automaton
     safe : int
-    remember : bool
-        Whether children of what stays are needed, as under skip till next.
 
     Returns
     -------
@@ -211,7 +218,12 @@ def compact(
     mark = np.empty(int(buffer.counts[NODES]), dtype=np.int8)
     moved = np.empty(len(mark), dtype=np.int64)
     number = np.empty(count, dtype=np.int64)
-    kept, runs = _mark(candidates, count, buffer, safe, remember, mark, moved, number)
+    components, states = automaton.components, automaton.accepting + 1
+    # What could have been taken is forbidden.
+    remember = automaton.next_match
+    kept, runs = _mark(
+        candidates, count, buffer, components, automaton.window, safe, remember, mark, moved, number
+    )
     fresh = new_buffer(2 * max(kept, int(buffer.counts[ENTRIES])), 2 * runs)
-    _move(candidates, buffer, fresh, heads, accepting, safe, remember, mark, moved, number)
+    _move(candidates, buffer, fresh, heads, states, safe, remember, mark, moved, number)
     return number, fresh

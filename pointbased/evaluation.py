@@ -7,15 +7,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.conditions import scratch
 from pointbased.automaton import Automaton
 from pointbased.collapse import Collapse, PointMatches, no_matches
 from pointbased.compaction import compact
-from pointbased.config import LEAST_ROWS, MOST_RUNS
+from pointbased.config import LEAST_ROWS, MOST_PREFIXES, MOST_RUNS
 from pointbased.expansion import expand, next_step
-from pointbased.matching import match_points, scratch_for
-from pointbased.pools import COMPLETES, NODES, NONE, RUNS, new_buffer, with_room
+from pointbased.matching import DEEPER, match_points, scratch_for
+from pointbased.pools import COMPLETES, EVER, NODES, NONE, RUNS, new_buffer, with_room
 from pointbased.store import CandidateStore
 from pointbased.waiting import Arrivals, AttributeValues, WaitingEvents
+from pointbased.witnesses import index_witnesses, set_limits
 
 __all__ = ["PointEvaluation", "sase_matches"]
 
@@ -57,13 +59,17 @@ class PointEvaluation:
         self._automaton = automaton
         self._merging = merging
         self._nelt = nelt
-        self._edge_first, self._edges = automaton.consuming()
+        self._first_move, self._moves = automaton.moves()
         self._waiting = WaitingEvents()
-        self._store = CandidateStore(automaton.formulas)
+        self._store = CandidateStore(automaton)
+        self._witnesses = index_witnesses(self._store.candidates, 0, automaton.components, automaton.pools)
+        self._indexed = self._store.version
         self._buffer = new_buffer(0, 0)
         self._heads = np.zeros(0, dtype=np.int64)
-        self._collapse = Collapse(automaton.components, automaton.window, most_steps)
-        self._scratch = scratch_for(automaton.components, 1)
+        self._collapse = Collapse(automaton, most_steps)
+        self._scratch = scratch_for(1)
+        self._depth = automaton.components
+        self._work = scratch(self._store.conditions, self._depth)
         self._safe: int | None = None
         # The last ticks of what has been pushed, and of what has been expanded in part at least.
         self._last: int | None = None
@@ -89,15 +95,18 @@ class PointEvaluation:
         pmf_offset: Int64 | None = None,
         values: AttributeValues | None = None,
         pmf: Float64 | None = None,
+        group: Int64 | None = None,
     ) -> PointMatches:
         """Take events in: one row for each event and component that it can fill, all of an event at once.
 
         Parameters
         ----------
         component : (k,) int64
-            Whose type and conditions on one event hold.
+            Whose type and conditions on one event hold. A witness of a pool, see
+            :class:`pointbased.automaton.Automaton`, has its number behind those of the components.
         partition : (k,) int64
-            Dense numbers from 0, the same for events that agree on the partition attributes.
+            Dense numbers from 0, the same for events that agree on the partition attributes; for a witness
+            those of the groups of its pool.
         lower, upper : (k,) int64
             Ticks, inclusive; with an explicit pmf best without ticks of probability 0 at the ends.
         event : (k,) int64
@@ -107,6 +116,10 @@ class PointEvaluation:
         values : AttributeValues or None
             What the formulas read; None if there are none.
         pmf : (m,) float64 or None
+        group : (k, pools) int64 or None
+            For each candidate the group of the witnesses of each pool that are forbidden in the matches that
+            begin with it; -1: none. None if there are no pools. Only contiguity looks at those of later
+            components, to prune.
 
         Returns
         -------
@@ -126,9 +139,13 @@ class PointEvaluation:
                 pmf_offset, pmf = np.full(len(component), NONE), np.zeros(0)
             if values is None:
                 values = self._no_values(len(component))
-            self._waiting.add(Arrivals(component, partition, lower, upper, event, pmf_offset, pmf, values))
+            if group is None:
+                group = np.full((len(component), self._automaton.pools), NONE)
+            self._waiting.add(
+                Arrivals(component, partition, lower, upper, event, pmf_offset, pmf, values, group)
+            )
             self._make_room(int(partition.max()) + 1, int((upper - lower).max()) + 1)
-        return no_matches(self._automaton.components)
+        return no_matches()
 
     def _no_values(self, count: int) -> AttributeValues:
         real = self._automaton.formulas.real
@@ -140,13 +157,17 @@ class PointEvaluation:
         )
 
     def _make_room(self, partitions: int, longest: int) -> None:
-        wanted = partitions * self._automaton.accepting
+        wanted = partitions * self._states
         if wanted > len(self._heads):
             heads = np.full(max(2 * len(self._heads), wanted), NONE, dtype=np.int64)
             heads[: len(self._heads)] = self._heads
             self._heads = heads
         if longest > len(self._scratch.weight):
-            self._scratch = scratch_for(self._automaton.components, 2 * longest)
+            self._scratch = scratch_for(2 * longest)
+
+    @property
+    def _states(self) -> int:
+        return self._automaton.accepting + 1
 
     def advance(self, safe: int) -> PointMatches:
         """Move time on.
@@ -160,17 +181,17 @@ class PointEvaluation:
         Returns
         -------
         PointMatches
-            Those whose last event is over by then.
+            Those whose last event, and every gap that has to stay free, is over by then.
 
         Raises
         ------
         ValueError
-            If there are more than ``MOST_RUNS`` runs.
+            If there are more than ``MOST_RUNS`` runs, or ``MOST_PREFIXES`` prefixes.
         CostlySignatureError
             If events couple the gaps of a match so much that its confidence takes more than ``most_steps``.
         """
         if self._safe is not None and safe <= self._safe:
-            return no_matches(self._automaton.components)
+            return no_matches()
         begun = self._waiting.due(safe)
         if begun:
             arrivals = Arrivals.joined(begun)
@@ -178,7 +199,7 @@ class PointEvaluation:
             self._begun = _latest(self._begun, arrivals.upper)
         elif self._settled:
             self._safe = safe
-            return no_matches(self._automaton.components)
+            return no_matches()
         found = []
         while self._safe is None or self._safe < safe:
             step = next_step(self._store.candidates, self._store.count, safe)
@@ -186,9 +207,7 @@ class PointEvaluation:
                 self._feed(step)
             self._safe = safe if step is None else step
             found.append(self._release(self._safe))
-        if len(found) == 1:
-            return found[0]
-        return PointMatches(*(np.concatenate(parts, axis=-1) for parts in zip(*found, strict=True)))
+        return PointMatches.joined(found)
 
     @property
     def _settled(self) -> bool:
@@ -199,31 +218,62 @@ class PointEvaluation:
     def close(self) -> PointMatches:
         """Return all matches that are left: there are no more events."""
         known = [tick for tick in (self._last, self._safe) if tick is not None]
-        return self.advance(max(known) + 1) if known else no_matches(self._automaton.components)
+        if not known:
+            return no_matches()
+        # What is left then waits for what could come in the gap behind its last event.
+        return PointMatches.joined([self.advance(max(known) + 1), self._release(EVER)])
 
     def _feed(self, stop: int) -> None:
         """Expand and match the points before a tick."""
         automaton = self._automaton
+        if automaton.contiguous:
+            self._index()
         points = expand(self._store.candidates, self._store.count, stop)
         place = np.array([0, 0, NONE, NONE, 0], dtype=np.int64)
         while wanted := match_points(
             points.time, points.candidate, place, self._store.candidates, self._buffer, self._heads,
-            self._edge_first, self._edges, automaton.accepting, automaton.window, self._store.programs,
-            self._scratch, automaton.next_match, self._merging, self._nelt,
+            self._first_move, self._moves, self._states, automaton.window, self._store.conditions, self._work,
+            self._scratch, automaton.next_match, automaton.weighs_runs, self._merging, self._nelt,
         ):  # fmt: skip
+            if wanted == DEEPER:
+                self._depth *= 2
+                self._work = scratch(self._store.conditions, self._depth)
+                continue
             self._buffer = with_room(self._buffer, wanted)
             if self._buffer.counts[RUNS] > MOST_RUNS:
                 raise ValueError(f"there are more than {MOST_RUNS:,} runs at a time: intervals are too long")
+            if self._buffer.counts[NODES] > MOST_PREFIXES:
+                raise ValueError(
+                    f"there are more than {MOST_PREFIXES:,} beginnings of matches at a time: choose a "
+                    "shorter WITHIN, or predicates that leave fewer events"
+                )
+
+    def _index(self) -> None:
+        """Bring the index of the witnesses, and what contiguity makes of it, up to the candidates held."""
+        store, automaton = self._store, self._automaton
+        if not automaton.pools or self._indexed == store.version:
+            return
+        self._indexed = store.version
+        self._witnesses = index_witnesses(
+            store.candidates, store.count, automaton.components, automaton.pools
+        )
+        if automaton.contiguous:
+            set_limits(
+                store.candidates, store.count, automaton.components, self._witnesses, automaton.pools - 1
+            )
 
     def _release(self, safe: int) -> PointMatches:
-        automaton = self._automaton
-        found = self._collapse.release(self._store.candidates, self._buffer, safe)
+        store = self._store
+        if self._buffer.counts[COMPLETES]:
+            self._index()
+        found = self._collapse.release(
+            store.candidates, self._buffer, store.conditions, self._work, self._witnesses, safe
+        )
         if self._swept_size > self._due:
             number, self._buffer = compact(
-                self._store.candidates, self._store.count, self._buffer, self._heads, automaton.accepting,
-                safe, automaton.next_match,
-            )  # fmt: skip
-            self._store.keep(number)
+                store.candidates, store.count, self._buffer, self._heads, self._automaton, safe
+            )
+            store.keep(number)
             # Sweeping when the state has doubled makes a sweep O(1) a row.
             self._due = 2 * self._swept_size + LEAST_ROWS
         return found
@@ -242,6 +292,7 @@ def sase_matches(
     time: Int64,
     event: Int64,
     values: AttributeValues | None = None,
+    group: Int64 | None = None,
 ) -> PointMatches:
     """Run the automaton over events with certain times, as a SASE engine does.
 
@@ -253,12 +304,13 @@ def sase_matches(
     time : (k,) int64
         Ticks, in any order; events of one tick are not before each other.
     values : AttributeValues or None
+    group : (k, pools) int64 or None
 
     Returns
     -------
     PointMatches
-        With confidence 1; under skip till next those whose every event is the first that could be taken.
+        With confidence 1: those whose every gap is free of what the strategy and the negations forbid in it.
     """
     evaluation = PointEvaluation(automaton)
-    evaluation.push(component, partition, time, time, event, None, values)
+    evaluation.push(component, partition, time, time, event, None, values, None, group)
     return evaluation.close()

@@ -6,42 +6,56 @@ probability that nothing that could have been taken happened in between (Eq. 2 a
 alone once its NELT has passed: an event that can be next and starts after the prefix ends has happened by
 then in every world. Points come in order of time, so the event that sets NELT has been tried by then: no run
 has to be taken back, and all that hang on the prefix are left alone at once (appendix B.3).
+
+A run that has taken events of a Kleene component is tried for a further one (TAKE) and for the next component
+(PROCEED and BEGIN); NELT is apart for the two. Where events can be forbidden in several gaps, by negation,
+by contiguity or next to each other in a Kleene component, the runs only say which signatures are possible;
+collapsing weighs them. Under contiguity a prefix is left alone once an event that starts after it ends is
+over: whatever comes then is no neighbour.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from confidence.programs import STACK_DEPTH
+from pointbased.automaton import (
+    ACCEPTS,
+    BEGINS_ON,
+    FINISH,
+    FINISH_END,
+    LEAVE,
+    LEAVE_END,
+    SOURCE,
+    TAKES_ON,
+    TAKING,
+    TARGET,
+)
 from pointbased.pools import (
     COMPONENT,
+    DEPTH,
     EXPIRES,
+    LAST_BEGIN,
+    LAST_TAKE,
     LATER,
+    LIMIT,
     NODES,
     NONE,
     PARTITION,
     REFUSED,
     RUNS,
+    TAKEN,
     table_full,
 )
-from pointbased.prefixes import child_of
+from pointbased.prefixes import child_of, proceeds
 from pointbased.runs import begin, room_wanted, take_plain, take_weighed
 from pointbased.survival import gap_survival, probability
 
-__all__ = ["Programs", "Scratch", "match_points", "scratch_for"]
+__all__ = ["DEEPER", "Scratch", "match_points", "scratch_for"]
 
-
-class Programs(NamedTuple):
-    """The arrays of :func:`confidence.programs.holds`, attribute values in the order of the candidates."""
-
-    code: Any
-    ints: Any
-    floats: Any
-    nulls: Any
-    slots: Any
+DEEPER: Final = -1
 
 
 class Scratch(NamedTuple):
@@ -53,39 +67,28 @@ class Scratch(NamedTuple):
         By first time, u being the number of ticks of the longest interval.
     row_time, product, spoiled : (u,) int64, float64, int64
         See :func:`pointbased.survival.gap_survival`.
-    chosen : (l,) int64
-    whole, real, absent
-        See :func:`confidence.programs.holds`.
     """
 
     weight: Any
     row_time: Any
     product: Any
     spoiled: Any
-    chosen: Any
-    whole: Any
-    real: Any
-    absent: Any
 
 
-def scratch_for(components: int, longest: int) -> Scratch:
-    """Return work arrays for so many components and ticks in an interval."""
+def scratch_for(longest: int) -> Scratch:
+    """Return work arrays for so many ticks in an interval."""
     return Scratch(
         np.empty(longest),
         np.empty(longest, dtype=np.int64),
         np.empty(longest),
         np.empty(longest, dtype=np.int64),
-        np.empty(components, dtype=np.int64),
-        np.empty(STACK_DEPTH, dtype=np.int64),
-        np.empty(STACK_DEPTH),
-        np.empty(STACK_DEPTH, dtype=np.bool_),
     )
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def match_points(
-    time, candidate, place, candidates, buffer, heads, edge_first, edges, accepting, window, programs,
-    scratch, next_match, merging, nelt,
+    time, candidate, place, candidates, buffer, heads, first_move, moves, states, window, conditions, work,
+    scratch, next_match, weighed, merging, nelt,
 ):  # fmt: skip
     """Feed point events to the automaton, as far as the pools have room.
 
@@ -94,21 +97,25 @@ def match_points(
     time, candidate : (m,) int64
         In the order of :class:`pointbased.expansion.PointEvents`, and behind all points fed before.
     place : (5,) int64
-        Where to go on: the first point of a group, the edge within its component (both 0 at first), the node
+        Where to go on: the first point of a group, the move within its component (both 0 at first), the node
         and the one before it in their list (-1: from the head), and the point within the group.
     candidates : Candidates
     buffer : Buffer
     heads : (partitions * states,) int64
-        First node of each partition and state that points are tried on, or -1.
-    edge_first, edges
-        See :meth:`pointbased.automaton.Automaton.consuming`.
-    accepting : int64
-        The last state.
+        First node of each partition and state that points are tried on, or -1. A node comes before those
+        that it was reached from, so that no point meets a run that has just taken another of its tick.
+    first_move, moves
+        See :meth:`pointbased.automaton.Automaton.moves`.
+    states : int64
     window : int64
-    programs : Programs
+    conditions : Conditions
+        With the values of the candidates.
+    work : confidence.conditions.Scratch
     scratch : Scratch
     next_match : bool
         Skip till next match.
+    weighed : bool
+        Whether runs are weighed by what skip till next forbids in their gaps.
     merging : bool
         Whether to merge runs with the same computation state.
     nelt : bool
@@ -117,12 +124,13 @@ def match_points(
     Returns
     -------
     int64
-        0 when all points were fed; else the number of runs to make room for, and a node and an entry, before
-        the call is repeated. The components of a tick go from the last to the first, so no point meets a
-        run that ends at its own tick.
+        0 when all points were fed; else, before the call is repeated, there has to be room: for so many runs,
+        a node and an entry, or, if it is ``DEEPER``, for longer prefixes in ``work``. The components of a
+        tick go from the last to the first, so no point meets a run that ends at its own tick.
     """
     row = candidates.row
-    by_first = merging and not next_match
+    by_first = merging and not weighed
+    deepest = work.element.shape[0] - (conditions.negated.shape[0] - 1)
     i = place[0]
     while i < time.shape[0]:
         now = time[i]
@@ -136,27 +144,38 @@ def match_points(
             and row[candidate[stop], PARTITION] == partition
         ):
             stop += 1
-        for e in range(edge_first[component] + place[1], edge_first[component + 1]):
-            source = edges[e, 0]
-            target = edges[e, 1]
-            complete = target == accepting
-            group = partition * accepting + target
+        for e in range(first_move[component] + place[1], first_move[component + 1]):
+            move = moves[e]
+            source = move[SOURCE]
+            onward = move[TAKES_ON] != 0 or move[BEGINS_ON] != 0
+            last = LAST_TAKE if move[TAKING] else LAST_BEGIN
+            from_group = partition * states + source
+            group = partition * states + move[TARGET]
             previous = place[3]
             p = place[2]
             if p == NONE and source > 0:
-                p = heads[partition * accepting + source]
+                p = heads[from_group]
             while p != NONE or source == 0:
                 later = NONE if source == 0 else buffer.node[p, LATER]
                 times = 0
                 if source > 0:
-                    if buffer.node[p, EXPIRES] < now:
+                    if buffer.node[p, EXPIRES] < now or row[buffer.node[p, TAKEN], LIMIT] < now:
                         if previous == NONE:
-                            heads[partition * accepting + source] = later
+                            heads[from_group] = later
                         else:
                             buffer.node[previous, LATER] = later
                         p = later
                         continue
-                    if next_match:
+                    if buffer.node[p, DEPTH] + 2 > deepest:
+                        place[0], place[1], place[2], place[3] = i, e - first_move[component], p, previous
+                        return DEEPER
+                    if buffer.node[p, last] < now or not proceeds(
+                        candidates, buffer, conditions, work, p, move[LEAVE], move[LEAVE_END]
+                    ):
+                        previous = p
+                        p = later
+                        continue
+                    if weighed:
                         times = gap_survival(
                             candidates, buffer, p, now, scratch.row_time, scratch.product, scratch.spoiled
                         )
@@ -169,27 +188,31 @@ def match_points(
                     wanted = 1
                     if not full:
                         child = child_of(
-                            candidates, buffer, programs, scratch, p, c, target, edges[e, 2], edges[e, 3],
-                            window, next_match, nelt,
-                        )  # fmt: skip
+                            candidates, buffer, conditions, work, p, c, move, window, next_match, nelt
+                        )
                         if child == REFUSED:
                             continue
                         wanted = room_wanted(buffer, p, child)
-                        full = not complete and buffer.counts[RUNS] + wanted > buffer.run_weight.shape[0]
+                        full = onward and buffer.counts[RUNS] + wanted > buffer.run_weight.shape[0]
                     if full:
-                        place[0], place[1], place[2], place[3] = i, e - edge_first[component], p, previous
+                        place[0], place[1], place[2], place[3] = i, e - first_move[component], p, previous
                         place[4] = k - i
                         return wanted
+                    complete = move[ACCEPTS] != 0 and proceeds(
+                        candidates, buffer, conditions, work, child, move[FINISH], move[FINISH_END]
+                    )
                     if source == 0:
-                        begin(candidates, buffer, heads, child, group, complete, window, by_first, now)
+                        begin(
+                            candidates, buffer, heads, child, group, complete, onward, window, by_first, now
+                        )
                     elif by_first:
                         take_plain(
-                            buffer, heads, p, child, group, complete, window, probability(candidates, c, now),
-                            now,
+                            buffer, heads, p, child, group, complete, onward, window,
+                            probability(candidates, c, now), now,
                         )  # fmt: skip
                     else:
                         take_weighed(
-                            candidates, buffer, heads, scratch, p, c, child, group, complete, window,
+                            candidates, buffer, heads, scratch, p, c, child, group, complete, onward, window,
                             probability(candidates, c, now), now, times, child < known, merging,
                         )  # fmt: skip
                 place[4] = 0

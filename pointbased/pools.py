@@ -32,7 +32,8 @@ PMF: Final = 5
 SHARED: Final = 6
 ROOT: Final = 7
 UNSEEN: Final = 8
-CANDIDATE_COLUMNS: Final = 9
+LIMIT: Final = 9
+CANDIDATE_COLUMNS: Final = 10
 
 # Columns of a node.
 PARENT: Final = 0
@@ -50,7 +51,12 @@ FIRST_COUNT: Final = 11
 RANGE_LOW: Final = 12
 RANGE_HIGH: Final = 13
 MIXED: Final = 14
-NODE_COLUMNS: Final = 15
+DEPTH: Final = 15
+LAST_TAKE: Final = 16
+LAST_BEGIN: Final = 17
+PROCEEDS: Final = 18
+NEXT_COMPLETE: Final = 19
+NODE_COLUMNS: Final = 20
 
 # Numbers in use.
 NODES: Final = 0
@@ -62,26 +68,33 @@ COUNTS: Final = 5
 
 NONE: Final = -1
 REFUSED: Final = -2
+EVER: Final = 2**63 - 1
+NEVER: Final = -(2**63)
 # Odd and below 2**32: products with numbers of rows stay within int64.
 _HASH_PARENT: Final = 0x9E3779B1
 _HASH_CANDIDATE: Final = 0x85EBCA77
 
 
 class Candidates(NamedTuple):
-    """Events that a component can take.
+    """Events that a component can take, and witnesses: those that only are forbidden in gaps.
 
     Attributes
     ----------
-    row : (n, 9) int64
+    row : (n, 10) int64
         Component, partition, lower, upper, event, place in the pmf arrays or -1, whether the event is a
-        candidate of other components too, its node as the first event of a match or -1, and the first tick
-        not expanded yet.
+        candidate of other components too, its node as the first event of a match, -1 or ``REFUSED``, the
+        first tick not expanded yet, and under contiguity the last tick of an event that can follow directly.
+        A witness has the number of its pool behind the components, and its group for a partition.
+    group : (n, p) int64
+        For each pool of witnesses the group of those that are forbidden in the matches of a candidate; -1:
+        none.
     pmf, below, above : (m,) float64
         Of the explicit probabilities: each by itself, summed up to its tick and from its tick on. Sums from
         both ends spare a difference that would cancel.
     """
 
     row: Any
+    group: Any
     pmf: Any
     below: Any
     above: Any
@@ -94,11 +107,13 @@ class Buffer(NamedTuple):
     ----------
     counts : (5,) int64
         Nodes, runs and table entries in use; the first complete match not released yet, and their number.
-    node : (n, 15) int64
+    node : (n, 20) int64
         Parent, candidate taken, state, last tick at which an event can be taken after it, next node of the
         same state and partition, first child, next child of the same parent, where its runs are, how many
         there are and how much room, first tick and number of ticks for the first event's time, range of a
-        complete match, and whether a child's event is a candidate of several components.
+        complete match, whether a child's event is a candidate of several components, events before its own,
+        last ticks at which a further event of its component and one of the next can be taken, whether the
+        component may be left (0: not asked yet, else 1 or 2 for no), and the next complete match.
     confidence : (n,) float64
         Of a complete match.
     run_time : (r, 2) int64

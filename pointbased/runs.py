@@ -18,6 +18,7 @@ from pointbased.pools import (
     FIRST_COUNT,
     FIRST_LOW,
     LATER,
+    NEXT_COMPLETE,
     NONE,
     RANGE_HIGH,
     RANGE_LOW,
@@ -96,7 +97,7 @@ def _complete(buffer, n, weight, first, last):
     """Add point matches to the match at a node."""
     node = buffer.node
     if buffer.confidence[n] == 0.0:
-        node[n, LATER] = buffer.counts[COMPLETE]
+        node[n, NEXT_COMPLETE] = buffer.counts[COMPLETE]
         buffer.counts[COMPLETE] = n
         buffer.counts[COMPLETES] += 1
         node[n, RANGE_LOW] = first
@@ -107,12 +108,19 @@ def _complete(buffer, n, weight, first, last):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def begin(candidates, buffer, heads, n, group, complete, window, by_first, now):
-    """Begin a run with a point of the event at a node."""
+def begin(candidates, buffer, heads, n, group, complete, onward, window, by_first, now):
+    """Begin a run with a point of the event at a node.
+
+    Parameters
+    ----------
+    complete, onward : bool
+        Whether that ends a match, and whether the run can take further events.
+    """
     node = buffer.node
     weight = probability(candidates, node[n, TAKEN], now)
     if complete:
         _complete(buffer, n, weight, now, now)
+    if not onward:
         return
     _wake(buffer, heads, n, group)
     node[n, EXPIRES] = max(node[n, EXPIRES], now + window - 1)
@@ -126,8 +134,8 @@ def begin(candidates, buffer, heads, n, group, complete, window, by_first, now):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def take_plain(buffer, heads, p, child, group, complete, window, point_weight, now):
-    """Let the runs of ``p``, merged by first time, take a point."""
+def take_plain(buffer, heads, p, child, group, complete, onward, window, point_weight, now):
+    """Let the runs of ``p``, merged by first time, take a point; see :func:`begin`."""
     node = buffer.node
     start = node[p, RUNS_START]
     skipped = max(now - window + 1 - node[p, FIRST_LOW], 0)
@@ -143,6 +151,7 @@ def take_plain(buffer, heads, p, child, group, complete, window, point_weight, n
             if buffer.run_weight[r] > 0.0:
                 total += max(buffer.run_weight[r] * point_weight, TINY)
         _complete(buffer, child, total, buffer.run_time[first, 0], now)
+    if not onward:
         return
     last = stop - 1
     while buffer.run_weight[last] == 0.0:
@@ -160,13 +169,15 @@ def take_plain(buffer, heads, p, child, group, complete, window, point_weight, n
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def take_weighed(
-    candidates, buffer, heads, scratch, p, c, child, group, complete, window, point_weight, now, times,
-    included, merging,
+    candidates, buffer, heads, scratch, p, c, child, group, complete, onward, window, point_weight, now,
+    times, included, merging,
 ):  # fmt: skip
     """Let the runs of ``p``, each weighed by its gap, take a point.
 
     Parameters
     ----------
+    complete, onward : bool
+        See :func:`begin`.
     times : int64
         Last times that ``scratch`` has factors for; 0 under skip till any.
     included : bool
@@ -177,11 +188,11 @@ def take_weighed(
     start = node[p, RUNS_START]
     stop = start + node[p, RUNS_COUNT]
     low = node[p, FIRST_LOW]
-    summed = merging and not complete
+    summed = merging and onward
     if summed:
         for k in range(node[p, FIRST_COUNT]):
             scratch.weight[k] = 0.0
-    elif not complete:
+    elif onward:
         # Before the runs are gone through: they may move.
         taken = 0
         for r in range(start, stop):
@@ -210,16 +221,16 @@ def take_weighed(
         weight = max(buffer.run_weight[r] * factor, TINY)
         first = min(first, t)
         latest = max(latest, t)
+        total += weight
         if summed:
             scratch.weight[t - low] += weight
-        elif complete:
-            total += weight
-        else:
+        elif onward:
             _add_run(buffer, child, t, now, weight)
     if latest < low:
         return
     if complete:
         _complete(buffer, child, total, first, now)
+    if not onward:
         return
     node[child, EXPIRES] = max(node[child, EXPIRES], latest + window - 1)
     if summed:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pointbased.automaton import Formulas
+from pointbased.automaton import Automaton
 from pointbased.config import LEAST_ROWS
-from pointbased.matching import Programs
 from pointbased.pools import (
     CANDIDATE_COLUMNS,
     COMPONENT,
     EVENT,
+    EVER,
+    LIMIT,
     LOWER,
     NONE,
     PARTITION,
@@ -32,57 +33,63 @@ Float64 = NDArray[np.float64]
 
 
 class CandidateStore:
-    """Candidates in arrays that grow by doubling.
+    """Candidates and witnesses in arrays that grow by doubling.
+
+    Parameters
+    ----------
+    automaton : Automaton
 
     Attributes
     ----------
     candidates : Candidates
         The first ``count`` rows are in use.
     count : int
-    programs : Programs
+    conditions : Conditions
         The formulas with the attribute values of the candidates.
+    version : int
+        Another one whenever rows came, went or moved.
     """
 
-    __slots__ = ("_floats", "_formulas", "_ints", "_nulls", "_pmf_count", "candidates", "count", "programs")
+    __slots__ = (
+        "_automaton", "_floats", "_ints", "_nulls", "_pmf_count", "candidates", "conditions", "count",
+        "version",
+    )  # fmt: skip
 
-    def __init__(self, formulas: Formulas) -> None:
-        self._formulas = formulas
-        self.count = 0
+    def __init__(self, automaton: Automaton) -> None:
+        self._automaton = automaton
+        self.count = self.version = 0
         self._pmf_count = 0
         self._ints, self._floats = np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0))
         self._nulls = np.zeros((0, 0), dtype=np.bool_)
         none = np.zeros(0)
-        self.candidates = Candidates(np.empty((0, CANDIDATE_COLUMNS), dtype=np.int64), none, none, none)
+        self.candidates = Candidates(
+            np.empty((0, CANDIDATE_COLUMNS), dtype=np.int64),
+            np.empty((0, automaton.pools), dtype=np.int64),
+            none,
+            none,
+            none,
+        )
         self._set_room(LEAST_ROWS)
 
     def _set_room(self, room: int) -> None:
         """Lay the arrays out for so many candidates, keeping those in use."""
-        formulas, used = self._formulas, slice(0, self.count)
-        row = np.empty((room, CANDIDATE_COLUMNS), dtype=np.int64)
-        row[used] = self.candidates.row[used]
-        self.candidates = self.candidates._replace(row=row)
-        real = int(formulas.real.sum())
-        whole = len(formulas.real) - real
-        ints = np.zeros(len(formulas.int_constants) + whole * room, dtype=np.int64)
-        floats = np.zeros(len(formulas.float_constants) + real * room)
-        nulls = np.zeros(len(formulas.real) * room, dtype=np.bool_)
-        ints[: len(formulas.int_constants)] = formulas.int_constants
-        floats[: len(formulas.float_constants)] = formulas.float_constants
+        used = slice(0, self.count)
+        old_row, old_group = self.candidates.row, self.candidates.group
+        self.candidates = self.candidates._replace(
+            row=longer(old_row, self.count, room), group=longer(old_group, self.count, room)
+        )
+        formulas = self._automaton.formulas
+        given, real = formulas.conditions, int(formulas.real.sum())
+        self.conditions = formulas.conditions_for(room)
         columns = (
-            ints[len(formulas.int_constants) :].reshape(whole, room),
-            floats[len(formulas.float_constants) :].reshape(real, room),
-            nulls.reshape(len(formulas.real), room),
+            self.conditions.ints[len(given.ints) :].reshape(len(formulas.real) - real, room),
+            self.conditions.floats[len(given.floats) :].reshape(real, room),
+            self.conditions.nulls[len(given.nulls) :].reshape(len(formulas.real), room),
         )
         if self.count:
             for new, old in zip(columns, (self._ints, self._floats, self._nulls), strict=True):
                 new[:, used] = old[:, used]
         self._ints, self._floats, self._nulls = columns
-        numbers = np.where(formulas.real, np.cumsum(formulas.real) - 1, np.cumsum(~formulas.real) - 1)
-        constants = np.where(formulas.real, len(formulas.float_constants), len(formulas.int_constants))
-        slots = np.stack(
-            [formulas.component, constants + numbers * room, np.arange(len(formulas.real)) * room], axis=1
-        ).astype(np.int64)
-        self.programs = Programs(formulas.code, ints, floats, nulls, slots)
 
     def add(self, arrivals: Arrivals) -> None:
         """Append candidates, all those of an event at once."""
@@ -93,9 +100,14 @@ class CandidateStore:
         row[:, COMPONENT], row[:, PARTITION], row[:, EVENT] = (
             arrivals.component, arrivals.partition, arrivals.event
         )  # fmt: skip
-        row[:, LOWER], row[:, UPPER], row[:, UNSEEN] = arrivals.lower, arrivals.upper, arrivals.lower
+        row[:, LOWER], row[:, UPPER], row[:, LIMIT] = arrivals.lower, arrivals.upper, EVER
         row[:, ROOT] = row[:, PMF] = NONE
-        row[:, SHARED] = _repeated(arrivals.event)
+        taken = arrivals.component < self._automaton.components
+        row[:, SHARED] = False
+        row[taken, SHARED] = _repeated(arrivals.event[taken])
+        # A witness has no points to match.
+        row[:, UNSEEN] = np.where(taken, arrivals.lower, arrivals.upper + 1)
+        self.candidates.group[self.count : stop] = arrivals.group
         if len(arrivals.pmf):
             self._add_pmfs(row, arrivals.pmf_offset, arrivals.pmf)
         values = arrivals.values
@@ -103,6 +115,7 @@ class CandidateStore:
         self._floats[:, self.count : stop] = values.floats
         self._nulls[:, self.count : stop] = values.nulls
         self.count = stop
+        self.version += 1
 
     def _add_pmfs(self, row: Int64, pmf_offset: Int64, pmf: Float64) -> None:
         explicit = np.flatnonzero(pmf_offset >= 0)
@@ -138,6 +151,8 @@ class CandidateStore:
         """
         kept = np.flatnonzero(number >= 0)
         self.count = len(kept)
+        self.version += 1
+        self.candidates.group[: self.count] = self.candidates.group[kept]
         for columns in (self._ints, self._floats, self._nulls):
             columns[:, : self.count] = columns[:, kept]
         row = self.candidates.row[: self.count]

@@ -55,6 +55,8 @@ class Arrivals:
         Where the probabilities start in ``pmf``; -1 for uniform.
     pmf : (m,) float64
     values : AttributeValues
+    group : (k, p) int64
+        For each pool of witnesses the group that is forbidden in the matches of a candidate; -1: none.
     """
 
     component: Int64
@@ -65,6 +67,7 @@ class Arrivals:
     pmf_offset: Int64
     pmf: Float64
     values: AttributeValues
+    group: Int64
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -86,6 +89,7 @@ class Arrivals:
             self.pmf_offset[chosen],
             self.pmf,
             self.values[chosen],
+            self.group[chosen],
         )
 
     @classmethod
@@ -111,6 +115,7 @@ class Arrivals:
                 np.concatenate([block.values.floats for block in blocks], axis=1),
                 np.concatenate([block.values.nulls for block in blocks], axis=1),
             ),
+            np.concatenate([block.group for block in blocks]),
         )
 
     def by_lower(self) -> Arrivals:

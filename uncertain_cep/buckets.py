@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from eventbased.conditions import Scratch
+from confidence.conditions import Scratch
 from uncertain_cep.config import COUNT_BATCH
 from uncertain_cep.growing import Growth, grown_chunks
 from uncertain_cep.plan import EvaluationPlan

@@ -11,8 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence import workspace
+from confidence.conditions import Scratch
 from eventbased.compressed import LISTS, compressed_matches
-from eventbased.conditions import Scratch
 from eventbased.gap_events import ALL, COSTLY, CostlyGapsError
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.growing import Growth, costly, grown_chunks

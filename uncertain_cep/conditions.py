@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from eventbased.conditions import (
+from confidence.conditions import (
     AVG,
     CONSTANT_CELL,
     COUNT,

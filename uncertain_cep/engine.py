@@ -54,7 +54,6 @@ Mask = NDArray[np.bool_]
 _METHODS: Final = {
     "any_state": evaluate_runs,
     "selectivity": evaluate_runs,
-    "point": evaluate_points,
 }
 
 
@@ -184,10 +183,12 @@ def _evaluated(
             return evaluate_sets(plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters)
         if plan.compressed:
             return evaluate_compressed(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
+        if plan.is_plain and len(plan.components) == 1:
+            return _single_events(plan, among, payload, batch_rows)
+        if plan.evaluation == "point":
+            return evaluate_points(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
         if not plan.is_plain:
             return evaluate_growing(plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters)
-        if len(plan.components) == 1:
-            return _single_events(plan, among, payload, batch_rows)
         tree = joined_along()
         if tree is not None:
             return evaluate_tree(

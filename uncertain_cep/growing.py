@@ -12,8 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence import exact_chain_confidence, running_sums
+from confidence.conditions import Conditions, Scratch, scratch
 from eventbased import lay_out, partition_bases
-from eventbased.conditions import Conditions, Scratch, scratch
 from eventbased.config import BLOCK_ROWS, LONGEST_LINE
 from eventbased.gap_events import NO_BOXES, UNLIMITED, CostlyGapsError, GapConfidences
 from eventbased.growing import (

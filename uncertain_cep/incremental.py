@@ -55,7 +55,7 @@ def _method(query: Query, evaluation: str, slice_length: int | None) -> str:
     if evaluation == "auto":
         long = sum(1 for _ in components_of(query.pattern)) > MOST_COMPONENTS
         return "sliced" if long or slice_length is not None or more is not None else "selectivity"
-    if more is not None and evaluation != "sliced":
+    if more is not None and evaluation not in _BY_SLICES:
         raise OptionError(
             f"evaluation={evaluation!r} does not support {more} over a stream: leave evaluation= out"
         )
@@ -93,8 +93,8 @@ class IncrementalMatcher:
         Kleene and negated components, contiguity, AND and OR: it holds the events, and evaluates those whose
         matches became final together as a table, by a plan that it changes when the data do (``plans``); a
         match waits until no event to come can be within the window of its first component's, and at most
-        ``slice_length`` ticks more. ``point`` does so by the point-based framework, for sequences of single
-        events. ``auto`` is ``selectivity`` where that will do, else ``sliced``.
+        ``slice_length`` ticks more. ``point`` does so by the point-based framework, for every pattern without
+        AND. ``auto`` is ``selectivity`` where that will do, else ``sliced``.
     confidence : bool
         Whether to return confidences.
     largest_interval : int, optional

@@ -1,34 +1,36 @@
-"""Evaluation of SEQ by the point-based framework: candidates in order of time, matches as they are final."""
+"""Evaluation by the point-based framework: candidates in order of time, matches as they are final."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence.programs import Opcode
 from pointbased import (
     AttributeValues,
     Automaton,
     CostlySignatureError,
-    Formulas,
     PointEvaluation,
     PointMatches,
     compile_sequence,
 )
+from uncertain_cep.conditions import compile_conditions
 from uncertain_cep.config import LONGEST_POINT_INTERVAL, MOST_CONFIDENCE_STEPS, POINT_BATCH
 from uncertain_cep.errors import OptionError
+from uncertain_cep.gap_rules import Forbidden, forbidden_events
 from uncertain_cep.next_match import too_dear
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.point_formulas import formulas_of
 from uncertain_cep.predicates import Values, column_values
-from uncertain_cep.programs import JoinPrograms, compile_programs
 from uncertain_cep.query.typed import Column
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
+from uncertain_cep.series import by_component
 
 __all__ = ["PointCandidates", "evaluate_points", "point_candidates"]
 
@@ -37,13 +39,15 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointCandidates:
-    """The candidates of all components in ascending order of their lower bounds, and the automaton for them.
+    """The candidates of all components, and the witnesses, by their lower bounds; and the automaton for them.
 
     Attributes
     ----------
     automaton : Automaton
     component, partition, lower, upper, row : (n,) int64
         See :meth:`pointbased.PointEvaluation.push`; ``row`` is the event's row in the table.
+    group : (n, pools) int64
+    values : AttributeValues
     pmfs : ExplicitPmfs or None
     """
 
@@ -53,9 +57,9 @@ class PointCandidates:
     lower: Int64
     upper: Int64
     row: Int64
+    group: Int64
+    values: AttributeValues
     pmfs: ExplicitPmfs | None
-    _programs: JoinPrograms
-    _place: Int64
 
     def push(self, evaluation: PointEvaluation, chosen: slice | Int64) -> PointMatches:
         """Feed some of the candidates, all those of an event at once, to an evaluation of the automaton."""
@@ -67,105 +71,153 @@ class PointCandidates:
             self.upper[chosen],
             row,
             None if self.pmfs is None else self.pmfs.offset[row],
-            self._values(chosen),
+            self.values[chosen],
             None if self.pmfs is None else self.pmfs.values,
+            self.group[chosen],
         )
 
-    def _values(self, chosen: slice | Int64) -> AttributeValues | None:
-        programs, formulas = self._programs, self.automaton.formulas
-        if not len(programs.slots):
-            return None
-        component, place = self.component[chosen], self._place[chosen]
-        real = formulas.real
-        ints = np.zeros((int((~real).sum()), len(place)), dtype=np.int64)
-        floats = np.zeros((int(real.sum()), len(place)))
-        nulls = np.zeros((len(real), len(place)), dtype=np.bool_)
-        next_int = next_float = 0
-        for slot, (owner, data, valid) in enumerate(programs.slots.tolist()):
-            mine = component == owner
-            nulls[slot, mine] = programs.nulls[valid + place[mine]]
-            if real[slot]:
-                floats[next_float, mine] = programs.floats[data + place[mine]]
-                next_float += 1
-            else:
-                ints[next_int, mine] = programs.ints[data + place[mine]]
-                next_int += 1
-        return AttributeValues(ints, floats, nulls)
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Rows to feed, as for :class:`PointCandidates`."""
+
+    component: Int64
+    partition: Int64
+    lower: Int64
+    upper: Int64
+    row: Int64
+    group: Int64
 
 
 def point_candidates(
-    plan: EvaluationPlan, table: pa.Table, selection: Selection, pmfs: ExplicitPmfs | None
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    ticks: tuple[Int64, Int64],
+    pmfs: ExplicitPmfs | None,
 ) -> PointCandidates:
     """Return what a point-based evaluation of a table is fed with.
 
     Parameters
     ----------
     plan : EvaluationPlan
+        Of a sequence of single, Kleene and negated components.
     table : pyarrow.Table
     selection : Selection
+    ticks : tuple of (n,) int64
+        Lower and upper bounds of all rows, without ticks of probability 0 at their ends.
     pmfs : ExplicitPmfs or None
     """
-    variables = [component.variable for component in plan.components]
-    sizes = [len(rows) for rows in selection.rows]
-    first = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    found = _rows(plan, table, selection, ticks)
+    order = np.lexsort((found.row, found.lower))
+    component, row = found.component[order], found.row[order]
+    variables = [planned.variable for planned in plan.components]
+    negated = [negation.component.variable for negation in plan.negations]
     full: dict[str, Values] = {}
 
     def load(column: Column) -> Values:
         if column.name not in full:
             full[column.name] = column_values(table.column(column.name), column.name)
-        return full[column.name].take(selection.rows[variables.index(column.variable)])
+        # What other components have there is not looked at, and must not decide what fits in int64.
+        mine = component == [*variables, *negated].index(column.variable)
+        return full[column.name].take(np.where(mine, row, row[np.argmax(mine)]))
 
-    programs = compile_programs(plan.joined, variables, first, load)
-    lower = np.concatenate(selection.lower)
-    row = np.concatenate(selection.rows)
-    order = np.lexsort((row, lower))
-    partition = (
-        np.zeros(len(row), dtype=np.int64)
-        if selection.partition is None
-        else np.concatenate(selection.partition)
+    kleene = [planned.kleene for planned in plan.components]
+    conditions = compile_conditions(
+        plan.joined, variables, kleene, negated, np.zeros(len(variables) + len(negated), dtype=np.int64), load
     )
+    formulas, values = formulas_of(conditions, len(row))
     automaton = compile_sequence(
         len(variables),
-        plan.window,
+        # Beyond the whole trace a window means nothing, and sums with it have to stay within int64.
+        min(plan.window, int(ticks[1].max()) - int(ticks[0].min()) + 1),
         next_match=plan.query.strategy == "skip_till_next_match",
-        formulas=_formulas(programs),
+        kleene=kleene,
+        negations=[negation.after for negation in plan.negations],
+        contiguous=plan.query.strategy.endswith("contiguity"),
+        formulas=formulas,
     )
     return PointCandidates(
         automaton,
-        np.repeat(np.arange(len(sizes), dtype=np.int64), sizes)[order],
-        partition[order],
-        lower[order],
-        np.concatenate(selection.upper)[order],
-        row[order],
+        component,
+        found.partition[order],
+        found.lower[order],
+        found.upper[order],
+        row,
+        found.group[order],
+        values,
         pmfs,
-        programs,
-        order,
     )
 
 
-def _formulas(programs: JoinPrograms) -> Formulas:
-    """Return the programs in the order in which the automaton binds the components, apart from any data."""
-    start = programs.start[0]
-    code = programs.code[: start[-1]].copy()
-    operations = code[:, 0]
-    whole, floating = operations == Opcode.CONSTANT, operations == Opcode.CONSTANT_F
-    int_constants, float_constants = programs.ints[code[whole, 1]], programs.floats[code[floating, 1]]
-    code[whole, 1], code[floating, 1] = np.arange(len(int_constants)), np.arange(len(float_constants))
-    real = np.zeros(len(programs.slots), dtype=np.bool_)
-    real[code[operations == Opcode.LOAD_F, 1]] = True
-    return Formulas(start, code, int_constants, float_constants, programs.slots[:, 0].copy(), real)
+def _rows(plan: EvaluationPlan, table: pa.Table, selection: Selection, ticks: tuple[Int64, Int64]) -> _Rows:
+    """Return candidates and witnesses, in no order."""
+    sizes = [len(rows) for rows in selection.rows]
+    row = np.concatenate(selection.rows)
+    partition = np.zeros(len(row), dtype=np.int64)
+    if selection.partition is not None:
+        partition = np.concatenate(selection.partition)
+    candidates = _Rows(
+        np.repeat(np.arange(len(sizes), dtype=np.int64), sizes),
+        partition,
+        np.concatenate(selection.lower),
+        np.concatenate(selection.upper),
+        row,
+        np.zeros((len(row), 0), dtype=np.int64),
+    )
+    contiguous = plan.query.strategy.endswith("contiguity")
+    if not plan.negations and not contiguous:
+        return candidates
+    first = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    index = np.concatenate([np.arange(size) for size in sizes])
+    forbidden = forbidden_events(plan, table, selection, ticks, first, row, index)
+    pools = [*forbidden.rules.negated.tolist(), *([forbidden.rules.between] if contiguous else [])]
+    # A group follows from the partition, so later components have that of the first one's events.
+    of_partition = np.full((selection.partitions, len(pools)), -1)
+    of_partition[partition[: sizes[0]]] = forbidden.events.group_of[pools].T
+    parts = [_with_group(candidates, of_partition[partition])]
+    parts += [_witnesses(forbidden, pool, len(sizes) + k, len(pools)) for k, pool in enumerate(pools)]
+    return _Rows(
+        np.concatenate([part.component for part in parts]),
+        np.concatenate([part.partition for part in parts]),
+        np.concatenate([part.lower for part in parts]),
+        np.concatenate([part.upper for part in parts]),
+        np.concatenate([part.row for part in parts]),
+        np.concatenate([part.group for part in parts]),
+    )
+
+
+def _with_group(rows: _Rows, group: Int64) -> _Rows:
+    return _Rows(rows.component, rows.partition, rows.lower, rows.upper, rows.row, group)
+
+
+def _witnesses(forbidden: Forbidden, pool: int, component: int, pools: int) -> _Rows:
+    """Return the events of a pool as witnesses."""
+    events = forbidden.events
+    starts = events.group_start[int(events.pool_start[pool]) : int(events.pool_start[pool + 1]) + 1]
+    chosen = slice(int(starts[0]), int(starts[-1]))
+    count = chosen.stop - chosen.start
+    return _Rows(
+        np.full(count, component),
+        np.repeat(np.arange(len(starts) - 1), np.diff(starts)),
+        events.lower[chosen],
+        events.upper[chosen],
+        events.row[chosen],
+        np.full((count, pools), -1),
+    )
 
 
 def evaluate_points(
     plan: EvaluationPlan,
     table: pa.Table,
     selection: Selection,
+    ticks: tuple[Int64, Int64],
     pmfs: ExplicitPmfs | None,
     payload: Int64 | None,
     with_confidence: bool,
     batch_rows: int,
 ) -> Iterator[Chunk]:
-    """Yield what :func:`uncertain_cep.sequence.evaluate_sequence` yields, by way of point events.
+    """Yield what :func:`uncertain_cep.growing.evaluate_growing` yields, by way of point events.
 
     The candidates are fed in order of their lower bounds, and a match is yielded as soon as the next one's
     says that it is final: what is held besides the candidates is what the window reaches.
@@ -177,29 +229,44 @@ def evaluate_points(
     ConfidenceCostError
         If the confidence of a match takes too many steps.
     """
+    if selection.empty:
+        return
     intervals = zip(selection.lower, selection.upper, strict=True)
     longest = max(int((high - low).max()) + 1 for low, high in intervals)
     if longest > LONGEST_POINT_INTERVAL:
         message = f"an interval has {longest:,} ticks, and evaluation='point' goes through at most "
         raise OptionError(f"{message}{LONGEST_POINT_INTERVAL:,} of each: choose a longer tick")
-    candidates = point_candidates(plan, table, selection, pmfs)
+    candidates = point_candidates(plan, table, selection, ticks, pmfs)
     evaluation = PointEvaluation(candidates.automaton, most_steps=float(MOST_CONFIDENCE_STEPS))
     try:
         for found in _fed(candidates, evaluation):
             for start in range(0, len(found.lower), batch_rows):
-                part = slice(start, start + batch_rows)
-                rows = found.events[:, part]
-                yield Chunk(
-                    rows if payload is None else payload[rows],
-                    found.lower[part],
-                    found.upper[part],
-                    found.confidence[part] if with_confidence else None,
-                )
+                yield _chunk(plan, found.keep(slice(start, start + batch_rows)), payload, with_confidence)
     except CostlySignatureError as error:
         ids = table.column(plan.names.id).take(pa.array(error.events)).to_pylist()
-        raise too_dear(plan, ids, error.steps) from None
+        raise too_dear(plan, _by_variable(plan, error.components, ids), error.steps) from None
     except ValueError as error:
         raise OptionError(f"evaluation='point': {error}") from error
+
+
+def _chunk(plan: EvaluationPlan, found: PointMatches, payload: Int64 | None, wanted: bool) -> Chunk:
+    """Return matches with what was asked for of their events."""
+    events = found.event if payload is None else payload[found.event]
+    confidence = found.confidence if wanted else None
+    if any(planned.kleene for planned in plan.components):
+        return by_component(plan, found.start, found.component, events, found.lower, found.upper, confidence)
+    single = np.ascontiguousarray(events.reshape(-1, len(plan.components)).T)
+    return Chunk(single, found.lower, found.upper, confidence)
+
+
+def _by_variable(plan: EvaluationPlan, components: list[int], ids: list[Any]) -> list[Any]:
+    """Return the ids of a match: one for each single component, a list for each Kleene one."""
+    grouped: list[list[Any]] = [[] for _ in plan.components]
+    for component, event in zip(components, ids, strict=True):
+        grouped[component].append(event)
+    return [
+        found if planned.kleene else found[0] for found, planned in zip(grouped, plan.components, strict=True)
+    ]
 
 
 def _fed(candidates: PointCandidates, evaluation: PointEvaluation) -> Iterator[PointMatches]:

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence import running_sums
+from confidence.conditions import Scratch, scratch
 from confidence.times import BETWEEN, LEADING, TRAILING
 from eventbased import lay_out
-from eventbased.conditions import Scratch, scratch
 from eventbased.config import BLOCK_ROWS
 from eventbased.gap_events import NO_BOXES, CostlyGapsError
 from eventbased.set_gaps import SetConfidences

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+from confidence.conditions import scratch
 from eventbased import lay_out, partition_bases
-from eventbased.conditions import scratch
 from eventbased.gap_events import UNLIMITED, contiguity_limits
 from eventbased.growing import (
     DEEPER,

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from confidence.conditions import FIRST
+from confidence.programs import Opcode
 from pointbased import (
     Action,
     AttributeValues,
@@ -48,9 +50,10 @@ def push(evaluation: PointEvaluation, rows: list[Row], partition: int = 0) -> Po
 def rows_of(*found: PointMatches) -> Rows:
     rows: Rows = {}
     for matches in found:
-        for events, *rest in zip(matches.events.T.tolist(), *matches[1:], strict=True):
-            assert tuple(events) not in rows
-            rows[tuple(events)] = (int(rest[0]), int(rest[1]), float(rest[2]))
+        for n, row in enumerate(zip(*(part.tolist() for part in matches[3:]), strict=True)):
+            events = tuple(matches.event[matches.start[n] : matches.start[n + 1]].tolist())
+            assert events not in rows
+            rows[events] = row
     return rows
 
 
@@ -66,9 +69,38 @@ def test_the_automaton_of_a_sequence() -> None:
         Edge(Action.IGNORE, 2, 2, -1, nothing),
     )
     assert automaton.accepting == 3
-    first, edges = automaton.consuming()
+    first, moves = automaton.moves()
     assert first.tolist() == [0, 1, 2, 3]
-    assert edges[:, :2].tolist() == [[0, 1], [1, 2], [2, 3]]
+    assert moves[:, :2].tolist() == [[0, 1], [1, 2], [2, 3]]
+    assert automaton.weighs_runs is automaton.weighs_signatures is False
+
+
+def test_the_automaton_of_a_kleene_component() -> None:
+    """A run stays at the component, and leaves it with the next one's first event, or to accept."""
+    nothing = range(0)
+    automaton = compile_sequence(2, 10, kleene=(True, True), negations=(1,))
+    assert automaton.edges == (
+        Edge(Action.BEGIN, 0, 1, 0, nothing),
+        Edge(Action.TAKE, 1, 1, 0, nothing),
+        Edge(Action.IGNORE, 1, 1, -1, nothing),
+        Edge(Action.PROCEED, 1, 2, -1, nothing),
+        Edge(Action.BEGIN, 2, 3, 1, nothing),
+        Edge(Action.TAKE, 3, 3, 1, nothing),
+        Edge(Action.IGNORE, 3, 3, -1, nothing),
+        Edge(Action.PROCEED, 3, 4, -1, nothing),
+    )
+    assert automaton.accepting == 4
+    first, moves = automaton.moves()
+    assert first.tolist() == [0, 2, 4]
+    # Source, target, whether it takes on, whether it can end a match, whether the target takes and begins.
+    assert moves[:, [0, 1, 2, 7, 10, 11]].tolist() == [
+        [1, 1, 1, 0, 1, 1],
+        [0, 1, 0, 0, 1, 1],
+        [3, 3, 1, 1, 1, 0],
+        [1, 3, 0, 1, 1, 0],
+    ]
+    assert automaton.pools == 1
+    assert automaton.weighs_signatures
 
 
 @pytest.mark.parametrize(("length", "window", "of"), [(0, 5, 0), (2, 0, 2), (2, 5, 3)])
@@ -208,6 +240,44 @@ def test_state_stays_flat() -> None:
         assert max(sizes[20:]) <= 1.2 * max(sizes[:20])
 
 
+def test_negated_events_are_held_as_long_as_they_matter() -> None:
+    """SEQ(A, !N, B, !M): one in the gap, one up to a window after the first event."""
+    rng = np.random.default_rng(5)
+    evaluation = PointEvaluation(compile_sequence(2, 20, negations=(1, 2)))
+    sizes, found = [], 0
+    for step in range(40):
+        event = np.arange(step * 20, step * 20 + 20)
+        component = rng.choice([0, 1, 1, 2, 3], 20)
+        lower = event - rng.integers(0, 3, 20)
+        group = np.where(component[:, None] < 2, np.zeros((20, 2), dtype=np.int64), -1)
+        evaluation.push(component, np.zeros(20, np.int64), lower, lower + 4, event, group=group)
+        matches = evaluation.advance((step + 1) * 20 - 3)
+        found += len(matches.lower)
+        sizes.append(evaluation.size)
+        # A trailing gap is open until a window after the first event has passed.
+        assert (matches.lower + 19 < (step + 1) * 20 - 3).all()
+    assert found + len(evaluation.close().lower) > 20
+    assert max(sizes[20:]) <= 1.2 * max(sizes[:20])
+
+
+def test_contiguity_leaves_prefixes_alone() -> None:
+    """Behind an event that starts after the last one taken, and is over, nothing is a neighbour."""
+    sizes = []
+    for contiguous in (True, False):
+        evaluation = PointEvaluation(compile_sequence(2, 10_000, contiguous=contiguous))
+        times = np.repeat(10 * np.arange(60), 1 + contiguous)
+        component = np.where(times % 20 == 0, 0, 1)
+        if contiguous:
+            component[1::2] = 2
+        group = np.zeros((len(times), int(contiguous)), dtype=np.int64)
+        evaluation.push(component, np.zeros_like(times), times, times + 1, times, group=group)
+        found = rows_of(evaluation.advance(595))
+        assert (0, 10) in found
+        assert ((0, 30) in found) is not contiguous
+        sizes.append(evaluation.size)
+    assert sizes[0] < sizes[1] / 2
+
+
 @st.composite
 def certain_streams(draw: st.DrawFn) -> list[Event]:
     """Some events with certain times, ties included."""
@@ -243,14 +313,18 @@ def test_on_certain_times_it_is_a_sase_engine(
 
 def test_formulas_hold_between_events() -> None:
     """a.x < b.x, asked when b is read; under next, an event that fails it could not have been taken."""
-    formulas = Formulas(
-        start=column([0, 0, 4]),
-        code=np.array([[0, 0], [0, 1], [19, 0], [-1, 0]], dtype=np.int64),
-        int_constants=column([]),
-        float_constants=np.zeros(0),
-        component=column([0, 1]),
-        real=np.zeros(2, dtype=np.bool_),
+    conditions = Formulas.none(2).conditions._replace(
+        code=np.array([[Opcode.LOAD, 0], [Opcode.LOAD, 1], [Opcode.LESS, 0], [-1, 0]], dtype=np.int64),
+        slots=np.array([[1, 0, 0], [2, 1, 1]]),
+        rows=column([0, 4]),
+        mention_start=column([0, 2]),
+        mentions=np.array([[1, 0, FIRST], [2, 1, FIRST]]),
+        running_start=column([0, 0]),
+        aggregate_start=column([0, 0]),
+        stages=np.array([[0, 0, 0, 0], [0, 0, 1, 1]]),
+        negated=column([1]),
     )
+    formulas = Formulas(conditions, np.zeros(2, dtype=np.bool_))
     x = np.array([[5, 0, 0, 0], [0, 4, 6, 7]])
     for next_match, expected in ((True, {(0, 2)}), (False, {(0, 2), (0, 3)})):
         found = sase_matches(

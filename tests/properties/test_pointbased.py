@@ -43,7 +43,8 @@ def prepared(case: Case, strategy: Strategy) -> tuple[PointCandidates, pa.Table]
     if selection.empty or len(plan.components) < 2 or plan.constant:
         return None
     ticks = [np.asarray(table.column(name).to_numpy()) for name in ("lower", "upper")]
-    return point_candidates(plan, table, selection, explicit_pmfs(table, "pmf", *ticks)[0]), table
+    pmfs, *ticks = explicit_pmfs(table, "pmf", *ticks)
+    return point_candidates(plan, table, selection, (ticks[0], ticks[1]), pmfs), table
 
 
 def as_rows(found: list[PointMatches], case: Case, table: pa.Table) -> dict[Key, Row]:
@@ -51,8 +52,9 @@ def as_rows(found: list[PointMatches], case: Case, table: pa.Table) -> dict[Key,
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     rows: dict[Key, Row] = {}
     for matches in found:
+        signatures = matches.event.reshape(-1, len(case.variables)).tolist()
         for events, low, high, confidence in zip(
-            matches.events.T.tolist(), *(part.tolist() for part in matches[1:]), strict=True
+            signatures, *(part.tolist() for part in matches[3:]), strict=True
         ):
             partition = tuple(columns[name][events[0]] for name in case.query().partition)
             signature = tuple(
@@ -130,7 +132,7 @@ def check_stream(strategy: Strategy, case: Case, data: st.DataObject) -> None:
             known = min((lower[row] for row in waiting), default=rule.safe)
             safe = data.draw(st.sampled_from([rule.safe, known]))
             found.append(evaluation.advance(safe))
-            assert all(upper[row] < safe for row in found[-1].events[-1].tolist())
+            assert all(upper[row] < safe for row in found[-1].event[found[-1].start[1:] - 1].tolist())
     found.append(evaluation.close())
     assert_answer(as_rows(found, case, table), answer_of(case, strategy))
 

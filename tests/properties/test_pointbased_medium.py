@@ -100,7 +100,9 @@ def evaluate(stream: Stream, next_match: bool, batch: int, **switches: bool) -> 
         tuple(key): (low, high, confidence)
         for part in found
         for key, low, high, confidence in zip(
-            part.events.T.tolist(), *(values.tolist() for values in part[1:]), strict=True
+            part.event.reshape(-1, stream.length).tolist(),
+            *(values.tolist() for values in part[3:]),
+            strict=True,
         )
     }
 

@@ -23,11 +23,14 @@ from tests.properties.test_incremental import Stream, arrivals
 _LENGTHS = st.sampled_from([None, 1, 1, 2, 3, 7, 1000])
 
 
-def _streamed(trace: Trace, stream: Stream, text: str, slice_length: int | None) -> pa.Table:
+def streamed(
+    trace: Trace, stream: Stream, text: str, slice_length: int | None, evaluation: str = "sliced"
+) -> pa.Table:
+    """Return what a matcher says of a stream that is evaluated slice by slice."""
     has_pmf = any(event.pmf is not None for event in trace.events)
     table = Trace(stream.events, trace.types).table(with_pmf=has_pmf)
     matcher = uc.IncrementalMatcher(
-        text, table.schema, evaluation="sliced", largest_interval=stream.largest, slice_length=slice_length
+        text, table.schema, evaluation=evaluation, largest_interval=stream.largest, slice_length=slice_length
     )
     batches = []
     start = 0
@@ -50,7 +53,7 @@ def test_sequences(
     note(case.script())
     stream = data.draw(arrivals(case.trace.events))
     with thresholds(small=small):
-        found = _streamed(case.trace, stream, text_of(case, strategy), length)
+        found = streamed(case.trace, stream, text_of(case, strategy), length)
     assert_answer(rows_of(found, case), answer_of(case, strategy))
 
 
@@ -63,7 +66,7 @@ def test_kleene_negation_and_contiguity(
     note(case.text())
     stream = data.draw(arrivals(case.trace.events))
     with thresholds(small=small):
-        found = _streamed(case.trace, stream, case.text(), length)
+        found = streamed(case.trace, stream, case.text(), length)
     assert_answer(case.rows(found), case.answer())
 
 
@@ -72,7 +75,7 @@ def test_sets_and_branches(case: NestedCase, data: st.DataObject, length: int | 
     note(case.text())
     stream = data.draw(arrivals(case.trace.events))
     with thresholds(small=small):
-        found = _streamed(case.trace, stream, case.text(), length)
+        found = streamed(case.trace, stream, case.text(), length)
     assert_answer(case.rows(found), case.answer())
 
 

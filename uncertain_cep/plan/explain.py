@@ -122,7 +122,7 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool 
     rows += [("condition", format_expression(part)) for part in plan.constant]
     length = "" if plan.domain.tick_nanoseconds is None else f" of {plan.domain.describe()}"
     rows.append(("window", f"{plan.window:,} ticks{length}"))
-    method = _METHODS[plan.evaluation] if plan.is_plain else _GROWING
+    method = _METHODS[plan.evaluation] if plan.is_plain or plan.evaluation == "point" else _GROWING
     if plan.order is not None:
         method = _SETS
     elif chosen is not None and chosen.choice.tree is not None:

@@ -345,7 +345,9 @@ def _ordered(plan: EvaluationPlan, evaluation: str, planner: str) -> EvaluationP
     what = components_beyond_plain(plan.bound.components, plan.query)
     if plan.order is not None:
         what = "event sets, AND(...)"
-    if not plan.is_plain and plan.evaluation != "query_order":
+    if plan.evaluation == "point" and plan.order is None:
+        what = 'kleene="compressed"' if plan.compressed else None
+    if what is not None and plan.evaluation != "query_order":
         raise OptionError(f"evaluation={evaluation!r} does not support {what}: leave evaluation= out")
     if evaluation != "auto":
         return replace(plan, planner="none")

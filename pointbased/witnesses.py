@@ -1,0 +1,108 @@
+"""Events that take part in no match and may be forbidden in its gaps: those of negation and of contiguity."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from pointbased.pools import COMPONENT, EVER, LIMIT, LOWER, NEVER, PARTITION, UPPER, Candidates
+
+__all__ = ["Witnesses", "index_witnesses", "set_limits", "stretch"]
+
+
+class Witnesses(NamedTuple):
+    """Witnesses by pool and group, those of a group by ``lower``.
+
+    Attributes
+    ----------
+    row : (w,) int64
+        Rows of the candidates.
+    lower : (w,) int64
+        Ticks.
+    highest : (w,) int64
+        The largest ``upper`` of a group up to each, ticks.
+    smallest : (w,) int64
+        The smallest ``upper`` of a group from each on, ticks.
+    start : (pools * groups + 1,) int64
+        Where each group starts.
+    groups : int
+    """
+
+    row: Any
+    lower: Any
+    highest: Any
+    smallest: Any
+    start: Any
+    groups: int
+
+
+def index_witnesses(candidates: Candidates, count: int, components: int, pools: int) -> Witnesses:
+    """Return the witnesses among candidates. O(n log n).
+
+    Parameters
+    ----------
+    candidates : Candidates
+    count : int
+        Candidates in use.
+    components : int
+        Those of a witness are ``components`` and the number of its pool.
+    pools : int
+    """
+    row = candidates.row[:count]
+    found = np.flatnonzero(row[:, COMPONENT] >= components)
+    group = row[found, PARTITION]
+    groups = int(group.max(initial=-1)) + 1
+    key = (row[found, COMPONENT] - components) * groups + group
+    order = np.lexsort((row[found, LOWER], key))
+    found = found[order]
+    start = np.searchsorted(key[order], np.arange(pools * groups + 1)).astype(np.int64)
+    upper = row[found, UPPER]
+    highest, smallest = np.empty_like(upper), np.empty_like(upper)
+    _extremes(upper, start, highest, smallest)
+    return Witnesses(found, row[found, LOWER], highest, smallest, start, groups)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _extremes(upper, start, highest, smallest):
+    for g in range(start.shape[0] - 1):
+        best = NEVER
+        for x in range(start[g], start[g + 1]):
+            best = max(best, upper[x])
+            highest[x] = best
+        best = EVER
+        for x in range(start[g + 1] - 1, start[g] - 1, -1):
+            best = min(best, upper[x])
+            smallest[x] = best
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def stretch(witnesses, pool, group, above, until):
+    """Return from which to which witness those lie that may end after a tick and begin before another."""
+    if group < 0 or group >= witnesses.groups:
+        return 0, 0
+    start = witnesses.start[pool * witnesses.groups + group]
+    stop = witnesses.start[pool * witnesses.groups + group + 1]
+    begin = start + np.searchsorted(witnesses.highest[start:stop], above, side="right")
+    return begin, max(begin, start + np.searchsorted(witnesses.lower[start:stop], until))
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def set_limits(candidates, count, components, witnesses, pool):
+    """Set for each candidate the last tick of an event that can follow directly.
+
+    Of the witnesses that begin after it ends, the first that is over: an event behind that has it in between.
+    """
+    row = candidates.row
+    for c in range(count):
+        if row[c, COMPONENT] >= components:
+            continue
+        row[c, LIMIT] = EVER
+        group = candidates.group[c, pool]
+        if 0 <= group < witnesses.groups:
+            start = witnesses.start[pool * witnesses.groups + group]
+            stop = witnesses.start[pool * witnesses.groups + group + 1]
+            x = start + np.searchsorted(witnesses.lower[start:stop], row[c, UPPER], side="right")
+            if x < stop:
+                row[c, LIMIT] = witnesses.smallest[x]

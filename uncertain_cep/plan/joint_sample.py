@@ -37,8 +37,8 @@ __all__ = ["JointSample"]
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-SAMPLED_PAIRS: Final = 1024
-"""Pairs in reach of each other that a predicate is tried on."""
+SAMPLED_PAIRS: Final = 1536
+"""Pairs that a predicate is tried on, if they are in reach of each other."""
 
 UNKNOWN_SELECTIVITY: Final = 0.5
 """Of a predicate over several events of a Kleene component, which no pair of events can tell."""
@@ -88,13 +88,16 @@ class JointSample:
         chosen = {(j, j + 1, k) for j in range(length - 2) for k in (j + 2, length - 1)}
         sizes = [len(part.rows) for part in self._samples]
         near = {(part.first, part.second): part.in_time for part in pairs}
+        drawn_pairs: dict[tuple[int, int], tuple[Int64, Int64]] = {}
         found = []
         for i, j, k in sorted(chosen):
             tried = float(sizes[i]) * sizes[j] * sizes[k]
             if not tried or any(self._may_share(*pair) for pair in combinations((i, j, k), 2)):
                 continue
             parts = self._lifted[i], self._lifted[j], self._lifted[k]
-            drawn = draw_pairs(parts[0], parts[1], SAMPLED_PAIRS, self._rng)
+            if (i, j) not in drawn_pairs:
+                drawn_pairs[i, j] = draw_pairs(parts[0], parts[1], SAMPLED_PAIRS, self._rng)
+            drawn = drawn_pairs[i, j]
             if len(drawn[0]):
                 each = count_third(drawn, parts) / len(drawn[0])
                 found.append(TripleStatistics((i, j, k), near[i, j] * each / sizes[k], tried))

@@ -140,7 +140,9 @@ def _ranges(first: Lifted, places: Int64, second: Lifted) -> tuple[Int64, Int64]
 
 
 def draw_pairs(first: Lifted, second: Lifted, most: int, rng: np.random.Generator) -> tuple[Int64, Int64]:
-    """Return about ``most`` pairs that can be in this order within the window, or all if there are fewer.
+    """Return pairs that can be in this order within the window, all if they are few.
+
+    Of ``most`` pairs that a search by the longest interval finds, those are returned that are in reach.
 
     Returns
     -------
@@ -152,12 +154,13 @@ def draw_pairs(first: Lifted, second: Lifted, most: int, rng: np.random.Generato
     total = int(ends[-1]) if len(ends) else 0
     if not total:
         return first.by_low[:0], first.by_low[:0]
-    drawn = np.arange(total) if total <= 2 * most else rng.integers(0, total, 2 * most)
+    # Ascending, so that one search goes on from the other.
+    drawn = np.arange(total) if total <= most else np.sort(rng.integers(0, total, most))
     owner = np.searchsorted(ends, drawn, side="right")
     place = drawn - (ends[owner] - (stop - start)[owner]) + start[owner]
     left, right = first.by_low[owner], second.by_low[place]
     fits = (second.high[right] >= first.low[left]) & (first.rows[left] != second.rows[right])
-    return left[fits][:most], right[fits][:most]
+    return left[fits], right[fits]
 
 
 def count_third(chosen: tuple[Int64, Int64], parts: tuple[Lifted, Lifted, Lifted]) -> int:

@@ -292,8 +292,9 @@ def gap_confidences(
     own = mark.shape[0]
     for n in range(first_match, count):
         size = start[n + 1] - start[n]
-        if size >= room[4].shape[1]:
-            return n, SPACE, (size, 0, 0, 0)
+        # Before a leading gap there is one more event than in the match.
+        if size + 1 > room[4].shape[1] - 2:
+            return n, SPACE, (size + 1, 0, 0, 0)
         low = np.empty(size, np.int64)
         high = np.empty(size, np.int64)
         offset = np.empty(size, np.int64)

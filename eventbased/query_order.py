@@ -111,6 +111,8 @@ class Search:
         component j, modulo COMPONENT_BITS.
     inner : (3, k + 1) int64
         Runs between two blocks.
+    found : (l, l) int64
+        Partial matches found with each component for their pivot, of one component, two and so on.
     """
 
     state: NDArray[np.int64]
@@ -122,13 +124,14 @@ class Search:
     blocks: NDArray[np.int64]
     shares: NDArray[np.int64]
     inner: NDArray[np.int64]
+    found: NDArray[np.int64]
 
     @property
-    def arrays(self) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any]:
+    def arrays(self) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]:
         """The arguments of :func:`join`."""
         return (
             self.state, self.cursor, self.hints, self.minimum, self.begins, self.ends, self.blocks,
-            self.shares, self.inner,
+            self.shares, self.inner, self.found,
         )  # fmt: skip
 
 
@@ -147,6 +150,7 @@ def start_search(length: int, classes: int, block_rows: int = BLOCK_ROWS) -> Sea
         blocks=np.zeros((length - 1, 6, block_rows + SPARE), dtype=np.int64),
         shares=np.empty((length - 1, block_rows), dtype=np.int64),
         inner=np.empty((3, block_rows + 1), dtype=np.int64),
+        found=np.zeros((length, length), dtype=np.int64),
     )
 
 
@@ -463,7 +467,7 @@ def _carry_on(p, level, order, lower, fills, block, share, runs, count, next_blo
 def join(
     w, first_class, class_start, class_stop, class_shortest, class_longest, lower, upper, highest,
     follow_start, follow, event, fills, twin, limit, order, program_start, code, ints, floats, nulls, slots,
-    state, cursor, hints, minimum, begins, ends, blocks, shares, inner, room, runs,
+    state, cursor, hints, minimum, begins, ends, blocks, shares, inner, partial, room, runs,
 ):  # fmt: skip
     """Find the next feasible choices; return the numbers of runs and of matches, 0 when there are no more.
 
@@ -499,7 +503,7 @@ def join(
         For each pivot component and binding step, the rows of ``code`` to run then.
     code, ints, floats, nulls, slots
         Predicates across components, see :func:`confidence.programs.holds`.
-    state, cursor, hints, minimum, begins, ends, blocks, shares, inner
+    state, cursor, hints, minimum, begins, ends, blocks, shares, inner, partial
         See :class:`Search`.
     room : int64
         Most matches to find, at least 1.
@@ -531,6 +535,7 @@ def join(
             )  # fmt: skip
             if found == 0:
                 return 0, 0
+            partial[state[PASS], 0] += found
             cursor[COUNT, 0] = found
             cursor[ROW, 0] = 0
             continue
@@ -544,6 +549,7 @@ def join(
             twin, limit, order, program_start, code, ints, floats, nulls, slots, minimum, begins, ends,
             blocks, shares[level], cursor[:, level], chosen, whole, real, absent, taken, most, output,
         )  # fmt: skip
+        partial[p, level + 1] += found
         if level < last:
             _carry_on(
                 p, level, order, lower, fills, blocks[level], shares[level], inner, count,

@@ -66,6 +66,7 @@ def _plan(
     approximate: Approximation | None,
     kleene: str = "matches",
     planner: str = "auto",
+    latency_weight: float = 0.0,
 ) -> EvaluationPlan:
     parsed = parse(query) if isinstance(query, str) else query
     return make_plan(
@@ -78,6 +79,7 @@ def _plan(
         approximate=approximate,
         kleene=kleene,
         planner=planner,
+        latency_weight=latency_weight,
     )
 
 
@@ -110,6 +112,7 @@ def match(
     max_matches: int | None = MAX_MATCHES,
     kleene: str = "matches",
     planner: str = "auto",
+    latency_weight: float = 0.0,
 ) -> FrameT:
     """Return the matches of a query over events with uncertain times.
 
@@ -149,8 +152,13 @@ def match(
         events: ``auto``, ``trivial`` (the order of the pattern), ``frequency``, ``greedy``, ``ii_random``,
         ``ii_greedy``, ``dp_left_deep``, ``dp_bushy``, ``zstream`` or ``zstream_greedy``. Or the order itself,
         as a tree over the variables in which brackets join two parts: ``"((c a) b)"``. Kleene components,
-        which are left out of a tree, take their events when those of the others are chosen. Not with
-        contiguity, nor a tree with OR; all give the same answer.
+        which are left out of a tree, take their events when those of the others are chosen. No
+        tree with OR; all give the same answer.
+    latency_weight : float
+        At least 0. Planners choose by the work of an evaluation, and with a weight above 0 also by how much
+        of it is left once the event of the last component is there: each partial match that this event has to
+        be put together with then counts as so many more that are looked at. It changes no answer. Not with
+        a tree, nor with an evaluation that has an order of its own.
 
     Returns
     -------
@@ -190,10 +198,13 @@ def match(
             approximate=allowed,
             planner=planner,
             kleene=kleene,
+            latency_weight=latency_weight,
         )
         return result  # type: ignore[no-any-return]
     table = _table(given, names)
-    plan = _plan(query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner)
+    plan = _plan(
+        query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner, latency_weight
+    )
     result = finished(plan, _limited(run(plan, table), max_matches if plan.collects else None))
     if library == "pandas":
         result = result.to_pandas()
@@ -217,13 +228,14 @@ def iter_matches(
     max_matches: int | None = None,
     kleene: str = "matches",
     planner: str = "auto",
+    latency_weight: float = 0.0,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches of a query in batches, in memory bounded by the batch whatever their number.
 
     Parameters
     ----------
     events : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
-    query, names, tick, evaluation, confidence, approximate, max_matches, kleene, planner
+    query, names, tick, evaluation, confidence, approximate, max_matches, kleene, planner, latency_weight
         As for :func:`match`; by default there is no limit.
     batch_rows : int
         Most matches in a batch.
@@ -242,7 +254,9 @@ def iter_matches(
         raise OptionError(f"batch_rows={batch_rows}: it must be at least 1")
     table = _table(events, names)
     allowed = _approximation(approximate)
-    plan = _plan(query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner)
+    plan = _plan(
+        query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner, latency_weight
+    )
     limit = max_matches if plan.collects else None
     batches = _limited(run(plan, table, batch_rows=batch_rows), limit)
     if not plan.needs_all:
@@ -258,6 +272,7 @@ def explain(
     tick: str | None = None,
     evaluation: str = "auto",
     planner: str = "auto",
+    latency_weight: float = 0.0,
     analyze: bool = False,
     format: str = "text",
 ) -> str:
@@ -268,7 +283,7 @@ def explain(
     query : Query or str
     events : frame, optional
         As for :func:`match`.
-    names, tick, evaluation, planner
+    names, tick, evaluation, planner, latency_weight
         As for :func:`match`.
     analyze : bool
         Whether to find the matches, and set the actual numbers of partial matches beside the estimated ones.
@@ -295,7 +310,9 @@ def explain(
     else:
         table = _table(events, names)
         schema = table.schema
-    plan = _plan(parsed, schema, names, tick, evaluation, True, None, planner=planner)
+    plan = _plan(
+        parsed, schema, names, tick, evaluation, True, None, planner=planner, latency_weight=latency_weight
+    )
     if format == "text":
         return explain_plan(plan, table, analyze=analyze)
     return json.dumps(plan_dict(plan, table, analyze=analyze), indent=2)

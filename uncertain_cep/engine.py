@@ -15,6 +15,7 @@ from uncertain_cep.best import best_chunk
 from uncertain_cep.buckets import evaluate_bucketed
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.compressed import evaluate_compressed
+from uncertain_cep.counters import Counters
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.expected import bucketed_counts, counts_of_matches, expected_counts
 from uncertain_cep.growing import evaluate_growing
@@ -31,7 +32,6 @@ from uncertain_cep.sequence import Chunk, Threshold, evaluate_sequence
 from uncertain_cep.sets import evaluate_sets
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
 from uncertain_cep.tree_evaluation import evaluate_tree
-from uncertain_cep.tree_search import Counters
 from uncertain_cep.windows import feasible
 
 __all__ = [
@@ -83,8 +83,7 @@ def run(
     file : str or None
         Where the table comes from, for error messages.
     counters : Counters or None
-        Receives the numbers of partial matches where events are joined along a tree. Nodes go by the numbers
-        of their components, which the branches of OR, with trees of their own, share.
+        Receives the numbers of partial matches where events are joined, along a tree or in pattern order.
 
     Yields
     ------
@@ -112,19 +111,19 @@ def run(
             batches = run_part(plan.counted)
             yield from counts_of_matches(plan, batches)
             return
-        for branch in plan.branches:
+        for number, branch in enumerate(plan.branches):
             counting = replace(
                 branch,
                 bound=replace(branch.bound, query=plan.query, by=plan.bound.by, every=plan.bound.every),
                 output_schema=plan.output_schema,
                 counted=branch,
             )
-            yield from run_part(counting)
+            yield from run_part(counting, counters=counters and counters.of_branch(number))
         if plan.branches:
             return
     if plan.branches:
-        for branch in plan.branches:
-            found = run_part(branch)
+        for number, branch in enumerate(plan.branches):
+            found = run_part(branch, counters=counters and counters.of_branch(number))
             yield from (widened(plan, batch) for batch in found)
         return
     check_table(plan, table, file)
@@ -195,7 +194,9 @@ def _evaluated(
                 plan, tree, table, among, pmfs, payload, wanted, batch_rows, threshold, counters
             )
         if plan.evaluation == "query_order":
-            return evaluate_sequence(plan, table, among, pmfs, payload, wanted, batch_rows, threshold)
+            return evaluate_sequence(
+                plan, table, among, pmfs, payload, wanted, batch_rows, threshold, counters
+            )
         return _METHODS[plan.evaluation](plan, table, among, pmfs, payload, wanted, batch_rows)
 
     if plan.counts:

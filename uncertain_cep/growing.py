@@ -29,6 +29,7 @@ from eventbased.growing import (
 )
 from uncertain_cep.conditions import compile_conditions
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
+from uncertain_cep.counters import Counters
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.gap_rules import Forbidden, forbidden_events
 from uncertain_cep.joined_first import choices_of_singles, tree_of_singles
@@ -41,7 +42,6 @@ from uncertain_cep.query.typed import Column
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import by_component, event_by_event
-from uncertain_cep.tree_search import Counters
 
 __all__ = [
     "Growth",

@@ -14,17 +14,27 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eventbased import Candidates
+from uncertain_cep.counters import Counters
 from uncertain_cep.join_conditions import distances
 from uncertain_cep.layout import Layout, loader, shared_events
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.plan.choosing import choose
+from uncertain_cep.plan.choosing import Choice, choose
+from uncertain_cep.plan.growth_cost import Growth
 from uncertain_cep.plan.trees import Join, Leaf, Tree
 from uncertain_cep.programs import PreparedPredicates
 from uncertain_cep.query.typed import TypedExpression, variables_of
 from uncertain_cep.selection import Selection
-from uncertain_cep.tree_search import Counters, TreeSearch
+from uncertain_cep.tree_search import TreeSearch
 
-__all__ = ["choices_of_singles", "tree_of_singles"]
+__all__ = [
+    "choice_of_singles",
+    "choices_of_singles",
+    "growth_of",
+    "plan_of_singles",
+    "selection_of_singles",
+    "tree_of_singles",
+    "why_grown",
+]
 
 Int64 = NDArray[np.int64]
 
@@ -36,7 +46,12 @@ def _among_singles(plan: EvaluationPlan) -> tuple[TypedExpression, ...]:
 
 
 def tree_of_singles(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> Tree | None:
-    """Return the tree along which the single components of a pattern are joined first.
+    """Return the tree along which the single components of a pattern are joined first; None: nothing is."""
+    return choice_of_singles(plan, table, selection).tree
+
+
+def choice_of_singles(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> Choice:
+    """Return whether the single components of a pattern are joined first, along which tree, and why.
 
     Parameters
     ----------
@@ -47,37 +62,70 @@ def tree_of_singles(plan: EvaluationPlan, table: pa.Table, selection: Selection)
 
     Returns
     -------
-    Tree or None
-        None: everything is grown, in pattern order. That is so under contiguity, and unless the caller says
-        otherwise under skip till next match, where what was taken tells what can be next; and where no
-        predicate tells which single events go together.
+    Choice
+        Its tree is over the components of the plan. Without one everything is grown, in pattern order. That
+        is so where no predicate tells which single events go together, unless the caller says otherwise; and
+        where it is expected to be cheaper, as it often is where what was taken tells what can be next.
     """
-    singles = plan.singles
-    strategy = plan.query.strategy
-    if plan.planner == "none" or len(singles) < 2 or strategy.endswith("contiguity"):
-        return None
-    joined = _among_singles(plan)
-    if plan.planner == "auto" and (strategy == "skip_till_next_match" or not joined):
-        return None
-    partition = selection.partition
-    chosen = choose(
-        replace(
-            plan,
-            components=tuple(plan.components[j] for j in singles),
-            negations=(),
-            joined=joined,
-            order=None,
-        ),
-        table,
-        replace(
-            selection,
-            rows=tuple(selection.rows[j] for j in singles),
-            lower=tuple(selection.lower[j] for j in singles),
-            upper=tuple(selection.upper[j] for j in singles),
-            partition=None if partition is None else tuple(partition[j] for j in singles),
-        ),
+    grown = "the events of a match are added one by one, in pattern order: "
+    reason = why_grown(plan)
+    if reason is not None:
+        return Choice(None, None, {}, f"{grown}{reason}")
+    singles = selection_of_singles(plan, selection)
+    chosen = choose(plan_of_singles(plan), table, singles, growth_of(plan, selection))
+    if chosen.tree is None:
+        return Choice(None, None, chosen.costs, f"{grown}{chosen.why}")
+    why = f"the single components are joined first, and leave what events are added to: {chosen.why}"
+    return Choice(_numbered(chosen.tree, plan.singles), None, chosen.costs, why)
+
+
+def why_grown(plan: EvaluationPlan) -> str | None:
+    """Return why single components are not joined first, whatever the data; None if these tell."""
+    singles = len(plan.singles)
+    if plan.planner == "none":
+        return "the evaluation has an order of its own"
+    if singles < 2:
+        return f"{singles or 'no'} component{'' if singles == 1 else 's'} with a single event to join"
+    if plan.planner == "auto" and not _among_singles(plan):
+        return "no predicate tells which single events go together"
+    return None
+
+
+def plan_of_singles(plan: EvaluationPlan) -> EvaluationPlan:
+    """Return the plan of the sequence of the single components of a pattern.
+
+    Whatever the strategy, all their choices are joined: what it forbids is looked for afterwards.
+    """
+    return replace(
+        plan,
+        bound=replace(plan.bound, query=replace(plan.query, strategy="skip_till_any_match")),
+        components=tuple(plan.components[j] for j in plan.singles),
+        negations=(),
+        joined=_among_singles(plan),
+        order=None,
     )
-    return None if chosen.tree is None else _numbered(chosen.tree, singles)
+
+
+def growth_of(plan: EvaluationPlan, selection: Selection) -> Growth | None:
+    """Return what joining single components first has to be better than, if the strategy limits what is next.
+
+    None where it does not: then all choices of the single components are grown too, and cost what the join in
+    pattern order does.
+    """
+    limited = plan.query.strategy != "skip_till_any_match"
+    return Growth.of(plan, selection) if limited else None
+
+
+def selection_of_singles(plan: EvaluationPlan, selection: Selection) -> Selection:
+    """Return the candidates of the single components of a pattern."""
+    singles, partition = plan.singles, selection.partition
+    return replace(
+        selection,
+        rows=tuple(selection.rows[j] for j in singles),
+        lower=tuple(selection.lower[j] for j in singles),
+        upper=tuple(selection.upper[j] for j in singles),
+        partition=None if partition is None else tuple(partition[j] for j in singles),
+    )
 
 
 def choices_of_singles(

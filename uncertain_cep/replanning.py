@@ -13,6 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.engine import candidates, run
+from uncertain_cep.joined_first import growth_of, plan_of_singles, selection_of_singles, why_grown
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.choosing import planned, regret
 from uncertain_cep.plan.measuring import measure
@@ -44,7 +45,7 @@ class UsedPlan:
     branch : int
         Which OR-free pattern it is for, from 0.
     tree : str or None
-        In brackets over the variables; None for the join in pattern order.
+        In brackets over the variables; None for the join in pattern order, or for matches that are grown.
     why : str
     """
 
@@ -67,11 +68,11 @@ class _State:
 class Replanning:
     """Evaluates slices of a stream, each by the plan that suits the data at the time.
 
-    The first slice with candidates chooses a plan for each OR-free pattern that is a sequence of single
-    events. Statistics are measured again whenever evaluating has taken 20 times as long as measuring them
-    did, so that a plan that has become slow is soon looked at. It is changed if by the new statistics it
-    costs at least half as much again as the best plan. Whatever the plan, a slice has the same matches. Other
-    patterns are planned by each slice for itself.
+    The first slice with candidates chooses a plan for each OR-free pattern: how its events are put together
+    and, where it is no plain sequence, whether those of its single components are first. Statistics are
+    measured again whenever evaluating has taken 20 times as long as measuring them did, so that a plan that
+    has become slow is soon looked at. It is changed if by the new statistics it costs at least half as much
+    again as the best plan. Whatever the plan, a slice has the same matches.
 
     Parameters
     ----------
@@ -119,9 +120,9 @@ class Replanning:
 
     def _with_tree(self, number: int, branch: EvaluationPlan, table: pa.Table) -> EvaluationPlan:
         """Return the plan of a branch, with a tree or without one; if it is time, chosen anew."""
-        if not branch.is_plain or branch.planner == "none":
+        if branch.planner == "none":
             return branch
-        if not 1 < len(branch.components) <= _MOST_PLANNED:
+        if not 1 < len(branch.singles) <= _MOST_PLANNED or (not branch.is_plain and why_grown(branch)):
             return replace(branch, planner="none")
         state = self._states[number]
         if not state.known or state.spent * _SHARE_OF_MEASURING >= state.measuring:
@@ -135,10 +136,14 @@ class Replanning:
         selection = candidates(branch, table)
         if selection.empty:
             return
+        growth = None
+        if not branch.is_plain:
+            growth = growth_of(branch, selection)
+            branch, selection = plan_of_singles(branch), selection_of_singles(branch, selection)
         statistics = measure(branch, table, selection)
-        if state.known and regret(branch, state.tree, statistics) < _WORTH_A_CHANGE:
+        if state.known and regret(branch, state.tree, statistics, growth) < _WORTH_A_CHANGE:
             return
-        choice = planned(branch, statistics)
+        choice = planned(branch, statistics, growth)
         if state.known and choice.tree == state.tree:
             return
         state.known, state.tree = True, choice.tree

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.errors import TraceError
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.reach import densified
 from uncertain_cep.predicates import column_values, evaluate_mask
 from uncertain_cep.traces.unique_ids import check_ids
 
@@ -158,17 +159,6 @@ def codes_of(columns: list[pa.ChunkedArray], name: str) -> list[Int64]:
     ]
 
 
-def _densify(parts: list[Int64]) -> tuple[list[Int64], int]:
-    """Return the numbers replaced by 0..k-1 and k."""
-    highest = max((int(part.max()) for part in parts if len(part)), default=-1) + 1
-    total = sum(len(part) for part in parts)
-    if highest <= 4 * total:
-        return parts, highest
-    distinct, numbers = np.unique(np.concatenate(parts), return_inverse=True)
-    ends = np.cumsum([len(part) for part in parts])[:-1]
-    return list(np.split(numbers.astype(np.int64), ends)), len(distinct)
-
-
 def _partition(
     plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slicing: Slicing | None
 ) -> tuple[list[Int64], list[Int64] | None, int]:
@@ -193,7 +183,7 @@ def _partition(
         if numbers is not None:
             found = [old * size + new for old, new in zip(numbers, found, strict=True)]
         rows = [part[keep] for part, keep in zip(rows, kept, strict=True)]
-        numbers, count = _densify([part[keep] for part, keep in zip(found, kept, strict=True)])
+        numbers, count = densified([part[keep] for part, keep in zip(found, kept, strict=True)])
     return rows, numbers, count
 
 

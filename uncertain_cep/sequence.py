@@ -21,6 +21,7 @@ from eventbased import (
     surviving_matches,
 )
 from eventbased.config import SPARE
+from uncertain_cep.counters import Counters
 from uncertain_cep.described import describe_explicit, pooled, redo_exactly
 from uncertain_cep.layout import Layout, layouts, loader
 from uncertain_cep.next_match import NextMatches
@@ -90,6 +91,7 @@ def evaluate_sequence(
     with_confidence: bool,
     batch_rows: int,
     threshold: Threshold | None = None,
+    counters: Counters | None = None,
 ) -> Iterator[Chunk]:
     """Yield the matches of a pattern of at least two components, in chunks of at most ``batch_rows``.
 
@@ -105,6 +107,8 @@ def evaluate_sequence(
     batch_rows : int
     threshold : Threshold or None
         What matches need not be enumerated.
+    counters : Counters or None
+        The numbers of partial matches are added here.
 
     Raises
     ------
@@ -113,7 +117,15 @@ def evaluate_sequence(
     """
     for layout in layouts(plan, selection):
         yield from _matches(
-            plan, table, layout, layout.payload(payload), pmfs, with_confidence, batch_rows, threshold
+            plan,
+            table,
+            layout,
+            layout.payload(payload),
+            pmfs,
+            with_confidence,
+            batch_rows,
+            threshold,
+            counters,
         )
 
 
@@ -126,6 +138,7 @@ def _matches(
     wanted: bool,
     batch_rows: int,
     threshold: Threshold | None,
+    counters: Counters | None,
 ) -> Iterator[Chunk]:
     length = len(plan.components)
     variables = [component.variable for component in plan.components]
@@ -202,6 +215,8 @@ def _matches(
             if threshold is not None:
                 # So that what was found raises the threshold.
                 break
+        if counters is not None:
+            _count(counters, orders, search.found)
         if filled:
             chunk = Chunk(
                 events[:, :filled],
@@ -211,6 +226,14 @@ def _matches(
                 None if following is None else std_error[:filled],
             )
             yield chunk.keep(chunk.lower <= chunk.upper) if may_be_impossible else chunk
+
+
+def _count(counters: Counters, orders: Int64, found: Int64) -> None:
+    """Add what a search has found since it was last asked, by pivot and by components bound."""
+    for order, numbers in zip(orders.tolist(), found.tolist(), strict=True):
+        for bound, number in enumerate(numbers, 1):
+            counters.add(tuple(order[:bound]), number)
+    found[:] = 0
 
 
 def _chosen(ordered: Int64, search: Search, runs: Int64, found: int) -> Int64:

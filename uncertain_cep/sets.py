@@ -29,6 +29,7 @@ from eventbased.set_search import (
     start_choosing,
 )
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
+from uncertain_cep.counters import Counters
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.gap_rules import forbidden_events
 from uncertain_cep.growing import compiled, costly, grown_chunks
@@ -39,7 +40,6 @@ from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import KleeneChunk, Series, by_component, event_by_event
-from uncertain_cep.tree_search import Counters
 
 __all__ = ["Choosing", "evaluate_sets"]
 

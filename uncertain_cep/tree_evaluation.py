@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from eventbased import describe_chosen, promising_matches
 from eventbased.config import BLOCK_ROWS, MATERIALISED_ROWS
+from uncertain_cep.counters import Counters
 from uncertain_cep.described import describe_explicit, redo_exactly
 from uncertain_cep.join_conditions import distances
 from uncertain_cep.layout import Layout, layouts, loader
@@ -20,7 +21,7 @@ from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.programs import PreparedPredicates, binding_orders
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk, Threshold
-from uncertain_cep.tree_search import Counters, TreeSearch
+from uncertain_cep.tree_search import TreeSearch
 
 __all__ = ["evaluate_tree"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,18 +10,16 @@ from numpy.typing import NDArray
 from eventbased.config import BLOCK_ROWS, MATERIALISED_ROWS
 from eventbased.join_chains import Events, JoinStep, joined, right_of_candidates, right_of_matches
 from eventbased.tree_join import Programs, RightSide
+from uncertain_cep.counters import Counters, Node
 from uncertain_cep.equalities import keys_of
 from uncertain_cep.join_conditions import JoinChain, JoinConditions, PlannedJoin
 from uncertain_cep.layout import Layout
 from uncertain_cep.plan.trees import Tree, components_of, left_deep, order_of
 from uncertain_cep.programs import JoinPrograms, PreparedPredicates
 
-__all__ = ["Counters", "TreeSearch"]
+__all__ = ["TreeSearch"]
 
 Int64 = NDArray[np.int64]
-
-Counters = MutableMapping[tuple[int, ...], int]
-"""For each node of a tree, by the components of its leaves from left to right, its partial matches."""
 
 Bounds = list[tuple[int, int]]
 """For each component what B has to reach and A has to keep to."""
@@ -109,7 +107,7 @@ class TreeSearch:
             part = places[begin : begin + size]
             bounds = self._around(chain.first, part)
             owned = self._owned(places, begin, begin + len(part))
-            counted: list[tuple[tuple[int, ...], int]] = []
+            counted: list[tuple[Node, int]] = []
             self._held = 0
             steps = self._steps(chain, bounds, owned, counted)
             if steps is None and len(part) > 1:
@@ -145,10 +143,10 @@ class TreeSearch:
             int(lower[places[stop]]) if stop < len(places) else info.max,
         )
 
-    def _count(self, counted: list[tuple[tuple[int, ...], int]]) -> None:
+    def _count(self, counted: list[tuple[Node, int]]) -> None:
         if self._counters is not None:
             for node, number in counted:
-                self._counters[node] = self._counters.get(node, 0) + number
+                self._counters.add(node, number)
 
     def _joined(self, chain: JoinChain, places: Int64, bounds: Bounds, last_rows: int) -> Iterator[Int64]:
         steps = self._steps(chain, bounds, (0, 0), [])
@@ -168,7 +166,7 @@ class TreeSearch:
         chain: JoinChain,
         bounds: Bounds,
         owned: tuple[int, int],
-        counted: list[tuple[tuple[int, ...], int]],
+        counted: list[tuple[Node, int]],
     ) -> list[JoinStep] | None:
         """Return the steps of a chain within bounds; None if a right subtree has too many partial matches."""
         steps = []
@@ -204,7 +202,7 @@ class TreeSearch:
         chain: JoinChain,
         bounds: Bounds,
         owned: tuple[int, int],
-        counted: list[tuple[tuple[int, ...], int]],
+        counted: list[tuple[Node, int]],
     ) -> Int64 | None:
         """Return the partial matches of a chain within bounds, (t, n) int64; None if they are too many."""
         steps = self._steps(chain, bounds, owned, counted)

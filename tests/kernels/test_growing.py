@@ -8,10 +8,12 @@ from itertools import pairwise, permutations, product
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
+import uncertain_cep as uc
 from confidence.conditions import scratch
 from eventbased import lay_out, partition_bases
 from eventbased.gap_events import UNLIMITED, contiguity_limits
@@ -177,3 +179,20 @@ def test_with_conditions_and_gaps(strategy: Any, data: st.DataObject) -> None:
     case: LanguageCase = data.draw(language_cases(strategy, most=4))
     note(case.text())
     case.check()
+
+
+@pytest.mark.parametrize("events", [8, 9, 10])
+def test_matches_may_be_longer_than_the_work_arrays_of_their_confidences(events: int) -> None:
+    """With a leading gap too, which takes one event more; without JIT a place that is missing is an error."""
+    times = np.arange(events + 1)
+    table = pa.table({
+        "type": ["X"] + ["A"] * (events - 1) + ["B"],
+        "id": times,
+        "lower": 3 * times,
+        "upper": 3 * times + 3,
+    })  # fmt: skip
+    for pattern in ("SEQ(A+ a[], B b)", "SEQ(!X x, A+ a[], B b)"):
+        variables = "x, a[], b" if "X" in pattern else "a[], b"
+        query = f"PATTERN {pattern} WHERE skip_till_next_match({variables}) {{}} WITHIN 100"
+        longest = max(len(row["a"]) for row in uc.match(table, query).to_pylist())
+        assert longest + 1 == events

@@ -14,6 +14,7 @@ import pytest
 from tests.plan.literal import Partial
 from tests.plan.traces import Selected, selected, skewed
 from tests.plan.trees import random_order, random_tree
+from uncertain_cep.counters import Counters, Node
 from uncertain_cep.engine import run
 from uncertain_cep.plan.cardinality import mask_of
 from uncertain_cep.plan.costs import PIVOTED, TREE, Check, CostModel
@@ -187,15 +188,15 @@ def test_two_components_are_counted_exactly_where_all_candidates_are_in_the_samp
                 assert model.partial_matches((i, j)) == pytest.approx(count, rel=0.3)
 
 
-def run_counted(number: int, tree: Tree) -> dict[tuple[int, ...], int]:
+def run_counted(number: int, tree: Tree) -> dict[Node, int]:
     """Return the numbers of partial matches that the engine finds along a tree."""
     found = PATTERNS[number]()
-    counters: dict[tuple[int, ...], int] = {}
+    counters = Counters()
     # Match windows would take away what no partial match of all components has.
     plan = replace(found.plan, planner="given", tree=tree, match_windows=False)
     for _ in run(plan, found.table, counters=counters):
         pass
-    return counters
+    return counters.nodes
 
 
 @pytest.mark.parametrize("number", range(len(PATTERNS)))

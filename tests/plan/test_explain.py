@@ -13,6 +13,9 @@ from click.testing import CliRunner
 import uncertain_cep as uc
 from tests.plan.traces import skewed
 from uncertain_cep.cli import main
+from uncertain_cep.counters import Counters
+from uncertain_cep.engine import run
+from uncertain_cep.plan import make_plan
 
 QUERY = "PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x AND b.y < c.y AND a.y > 0.5 WITHIN 40"
 TABLE = skewed(900, (1, 3, 5), seed=11)
@@ -75,6 +78,72 @@ def test_the_single_components_that_are_joined_before_others_are_grown_are_shown
     assert "in pattern order" in explained(query)["choice"]["why"]
 
 
+def test_the_single_components_of_a_set_that_are_joined_first_are_shown() -> None:
+    query = "PATTERN SEQ(AND(A a, B b), C c) WHERE a.x = c.x AND b.y < c.y WITHIN 9"
+    found = explained(query, planner="((a c) b)", analyze=True)["choice"]
+    root = found["tree"]
+    assert root["components"] == ["a", "b", "c"]
+    assert [child["components"] for child in root["children"]] == [["a", "c"], ["b"]]
+    # No negation, no Kleene component: what is joined are the matches.
+    assert root["actual"] == found["run"]["matches"] == uc.match(TABLE, query).num_rows > 0
+    text = uc.explain(query, TABLE, planner="((a c) b)", analyze=True)
+    assert "tree: partial matches" in text
+    assert "then sets: " in text
+
+
+def test_the_join_in_pattern_order_has_numbers_for_each_pivot() -> None:
+    query = "PATTERN SEQ(A a, B b, C c) WITHIN 40"
+    matches = uc.match(TABLE, query)
+    pivots = pivots_of(matches)
+    for evaluation in ("auto", "query_order"):
+        choice = explained(query, evaluation=evaluation, analyze=True)["choice"]
+        assert (choice["join"], choice["tree"]) == ("pivot", None)
+        assert ["".join(one["order"]) for one in choice["passes"]] == ["abc", "bac", "cba"]
+        for pivot, one in enumerate(choice["passes"]):
+            assert one["nodes"][-1]["components"] == ["a", "b", "c"]
+            assert one["nodes"][-1]["actual"] == pivots.count(pivot)
+        estimated = sum(one["nodes"][-1]["estimated"] for one in choice["passes"])
+        assert estimated == pytest.approx(matches.num_rows, rel=0.3)
+    text = uc.explain(query, TABLE, analyze=True)
+    assert "  a b c: " in text
+    assert f"{pivots.count(0):,} actual" in text
+    assert explained("PATTERN SEQ(A a, B b) WITHIN 9", evaluation="any_state")["choice"]["passes"] is None
+
+
+def pivots_of(matches: pa.Table) -> list[int]:
+    """Return for each match the first component whose event ends first, one tick a position taken off."""
+    upper = dict(zip(TABLE["id"].to_pylist(), TABLE["upper"].to_pylist(), strict=True))
+    ends = [
+        [upper[row[variable]] - j for j, variable in enumerate("abc")]
+        for row in matches.select(["a", "b", "c"]).to_pylist()
+    ]
+    return [row.index(min(row)) for row in ends]
+
+
+def test_latency_that_is_weighed_is_shown() -> None:
+    found = explained(planner="dp_bushy", latency_weight=2.0)["choice"]
+    assert found["latency"]["weight"] == 2.0
+    assert found["latency"]["waiting"] > 0.0
+    assert "each counts 2 times" in uc.explain(QUERY, TABLE, planner="dp_bushy", latency_weight=2.0)
+    assert "latency" not in uc.explain(QUERY, TABLE, planner="dp_bushy")
+    assert explained(evaluation="any_state")["choice"]["latency"]["weight"] == 0.0
+
+
+def test_a_run_counts_each_branch_by_itself() -> None:
+    query = "PATTERN OR(SEQ(A a, B b), SEQ(C x, A y)) WHERE a.x = b.x AND x.y < y.y WITHIN 20"
+    plan = make_plan(uc.parse(query), TABLE.schema, planner="trivial")
+    together = Counters()
+    rows = sum(batch.num_rows for batch in run(plan, TABLE, counters=together))
+    assert rows == uc.match(TABLE, query).num_rows
+    assert not together.nodes
+    for number, branch in enumerate(plan.branches):
+        alone = Counters()
+        matches = sum(batch.num_rows for batch in run(branch, TABLE, counters=alone))
+        assert together.branches[number] == alone
+        assert alone.nodes[0, 1] == matches
+    assert together.branches[0] != together.branches[1]
+
+
 def test_branches_are_explained_one_by_one() -> None:
     query = "PATTERN OR(SEQ(A a, B b), SEQ(A x, C c)) WITHIN 20"
     assert uc.explain(query, TABLE, analyze=True).count("matches in ") == 2
@@ -121,5 +190,9 @@ def test_the_command_explains_in_words_and_json(tmp_path: Any) -> None:
     assert "actual" in words.output
     as_json = CliRunner().invoke(main, ["explain", QUERY, trace, "--planner", TREE, "--json"])
     assert json.loads(as_json.stdout)["choice"]["tree"]["components"] == ["a", "b", "c"]
+    weighed = ["--planner", "greedy", "--latency-weight", "3"]
+    assert "each counts 3 times" in CliRunner().invoke(main, ["explain", QUERY, trace, *weighed]).output
+    wrong = CliRunner().invoke(main, ["explain", QUERY, trace, "--planner", TREE, "--latency-weight", "3"])
+    assert wrong.exit_code == 2
     alone = CliRunner().invoke(main, ["explain", QUERY, "--analyze"])
     assert alone.exit_code == 2

@@ -68,22 +68,39 @@ def test_an_evaluation_that_is_named_is_not_planned() -> None:
     assert plan_of(SEQUENCE, evaluation="query_order").planner == "none"
 
 
+def test_latency_is_weighed_for_a_pattern_each_branch_and_what_is_counted() -> None:
+    assert plan_of(SEQUENCE).latency_weight == 0.0
+    assert plan_of(SEQUENCE, latency_weight=2, planner="greedy").latency_weight == 2.0
+    either = plan_of("PATTERN OR(SEQ(A a, B b), SEQ(A c, C d)) WITHIN 10", latency_weight=0.5)
+    assert [branch.latency_weight for branch in either.branches] == [0.5] * 2
+    counted = plan_of(f"{SEQUENCE} RETURN EXPECTED COUNT", latency_weight=0.5).counted
+    assert counted is not None
+    assert counted.latency_weight == 0.5
+
+
+@pytest.mark.parametrize("weight", [-1, float("inf"), float("nan"), True, "2", None, 10**400])
+def test_what_is_no_weight_of_latency_is_refused(weight: Any) -> None:
+    with pytest.raises(uc.OptionError, match="it must be a finite number, at least 0"):
+        plan_of(SEQUENCE, latency_weight=weight)
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
         (SEQUENCE, {"planner": "best"}, "planner='best' is unknown: use one of auto, trivial"),
         (SEQUENCE, {"planner": "greedy", "evaluation": "query_order"}, "does not go with evaluation="),
+        (
+            SEQUENCE,
+            {"latency_weight": 1.0, "evaluation": "any_state"},
+            "evaluation='any_state' has an order of its own",
+        ),
+        (SEQUENCE, {"latency_weight": 1.0, "planner": "((a b) c)"}, "leaves nothing to choose"),
         ("PATTERN OR(SEQ(A a, B b), C c) WITHIN 5", {"planner": "(a b)"}, "stands for several"),
         ("PATTERN SEQ(A a, B+ b[]) WITHIN 5", {"planner": "(a b)"}, "this pattern has 1 of them"),
         (
             "PATTERN SEQ(A a, B+ b[], C c) WITHIN 5",
             {"planner": "((a b) c)"},
             "b is no variable of a component",
-        ),
-        (
-            "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) {} WITHIN 5",
-            {"planner": "greedy"},
-            "does not support strict_contiguity",
         ),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import get_args
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ from uncertain_cep.plan import PLANNERS
 from uncertain_cep.plan.trees import format_tree
 from uncertain_cep.tree_search import TreeSearch
 
-SKIPS = pytest.mark.parametrize("strategy", ["skip_till_any_match", "skip_till_next_match"])
+STRATEGIES = pytest.mark.parametrize("strategy", get_args(Strategy))
 
 
 @contextmanager
@@ -41,7 +42,7 @@ def singles(case: LanguageCase) -> list[str]:
     return [part.variable for part in case.components if not part.kleene and not part.negated]
 
 
-@SKIPS
+@STRATEGIES
 @given(data=st.data())
 def test_every_tree_is_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
     case: LanguageCase = data.draw(language_cases(strategy, singles=data.draw(st.integers(2, 3))))
@@ -53,7 +54,7 @@ def test_every_tree_is_the_oracle(strategy: Strategy, data: st.DataObject) -> No
         case.check(planner=tree)
 
 
-@SKIPS
+@STRATEGIES
 @given(data=st.data(), planner=st.sampled_from(PLANNERS))
 def test_every_planner_is_the_oracle(strategy: Strategy, data: st.DataObject, planner: str) -> None:
     case: LanguageCase = data.draw(language_cases(strategy, singles=2))

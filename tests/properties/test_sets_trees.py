@@ -21,9 +21,8 @@ from uncertain_cep.plan.trees import format_tree
 def test_every_tree_is_the_oracle(case: NestedCase, data: st.DataObject) -> None:
     note(case.text())
     variables = [found.variable for found in case.positives if not found.kleene]
-    contiguous = case.strategy.endswith("contiguity")
-    planner = "auto" if contiguous else "trivial"
-    if len(variables) > 1 and not contiguous:
+    planner = "trivial"
+    if len(variables) > 1:
         planner = format_tree(data.draw(trees(range(len(variables)))), variables)
     note(planner)
     with in_pieces(data.draw(st.sampled_from([1, 2, 8192]))):
@@ -33,7 +32,7 @@ def test_every_tree_is_the_oracle(case: NestedCase, data: st.DataObject) -> None
 @given(nested_cases("AOS"), st.sampled_from(PLANNERS))
 def test_every_planner_is_the_oracle(case: NestedCase, planner: str) -> None:
     note(case.text())
-    case.check(planner="auto" if case.strategy.endswith("contiguity") else planner)
+    case.check(planner=planner)
 
 
 @pytest.mark.parametrize("planner", ["auto", "((c a) d)", "(a (c d))"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from itertools import permutations
 
@@ -20,6 +19,7 @@ from tests.properties.joins import compared_cases, in_pieces, planned_cases, tre
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
 from tests.properties.test_medium import medium_case
 from uncertain_cep import engine
+from uncertain_cep.counters import Counters
 from uncertain_cep.plan import PLANNERS, make_plan
 from uncertain_cep.plan.trees import components_of, format_tree, joins_of, left_deep
 from uncertain_cep.tree_evaluation import evaluate_tree
@@ -143,15 +143,15 @@ def test_partial_matches_are_counted_once(materialised_rows: int) -> None:
     for text in ("((a b) (c d))", "((d b) (c a))", "(((c a) d) b)", "(a (b (c d)))"):
         plan = make_plan(query, table.schema, planner=text)
         assert plan.tree is not None
-        counters: Counter[tuple[int, ...]] = Counter()
+        counters = Counters()
         chunks = evaluate_tree(
             plan, plan.tree, table, engine.candidates(plan, table), None, None, False, 1000,
             counters=counters, materialised_rows=materialised_rows,
         )  # fmt: skip
         assert sum(len(chunk.lower) for chunk in chunks) == n**4
-        assert counters[components_of(plan.tree)] == n**4
-        assert all(counters[j,] == n for j in range(4))
+        assert counters.nodes[components_of(plan.tree)] == n**4
+        assert all(counters.nodes[j,] == n for j in range(4))
         if materialised_rows > 60:
             for node in joins_of(plan.tree):
                 components = components_of(node)
-                assert counters[components] == n ** len(components)
+                assert counters.nodes[components] == n ** len(components)

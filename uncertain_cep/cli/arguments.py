@@ -19,6 +19,7 @@ __all__ = [
     "Format",
     "evaluation_option",
     "format_of_name",
+    "latency_weight_option",
     "out_option",
     "overwrite_option",
     "planner_option",
@@ -55,6 +56,14 @@ planner_option = click.option(
     help="Who chooses the order in which events are put together: auto, trivial, frequency, greedy, "
     "ii_random, ii_greedy, dp_left_deep, dp_bushy, zstream, zstream_greedy; or that order itself, as a tree "
     "over the variables, '((c a) b)'.",
+)
+latency_weight_option = click.option(
+    "--latency-weight",
+    type=click.FloatRange(min=0),
+    metavar="A",
+    default=0.0,
+    show_default=True,
+    help="For planners: how much what is left to do once the last event is there counts beside all the work.",
 )
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a result that is there.")
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
-from uncertain_cep.cli.arguments import evaluation_option, planner_option, query_argument, read_query
+from uncertain_cep.cli.arguments import (
+    evaluation_option,
+    latency_weight_option,
+    planner_option,
+    query_argument,
+    read_query,
+)
 from uncertain_cep.cli.schemas import TraceOptions, schema_options
 
 __all__ = ["explain"]
@@ -15,6 +21,7 @@ __all__ = ["explain"]
 @click.argument("traces", nargs=-1, metavar="[TRACE...]")
 @evaluation_option
 @planner_option
+@latency_weight_option
 @click.option("--analyze", is_flag=True, help="Find the matches, and set actual numbers beside estimates.")
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON object instead of words.")
 @schema_options
@@ -24,6 +31,7 @@ def explain(
     columns: TraceOptions,
     evaluation: str,
     planner: str,
+    latency_weight: float,
     analyze: bool,
     as_json: bool,
 ) -> None:
@@ -47,6 +55,7 @@ def explain(
         tick=columns.tick,
         evaluation=evaluation,
         planner=planner,
+        latency_weight=latency_weight,
         analyze=analyze,
         format="json" if as_json else "text",
     )

@@ -15,6 +15,7 @@ from uncertain_cep.cli.arguments import (
     Format,
     evaluation_option,
     format_of_name,
+    latency_weight_option,
     out_option,
     overwrite_option,
     planner_option,
@@ -100,6 +101,7 @@ Engine = Literal["local", "spark"]
 )
 @evaluation_option
 @planner_option
+@latency_weight_option
 @schema_options
 def match(
     query: str,
@@ -120,6 +122,7 @@ def match(
     evaluation: str,
     kleene: str,
     planner: str,
+    latency_weight: float,
 ) -> None:
     """Find the matches of QUERY in one or more traces.
 
@@ -152,6 +155,7 @@ def match(
         master=None if chosen == "local" else master or "local[*]",
         kleene=kleene,
         planner=planner,
+        latency_weight=latency_weight,
     )
     suffix = format_of_name(out) if out else None
     if out is None and format_name == "parquet":

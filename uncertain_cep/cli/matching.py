@@ -51,6 +51,7 @@ class Matching:
     master: str | None
     kleene: str = "matches"
     planner: str = "auto"
+    latency_weight: float = 0.0
     before: tuple[tuple[str, Query], ...] = ()
 
     def facts(self, format_name: Format, count: int) -> dict[str, object]:
@@ -122,6 +123,7 @@ def _matches_in_process(matching: Matching) -> Iterator[tuple[pa.Schema, Iterato
             approximate=matching.approximate,
             kleene=matching.kleene,
             planner=matching.planner,
+            latency_weight=matching.latency_weight,
         )
         announced_kernels()
     for line in notes:
@@ -213,6 +215,7 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
         "confidence": matching.confidence,
         "approximate": matching.approximate,
         "planner": matching.planner,
+        "latency_weight": matching.latency_weight,
         "kleene": matching.kleene,
     }
     with working("matching on Spark"), worker_errors():

@@ -140,9 +140,10 @@ class Cardinalities:
         pairs = self.statistics.pairs
         masks = np.array([(1 << pair.first) | (1 << pair.second) for pair in pairs], dtype=np.int64)
         expected = self._log_even(masks) if pairs else np.zeros(0)
-        for pair, even in zip(pairs, expected, strict=True):
-            if pair.in_time > 0.0:
-                ties[pair.first, pair.second] = np.exp(np.clip(np.log(pair.in_time) - even, -300.0, 300.0))
+        measured = np.array([pair.in_time for pair in pairs])
+        places = [pair.first for pair in pairs], [pair.second for pair in pairs]
+        known = np.exp(np.clip(np.log(np.maximum(measured, 1e-300)) - expected, -300.0, 300.0))
+        ties[places] = np.where(measured > 0.0, known, 1.0)
         return ties
 
     def _log_ties(self, bits: NDArray[np.bool_], spread: float) -> Float:

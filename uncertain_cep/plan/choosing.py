@@ -5,24 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 import pyarrow as pa
 
 from uncertain_cep.plan.costs import CostModel
+from uncertain_cep.plan.growth_cost import Growth
 from uncertain_cep.plan.measuring import COARSE, FINE
 from uncertain_cep.plan.pivot_cost import pivot_cost
 from uncertain_cep.plan.plan import EvaluationPlan
 from uncertain_cep.plan.planners import BY_NAME
-from uncertain_cep.plan.remembering import remembered
+from uncertain_cep.plan.remembering import Recent, fingerprint, remembered
 from uncertain_cep.plan.statistics import Statistics
 from uncertain_cep.plan.trees import Tree, format_tree
 from uncertain_cep.selection import Selection
 
-__all__ = ["PIVOT", "Choice", "choose", "estimated", "planned", "regret", "time_text"]
+__all__ = ["CHOICES", "GROWN", "PIVOT", "Choice", "choose", "estimated", "planned", "regret", "time_text"]
 
 PIVOT: Final = "pivot"
 """Among the costs of a choice, the join without a tree."""
+
+GROWN: Final = "grown"
+"""Among the costs of a choice, growing matches event by event."""
+
+_MERIT: Final[Mapping[str, str]] = MappingProxyType({
+    PIVOT: "has no dead ends as far as order and window go", GROWN: "meets few that can be next",
+})  # fmt: skip
 
 MOST_BUSHY: Final = 10
 """Components up to which all trees are looked at: planning then takes under 50 ms."""
@@ -54,7 +63,8 @@ class Choice:
     statistics : Statistics or None
         What the choice rests on; None if there was nothing to choose.
     costs : mapping of str to float
-        What each alternative that was looked at is expected to cost, ns; the pivot join's as ``pivot``.
+        What each alternative that was looked at is expected to cost, ns, latency as it is weighed included;
+        the pivot join's as ``pivot``, that of growing matches as ``grown``.
     why : str
     model : CostModel or None
     """
@@ -66,18 +76,25 @@ class Choice:
     model: CostModel | None = field(default=None, repr=False, compare=False)
 
 
-def choose(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, alpha: float = 0.0) -> Choice:
+CHOICES: Final[Recent[Choice]] = Recent()
+"""Those made before in this process, by a digest of the candidates and by what was asked of them."""
+
+
+def choose(
+    plan: EvaluationPlan, table: pa.Table, selection: Selection, growth: Growth | None = None
+) -> Choice:
     """Choose how the events of an OR-free pattern are put together.
 
     Parameters
     ----------
     plan : EvaluationPlan
-        Its ``planner`` says who chooses.
+        Its ``planner`` says who chooses, its ``latency_weight`` what latency counts.
     table : pyarrow.Table
     selection : Selection
         The candidates in it.
-    alpha : float
-        Weight of latency.
+    growth : Growth or None
+        What a tree has to be better than, if these are the single components of a pattern that is grown
+        otherwise; None: the pivot join.
 
     Notes
     -----
@@ -91,50 +108,76 @@ def choose(plan: EvaluationPlan, table: pa.Table, selection: Selection, *, alpha
         return Choice(None, None, {}, "only sequences of single events are planned")
     if selection.empty:
         return Choice(None, None, {}, "some component has no candidate: there is no match")
-    if plan.planner == "auto" and math.prod(len(rows) for rows in selection.rows) <= FEW_CHOICES:
+    # Which order takes the least work may be plain; which one leaves the least to wait for is not.
+    only_work = plan.planner == "auto" and not plan.latency_weight
+    if only_work and math.prod(len(rows) for rows in selection.rows) <= FEW_CHOICES:
         return Choice(None, None, {}, "so few candidates are joined in pattern order sooner than planned for")
-    if plan.planner == "auto" and not plan.joined:
+    if only_work and not plan.joined:
         return Choice(
             None, None, {}, "without a predicate across components the pattern's order has no dead end"
         )
     if plan.planner == "auto" and len(plan.components) > MOST_PLANNED:
         return Choice(None, None, {}, f"more than {MOST_PLANNED} components are joined in pattern order")
-    choice = planned(plan, remembered(plan, table, selection), alpha=alpha)
-    if min(choice.costs.values()) < LONG or max(map(len, selection.rows)) <= COARSE // len(plan.components):
-        return choice
-    return planned(plan, remembered(plan, table, selection, sampled=FINE), alpha=alpha)
+    key = fingerprint(plan, table, selection)
+    asked = f"{key} {plan.planner} {plan.latency_weight!r} {plan.query.strategy} {growth!r}"
+    choice = CHOICES.get(asked)
+    if choice is None:
+        choice = planned(plan, remembered(plan, table, selection, key=key), growth)
+        sampled = max(map(len, selection.rows)) > COARSE // len(plan.components)
+        if sampled and min(choice.costs.values()) >= LONG:
+            choice = planned(plan, remembered(plan, table, selection, sampled=FINE, key=key), growth)
+        # The tables of a model are large, and only who explains a choice looks at them.
+        CHOICES.put(asked, replace(choice, model=None))
+    return choice
 
 
-def planned(plan: EvaluationPlan, statistics: Statistics, *, alpha: float = 0.0) -> Choice:
+def planned(plan: EvaluationPlan, statistics: Statistics, growth: Growth | None = None) -> Choice:
     """Choose by given statistics; parameters are those of :func:`choose`."""
-    model = CostModel.of(plan, statistics, alpha=alpha)
+    model = CostModel.of(plan, statistics)
     variables = [component.variable for component in plan.components]
     if plan.planner != "auto":
         tree = BY_NAME[plan.planner](model)
         costs = {plan.planner: model.cost(tree)}
         return Choice(tree, statistics, costs, f"planner {plan.planner}", model)
-    names = _planners(model.length)
-    trees = {name: BY_NAME[name](model) for name in names}
-    costs = {name: model.cost(tree) for name, tree in trees.items()}
+    trees, costs = _best_trees(model, growth)
     best = min(costs, key=lambda name: costs[name])
-    costs[PIVOT] = pivot_cost(model)
+    instead, other = _without_tree(model, growth)
+    costs[instead] = other
     searched = {
         "dp_bushy": "the cheapest of all trees",
         "dp_left_deep": "the cheapest of all orders",
     }.get(best, f"what {best} found")
     shown = format_tree(trees[best], variables)
-    if costs[best] < CLEARLY_CHEAPER * costs[PIVOT]:
-        factor = costs[PIVOT] / max(costs[best], 1e-9)
+    expected = "expected to cost, with latency," if plan.latency_weight else "expected to take"
+    what = "the join in pattern order" if growth is None else "adding events one by one"
+    if costs[best] < CLEARLY_CHEAPER * other:
         why = (
-            f"{shown}, {searched}, is expected to take {time_text(costs[best])}, {factor:,.1f} times less "
-            "than the join in pattern order"
+            f"{shown}, {searched}, is {expected} {time_text(costs[best])}, "
+            f"{other / max(costs[best], 1e-9):,.1f} times less than {what}"
         )
         return Choice(trees[best], statistics, costs, why, model)
     why = (
-        "the join in pattern order has no dead ends as far as order and window go, and is expected to take "
-        f"{time_text(costs[PIVOT])}; {shown}, {searched}, {time_text(costs[best])}"
+        f"{what} {_MERIT[instead]}, and is {expected} {time_text(other)}; {shown}, {searched}, "
+        f"{time_text(costs[best])}"
     )
     return Choice(None, statistics, costs, why, model)
+
+
+def _best_trees(model: CostModel, growth: Growth | None) -> tuple[dict[str, Tree], dict[str, float]]:
+    """Return what the planners that are asked choose, and what it costs with all that is left to do then."""
+    trees = {name: BY_NAME[name](model) for name in _planners(model.length)}
+    return trees, {name: _with_rest(model, tree, growth) for name, tree in trees.items()}
+
+
+def _with_rest(model: CostModel, tree: Tree, growth: Growth | None) -> float:
+    """Return what a tree costs, and all that is left to do then."""
+    rest = 0.0 if growth is None else growth.after_joining(model, model.partial_matches(range(model.length)))
+    return model.cost(tree) + rest
+
+
+def _without_tree(model: CostModel, growth: Growth | None) -> tuple[str, float]:
+    """Return what else there is, and what it costs."""
+    return (PIVOT, pivot_cost(model)) if growth is None else (GROWN, growth.cost(model))
 
 
 def estimated(plan: EvaluationPlan, table: pa.Table, selection: Selection, choice: Choice) -> Choice:
@@ -149,22 +192,32 @@ def estimated(plan: EvaluationPlan, table: pa.Table, selection: Selection, choic
     """
     if choice.model is not None:
         return choice
-    statistics = remembered(plan, table, selection)
+    statistics = choice.statistics or remembered(plan, table, selection)
     model = CostModel.of(plan, statistics)
-    costs = {} if choice.tree is None else {plan.planner: model.cost(choice.tree)}
+    costs = choice.costs
+    if choice.tree is not None and not costs:
+        costs = {plan.planner: model.cost(choice.tree)}
     return replace(choice, statistics=statistics, costs=costs, model=model)
 
 
-def regret(plan: EvaluationPlan, tree: Tree | None, statistics: Statistics) -> float:
+def regret(
+    plan: EvaluationPlan, tree: Tree | None, statistics: Statistics, growth: Growth | None = None
+) -> float:
     """Return how many times more a tree costs than the best choice under other statistics, at least 1.
 
     A stream plans anew when this is large: what the statistics themselves did does not matter, as long as the
     plan stays good.
     """
     model = CostModel.of(plan, statistics)
-    now = pivot_cost(model) if tree is None else model.cost(tree)
-    best = min([pivot_cost(model)] + [model.cost(BY_NAME[name](model)) for name in _planners(model.length)])
-    return max(1.0, now / max(best, 1e-9))
+    _, costs = _best_trees(model, growth)
+    other = _without_tree(model, growth)[1]
+    now = other
+    if tree is not None:
+        rest = (
+            0.0 if growth is None else growth.after_joining(model, model.partial_matches(range(model.length)))
+        )
+        now = model.cost(tree) + rest
+    return max(1.0, now / max(min(other, *costs.values()), 1e-9))
 
 
 def _planners(length: int) -> tuple[str, ...]:

@@ -92,7 +92,8 @@ class CostModel(Cardinalities):
         As for :class:`Cardinalities`.
     checks : sequence of Check
     alpha : float
-        Weight of latency (section 6.1).
+        Weight of latency (section 6.1): what a partial match that waits for the event of the last component
+        costs beside the work of the plan, as a multiple of looking at one.
     """
 
     def __init__(
@@ -110,8 +111,8 @@ class CostModel(Cardinalities):
         self._asked = {mask_of(part.components) for part in statistics.predicates if not part.equates}
 
     @classmethod
-    def of(cls, plan: EvaluationPlan, statistics: Statistics, *, alpha: float = 0.0) -> CostModel:
-        """Return the model of an OR-free plan."""
+    def of(cls, plan: EvaluationPlan, statistics: Statistics) -> CostModel:
+        """Return the model of an OR-free plan, latency weighed as that says."""
         number = {component.variable: j for j, component in enumerate(plan.components)}
         checks = []
         for found, part in zip(plan.negations, statistics.negated, strict=True):
@@ -132,7 +133,7 @@ class CostModel(Cardinalities):
             kleene=[component.kleene for component in plan.components],
             next_to=_next_to(plan, number),
             checks=checks,
-            alpha=alpha,
+            alpha=plan.latency_weight,
         )
 
     def join_costs(self, left: Int64, right: Int64) -> Float:
@@ -164,20 +165,27 @@ class CostModel(Cardinalities):
             step = TREE.probe * (1.0 + check.candidates)
             costs += np.where(_first_bound(left, right, check.needs), step * matches, 0.0)
         if self.alpha:
-            last = np.int64(1 << (self.length - 1))
-            waiting = np.where(left & last, right_matches, np.where(right & last, left_matches, 0.0))
-            costs += self.alpha * TREE.probe * waiting
+            costs += self.alpha * TREE.probe * self._waiting(left, right, left_matches, right_matches)
         return np.minimum(costs, _LARGEST)
+
+    def _waiting(self, left: Int64, right: Int64, left_matches: Float, right_matches: Float) -> Float:
+        """Return how many partial matches joins bring together with those of the last component."""
+        last = np.int64(1 << (self.length - 1))
+        return np.where(left & last, right_matches, np.where(right & last, left_matches, 0.0))
+
+    def latency(self, tree: Tree) -> float:
+        """Return how many partial matches the events of the last component wait for, ``Cost_lat``.
+
+        Those of the siblings of all nodes from the last component's leaf up to the root.
+        """
+        left, right = _sides(tree)
+        waiting = self._waiting(left, right, self.numbers(left)[2], self.numbers(right)[2])
+        return float(waiting.sum())
 
     def cost(self, tree: Tree) -> float:
         """Return what a tree costs, ns: ``Cost_ord`` or ``Cost_tree``, and the steps behind them."""
-        joins = list(joins_of(tree))
-        leaves = TREE.candidate * self.candidates
-        if not joins:
-            return leaves
-        left = np.array([mask_of(leaves_of(join.left)) for join in joins], dtype=np.int64)
-        right = np.array([mask_of(leaves_of(join.right)) for join in joins], dtype=np.int64)
-        return leaves + float(self.join_costs(left, right).sum())
+        left, right = _sides(tree)
+        return TREE.candidate * self.candidates + float(self.join_costs(left, right).sum())
 
     def order_costs(self, orders: Int64) -> Float:
         """Return what orders cost without their leaves, ns; ``orders`` is (m, l) int64."""
@@ -195,6 +203,14 @@ class CostModel(Cardinalities):
         keys = [leaves_of(subtree) for subtree in subtrees]
         masks = np.array([mask_of(key) for key in keys], dtype=np.int64)
         return dict(zip(keys, self.numbers(masks)[2].tolist(), strict=True))
+
+
+def _sides(tree: Tree) -> tuple[Int64, Int64]:
+    """Return the components that each join of a tree has on its left and on its right, as bits."""
+    joins = list(joins_of(tree))
+    left = np.array([mask_of(leaves_of(join.left)) for join in joins], dtype=np.int64)
+    right = np.array([mask_of(leaves_of(join.right)) for join in joins], dtype=np.int64)
+    return left, right
 
 
 def _first_bound(left: Int64, right: Int64, needs: int) -> NDArray[np.bool_]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import pyarrow as pa
 
+from uncertain_cep.counters import Counters, Node
 from uncertain_cep.plan.choosing import Choice, choose, estimated, time_text
+from uncertain_cep.plan.pivot_cost import pivot_passes
 from uncertain_cep.plan.plan import EvaluationPlan
 from uncertain_cep.plan.statistics import ComponentStatistics, PairStatistics
 from uncertain_cep.plan.trees import Leaf, Tree, components_of, format_tree
@@ -31,7 +33,7 @@ class ChosenPlan:
     plan : EvaluationPlan
     choice : Choice
     actual : mapping or None
-        For each node, by its leaves from left to right, how many partial matches it had.
+        For each node, see :data:`uncertain_cep.counters.Node`, how many partial matches it had.
     matches : int or None
         That the run found: those that pass HAVING, and with LIMIT no more than it asks for.
     seconds : float or None
@@ -40,24 +42,28 @@ class ChosenPlan:
 
     plan: EvaluationPlan
     choice: Choice
-    actual: Mapping[tuple[int, ...], int] | None = None
+    actual: Mapping[Node, int] | None = None
     matches: int | None = None
     seconds: float | None = None
 
     def rows(self) -> list[Row]:
         """Return labelled lines: the plan with numbers for each node, why, and the statistics behind it."""
         rows: list[Row] = []
-        tree = self.choice.tree
-        if tree is None and self.plan.is_plain and self.choice.model is not None:
-            whole = self.choice.model.partial_matches(range(len(self._variables)))
-            rows.append(("matches", f"{_rounded(whole)} estimated"))
+        tree, model = self.choice.tree, self.choice.model
+        if tree is None and self.plan.is_plain and model is not None:
+            rows.append(("matches", f"{_rounded(model.partial_matches(range(model.length)))} estimated"))
         if tree is not None:
             rows.append(("plan", format_tree(tree, self._variables)))
             rows += [("", line) for line in self._lines(tree, 1)]
+        if passes := self._passes():
+            rows.append(("plan", "in pattern order, from the event that ends first on; one, two, ... bound"))
+            rows += [("", line) for line in map(_pass_line, passes) if line]
         rows.append(("why", self.choice.why))
         if self.choice.costs:
             costs = ", ".join(f"{name} {time_text(cost)}" for name, cost in self.choice.costs.items())
             rows.append(("expected", costs))
+        if self.plan.latency_weight:
+            rows.append(("latency", self._latency()))
         if self.seconds is not None:
             found = "" if self.matches is None else f"{self.matches:,} matches in "
             rows.append(("run", f"{found}{time_text(1e9 * self.seconds)}"))
@@ -70,9 +76,11 @@ class ChosenPlan:
             "planner": self.plan.planner,
             "join": "pivot" if choice.tree is None else "tree",
             "tree": None if choice.tree is None else self._node(choice.tree),
+            "passes": self._passes() or None,
             "matches": None if choice.model is None else choice.model.partial_matches(every),
             "why": choice.why,
             "expected_ns": dict(choice.costs),
+            "latency": {"weight": self.plan.latency_weight, "waiting": self._waiting()},
             "statistics": None if choice.statistics is None else choice.statistics.to_dict(),
         }
         if self.seconds is not None:
@@ -83,7 +91,7 @@ class ChosenPlan:
     def _variables(self) -> list[str]:
         return [component.variable for component in self.plan.components]
 
-    def _count(self, components: tuple[int, ...]) -> dict[str, Any]:
+    def _count(self, components: Node) -> dict[str, Any]:
         """Return the estimated and the actual number of partial matches of a node."""
         model = self.choice.model
         found: dict[str, Any] = {"estimated": None if model is None else model.partial_matches(components)}
@@ -99,7 +107,7 @@ class ChosenPlan:
             node["children"] = [self._node(tree.left), self._node(tree.right)]
         return node
 
-    def _numbers(self, components: tuple[int, ...]) -> str:
+    def _numbers(self, components: Node) -> str:
         found = self._count(components)
         estimated, actual = found["estimated"], found.get("actual")
         parts = [] if estimated is None else [f"{_rounded(estimated)} estimated"]
@@ -113,6 +121,46 @@ class ChosenPlan:
         if not isinstance(tree, Leaf):
             lines += self._lines(tree.left, depth + 1) + self._lines(tree.right, depth + 1)
         return lines
+
+    def _passes(self) -> list[dict[str, Any]]:
+        """Return the partial matches of the join in pattern order, for each pivot by the components bound.
+
+        Nothing if another method is used.
+        """
+        plan, model = self.plan, self.choice.model
+        if not plan.is_plain or plan.evaluation != "query_order" or self.choice.tree is not None:
+            return []
+        if model is None or model.length < 2:
+            return []
+        expected = pivot_passes(model)
+        passes = []
+        for order, found in zip(expected.orders.tolist(), expected.found.tolist(), strict=True):
+            nodes = []
+            for bound, number in enumerate(found, 1):
+                names = [self._variables[j] for j in sorted(order[:bound])]
+                node: dict[str, Any] = {"components": names, "estimated": number}
+                if self.actual:
+                    node["actual"] = self.actual.get(tuple(order[:bound]), 0)
+                nodes.append(node)
+            passes.append({"order": [self._variables[j] for j in order], "nodes": nodes})
+        return passes
+
+    def _waiting(self) -> float | None:
+        """Return how many partial matches the events of the last component are expected to wait for."""
+        model, tree = self.choice.model, self.choice.tree
+        if model is None or not self.plan.is_plain or len(self._variables) < 2:
+            return None
+        return float(pivot_passes(model).waiting.sum()) if tree is None else model.latency(tree)
+
+    def _latency(self) -> str:
+        waiting = self._waiting()
+        if waiting is None:
+            return f"weight {self.plan.latency_weight:g}"
+        last = self._variables[-1]
+        return (
+            f"{_rounded(waiting)} partial matches wait to be put together with the event of {last}; in what "
+            f"is expected each counts {self.plan.latency_weight:g} times"
+        )
 
     def _statistics(self) -> list[Row]:
         statistics = self.choice.statistics
@@ -145,6 +193,19 @@ class ChosenPlan:
         return rows
 
 
+def _pass_line(found: dict[str, Any]) -> str:
+    """Return the numbers of a pivot as text; nothing if it is not to be expected, and there was none."""
+    nodes = found["nodes"]
+    if nodes[0]["estimated"] < 0.5 and not nodes[0].get("actual"):
+        return ""
+    text = (
+        f"  {' '.join(found['order'])}: {', '.join(_rounded(node['estimated']) for node in nodes)} estimated"
+    )
+    if "actual" in nodes[0]:
+        text += f"; {', '.join(format(node['actual'], ',') for node in nodes)} actual"
+    return text
+
+
 def chosen_plan(
     plan: EvaluationPlan, table: pa.Table, selection: Selection, *, analyze: bool = False
 ) -> ChosenPlan:
@@ -159,27 +220,22 @@ def chosen_plan(
     analyze : bool
         Whether to run the plan and count.
     """
-    from uncertain_cep.joined_first import tree_of_singles
+    if plan.is_plain or len(plan.components) < 2:
+        choice = choose(plan, table, selection)
+    else:
+        from uncertain_cep.joined_first import choice_of_singles
 
-    choice = choose(plan, table, selection)
-    if not plan.is_plain and plan.order is None and len(plan.components) > 1:
-        tree = tree_of_singles(plan, table, selection)
-        order = (
-            "in pattern order"
-            if tree is None
-            else "from those that the single components, joined first, leave"
-        )
-        choice = replace(choice, tree=tree, why=f"the events of a match are added one by one, {order}")
+        choice = choice_of_singles(plan, table, selection)
     choice = estimated(plan, table, selection, choice)
     if not analyze:
         return ChosenPlan(plan, choice)
     from uncertain_cep.engine import run
 
-    counters: dict[tuple[int, ...], int] = {}
+    counters = Counters()
     begin = perf_counter()
     rows = sum(batch.num_rows for batch in run(plan, table, counters=counters))
     seconds = perf_counter() - begin
-    return ChosenPlan(plan, choice, counters, None if plan.counts else rows, seconds)
+    return ChosenPlan(plan, choice, counters.nodes, None if plan.counts else rows, seconds)
 
 
 def _component(part: ComponentStatistics, local: list[str]) -> str:

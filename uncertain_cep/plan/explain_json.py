@@ -46,7 +46,10 @@ def plan_dict(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = F
         ``evaluation``, ``result`` and, with a table, ``partitions`` and ``choice``; for a pattern with OR
         ``branches``, a list of such dicts. A choice has ``planner``, ``join`` (``pivot`` or ``tree``),
         ``tree`` (nodes with ``components``, ``estimated``, with ``analyze`` ``actual``, and ``children``),
-        ``matches`` (estimated), ``why``, ``expected_ns``, ``statistics`` and, with ``analyze``, ``run``.
+        ``passes`` (of the pivot join, for each pivot: the ``order`` in which components are bound, and for
+        one, two and so on of them such ``nodes``), ``matches`` (estimated), ``why``, ``expected_ns``,
+        ``latency`` (its ``weight``, and the partial matches expected to be ``waiting`` for the last
+        component), ``statistics`` and, with ``analyze``, ``run``.
 
     Raises
     ------

@@ -35,9 +35,10 @@ from uncertain_cep.query.typed import Aggregated, Apply, Column, TypedExpression
 __all__ = ["JointSample"]
 
 Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
-SAMPLED_PAIRS: Final = 1024
-"""Pairs in reach of each other that a predicate is tried on."""
+SAMPLED_PAIRS: Final = 1536
+"""Pairs that a predicate is tried on, if they are in reach of each other."""
 
 UNKNOWN_SELECTIVITY: Final = 0.5
 """Of a predicate over several events of a Kleene component, which no pair of events can tell."""
@@ -74,6 +75,12 @@ class JointSample:
         groups, count = densified([part.group for part in samples])
         self._samples = [replace(part, group=group) for part, group in zip(samples, groups, strict=True)]
         self._lifted = [lift(part, count, self._span, window) for part in self._samples]
+        # By which values the samples are apart, their groups and who has such values.
+        everybody = {
+            j: (part.group, np.ones(len(part.rows), dtype=np.bool_)) for j, part in enumerate(self._samples)
+        }
+        self._apart: dict[tuple[int, ...], dict[int, tuple[Int64, Mask]]] = {(): everybody}
+        self._equal_lifted: dict[tuple[int, tuple[int, ...]], Lifted] = {}
 
     def triples(self, pairs: Sequence[PairStatistics]) -> tuple[TripleStatistics, ...]:
         """Return how often neighbours meet a third component, of those that share no events."""
@@ -81,13 +88,16 @@ class JointSample:
         chosen = {(j, j + 1, k) for j in range(length - 2) for k in (j + 2, length - 1)}
         sizes = [len(part.rows) for part in self._samples]
         near = {(part.first, part.second): part.in_time for part in pairs}
+        drawn_pairs: dict[tuple[int, int], tuple[Int64, Int64]] = {}
         found = []
         for i, j, k in sorted(chosen):
             tried = float(sizes[i]) * sizes[j] * sizes[k]
             if not tried or any(self._may_share(*pair) for pair in combinations((i, j, k), 2)):
                 continue
             parts = self._lifted[i], self._lifted[j], self._lifted[k]
-            drawn = draw_pairs(parts[0], parts[1], SAMPLED_PAIRS, self._rng)
+            if (i, j) not in drawn_pairs:
+                drawn_pairs[i, j] = draw_pairs(parts[0], parts[1], SAMPLED_PAIRS, self._rng)
+            drawn = drawn_pairs[i, j]
             if len(drawn[0]):
                 each = count_third(drawn, parts) / len(drawn[0])
                 found.append(TripleStatistics((i, j, k), near[i, j] * each / sizes[k], tried))
@@ -134,35 +144,44 @@ class JointSample:
         Counted by sorting, over all pairs of the sample, since few are equal.
         """
         reach, held = (self._lifted[i], self._lifted[j]), float(near)
-        samples = [self._samples[i], self._samples[j]]
-        valid = [np.ones(len(part.rows), dtype=np.bool_) for part in samples]
+        everything = all(len(self._samples[component].rows) for component in (i, j))
+        values: tuple[int, ...] = ()
         found = []
         for number, equated in enumerate(self._values_equated):
             if i not in equated.nodes or j not in equated.nodes:
                 continue
             stated = (i, j) in equated.stated
-            if not held or not all(len(part.rows) for part in samples):
+            if not held or not everything:
                 found.append(EqualityStatistics(i, j, number, 1.0, stated))
                 continue
-            values = [self._evaluated(equated.nodes[component], {component: None}) for component in (i, j)]
-            codes, size = _codes(values)
-            for mask, part in zip(valid, values, strict=True):
-                if part.valid is not None:
-                    mask &= part.valid
-            groups, count = densified(
-                [part.group * size + code for part, code in zip(samples, codes, strict=True)]
-            )
-            samples = [replace(part, group=group) for part, group in zip(samples, groups, strict=True)]
-            first, second = (
-                lift(part, count, self._span, self._window, mask)
-                for part, mask in zip(samples, valid, strict=True)
-            )
+            values = (*values, number)
+            first, second = self._by_values(i, values), self._by_values(j, values)
             equal = count_pairs(first, second, shared=self._may_share(i, j))
             found.append(EqualityStatistics(i, j, number, min(1.0, max(equal, 0.5) / held), stated))
             held = float(equal)
             if equal:
                 reach = first, second
         return found, reach
+
+    def _by_values(self, component: int, values: tuple[int, ...]) -> Lifted:
+        """Return a component's sample, those apart that differ in what is equated."""
+        if (component, values) not in self._equal_lifted:
+            *before, last = values
+            nodes = self._values_equated[last].nodes
+            among = [k for k in nodes if all(k in self._values_equated[number].nodes for number in before)]
+            codes, size = _codes([self._evaluated(nodes[k], {k: None}) for k in among])
+            apart = self._apart[tuple(before)]
+            groups, count = densified(
+                [apart[k][0] * size + code for k, (code, _) in zip(among, codes, strict=True)]
+            )
+            self._apart[values] = {
+                k: (group, apart[k][1] & valid)
+                for k, group, (_, valid) in zip(among, groups, codes, strict=True)
+            }
+            for k, (group, valid) in self._apart[values].items():
+                part = replace(self._samples[k], group=group)
+                self._equal_lifted[k, values] = lift(part, count, self._span, self._window, valid)
+        return self._equal_lifted[component, values]
 
     def _rest(
         self, i: int, j: int, reach: tuple[Lifted, Lifted], predicates: list[PredicateStatistics]
@@ -194,7 +213,7 @@ class JointSample:
             return UNKNOWN_SELECTIVITY
         return _share(self._true(predicate, chosen))
 
-    def _true(self, predicate: TypedExpression, chosen: Mapping[int, Int64]) -> NDArray[np.bool_]:
+    def _true(self, predicate: TypedExpression, chosen: Mapping[int, Int64]) -> Mask:
         """Return for which combinations a predicate is true; Kleene events are taken for single ones."""
         size = len(next(iter(chosen.values())))
         if any(isinstance(column, Aggregated) for column in columns_in(predicate)):
@@ -277,20 +296,28 @@ def _sides(predicate: TypedExpression, number: Mapping[str, int]) -> dict[int, T
     return sides if len(sides) == 2 else None
 
 
-def _codes(values: Sequence[Values]) -> tuple[list[Int64], int]:
-    """Return numbers from 0 for values, equal ones alike, and how many there are."""
+def _codes(values: Sequence[Values]) -> tuple[list[tuple[Int64, Mask]], int]:
+    """Return numbers from 0 for values, equal ones alike, which are no nulls, and how many there are."""
+    valid = [
+        np.ones(1, dtype=np.bool_) if part.valid is None else np.atleast_1d(np.asarray(part.valid))
+        for part in values
+    ]
     texts = [isinstance(part.data, pa.Array) for part in values]
-    if any(texts) and not all(texts):
+    if any(texts):
+        found = [part.data for part, is_text in zip(values, texts, strict=True) if is_text]
+        distinct = pa.chunked_array(found).unique().drop_null()
         # A column of nulls only is of no kind; nothing equals it.
-        return [np.zeros(len(part.data), dtype=np.int64) for part in values], 1
-    if all(texts):
-        distinct = pa.chunked_array([part.data for part in values]).unique().drop_null()
-        found = [pc.index_in(part.data, distinct).fill_null(0) for part in values]
-        codes = [np.asarray(part.to_numpy(zero_copy_only=False)).astype(np.int64) for part in found]
-        return codes, max(1, len(distinct))
-    # One kind, so that equal numbers are; and a constant expression has one value for all.
-    numbers, size = densified([np.atleast_1d(np.asarray(part.data)) for part in values])
-    return numbers, max(1, size)
+        codes = [
+            np.asarray(pc.index_in(part.data, distinct).fill_null(0).to_numpy(zero_copy_only=False))
+            if is_text
+            else np.zeros(1, dtype=np.int64)
+            for part, is_text in zip(values, texts, strict=True)
+        ]
+        size = len(distinct)
+    else:
+        # One kind, so that equal numbers are; and a constant expression has one value for all.
+        codes, size = densified([np.atleast_1d(np.asarray(part.data)) for part in values])
+    return [(code.astype(np.int64), mask) for code, mask in zip(codes, valid, strict=True)], max(1, size)
 
 
 def _share(mask: NDArray[np.bool_]) -> float:

@@ -120,8 +120,10 @@ def _sampled(selection: Selection, j: int, most: int, rng: np.random.Generator) 
 def _lengths(lengths: Int64) -> LengthStatistics:
     if not len(lengths):
         return LengthStatistics(0.0, 0.0, 0.0, 0.0)
-    median, most = np.quantile(lengths, (0.5, 0.9))
-    return LengthStatistics(float(lengths.mean()), float(median), float(most), float(lengths.max()))
+    ascending = np.sort(lengths)
+    last = len(lengths) - 1
+    median, most = np.interp((0.5 * last, 0.9 * last), np.arange(len(lengths)), ascending)
+    return LengthStatistics(float(lengths.mean()), float(median), float(most), float(ascending[-1]))
 
 
 class _Shares:

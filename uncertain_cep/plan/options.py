@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
-from typing import Final, Literal, cast, get_args
+from typing import Any, Final, Literal, cast, get_args
 
 from uncertain_cep.errors import OptionError
 
@@ -14,6 +15,7 @@ __all__ = [
     "Evaluation",
     "Method",
     "check_counting",
+    "check_latency_weight",
     "checked_method",
 ]
 
@@ -80,6 +82,33 @@ def checked_method(evaluation: str, planner: str, approximate: Approximation | N
     if kleene not in ("matches", "compressed"):
         raise OptionError(f"kleene={kleene!r} is unknown: use matches or compressed")
     return "query_order" if evaluation == "auto" else cast("Method", evaluation)
+
+
+def check_latency_weight(latency_weight: float, evaluation: str, planner: str) -> float:
+    """Return the weight of latency among the costs of plans.
+
+    Raises
+    ------
+    OptionError
+        If it is no weight, or there is no planner to heed it.
+    """
+    given: Any = latency_weight
+    is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
+    if not is_number or not 0.0 <= given <= sys.float_info.max:
+        raise OptionError(
+            f"latency_weight={latency_weight!r}: it must be a finite number, at least 0, such as 2.5"
+        )
+    if latency_weight and evaluation != "auto":
+        raise OptionError(
+            f"latency_weight={latency_weight!r} is heeded by a planner, and evaluation={evaluation!r} has an "
+            "order of its own: leave one of them out"
+        )
+    if latency_weight and planner.lstrip().startswith("("):
+        raise OptionError(
+            f"latency_weight={latency_weight!r} is heeded by planners, and planner={planner!r} leaves "
+            "nothing to choose: leave one of them out"
+        )
+    return float(latency_weight)
 
 
 def check_counting(evaluation: str, confidence: bool, approximate: Approximation | None, kleene: str) -> None:

@@ -9,7 +9,14 @@ import pyarrow as pa
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan.counting import counting_plan
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
-from uncertain_cep.plan.options import PLANNERS, Approximation, Method, check_counting, checked_method
+from uncertain_cep.plan.options import (
+    PLANNERS,
+    Approximation,
+    Method,
+    check_counting,
+    check_latency_weight,
+    checked_method,
+)
 from uncertain_cep.plan.result import output_schema
 from uncertain_cep.plan.supported import check_compressed, components_beyond_plain
 from uncertain_cep.plan.trees import Tree, parse_tree
@@ -107,6 +114,9 @@ class EvaluationPlan:
         did, by a tree; ``none`` if the evaluation has an order of its own.
     tree : Tree or None
         The caller's, over the single components, numbered from 0 in pattern order.
+    latency_weight : float
+        What a partial match that the event of the last component has to be put together with weighs among
+        the costs that a planner compares, in probes; 0: nothing.
     match_windows : bool
         Whether candidates that have too few others in reach are left out before anything is matched.
     """
@@ -131,6 +141,7 @@ class EvaluationPlan:
     counted: EvaluationPlan | None = None
     planner: str = "auto"
     tree: Tree | None = None
+    latency_weight: float = 0.0
     match_windows: bool = True
 
     @property
@@ -204,6 +215,7 @@ def make_plan(
     approximate: Approximation | None = None,
     kleene: str = "matches",
     planner: str = "auto",
+    latency_weight: float = 0.0,
 ) -> EvaluationPlan:
     """Bind a query to the columns of a trace and plan its evaluation.
 
@@ -226,6 +238,9 @@ def make_plan(
     planner : str
         One of ``PLANNERS``, or a tree over the variables in brackets, such as ``((c a) b)``: in which order
         events are put together. With OR it is for each branch.
+    latency_weight : float
+        At least 0: what planners count for each partial match that waits for the event of the last component,
+        as a multiple of looking at a partial match.
 
     Raises
     ------
@@ -233,6 +248,7 @@ def make_plan(
         For everything that can be told without reading an event.
     """
     method = checked_method(evaluation, planner, approximate, kleene)
+    weight = check_latency_weight(latency_weight, evaluation, planner)
     if query.expected_count is not None:
         check_counting(evaluation, confidence, approximate, kleene)
     compressed = kleene == "compressed"
@@ -246,12 +262,13 @@ def make_plan(
             tick=tick,
             evaluation=evaluation,
             planner=planner,
+            latency_weight=weight,
         )
         return counting_plan(matches, bound, query.expected_count, schema)
     branches = bound.branches()
     if len(branches) == 1:
         plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, compressed)
-        return _ordered(plan, evaluation, planner)
+        return _ordered(plan, evaluation, planner, weight)
     if planner.lstrip().startswith("("):
         raise OptionError(
             f"planner={planner!r}: a tree is for one pattern, and OR(...) stands for several: name a planner"
@@ -265,7 +282,7 @@ def make_plan(
     for branch, own in zip(branches, found, strict=True):
         keys = tuple(key for key in own if key.name in shared)
         part = _planned(branch, schema, names, domain, method, confidence, approximate, False, keys)
-        parts.append(_ordered(part, evaluation, planner))
+        parts.append(_ordered(part, evaluation, planner, weight))
     negated = sum(component.negated for component in bound.components)
     positive = len(bound.components) - negated
     keys = tuple(PartitionKey((name,) * positive, (name,) * negated) for name in shared)
@@ -336,7 +353,7 @@ def _planned(
     )
 
 
-def _ordered(plan: EvaluationPlan, evaluation: str, planner: str) -> EvaluationPlan:
+def _ordered(plan: EvaluationPlan, evaluation: str, planner: str, latency_weight: float) -> EvaluationPlan:
     """Return the plan of an OR-free pattern with its order; refuse what its evaluation does not answer."""
     pattern = plan.bound.pattern
     plan = plan if is_linear(pattern) else replace(plan, order=order_of(pattern))
@@ -351,10 +368,8 @@ def _ordered(plan: EvaluationPlan, evaluation: str, planner: str) -> EvaluationP
         raise OptionError(f"evaluation={evaluation!r} does not support {what}: leave evaluation= out")
     if evaluation != "auto":
         return replace(plan, planner="none")
-    if planner != "auto" and plan.query.strategy.endswith("contiguity"):
-        raise OptionError(f"planner={planner!r} does not support {plan.query.strategy}: leave planner= out")
     if planner in PLANNERS:
-        return replace(plan, planner=planner)
+        return replace(plan, planner=planner, latency_weight=latency_weight)
     return replace(plan, planner="given", tree=parse_tree(planner, _joinable(plan, planner)))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,8 +68,16 @@ class Lifted:
     window: int
 
 
-def densified(parts: Sequence[Int64]) -> tuple[list[Int64], int]:
-    """Return the numbers of some arrays replaced by 0..k-1, equal ones alike across them, and k."""
+def densified(parts: Sequence[NDArray[Any]]) -> tuple[list[Int64], int]:
+    """Return the numbers of some arrays replaced by some of 0..k-1, equal ones alike across them, and k.
+
+    O(n) for n numbers if they are whole, and of 0..4n already; else O(n log n).
+    """
+    filled = [part for part in parts if len(part)]
+    if filled and all(part.dtype == np.int64 for part in filled):
+        count = max(int(part.max()) for part in filled) + 1
+        if count <= 4 * sum(map(len, parts)) and min(int(part.min()) for part in filled) >= 0:
+            return list(parts), count
     distinct, numbers = np.unique(np.concatenate(parts), return_inverse=True)
     ends = np.cumsum([len(part) for part in parts])[:-1]
     return list(np.split(numbers.astype(np.int64).reshape(-1), ends)), len(distinct)
@@ -132,7 +140,9 @@ def _ranges(first: Lifted, places: Int64, second: Lifted) -> tuple[Int64, Int64]
 
 
 def draw_pairs(first: Lifted, second: Lifted, most: int, rng: np.random.Generator) -> tuple[Int64, Int64]:
-    """Return about ``most`` pairs that can be in this order within the window, or all if there are fewer.
+    """Return pairs that can be in this order within the window, all if they are few.
+
+    Of ``most`` pairs that a search by the longest interval finds, those are returned that are in reach.
 
     Returns
     -------
@@ -144,12 +154,13 @@ def draw_pairs(first: Lifted, second: Lifted, most: int, rng: np.random.Generato
     total = int(ends[-1]) if len(ends) else 0
     if not total:
         return first.by_low[:0], first.by_low[:0]
-    drawn = np.arange(total) if total <= 2 * most else rng.integers(0, total, 2 * most)
+    # Ascending, so that one search goes on from the other.
+    drawn = np.arange(total) if total <= most else np.sort(rng.integers(0, total, most))
     owner = np.searchsorted(ends, drawn, side="right")
     place = drawn - (ends[owner] - (stop - start)[owner]) + start[owner]
     left, right = first.by_low[owner], second.by_low[place]
     fits = (second.high[right] >= first.low[left]) & (first.rows[left] != second.rows[right])
-    return left[fits][:most], right[fits][:most]
+    return left[fits], right[fits]
 
 
 def count_third(chosen: tuple[Int64, Int64], parts: tuple[Lifted, Lifted, Lifted]) -> int:

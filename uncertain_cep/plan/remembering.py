@@ -15,7 +15,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -28,10 +28,12 @@ from uncertain_cep.query import format_expression
 from uncertain_cep.query.typed import columns_in
 from uncertain_cep.selection import Selection
 
-__all__ = ["MEMORY", "StatisticsMemory", "fingerprint", "keep_on_disk", "remembered"]
+__all__ = ["MEMORY", "Recent", "StatisticsMemory", "fingerprint", "keep_on_disk", "remembered"]
+
+Held = TypeVar("Held")
 
 MOST_HELD: Final = 64
-"""Statistics held in memory; those that were not asked for longest go first."""
+"""Statistics, and choices by them, held in memory; those that were not asked for longest go first."""
 
 MOST_FILES: Final = 256
 """Statistics kept on disk; the oldest go first."""
@@ -40,7 +42,41 @@ SAMPLED_ROWS: Final = 64
 """Rows of each component whose intervals and attributes are part of the key."""
 
 
-class StatisticsMemory:
+class Recent(Generic[Held]):
+    """What was asked for last, by its key; at most ``MOST_HELD``, and safe in several threads."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, Held] = OrderedDict()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def get(self, key: str) -> Held | None:
+        """Return what is held for a key; None if nothing is."""
+        found = self._held.get(key)
+        if found is not None:
+            self._hold(key, found)
+        return found
+
+    def put(self, key: str, held: Held) -> None:
+        """Hold something for a key."""
+        self._hold(key, held)
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        with self._lock:
+            self._held.clear()
+
+    def _hold(self, key: str, held: Held) -> None:
+        with self._lock:
+            self._held[key] = held
+            self._held.move_to_end(key)
+            while len(self._held) > MOST_HELD:
+                self._held.popitem(last=False)
+
+
+class StatisticsMemory(Recent[Statistics]):
     """A bounded memory of statistics by their key; on disk too once a folder is set.
 
     Attributes
@@ -50,41 +86,24 @@ class StatisticsMemory:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.folder: Path | None = None
-        self._held: OrderedDict[str, Statistics] = OrderedDict()
-        self._lock = Lock()
-
-    def __len__(self) -> int:
-        return len(self._held)
 
     def get(self, key: str) -> Statistics | None:
         """Return the statistics of a key; None if there are none."""
-        found = self._held.get(key)
+        found = super().get(key)
         if found is None and self.folder is not None:
             with suppress(OSError, ValueError):
                 found = Statistics.from_json((self.folder / f"{key}.json").read_text())
-        if found is not None:
-            self._hold(key, found)
+                self._hold(key, found)
         return found
 
-    def put(self, key: str, statistics: Statistics) -> None:
+    def put(self, key: str, held: Statistics) -> None:
         """Keep the statistics of a key."""
-        self._hold(key, statistics)
+        super().put(key, held)
         if self.folder is not None:
             with suppress(OSError):
-                self._write(self.folder, key, statistics)
-
-    def clear(self) -> None:
-        """Forget what is in memory."""
-        with self._lock:
-            self._held.clear()
-
-    def _hold(self, key: str, statistics: Statistics) -> None:
-        with self._lock:
-            self._held[key] = statistics
-            self._held.move_to_end(key)
-            while len(self._held) > MOST_HELD:
-                self._held.popitem(last=False)
+                self._write(self.folder, key, held)
 
     def _write(self, folder: Path, key: str, statistics: Statistics) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +126,12 @@ def keep_on_disk() -> None:
 
 
 def remembered(
-    plan: EvaluationPlan, table: pa.Table, selection: Selection, *, sampled: int = COARSE
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    *,
+    sampled: int = COARSE,
+    key: str | None = None,
 ) -> Statistics:
     """Return the statistics of candidates, measured unless that was done before.
 
@@ -115,8 +139,10 @@ def remembered(
     ----------
     plan, table, selection, sampled
         As for :func:`uncertain_cep.plan.measuring.measure`.
+    key : str or None
+        Their :func:`fingerprint`, if it is known.
     """
-    key = fingerprint(plan, table, selection, sampled)
+    key = f"{fingerprint(plan, table, selection) if key is None else key}-{sampled}"
     found = MEMORY.get(key)
     if found is None:
         found = measure(plan, table, selection, sampled=sampled)
@@ -124,30 +150,30 @@ def remembered(
     return found
 
 
-def fingerprint(plan: EvaluationPlan, table: pa.Table, selection: Selection, sampled: int) -> str:
+def fingerprint(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> str:
     """Return a digest of what statistics of a plan's candidates depend on, as far as a sample tells it.
 
     Parameters are those of :func:`remembered`. O(components), whatever the number of events.
     """
-    digest = blake2b(digest_size=16)
     parts = (*plan.components, *(found.component for found in plan.negations))
     facts = [
         repr((part.variable, part.types, part.kleene, [format_expression(local) for local in part.local]))
         for part in parts
     ]
     facts += [format_expression(predicate) for predicate in plan.joined]
-    facts += [repr((plan.window, sampled, table.num_rows, selection.partitions))]
-    digest.update("\n".join(facts).encode())
+    sizes = [len(rows) for rows in selection.rows]
+    facts += [repr((plan.window, table.num_rows, selection.partitions, sizes))]
+    digest = blake2b("\n".join(facts).encode(), digest_size=16)
+    places = [np.linspace(0, size - 1, min(size, SAMPLED_ROWS)).astype(np.int64) for size in sizes]
+    columns = [selection.rows, selection.lower, selection.upper]
+    columns += [] if selection.partition is None else [selection.partition]
+    sampled = [
+        np.concatenate([part[some] for part, some in zip(column, places, strict=True)]) for column in columns
+    ]
+    digest.update(np.concatenate(sampled).tobytes())
     names = sorted(
         {column.name for predicate in plan.joined for column in columns_in(predicate) if column.name}
     )
-    for j, rows in enumerate(selection.rows):
-        places = np.linspace(0, len(rows) - 1, min(len(rows), SAMPLED_ROWS)).astype(np.int64)
-        digest.update(repr(len(rows)).encode())
-        for array in (rows, selection.lower[j], selection.upper[j]):
-            digest.update(np.ascontiguousarray(array[places]).tobytes())
-        if selection.partition is not None:
-            digest.update(np.ascontiguousarray(selection.partition[j][places]).tobytes())
-        if names:
-            digest.update(repr(table.select(names).take(pa.array(rows[places])).to_pydict()).encode())
+    if names:
+        digest.update(repr(table.select(names).take(pa.array(sampled[0])).to_pydict()).encode())
     return digest.hexdigest()

@@ -65,6 +65,7 @@ def match(
     planner: str = "auto",
     prune: bool | None = None,
     kleene: str = "matches",
+    latency_weight: float = 0.0,
 ) -> DataFrame:
     """Return the matches of a query among the events of a frame.
 
@@ -96,6 +97,8 @@ def match(
         are many candidates and counts say that at most a quarter of the slices of keys stay.
     kleene : {"matches", "compressed"}
         See `uncertain_cep.match`; compressed, the Kleene component must not be the first.
+    latency_weight : float
+        See `uncertain_cep.match`.
 
     Returns
     -------
@@ -143,6 +146,7 @@ def match(
         planner=planner,
         prune=prune,
         kleene=kleene,
+        latency_weight=latency_weight,
     )
     return as_frame(prepared, frame.sparkSession)
 
@@ -198,6 +202,7 @@ def prepare(
     planner: str = "auto",
     prune: bool | None = None,
     kleene: str = "matches",
+    latency_weight: float = 0.0,
 ) -> PreparedMatch:
     """Plan a query on a frame, look through its events and spread the candidates.
 
@@ -220,6 +225,7 @@ def prepare(
         approximate=approximate,
         planner=planner,
         kleene=kleene,
+        latency_weight=latency_weight,
     )
     if plan.compressed and plan.components[0].kleene:
         # A slice owns its matches by the event of the first component, and here that is many.

@@ -79,6 +79,7 @@ def match_to_parquet(
     planner: str = "auto",
     prune: bool | None = None,
     kleene: str = "matches",
+    latency_weight: float = 0.0,
 ) -> int:
     """Write the matches of a query as a folder of Parquet files and return their number.
 
@@ -88,7 +89,7 @@ def match_to_parquet(
     Parameters
     ----------
     frame, query, names, tick, evaluation, confidence, approximate, partitions, slice_length, planner, prune
-        As for `match`, and so is ``kleene``.
+        As for `match`, and so are ``kleene`` and ``latency_weight``.
     folder, overwrite
         As for `write_matches`.
 
@@ -111,6 +112,7 @@ def match_to_parquet(
         planner=planner,
         prune=prune,
         kleene=kleene,
+        latency_weight=latency_weight,
     )
     if local is None or prepared.plan.needs_all:
         matches = as_frame(prepared, frame.sparkSession)

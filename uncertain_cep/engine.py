@@ -78,7 +78,8 @@ def run(
     slicing : Slicing or None
         The slices of time that the table is cut into; each is evaluated apart.
     owned : (n,) bool or None
-        The events that a match yielded may have for its first component; None: any. Not with ``slicing``.
+        The events that a match yielded may have for the plan's owner, as a rule its first component; None:
+        any. Not with ``slicing``.
     batch_rows : int
         Most matches a batch holds.
     file : str or None
@@ -150,7 +151,7 @@ def _evaluated(
     owned: Mask | None,
     counters: Counters | None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the matches among events of the model; with ``owned`` those whose first component's event is."""
+    """Yield the matches among events of the model; with ``owned`` those whose owner's event is."""
     if not constants_hold(plan) or not table.num_rows:
         return
     if plan.order is None and plan.window < len(plan.components):
@@ -158,10 +159,11 @@ def _evaluated(
     table = table.select(_columns_of(plan, slicing)).combine_chunks()
     selection, pmfs, ticks = _selected(plan, table, slicing)
     # The events of a Kleene component that come first are among those that come later.
-    later = owned if plan.components[0].kleene else None
+    later = owned if plan.components[plan.owner].kleene else None
     if owned is not None and later is None:
-        others = [np.ones(len(rows), dtype=np.bool_) for rows in selection.rows[1:]]
-        selection = selection.where([owned[selection.rows[0]], *others])
+        kept = [np.ones(len(rows), dtype=np.bool_) for rows in selection.rows]
+        kept[plan.owner] = owned[selection.rows[plan.owner]]
+        selection = selection.where(kept)
     selection = feasible(plan, selection)
     if selection.empty:
         return

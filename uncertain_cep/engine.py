@@ -168,7 +168,7 @@ def _evaluated(
     if selection.empty:
         return
     best_only = (
-        plan.is_plain
+        not plan.compressed
         and plan.query.order_by_confidence
         and plan.query.limit is not None
         and not plan.query.non_overlapping
@@ -183,11 +183,17 @@ def _evaluated(
     def chunks(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
         wanted = plan.needs_confidence
         if plan.order is not None:
-            return evaluate_sets(plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters)
+            return evaluate_sets(
+                plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters, threshold
+            )
         if plan.compressed:
-            return evaluate_compressed(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
+            return evaluate_compressed(
+                plan, table, among, ticks, pmfs, payload, wanted, batch_rows, threshold
+            )
         if not plan.is_plain:
-            return evaluate_growing(plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters)
+            return evaluate_growing(
+                plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters, threshold
+            )
         if len(plan.components) == 1:
             return _single_events(plan, among, payload, batch_rows)
         tree = joined_along()
@@ -207,11 +213,15 @@ def _evaluated(
         yield from bucketed_counts(plan, table, _owned(counted, later))
         return
     if best_only:
-        best = best_chunk(plan, table, selection, chunks, at_most_one=pmfs is None)
+
+        def mine(among: Selection, threshold: Threshold) -> Iterator[Chunk]:
+            return _owned(chunks(among, threshold), later)
+
+        best = best_chunk(plan, table, selection, mine, at_most_one=pmfs is None)
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
         return
-    matches = _owned(chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None), later)
+    matches = _owned(chunks(selection, _threshold(plan, pmfs)), later)
     for chunk in _limited(plan, (confident(plan, found) for found in matches)):
         yield to_batch(plan, table, chunk, payload is not None)
 
@@ -248,7 +258,8 @@ def _limited(plan: EvaluationPlan, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
 def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | None:
     """Return what HAVING asks of confidences, if these cost more than upper bounds of them."""
     least = plan.query.min_confidence
-    dear = pmfs is not None or len(plan.components) > 3 or plan.query.strategy != "skip_till_any_match"
+    skips_any = plan.query.strategy == "skip_till_any_match"
+    dear = not plan.is_plain or pmfs is not None or len(plan.components) > 3 or not skips_any
     return Threshold(least) if dear and least is not None and least > 0.0 else None
 
 

@@ -6,7 +6,7 @@ from confidence.first_times import confidences_by_bucket
 from confidence.forbidden import forbidden_confidence, workspace
 from confidence.gaps import gap_confidence
 from confidence.pmf import chain_confidence_pmf, support_range
-from confidence.repeated import repeated_uses, running_totals
+from confidence.repeated import repeated_choices, repeated_uses, running_totals
 from confidence.uniform import (
     chain_confidence,
     confidence_of_three,
@@ -27,6 +27,7 @@ __all__ = [
     "expected_by_bucket",
     "forbidden_confidence",
     "gap_confidence",
+    "repeated_choices",
     "repeated_uses",
     "running_sums",
     "running_totals",

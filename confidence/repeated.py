@@ -1,12 +1,18 @@
 """What is counted too much where one event is a candidate of several components: its uses with itself.
 
 With rates (:mod:`confidence.expected`) every choice of one candidate a component counts, those with an event
-in two places too. By inversion over the partitions of the components, for up to three of them,
+in two places too. By Moebius inversion over the partitions of the components into blocks of one event each,
+
+    distinct = sum over partitions of  prod over blocks B of (-1)^(|B| - 1) (|B| - 1)!  [each B by one event].
+
+Up to three components that is
 
     distinct = all - sum over {i, j} of [i and j by one event] + 2 [all three by one event]
 
-where the components left over are free. Each term is a sum over the ticks of one event, and of rates over
-what the others leave free.
+where the components left over are free: each term is a sum over the ticks of one event, and of rates over
+what the others leave free (:func:`repeated_uses`). Up to five, at most two blocks have more than one
+component; each term is the recurrence of :mod:`confidence.expected` once more, around an event, with its
+probabilities in place of the rates of its block (:func:`repeated_choices`).
 """
 
 from __future__ import annotations
@@ -15,8 +21,9 @@ import numpy as np
 from numba import njit
 
 from confidence.distribution import exactly
+from confidence.expected import expected_by_bucket
 
-__all__ = ["repeated_uses", "running_totals"]
+__all__ = ["repeated_choices", "repeated_uses", "running_totals"]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -143,6 +150,142 @@ def repeated_uses(
                                 t = end
                 later += p[b]
             sums[_bucket_of(begin + a, every) - first_bucket] += own
+        for k in range(sums.shape[0]):
+            if sums[k] != 0.0:
+                out_event[written] = e
+                out_bucket[written] = (first_bucket + k) * every
+                out_value[written] = sums[k]
+                written += 1
+    return written
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _weight(block):
+    """Return how often what a block of components counts by one event is to be taken off."""
+    weight = 1.0
+    size = 0
+    while block > 0:
+        if block & 1 == 1:
+            size += 1
+            weight *= -float(max(size - 1, 1))
+        block >>= 1
+    return weight
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _part_of_line(starts, places, begin, end):
+    """Return the stretches between two ticks, the last excluded: first place, and their starts and places."""
+    first = _covered_before(starts, places, begin)
+    stretch = max(np.searchsorted(starts, begin, side="right") - 1, 0)
+    if first == places[stretch + 1]:
+        stretch += 1
+    count = max(np.searchsorted(starts, end, side="left") - stretch, 0)
+    own_starts = np.empty(count, np.int64)
+    own_places = np.zeros(count + 1, np.int64)
+    for k in range(count):
+        own_starts[k] = max(starts[stretch + k], begin)
+        own_places[k] = max(places[stretch + k], first) - first
+    own_places[count] = _covered_before(starts, places, end) - first
+    return first, own_starts, own_places
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fill(rows, block, part, event, lower, upper, offset, pmf):
+    """Put an event's probabilities in place of the rates of a block's components."""
+    _, starts, places = part
+    for j in range(rows.shape[0]):
+        if block >> j & 1 == 0:
+            continue
+        rows[j, :] = 0.0
+        for k in range(starts.shape[0]):
+            size = places[k + 1] - places[k]
+            for t in range(max(lower[event], starts[k]), min(upper[event], starts[k] + size - 1) + 1):
+                rows[j, places[k] + t - starts[k]] = exactly(
+                    lower[event], upper[event], offset[event], pmf, t
+                )
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _add_chains(rows, part, shift, window, every, weight, first_bucket, sums):
+    """Add the expected number of chains with some rates, times a weight, to what each bucket holds."""
+    _, starts, places = part
+    count = starts.shape[0]
+    room = count
+    if every > 0:
+        for k in range(count):
+            room += (places[k + 1] - places[k]) // every + 1
+    stretch, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
+    found = expected_by_bucket(
+        rows, starts, places, np.full(count, shift), window, every, stretch, bucket, value
+    )
+    for k in range(found):
+        place = bucket[k] // every - first_bucket if every > 0 else 0
+        sums[place] += weight * value[k]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def repeated_choices(
+    uses, lower, upper, offset, pmf, shift, rates, starts, places, window, every, apart, out_event,
+    out_bucket, out_value,
+):  # fmt: skip
+    """Write what :func:`repeated_uses` does, for up to five components.
+
+    Parameters
+    ----------
+    uses : (n,) int64
+        Bits of the components that can take each event.
+    lower, upper, offset, shift : (n,) int64, pmf : (m,) float64
+        As for :func:`repeated_uses`; ascending ``lower``.
+    rates : (l, T) float64
+        From :func:`confidence.event_rates`.
+    starts, places, window, every, out_event, out_bucket, out_value
+        As for :func:`repeated_uses`.
+    apart : bool
+        Whether two blocks of several components each may be taken by one event each.
+
+    Returns
+    -------
+    int64
+        How many rows were written.
+
+    Notes
+    -----
+    O((U + W) l^2) for an event of U ticks and each block of its components; with ``apart`` as often again for
+    each event in reach.
+    """
+    length = rates.shape[0]
+    longest = np.int64(0)
+    for e in range(lower.shape[0]):
+        longest = max(longest, upper[e] - lower[e])
+    written = 0
+    for e in range(lower.shape[0]):
+        begin = lower[e] - shift[e]
+        first_bucket = _bucket_of(begin - window, every)
+        sums = np.zeros(_bucket_of(upper[e] - shift[e], every) - first_bucket + 1)
+        block = uses[e]
+        while block > 0:
+            if block & (block - 1) > 0:
+                # The first time is the event's own, or at most a window before one of its times.
+                low = lower[e] - (0 if block & 1 == 1 else window - 1)
+                high = upper[e] + (0 if block >> (length - 1) == 1 else window - 1)
+                part = _part_of_line(starts, places, low, high + 1)
+                rows = rates[:, part[0] : part[0] + part[2][-1]].copy()
+                _fill(rows, block, part, e, lower, upper, offset, pmf)
+                weight = _weight(block)
+                _add_chains(rows, part, shift[e], window, every, weight, first_bucket, sums)
+                other = np.searchsorted(lower, low - longest, side="left")
+                while apart and other < lower.shape[0] and lower[other] <= high:
+                    second = uses[other] & ~block
+                    while second > 0 and upper[other] >= low:
+                        # Each two blocks once: the first one has the first component of both.
+                        if second & (second - 1) > 0 and (second & -second) > (block & -block):
+                            both = rows.copy()
+                            _fill(both, second, part, other, lower, upper, offset, pmf)
+                            twice = -weight * _weight(second)
+                            _add_chains(both, part, shift[e], window, every, twice, first_bucket, sums)
+                        second = (second - 1) & uses[other] & ~block
+                    other += 1
+            block = (block - 1) & uses[e]
         for k in range(sums.shape[0]):
             if sums[k] != 0.0:
                 out_event[written] = e

@@ -13,7 +13,10 @@ Branches end early where
 * something certainly came in between (NELT, Zhang, Diao, Immerman, PVLDB 3(1), 2010, section 3.2): under skip
   till next match, of the candidates that pass the conditions and start after the last event ends, none that
   starts after another of them has ended; under contiguity the same of all events that forbid;
-* the events before are too unlikely: ``P(t_0 < ... < t_d) <= prod P(t_i < t_{i+1})``.
+* an event that a negation forbids is in its gap for certain (:mod:`eventbased.barriers`);
+* the events so far are too unlikely to reach the confidence that is wanted, which bounds that of all that
+  extends them: ``P(t_0 < ... < t_d, window) <= P(t_d - t_0 < W) prod P(t_i < t_{i+1})``, see
+  :mod:`eventbased.surviving`.
 
 Where the events of some components are chosen beforehand, the search is confined to them, one choice after
 the other, and what is left to take lies between.
@@ -31,8 +34,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from confidence.conditions import accumulate, all_hold
-from confidence.distribution import at_most, exactly
+from eventbased.barriers import is_barred
+from eventbased.config import BOUND_MARGIN
 from eventbased.query_order import first_above
+from eventbased.time_differences import in_order, near
 
 __all__ = [
     "DEEPER",
@@ -42,8 +47,10 @@ __all__ = [
     "Growing",
     "Pattern",
     "SortedCandidates",
+    "Wanted",
     "completions",
     "grow",
+    "promising_choices",
     "start_growing",
 ]
 
@@ -61,9 +68,6 @@ FRESH: Final = -1
 
 UNLIMITED: Final = 2**63 - 1
 NEVER: Final = -(2**63)
-
-ROUNDING: Final = 1e-9
-"""Relative error allowed to the bound on a confidence before it ends a branch."""
 
 Int64 = NDArray[np.int64]
 
@@ -112,14 +116,31 @@ class Pattern(NamedTuple):
         W, ticks.
     skips_to_next : bool
         Whether the strategy is skip till next match.
-    min_confidence : float
-        Matches whose confidence is below it need not be found.
     """
 
     kleene: NDArray[np.bool_]
     window: int
     skips_to_next: bool
-    min_confidence: float
+
+
+class Wanted(NamedTuple):
+    """Which matches need to be found.
+
+    Attributes
+    ----------
+    least : float
+        Those of a smaller confidence need not be.
+    rank : (n,) int64, or (0,) to look at none; last_rank : int64
+        Nor those whose first event, a candidate of the first component, has a rank above ``last_rank``.
+    pmf, head : (m,) float64
+        Explicit probabilities and their :func:`confidence.running_sums`.
+    """
+
+    least: float
+    rank: Int64
+    last_rank: int
+    pmf: NDArray[np.float64]
+    head: NDArray[np.float64]
 
 
 class Growing(NamedTuple):
@@ -137,9 +158,11 @@ class Growing(NamedTuple):
     bounds : (3, d + 1) int64
         Earliest time of the last event, ``max(lower_i - i)``, ``min(upper_i - i)``.
     chance : (d + 1,) float64
-        A bound on the confidence.
+        The product of ``P(t_i < t_{i+1})``.
     used : (rows,) bool
         Whether an event is part of the match.
+    taken : (l,) int64
+        How many partial matches there were whose last event each component has taken.
     """
 
     depth: Int64
@@ -148,6 +171,7 @@ class Growing(NamedTuple):
     bounds: Int64
     chance: NDArray[np.float64]
     used: NDArray[np.bool_]
+    taken: Int64
 
     def deeper(self, depth: int) -> Growing:
         """Return the same state with arrays for matches of up to ``depth`` events."""
@@ -156,7 +180,7 @@ class Growing(NamedTuple):
         chance = np.ones(depth + 1)
         size = self.frames.shape[1]
         frames[:, :size], bounds[:, :size], chance[:size] = self.frames, self.bounds, self.chance
-        return Growing(self.depth, self.choice, frames, bounds, chance, self.used)
+        return Growing(self.depth, self.choice, frames, bounds, chance, self.used, self.taken)
 
 
 PHASE: Final = 0
@@ -170,8 +194,8 @@ TOP: Final = 1
 LOW: Final = 2
 
 
-def start_growing(depth: int, rows: int) -> Growing:
-    """Return a search that stands before the first match."""
+def start_growing(depth: int, rows: int, length: int) -> Growing:
+    """Return a search for matches of ``length`` components that stands before the first match."""
     frames = np.zeros((5, depth + 1), dtype=np.int64)
     frames[COMPONENT, 0] = -1
     bounds = np.zeros((3, depth + 1), dtype=np.int64)
@@ -185,6 +209,7 @@ def start_growing(depth: int, rows: int) -> Growing:
         bounds,
         np.ones(depth + 1),
         np.zeros(rows, dtype=np.bool_),
+        np.zeros(length, dtype=np.int64),
     )
 
 
@@ -214,28 +239,6 @@ def completions(first_class, class_start, class_stop, lower, upper, window, late
                     latest[i] = min(upper[i], max(after, NEVER + 1) - 1)
                 best = max(best, latest[i])
                 reach[i] = best
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _precedes(low, high, offset, low_after, high_after, offset_after, pmf, head):
-    """Return P(s < t) for two independent times. O(1) if both are uniform, else O(U)."""
-    if high < low_after:
-        return 1.0
-    if offset < 0 and offset_after < 0:
-        first = max(low_after, low + 1)
-        if first > high_after:
-            return 0.0
-        size = float(high - low + 1)
-        rising = float(max(min(high_after, high + 1) - first + 1, 0))
-        pairs = rising * (float(first - low) + 0.5 * (rising - 1.0))
-        pairs += size * float(max(high_after - max(first, high + 2) + 1, 0))
-        return pairs / (size * float(high_after - low_after + 1))
-    total = 0.0
-    for t in range(max(low_after, low + 1), high_after + 1):
-        chance = exactly(low_after, high_after, offset_after, pmf, t)
-        if chance > 0.0:
-            total += chance * at_most(low, high, offset, head, t - 1)
-    return total
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -321,8 +324,57 @@ def _enter(d, phase, limit, state):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _in_order(given, wanted, i, k):
+    """Return a bound on P(t_i < t_k) for two candidates."""
+    return in_order(
+        given.lower[i], given.upper[i], given.offset[i], given.lower[k], given.upper[k], given.offset[k],
+        wanted.pmf, wanted.head,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _near(given, wanted, i, k, window):
+    """Return a bound on P(abs(t_k - t_i) < window) for two candidates."""
+    return near(
+        given.lower[i], given.upper[i], given.offset[i], given.lower[k], given.upper[k], given.offset[k],
+        window, wanted.pmf, wanted.head,
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def promising_choices(given, wanted, window, chosen, out):
+    """Set which matches of single events can reach the confidence that is wanted. O(l m).
+
+    Parameters
+    ----------
+    given : SortedCandidates
+    wanted : Wanted
+    window : int64
+        W, ticks.
+    chosen : (l, m) int64
+        The candidates of each match.
+    out : (m,) bool
+        Overwritten.
+    """
+    length, count = chosen.shape
+    need = wanted.least * BOUND_MARGIN
+    for n in range(count):
+        first = chosen[0, n]
+        if wanted.rank.shape[0] > 0 and wanted.rank[first] > wanted.last_rank:
+            out[n] = False
+            continue
+        bound = 1.0
+        for j in range(1, length):
+            bound *= _in_order(given, wanted, chosen[j - 1, n], chosen[j, n])
+        if length > 1:
+            bound *= _near(given, wanted, first, chosen[length - 1, n], window)
+        out[n] = bound >= need
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def grow(
-    given, pattern, conditions, pmf, head, state, work, fixed, most, out_start, out_place, out_component
+    given, pattern, conditions, barriers, wanted, state, work, fixed, most, out_start, out_place,
+    out_component,
 ):  # fmt: skip
     """Find matches and go on from there at the next call.
 
@@ -331,8 +383,8 @@ def grow(
     given : SortedCandidates
     pattern : Pattern
     conditions : Conditions
-    pmf, head : (m,) float64
-        Explicit probabilities and their :func:`confidence.running_sums`.
+    barriers : eventbased.barriers.Barriers
+    wanted : Wanted
     state : Growing
     work : Scratch
         For as many events as ``state``.
@@ -354,6 +406,9 @@ def grow(
     """
     length = pattern.kleene.shape[0]
     frames, bounds, start, stop = state.frames, state.bounds, work.start, work.stop
+    need = wanted.least * BOUND_MARGIN
+    ranked = wanted.rank.shape[0] > 0
+    unordered = np.zeros(length, np.bool_)
     found = 0
     filled = 0
     out_start[0] = 0
@@ -406,18 +461,22 @@ def grow(
                 frames[PHASE, d] = END
             continue
         chance = state.chance[d]
-        if pattern.min_confidence > 0.0 and d > 0:
-            last = work.element[d - 1]
-            chance *= _precedes(
-                given.lower[last], given.upper[last], given.offset[last], given.lower[at], given.upper[at],
-                given.offset[at], pmf, head,
-            )  # fmt: skip
-            if chance < pattern.min_confidence * (1.0 - ROUNDING):
+        if d == 0:
+            if ranked and wanted.rank[at] > wanted.last_rank:
+                continue
+        elif need > 0.0:
+            chance *= _in_order(given, wanted, work.element[d - 1], at)
+            if chance < need or chance * _near(given, wanted, work.element[0], at, pattern.window) < need:
                 continue
         work.element[d] = at
-        state.used[given.row[at]] = True
-        state.chance[d + 1] = chance
         bounds[EARLIEST, d + 1] = max(given.lower[at], bounds[EARLIEST, d] + 1) if d > 0 else given.lower[at]
+        if phase == PROCEED and is_barred(
+            barriers, conditions, work, c, unordered, bounds[EARLIEST, 1:], given.upper
+        ):
+            continue
+        state.used[given.row[at]] = True
+        state.taken[c] += 1
+        state.chance[d + 1] = chance
         bounds[TOP, d + 1] = max(bounds[TOP, d], given.lower[at] - d)
         bounds[LOW, d + 1] = min(bounds[LOW, d], given.upper[at] - d)
         accumulate(conditions, work, c, d)

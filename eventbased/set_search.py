@@ -6,6 +6,13 @@ PVLDB 3(1), 2010, section 4.1, along every path of the order) and the latest one
 some choice of times iff no earliest time is behind its event's interval and the largest is within a window
 of the smallest latest time. So a prefix that cannot happen is left at once, and what is emitted is possible
 as far as intervals go. A Kleene component in AND takes its events by ascending place: a set comes out once.
+So is a prefix in whose gaps a negated event is for certain (:mod:`eventbased.barriers`), and one that is too
+unlikely to reach the confidence that is wanted. That of all that extends it is at most
+
+* P(two of its events are in order and within the window), for every two of them;
+* the product over chains and pairs that share no event, whose times are independent then: for a chain
+  ``prod P(t_i < t_{i+1})`` (:mod:`eventbased.surviving`), for a pair without an order P(within the window).
+  Each event, when it is taken, is linked to the one with which it is least likely.
 
 Where the events of some components are chosen beforehand, the search is confined to them, one choice after
 the other.
@@ -23,7 +30,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from confidence.conditions import accumulate, all_hold
+from eventbased.barriers import is_barred
+from eventbased.config import BOUND_MARGIN
 from eventbased.query_order import first_above
+from eventbased.time_differences import in_order, near, near_in_order
 
 __all__ = [
     "EXHAUSTED",
@@ -34,6 +44,7 @@ __all__ = [
     "SetCandidates",
     "SetPattern",
     "choose",
+    "promising_sets",
     "start_choosing",
 ]
 
@@ -67,6 +78,8 @@ class SetCandidates(NamedTuple):
         Interval bounds, ticks, inclusive; ascending ``lower`` within a class.
     row : (n,) int64
         The event, the same wherever it is a candidate.
+    offset : (n,) int64
+        Where its probabilities start; -1 for uniform.
     """
 
     first_class: Int64
@@ -76,6 +89,7 @@ class SetCandidates(NamedTuple):
     lower: Int64
     upper: Int64
     row: Int64
+    offset: Int64
 
 
 class SetPattern(NamedTuple):
@@ -117,6 +131,12 @@ class Choosing(NamedTuple):
         Whether an event is part of the match.
     latest : (d,) int64
         Work array.
+    chance : (2, d + 1) float64
+        Bounds on the confidence: the product over chains and pairs, and the smallest of two events.
+    links : (2, d + 1) int64
+        Bits of the events that another one is linked to, and of those that are linked to another one.
+    taken : (l,) int64
+        How many partial matches there were whose last event each component has taken.
     """
 
     depth: Int64
@@ -126,6 +146,9 @@ class Choosing(NamedTuple):
     bounds: Int64
     used: NDArray[np.bool_]
     latest: Int64
+    chance: NDArray[np.float64]
+    links: Int64
+    taken: Int64
 
 
 PHASE: Final = 0
@@ -136,9 +159,15 @@ COMPONENT: Final = 3
 TOP: Final = 0
 LOW: Final = 1
 
+PRODUCT: Final = 0
+LEAST: Final = 1
 
-def start_choosing(rows: int) -> Choosing:
-    """Return a search that stands before the first match."""
+LINKED: Final = 0
+LINKING: Final = 1
+
+
+def start_choosing(rows: int, length: int) -> Choosing:
+    """Return a search for matches of ``length`` components that stands before the first match."""
     frames = np.zeros((4, MOST_EVENTS + 1), dtype=np.int64)
     frames[COMPONENT, 0] = -1
     bounds = np.zeros((2, MOST_EVENTS + 1), dtype=np.int64)
@@ -152,6 +181,9 @@ def start_choosing(rows: int) -> Choosing:
         bounds,
         np.zeros(rows, dtype=np.bool_),
         np.zeros(MOST_EVENTS, dtype=np.int64),
+        np.ones((2, MOST_EVENTS + 1)),
+        np.zeros((2, MOST_EVENTS + 1), dtype=np.int64),
+        np.zeros(length, dtype=np.int64),
     )
 
 
@@ -245,7 +277,89 @@ def _enter(d, phase, state):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def choose(given, pattern, conditions, state, work, fixed, most, out_start, out_place, out_component):
+def _can_reach(given, pattern, wanted, state, work, c, at, d, need):
+    """Return whether a match with candidate ``at`` as event d can be as likely as needed. O(d) pairs."""
+    low, high, offset = given.lower[at], given.upper[at], given.offset[at]
+    linked, linking = state.links[LINKED, d], state.links[LINKING, d]
+    least = state.chance[LEAST, d]
+    factor = 1.0
+    partner = -1
+    paired = False
+    for i in range(d):
+        e = work.element[i]
+        before = _is_before(pattern, state.frames[COMPONENT, i + 1], c)
+        if before:
+            both = near_in_order(
+                given.lower[e], given.upper[e], given.offset[e], low, high, offset, pattern.window,
+                wanted.pmf, wanted.head,
+            )  # fmt: skip
+        else:
+            both = near(
+                given.lower[e], given.upper[e], given.offset[e], low, high, offset, pattern.window,
+                wanted.pmf, wanted.head,
+            )  # fmt: skip
+        least = min(least, both)
+        if least < need:
+            return False
+        if linked >> i & 1 == 1 or (not before and linking >> i & 1 == 1):
+            continue
+        if before:
+            both = in_order(
+                given.lower[e], given.upper[e], given.offset[e], low, high, offset, wanted.pmf, wanted.head
+            )
+        if both < factor:
+            factor = both
+            partner = i
+            paired = not before
+    bit = np.int64(1)
+    product = state.chance[PRODUCT, d] * factor
+    state.chance[PRODUCT, d + 1] = product
+    state.chance[LEAST, d + 1] = least
+    if partner >= 0:
+        linked |= bit << partner
+        linking |= bit << d
+        if paired:
+            # A pair is complete: nothing else may be linked to either of its events.
+            linked |= bit << d
+    state.links[LINKED, d + 1] = linked
+    state.links[LINKING, d + 1] = linking
+    return product >= need
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def promising_sets(given, pattern, wanted, state, work, chosen, out):
+    """Set which matches of single events can reach the confidence that is wanted. O(l^2 m).
+
+    Parameters
+    ----------
+    given : SetCandidates
+    pattern : SetPattern
+    wanted : eventbased.growing.Wanted
+    state : Choosing
+    work : confidence.conditions.Scratch
+    chosen : (l, m) int64
+        The candidates of each match.
+    out : (m,) bool
+        Overwritten.
+    """
+    length, count = chosen.shape
+    need = wanted.least * BOUND_MARGIN
+    for c in range(length):
+        state.frames[COMPONENT, c + 1] = c
+    for n in range(count):
+        out[n] = wanted.rank.shape[0] == 0 or wanted.rank[chosen[0, n]] <= wanted.last_rank
+        c = 0
+        while c < length and out[n]:
+            out[n] = _can_reach(given, pattern, wanted, state, work, c, chosen[c, n], c, need)
+            work.element[c] = chosen[c, n]
+            c += 1
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def choose(
+    given, pattern, conditions, barriers, wanted, state, work, fixed, most, out_start, out_place,
+    out_component,
+):  # fmt: skip
     """Find matches and go on from there at the next call.
 
     Parameters
@@ -253,6 +367,8 @@ def choose(given, pattern, conditions, state, work, fixed, most, out_start, out_
     given : SetCandidates
     pattern : SetPattern
     conditions : confidence.conditions.Conditions
+    barriers : eventbased.barriers.Barriers
+    wanted : eventbased.growing.Wanted
     state : Choosing
     work : confidence.conditions.Scratch
         For ``MOST_EVENTS`` events.
@@ -274,6 +390,8 @@ def choose(given, pattern, conditions, state, work, fixed, most, out_start, out_
     """
     length = pattern.kleene.shape[0]
     frames, start, stop = state.frames, work.start, work.stop
+    need = wanted.least * BOUND_MARGIN
+    ranked = wanted.rank.shape[0] > 0
     found = 0
     filled = 0
     out_start[0] = 0
@@ -325,8 +443,17 @@ def choose(given, pattern, conditions, state, work, fixed, most, out_start, out_
             else:
                 frames[PHASE, d] = END
             continue
+        if d == 0 and ranked and wanted.rank[at] > wanted.last_rank:
+            continue
+        if need > 0.0 and not _can_reach(given, pattern, wanted, state, work, c, at, d, need):
+            continue
         work.element[d] = at
+        if phase == PROCEED and is_barred(
+            barriers, conditions, work, c, pattern.is_set, state.earliest, given.upper
+        ):
+            continue
         state.used[given.row[at]] = True
+        state.taken[c] += 1
         accumulate(conditions, work, c, d)
         frames[COMPONENT, d + 1] = c
         _enter(d + 1, TAKE if pattern.kleene[c] else PROCEED, state)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk, Threshold
+from uncertain_cep.series import KleeneChunk, Series
 
 __all__ = ["best_chunk"]
 
@@ -58,7 +59,7 @@ def best_chunk(
     best = _Best(
         plan.query.limit, plan.query.min_confidence or 0.0, _ranks(plan, table, selection), at_most_one
     )
-    for part in _smallest_first(selection, best.ranks, plan.window):
+    for part in _smallest_first(plan, selection, best.ranks):
         for chunk in chunks(part, best.threshold):
             best.offer(chunk)
         if best.settled:
@@ -94,9 +95,9 @@ class _Best:
         assert chunk.confidence is not None
         if len(chunk.lower) > self.limit:
             chunk = chunk.keep(self._not_beaten(chunk))
-        keys = [self.ranks[events] for events in chunk.events[::-1]]
         assert chunk.confidence is not None
-        self.chunk = _at(chunk, np.lexsort([*keys, -chunk.confidence])[: self.limit])
+        order = np.lexsort([*_signatures(chunk, self.ranks)[::-1], -chunk.confidence])
+        self.chunk = chunk.take(order[: self.limit])
         if len(self.chunk.lower) == self.limit:
             assert self.chunk.confidence is not None
             self.threshold.least = max(float(self.chunk.confidence[-1]), self.least)
@@ -116,13 +117,20 @@ class _Best:
         return kept
 
 
-def _at(chunk: Chunk, places: Int64) -> Chunk:
-    """Return some matches, in this order."""
-    error = None if chunk.std_error is None else chunk.std_error[places]
-    assert chunk.confidence is not None
-    return Chunk(
-        chunk.events[:, places], chunk.lower[places], chunk.upper[places], chunk.confidence[places], error
-    )
+def _signatures(chunk: Chunk, ranks: Int64) -> list[Int64]:
+    """Return numbers by which the signatures of matches are in order, the first ones above all others."""
+    series = chunk.series if isinstance(chunk, KleeneChunk) else (None,) * len(chunk.events)
+    keys = []
+    for events, found in zip(chunk.events, series, strict=True):
+        if found is None:
+            keys.append(ranks[events])
+            continue
+        sizes = np.diff(found.start)
+        for k in range(int(sizes.max(initial=1))):
+            # A series comes before those that it begins.
+            places = np.minimum(found.start[:-1] + k, found.start[1:] - 1)
+            keys.append(np.where(k < sizes, ranks[found.events[places]], np.iinfo(np.int64).min))
+    return keys
 
 
 def _joined(one: Chunk, other: Chunk) -> Chunk:
@@ -131,13 +139,21 @@ def _joined(one: Chunk, other: Chunk) -> Chunk:
     error = None
     if one.std_error is not None and other.std_error is not None:
         error = np.concatenate((one.std_error, other.std_error))
-    return Chunk(
+    columns = (
         np.concatenate((one.events, other.events), axis=1),
         np.concatenate((one.lower, other.lower)),
         np.concatenate((one.upper, other.upper)),
         np.concatenate((one.confidence, other.confidence)),
         error,
     )
+    if not isinstance(one, KleeneChunk) or not isinstance(other, KleeneChunk):
+        return Chunk(*columns)
+    series = zip(one.series, other.series, strict=True)
+    return KleeneChunk(*columns, tuple(_both(*pair) for pair in series))
+
+
+def _both(one: Series | None, other: Series | None) -> Series | None:
+    return None if one is None or other is None else one.followed_by(other)
 
 
 def _ranks(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> Int64:
@@ -153,15 +169,18 @@ def _ranks(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> Int64
     return ranks
 
 
-def _smallest_first(selection: Selection, ranks: Int64, window: int) -> Iterator[Selection]:
+def _smallest_first(plan: EvaluationPlan, selection: Selection, ranks: Int64) -> Iterator[Selection]:
     """Yield the candidates with a few first events, those of the smallest ids, then with the others."""
     rank = ranks[selection.rows[0]]
     size = len(rank) // _FIRST_SHARE
-    if len(rank) < _WORTH_TRYING:
+    # The events of a Kleene component are each other's neighbours.
+    if len(rank) < _WORTH_TRYING or plan.components[0].kleene:
         yield selection
         return
     early = rank <= np.partition(rank, size)[size]
-    yield _in_reach(selection, early, window)
+    # In a set any event may come first.
+    back = 0 if plan.order is None else plan.window - 1
+    yield _in_reach(selection, early, plan.window, back)
     if not early.all():
         yield _with_first(selection, ~early)
 
@@ -171,9 +190,9 @@ def _with_first(selection: Selection, kept: Mask) -> Selection:
     return selection.where([kept, *(np.ones(len(rows), dtype=np.bool_) for rows in selection.rows[1:])])
 
 
-def _in_reach(selection: Selection, kept: Mask, window: int) -> Selection:
+def _in_reach(selection: Selection, kept: Mask, window: int, back: int) -> Selection:
     """Return the candidates with some of the first events, and of the others those in reach of them."""
-    earliest = int(selection.lower[0][kept].min())
+    earliest = int(selection.lower[0][kept].min()) - back
     latest = int(selection.upper[0][kept].max()) + window - 1
     reached = [
         (upper >= earliest) & (lower <= latest)

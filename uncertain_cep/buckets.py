@@ -7,7 +7,7 @@ before it that could be first are at ``e`` or later, it is in ``[s, e)``, the ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from confidence.conditions import Scratch
 from uncertain_cep.config import COUNT_BATCH
-from uncertain_cep.growing import Growth, grown_chunks
+from uncertain_cep.growing import Growth
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.search import Matches, Search, grown_chunks
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.sets import Choosing
@@ -28,7 +29,6 @@ __all__ = ["BucketedMatches", "by_bucket", "evaluate_bucketed", "summed"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-Matches = tuple[Int64, Int64, Int64]
 
 EVER: Final = 2**62
 
@@ -141,58 +141,32 @@ def evaluate_bucketed(
     -----
     A confidence for each match and bucket that its first time can lie in.
     """
-    if selection.empty:
-        return
     search = _BucketedGrowth if plan.order is None else _BucketedChoosing
     yield from grown_chunks(search, plan, table, selection, ticks, pmfs, None, True, batch_rows)
 
 
-class _BucketedGrowth(Growth):
-    """Matches of a linear pattern, shared out among buckets."""
+class _SharedOut(Search):
+    """Matches, shared out among buckets."""
 
-    def _chunk(self, matches: Matches, _payload: Int64 | None, _wanted: bool, work: Scratch) -> Chunk:
-        start, place, _ = matches
-        first = np.zeros(len(place), dtype=np.bool_)
-        first[start[:-1]] = True
-
-        def confidences(piece: BucketedMatches) -> Float64:
-            return self._described((piece.start, piece.place, piece.component), True, work, piece.boxes)[2]
-
-        lower, upper = self._given.lower - self._base, self._given.upper - self._base
-        return _shared_out(self._plan, matches, first, lower, upper, self._rows, confidences)
-
-
-class _BucketedChoosing(Choosing):
-    """Matches of a pattern with AND, shared out among buckets."""
-
-    def _chunk(self, matches: Matches, _payload: Int64 | None, _wanted: bool, work: Scratch) -> Chunk:
-        start, _, component = matches
-        # Nothing is before the first event of a chain, or before any of a set, that no component is before.
-        begins = np.r_[True, component[1:] != component[:-1]]
-        begins[start[:-1]] = True
-        is_set = np.array(self._order.is_set)
-        first = (np.array(self._order.before) == 0)[component] & (begins | is_set[component])
-
-        def confidences(piece: BucketedMatches) -> Float64:
-            return self._described((piece.start, piece.place, piece.component), True, work, piece.boxes)[2]
-
-        lower, upper = self._given.lower - self._base, self._given.upper - self._base
-        return _shared_out(self._plan, matches, first, lower, upper, self._rows, confidences)
+    def _chunk(self, matches: Matches, payload: Int64 | None, wanted: bool, work: Scratch) -> Chunk:
+        every = self._plan.bound.every
+        assert payload is None
+        assert wanted
+        assert every is not None
+        lower, upper = self._lower - self._base, self._upper - self._base
+        parts = []
+        for piece in by_bucket(matches, self.firsts(matches), lower, upper, every, COUNT_BATCH):
+            events = self._rows[piece.place[piece.start[:-1]]]
+            found = (piece.start, piece.place, piece.component)
+            confidence = self._described(found, wanted, work, piece.boxes)[2]
+            parts.append(summed(events, piece.bucket, confidence))
+        events, bucket, value = (np.concatenate(found) for found in zip(*parts, strict=True))
+        return Chunk(events[None, :], bucket, bucket, value).keep(value > 0.0)
 
 
-def _shared_out(
-    plan: EvaluationPlan,
-    matches: Matches,
-    first: NDArray[np.bool_],
-    lower: Int64,
-    upper: Int64,
-    rows: Int64,
-    confidences: Callable[[BucketedMatches], Float64],
-) -> Chunk:
-    assert plan.bound.every is not None
-    parts = []
-    for piece in by_bucket(matches, first, lower, upper, plan.bound.every, COUNT_BATCH):
-        events = rows[piece.place[piece.start[:-1]]]
-        parts.append(summed(events, piece.bucket, confidences(piece)))
-    events, bucket, value = (np.concatenate(found) for found in zip(*parts, strict=True))
-    return Chunk(events[None, :], bucket, bucket, value).keep(value > 0.0)
+class _BucketedGrowth(_SharedOut, Growth):
+    """Those of a linear pattern."""
+
+
+class _BucketedChoosing(_SharedOut, Choosing):
+    """Those of a pattern with AND."""

@@ -15,11 +15,12 @@ from confidence.conditions import Scratch
 from eventbased.compressed import LISTS, compressed_matches
 from eventbased.gap_events import ALL, COSTLY, CostlyGapsError
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
-from uncertain_cep.growing import Growth, costly, grown_chunks
+from uncertain_cep.growing import Growth
 from uncertain_cep.plan import EvaluationPlan, PlannedNegation
 from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.search import Matches, costly, grown_chunks
 from uncertain_cep.selection import Selection
-from uncertain_cep.sequence import Chunk
+from uncertain_cep.sequence import Chunk, Threshold
 from uncertain_cep.series import KleeneChunk, Series
 
 __all__ = ["CompressedChunk", "evaluate_compressed"]
@@ -40,11 +41,11 @@ class CompressedChunk(KleeneChunk):
 
     expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros((3, 0)))
 
-    def keep(self, mask: NDArray[np.bool_]) -> CompressedChunk:
-        """Return the matches where a mask is true."""
-        kept = KleeneChunk.keep(self, mask)
+    def take(self, places: Int64) -> CompressedChunk:
+        """Return some matches, in this order."""
+        kept = KleeneChunk.take(self, places)
         return CompressedChunk(
-            kept.events, kept.lower, kept.upper, kept.confidence, None, kept.series, self.expected[:, mask]
+            kept.events, kept.lower, kept.upper, kept.confidence, None, kept.series, self.expected[:, places]
         )
 
 
@@ -57,14 +58,13 @@ def evaluate_compressed(
     payload: Int64 | None,
     with_confidence: bool,
     batch_rows: int,
+    threshold: Threshold | None = None,
 ) -> Iterator[Chunk]:
     """Yield what :func:`uncertain_cep.growing.evaluate_growing` yields, compressed.
 
     The events of the Kleene component are gathered as those of a negated one would be that are forbidden in
     its gap: they have to satisfy the same conditions.
     """
-    if selection.empty:
-        return
     place = next(j for j, component in enumerate(plan.components) if component.kleene)
     others = [j for j in range(len(plan.components)) if j != place]
     keys = tuple(
@@ -85,9 +85,12 @@ def evaluate_compressed(
         upper=tuple(selection.upper[j] for j in others),
         partition=partition,
     )
-    yield from grown_chunks(
-        _CompressedGrowth, apart, table, rest, ticks, pmfs, payload, with_confidence, batch_rows
-    )
+    # Without a candidate for the Kleene component nothing can be in its gap, whatever the others are.
+    if not selection.empty:
+        yield from grown_chunks(
+            _CompressedGrowth, apart, table, rest, ticks, pmfs, payload, with_confidence, batch_rows,
+            threshold=threshold,
+        )  # fmt: skip
 
 
 class _CompressedGrowth(Growth):
@@ -95,9 +98,11 @@ class _CompressedGrowth(Growth):
 
     _space = (8, 1024, 64, 64)
 
-    def _chunk(
-        self, matches: tuple[Int64, Int64, Int64], payload: Int64 | None, wanted: bool, work: Scratch
-    ) -> Chunk:
+    def _gaps(self) -> list[tuple[int, int]]:
+        # What is in this gap is not forbidden.
+        return [(0, 0)]
+
+    def _chunk(self, matches: Matches, payload: Int64 | None, wanted: bool, work: Scratch) -> Chunk:
         start, place, _ = matches
         found = len(start) - 1
         lower, upper = np.empty((2, found), dtype=np.int64)
@@ -127,7 +132,7 @@ class _CompressedGrowth(Growth):
 
     def _listed(
         self,
-        matches: tuple[Int64, Int64, Int64],
+        matches: Matches,
         work: Scratch,
         out: tuple[Int64, Int64, NDArray[np.float64]],
         list_start: Int64,

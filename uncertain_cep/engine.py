@@ -77,7 +77,8 @@ def run(
     slicing : Slicing or None
         The slices of time that the table is cut into; each is evaluated apart.
     owned : (n,) bool or None
-        The events that a match yielded may have for its first component; None: any. Not with ``slicing``.
+        The events that a match yielded may have for the plan's owner, as a rule its first component; None:
+        any. Not with ``slicing``.
     batch_rows : int
         Most matches a batch holds.
     file : str or None
@@ -148,7 +149,7 @@ def _evaluated(
     owned: Mask | None,
     counters: Counters | None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the matches among events of the model; with ``owned`` those whose first component's event is."""
+    """Yield the matches among events of the model; with ``owned`` those whose owner's event is."""
     if not constants_hold(plan) or not table.num_rows:
         return
     if plan.order is None and plan.window < len(plan.components):
@@ -156,15 +157,16 @@ def _evaluated(
     table = table.select(_columns_of(plan, slicing)).combine_chunks()
     selection, pmfs, ticks = _selected(plan, table, slicing)
     # The events of a Kleene component that come first are among those that come later.
-    later = owned if plan.components[0].kleene else None
+    later = owned if plan.components[plan.owner].kleene else None
     if owned is not None and later is None:
-        others = [np.ones(len(rows), dtype=np.bool_) for rows in selection.rows[1:]]
-        selection = selection.where([owned[selection.rows[0]], *others])
+        kept = [np.ones(len(rows), dtype=np.bool_) for rows in selection.rows]
+        kept[plan.owner] = owned[selection.rows[plan.owner]]
+        selection = selection.where(kept)
     selection = feasible(plan, selection)
     if selection.empty:
         return
     best_only = (
-        plan.is_plain
+        not plan.compressed
         and plan.query.order_by_confidence
         and plan.query.limit is not None
         and not plan.query.non_overlapping
@@ -179,15 +181,21 @@ def _evaluated(
     def chunks(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
         wanted = plan.needs_confidence
         if plan.order is not None:
-            return evaluate_sets(plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters)
+            return evaluate_sets(
+                plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters, threshold
+            )
         if plan.compressed:
-            return evaluate_compressed(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
+            return evaluate_compressed(
+                plan, table, among, ticks, pmfs, payload, wanted, batch_rows, threshold
+            )
         if plan.is_plain and len(plan.components) == 1:
             return _single_events(plan, among, payload, batch_rows)
         if plan.evaluation == "point":
             return evaluate_points(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
         if not plan.is_plain:
-            return evaluate_growing(plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters)
+            return evaluate_growing(
+                plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters, threshold
+            )
         tree = joined_along()
         if tree is not None:
             return evaluate_tree(
@@ -207,11 +215,15 @@ def _evaluated(
         yield from bucketed_counts(plan, table, _owned(counted, later))
         return
     if best_only:
-        best = best_chunk(plan, table, selection, chunks, at_most_one=pmfs is None)
+
+        def mine(among: Selection, threshold: Threshold) -> Iterator[Chunk]:
+            return _owned(chunks(among, threshold), later)
+
+        best = best_chunk(plan, table, selection, mine, at_most_one=pmfs is None)
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
         return
-    matches = _owned(chunks(selection, _threshold(plan, pmfs) if plan.is_plain else None), later)
+    matches = _owned(chunks(selection, _threshold(plan, pmfs)), later)
     for chunk in _limited(plan, (confident(plan, found) for found in matches)):
         yield to_batch(plan, table, chunk, payload is not None)
 
@@ -248,7 +260,8 @@ def _limited(plan: EvaluationPlan, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
 def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | None:
     """Return what HAVING asks of confidences, if these cost more than upper bounds of them."""
     least = plan.query.min_confidence
-    dear = pmfs is not None or len(plan.components) > 3 or plan.query.strategy != "skip_till_any_match"
+    skips_any = plan.query.strategy == "skip_till_any_match"
+    dear = not plan.is_plain or pmfs is not None or len(plan.components) > 3 or not skips_any
     return Threshold(least) if dear and least is not None and least > 0.0 else None
 
 

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from confidence import (
-    confidences_by_bucket,
-    covered_stretches,
-    event_rates,
-    exact_chain_confidence,
-    expected_by_bucket,
-    repeated_uses,
-    running_totals,
-)
+from confidence import confidences_by_bucket, event_rates, exact_chain_confidence, expected_by_bucket
 from eventbased import partition_bases
 from eventbased.config import LONGEST_LINE
 from uncertain_cep.buckets import summed
-from uncertain_cep.config import COUNT_BATCH, MOST_COVERED_TICKS, MOST_REPEATED_STEPS
+from uncertain_cep.config import COUNT_BATCH, MOST_COVERED_TICKS
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.repeated_uses import (
+    MOST_SHARING,
+    Counts,
+    Stretches,
+    repeated_counts,
+    shared_rows,
+    without_repeated,
+)
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
 
@@ -32,12 +31,6 @@ __all__ = ["Chunks", "bucketed_counts", "counts_of_matches", "expected_counts", 
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-MOST_SHARING: Final = 3
-"""Components up to which what the uses of one event in several of them count is taken off again."""
-
-LEAST_LEFT: Final = 1e-5
-"""Share of a count below which what is left is counted match by match: it may be rounding alone."""
 
 Chunks = Callable[[Selection], Iterator[Chunk]]
 """Enumerates the matches among candidates, with rows of the table as events, and with confidences."""
@@ -67,15 +60,15 @@ def expected_counts(
     Notes
     -----
     Matches are not enumerated under skip till any match if predicates speak of one event each or equate
-    keys, no partition covers more than ``MOST_COVERED_TICKS`` ticks, and there are at most three components
+    keys, no partition covers more than ``MOST_COVERED_TICKS`` ticks, and there are at most five components
     or none shares an event with another: then O(n log n + T l^2), T being the covered ticks, whatever the
-    window and the number of matches, and O(U min(U, W)) for a shared event of U ticks.
+    window and the number of matches, and as much more for shared events as :mod:`confidence.repeated` says.
     """
     # By keys of different names an event is of one partition for one component, of another one for another.
     alike = all(len(set(key.columns)) == 1 for key in plan.split_keys)
     any_match = plan.query.strategy == "skip_till_any_match" and not plan.joined
     few = len(selection.rows) <= MOST_SHARING and alike
-    if any_match and (few or not len(_shared(table, selection))):
+    if any_match and (few or not len(shared_rows(table, selection))):
         yield from _counted_at_once(plan, table, selection, pmfs, chunks)
     else:
         yield from _added_up(plan, table, selection, pmfs, chunks)
@@ -127,14 +120,6 @@ def merged_counts(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa
     return summed.take(order).cast(plan.output_schema)
 
 
-def _shared(table: pa.Table, selection: Selection) -> Int64:
-    """Return the rows of the events that are candidates of several components, ascending."""
-    uses = np.zeros(table.num_rows, dtype=np.int32)
-    for part in selection.rows:
-        uses[part] += 1
-    return np.flatnonzero(uses > 1)
-
-
 def _counted_at_once(
     plan: EvaluationPlan, table: pa.Table, selection: Selection, pmfs: ExplicitPmfs | None, chunks: Chunks
 ) -> Iterator[pa.RecordBatch]:
@@ -148,7 +133,7 @@ def _counted_at_once(
     )
     stretches = None
     if line <= LONGEST_LINE:
-        stretches = _Stretches(selection, shift)
+        stretches = Stretches(selection, shift)
     if stretches is None or stretches.ticks > MOST_COVERED_TICKS:
         if selection.partitions > 1:
             for half in selection.halves():
@@ -180,160 +165,21 @@ def _counted_at_once(
     if selection.partition is not None:
         rows[selection.partition[0]] = selection.rows[0]
     part, bucket, value = summed(stretches.partition[found[:count]], bucket[:count], value[:count])
-    shared = _shared(table, selection)
+    shared = shared_rows(table, selection)
     if len(shared):
-        less = _repeated(plan, selection, shared, stretches, rates, shift, window, pmfs)
+        less = repeated_counts(plan, selection, shared, stretches, rates, shift, window, pmfs)
         if less is None:
             yield from _added_up(plan, table, selection, pmfs, chunks)
             return
-        counted = _Counts(part, bucket, value)
-        found_less = _Counts(*less)
-        part, bucket, value = _without_repeated(plan, table, selection, pmfs, chunks, counted, found_less)
+        of_partition = np.zeros(table.num_rows, dtype=np.int64)
+        if selection.partition is not None:
+            of_partition[selection.rows[0]] = selection.partition[0]
+
+        def counted(among: Selection) -> Iterator[Counts]:
+            return _match_by_match(plan, table, among, pmfs, chunks, of_partition)
+
+        part, bucket, value = without_repeated(plan, selection, Counts(part, bucket, value), less, counted)
     yield from _batches(plan, table, rows[part], bucket, value)
-
-
-class _Counts(NamedTuple):
-    """Counts by partition and first tick of a bucket, all (k,)."""
-
-    part: Int64
-    bucket: Int64
-    value: Float64
-
-    def keys(self, every: int, low: int, span: int) -> Int64:
-        """Return one number for each partition and bucket."""
-        return self.part * span + (self.bucket - low) // max(every, 1)
-
-
-def _without_repeated(
-    plan: EvaluationPlan,
-    table: pa.Table,
-    selection: Selection,
-    pmfs: ExplicitPmfs | None,
-    chunks: Chunks,
-    whole: _Counts,
-    less: _Counts,
-) -> _Counts:
-    """Take counts off others; count match by match where hardly anything but rounding is left."""
-    every = plan.bound.every or 0
-    buckets = np.concatenate((whole.bucket, less.bucket))
-    low = int(buckets.min(initial=0))
-    span = (int(buckets.max(initial=0)) - low) // max(every, 1) + 1
-    given, taken = whole.keys(every, low, span), less.keys(every, low, span)
-    order = np.argsort(taken)
-    distinct, begins = np.unique(taken[order], return_index=True)
-    sums = np.add.reduceat(less.value[order], begins) if len(begins) else np.zeros(0)
-    place = np.minimum(np.searchsorted(distinct, given), max(len(distinct) - 1, 0))
-    value = whole.value.copy()
-    if len(distinct):
-        value -= np.where(distinct[place] == given, sums[place], 0.0)
-    doubtful = value < LEAST_LEFT * whole.value
-    sound = _Counts(whole.part[~doubtful], whole.bucket[~doubtful], value[~doubtful])
-    if not doubtful.any():
-        return sound
-    part_of = np.zeros(table.num_rows, dtype=np.int64)
-    if selection.partition is not None:
-        part_of[selection.rows[0]] = selection.partition[0]
-    first = np.isin(part_of[selection.rows[0]], whole.part[doubtful])
-    if every:
-        begin, end = whole.bucket[doubtful].min(), whole.bucket[doubtful].max() + every
-        first &= (selection.upper[0] >= begin) & (selection.lower[0] < end)
-    others = [np.ones(len(rows), dtype=np.bool_) for rows in selection.rows[1:]]
-    shares = _Shares(plan, table, selection, pmfs, every) if every else None
-    parts = [sound]
-    for chunk in chunks(selection.where([first, *others])):
-        assert chunk.confidence is not None
-        own = part_of[chunk.events[0]]
-        if shares is None:
-            parts.append(_Counts(*summed(own, np.zeros_like(own), chunk.confidence)))
-        else:
-            parts += [_Counts(*summed(own[n], bucket, share)) for n, bucket, share in shares.of(chunk)]
-    kept = []
-    wanted = given[doubtful]
-    for found in parts[1:]:
-        mask = np.isin(found.keys(every, low, span), wanted)
-        mask &= (found.bucket >= low) & (found.bucket < low + span * max(every, 1))
-        kept.append(_Counts(found.part[mask], found.bucket[mask], found.value[mask]))
-    joined = [np.concatenate(columns) for columns in zip(sound, *kept, strict=True)]
-    return _Counts(*summed(joined[0], joined[1], joined[2]))
-
-
-def _repeated(
-    plan: EvaluationPlan,
-    selection: Selection,
-    shared: Int64,
-    stretches: _Stretches,
-    rates: Float64,
-    shift: Int64,
-    window: int,
-    pmfs: ExplicitPmfs | None,
-) -> tuple[Int64, Int64, Float64] | None:
-    """Return what the uses of one event in several places count, by partition and bucket.
-
-    None if that takes too many steps.
-    """
-    uses = np.zeros((len(shared), len(selection.rows)), dtype=np.bool_)
-    lower, upper, partition = np.zeros((3, len(shared)), dtype=np.int64)
-    for j, rows in enumerate(selection.rows):
-        place = np.minimum(np.searchsorted(shared, rows), len(shared) - 1)
-        own = shared[place] == rows
-        place = place[own]
-        uses[place, j] = True
-        lower[place], upper[place] = stretches.lifted[j][0][own], stretches.lifted[j][1][own]
-        if selection.partition is not None:
-            partition[place] = selection.partition[j][own]
-    ticks = (upper - lower + 1).astype(np.float64)
-    every = plan.bound.every or 0
-    boxes = np.ones(len(shared)) if not every else (ticks + window) // every + 3
-    steps = ticks * np.minimum(ticks, window) * (window // every + 2 if every else 1)
-    if steps.sum() > MOST_REPEATED_STEPS or boxes.sum() > COUNT_BATCH:
-        return None
-    totals = np.empty((2, len(rates), stretches.ticks + 1))
-    running_totals(rates, totals[0], totals[1])
-    room = int(boxes.sum())
-    event, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
-    offset = np.full(len(shared), -1) if pmfs is None else pmfs.offset[shared]
-    count = repeated_uses(
-        uses, lower, upper, offset, np.empty(0) if pmfs is None else pmfs.values, shift[partition],
-        stretches.starts, stretches.places, totals[0], totals[1], window, every, event, bucket, value,
-    )  # fmt: skip
-    return partition[event[:count]], bucket[:count], value[:count]
-
-
-class _Stretches:
-    """The ticks that candidates cover, partitions one behind the other on one time line.
-
-    Attributes
-    ----------
-    lifted : list of ((n_j,) int64, (n_j,) int64)
-        The intervals of each component's candidates on that line.
-    starts : (c,) int64
-        First tick of each stretch.
-    places : (c + 1,) int64
-        Covered ticks before each stretch.
-    partition : (c,) int64
-    ticks : int
-        All covered ticks.
-    """
-
-    def __init__(self, selection: Selection, shift: Int64) -> None:
-        self.lifted: list[tuple[Int64, Int64]] = []
-        for j, (lower, upper) in enumerate(zip(selection.lower, selection.upper, strict=True)):
-            moved = shift[0] if selection.partition is None else shift[selection.partition[j]]
-            self.lifted.append((lower + moved, upper + moved))
-        lower = np.concatenate([part for part, _ in self.lifted])
-        upper = np.concatenate([part for _, part in self.lifted])
-        order = np.argsort(lower, kind="stable")
-        starts, stops = np.empty_like(lower), np.empty_like(lower)
-        count = covered_stretches(order, lower, upper, starts, stops)
-        self.starts = starts[:count].copy()
-        lengths = (stops[:count] - self.starts).astype(np.float64)
-        self.places = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(stops[:count] - self.starts)))
-        self.ticks = int(self.places[-1]) if lengths.sum() < 2**62 else 2**62
-        self.partition = np.zeros(count, dtype=np.int64)
-        if selection.partition is not None:
-            sorted_lower = lower[order]
-            first = order[np.searchsorted(sorted_lower, self.starts)]
-            self.partition = np.concatenate(selection.partition)[first]
 
 
 def _added_up(
@@ -342,17 +188,12 @@ def _added_up(
     """Yield the sums of the confidences of enumerated matches, in bounded memory."""
     held: list[pa.RecordBatch] = []
     size = 0
-    shares = None if plan.bound.every is None else _Shares(plan, table, selection, pmfs, plan.bound.every)
-    for chunk in chunks(selection):
-        assert chunk.confidence is not None
-        rows = chunk.events[0] if plan.bound.by else np.zeros_like(chunk.events[0])
-        if shares is None:
-            found = [summed(rows, np.zeros_like(rows), chunk.confidence)]
-        else:
-            found = [summed(rows[match], bucket, value) for match, bucket, value in shares.of(chunk)]
-        for part in found:
-            held += _batches(plan, table, *part)
-            size += len(part[0])
+    every_row = np.arange(table.num_rows)
+    for part in _match_by_match(
+        plan, table, selection, pmfs, chunks, every_row if plan.bound.by else np.zeros_like(every_row)
+    ):
+        held += _batches(plan, table, *part)
+        size += len(part.part)
         if size > COUNT_BATCH:
             held = merged_counts(plan, held).to_batches()
             size = sum(batch.num_rows for batch in held)
@@ -360,6 +201,26 @@ def _added_up(
                 yield from held
                 held, size = [], 0
     yield from held
+
+
+def _match_by_match(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    pmfs: ExplicitPmfs | None,
+    chunks: Chunks,
+    part_of: Int64,
+) -> Iterator[Counts]:
+    """Yield the sums of the confidences of enumerated matches by the part of their first event's row."""
+    shares = None if plan.bound.every is None else _Shares(plan, table, selection, pmfs, plan.bound.every)
+    for chunk in chunks(selection):
+        assert chunk.confidence is not None
+        part = part_of[chunk.events[0]]
+        if shares is None:
+            yield Counts(*summed(part, np.zeros_like(part), chunk.confidence))
+        else:
+            for match, bucket, value in shares.of(chunk):
+                yield Counts(*summed(part[match], bucket, value))
 
 
 class _Shares:

@@ -105,8 +105,8 @@ class Selection:
 
 
 def looks_back(plan: EvaluationPlan) -> bool:
-    """Return whether a match depends on events before that of its first component."""
-    leads = any(negation.after == 0 for negation in plan.negations)
+    """Return whether a match depends on events before that of the component it belongs to."""
+    leads = plan.owner > 0 or any(negation.after == 0 for negation in plan.negations)
     return leads or plan.order is not None or any(map(looks_back, plan.branches))
 
 

@@ -58,9 +58,13 @@ class Chunk:
 
     def keep(self, mask: NDArray[np.bool_]) -> Chunk:
         """Return the matches where ``mask`` is true."""
-        confidence = None if self.confidence is None else self.confidence[mask]
-        std_error = None if self.std_error is None else self.std_error[mask]
-        return Chunk(self.events[:, mask], self.lower[mask], self.upper[mask], confidence, std_error)
+        return self.take(np.flatnonzero(mask))
+
+    def take(self, places: Int64) -> Chunk:
+        """Return some matches, in this order."""
+        confidence = None if self.confidence is None else self.confidence[places]
+        std_error = None if self.std_error is None else self.std_error[places]
+        return Chunk(self.events[:, places], self.lower[places], self.upper[places], confidence, std_error)
 
 
 @dataclass(slots=True)

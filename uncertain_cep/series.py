@@ -37,10 +37,19 @@ class Series:
 
     def keep(self, mask: NDArray[np.bool_]) -> Series:
         """Return those of the matches where a mask is true."""
-        sizes = np.diff(self.start)[mask]
+        return self.take(np.flatnonzero(mask))
+
+    def take(self, matches: Int64) -> Series:
+        """Return those of some matches, in this order."""
+        sizes = np.diff(self.start)[matches]
         start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-        places = np.repeat(self.start[:-1][mask] - start[:-1], sizes) + np.arange(start[-1])
+        places = np.repeat(self.start[:-1][matches] - start[:-1], sizes) + np.arange(start[-1])
         return Series(start, self.events[places])
+
+    def followed_by(self, other: Series) -> Series:
+        """Return those of the matches, and behind them those of others."""
+        start = np.concatenate((self.start, other.start[1:] + self.start[-1]))
+        return Series(start, np.concatenate((self.events, other.events)))
 
     def lists(self, values: pa.Array) -> pa.Array:
         """Return values, one for each event, as a list for each match."""
@@ -59,10 +68,10 @@ class KleeneChunk(Chunk):
 
     series: tuple[Series | None, ...] = ()
 
-    def keep(self, mask: NDArray[np.bool_]) -> KleeneChunk:
-        """Return the matches where a mask is true."""
-        kept = Chunk.keep(self, mask)
-        series = tuple(None if found is None else found.keep(mask) for found in self.series)
+    def take(self, places: Int64) -> KleeneChunk:
+        """Return some matches, in this order."""
+        kept = Chunk.take(self, places)
+        series = tuple(None if found is None else found.take(places) for found in self.series)
         return KleeneChunk(kept.events, kept.lower, kept.upper, kept.confidence, kept.std_error, series)
 
 

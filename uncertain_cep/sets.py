@@ -11,12 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from confidence import running_sums
 from confidence.conditions import Scratch, scratch
 from confidence.times import BETWEEN, LEADING, TRAILING
-from eventbased import lay_out
-from eventbased.config import BLOCK_ROWS
 from eventbased.gap_events import NO_BOXES, CostlyGapsError
+from eventbased.growing import Wanted
 from eventbased.set_gaps import SetConfidences
 from eventbased.set_search import (
     EXHAUSTED,
@@ -26,20 +24,20 @@ from eventbased.set_search import (
     SetCandidates,
     SetPattern,
     choose,
+    promising_sets,
     start_choosing,
 )
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.counters import Counters
 from uncertain_cep.errors import ConfidenceCostError
-from uncertain_cep.gap_rules import forbidden_events
-from uncertain_cep.growing import compiled, costly, grown_chunks
-from uncertain_cep.joined_first import choices_of_singles
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.query.branches import GapPlace
+from uncertain_cep.search import Matches, Search, costly, grown_chunks
 from uncertain_cep.selection import Selection
-from uncertain_cep.sequence import Chunk
-from uncertain_cep.series import KleeneChunk, Series, by_component, event_by_event
+from uncertain_cep.sequence import Chunk, Threshold
+from uncertain_cep.series import KleeneChunk, Series, by_component
 
 __all__ = ["Choosing", "evaluate_sets"]
 
@@ -58,6 +56,7 @@ def evaluate_sets(
     with_confidence: bool,
     batch_rows: int,
     counters: Counters | None = None,
+    threshold: Threshold | None = None,
 ) -> Iterator[Chunk]:
     """Yield the matches of an OR-free pattern with AND, in chunks of at most ``batch_rows``.
 
@@ -65,7 +64,7 @@ def evaluate_sets(
     ----------
     plan : EvaluationPlan
         With an ``order``.
-    table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters
+    table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters, threshold
         As for :func:`uncertain_cep.growing.evaluate_growing`.
 
     Raises
@@ -77,17 +76,14 @@ def evaluate_sets(
     -----
     Memory is O(events + batch_rows * events of a match), whatever the number of matches.
     """
-    if not selection.empty:
-        yield from grown_chunks(
-            Choosing, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters
-        )
+    yield from grown_chunks(
+        Choosing, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters,
+        threshold,
+    )  # fmt: skip
 
 
-class Choosing:
-    """The candidates of one layout, what is forbidden among them, and the conditions.
-
-    If a tree is given, its components are joined first, and the others taken beside their events.
-    """
+class Choosing(Search):
+    """The search for matches whose events are partially ordered."""
 
     def __init__(
         self,
@@ -102,29 +98,13 @@ class Choosing:
         tree: Tree | None,
     ) -> None:
         assert plan.order is not None
-        self._plan, self._table, self._order, self._tree = plan, table, plan.order, tree
-        laid = self._laid = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
-        first = laid.first
-        count = int(first[-1])
-        index, self._base = laid.index[:count], laid.base[:count]
-        # The layout takes each component's position off its bounds; a partial order knows none.
-        position = np.repeat(np.arange(len(first) - 1), np.diff(first))
-        parts = [slice(int(first[j]), int(first[j + 1])) for j in range(len(first) - 1)]
-        self._rows = np.concatenate(
-            [rows[index[part]] for rows, part in zip(selection.rows, parts, strict=True)]
-        )
+        self._order = plan.order
+        super().__init__(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
+        laid, kleene = self._laid, self._kleene
         self._given = SetCandidates(
-            laid.first_class, laid.class_start, laid.class_stop, laid.class_longest,
-            laid.lower[:count] + position, laid.upper[:count] + position, self._rows,
+            laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, self._lower, self._upper,
+            self._rows, self._offset[self._rows],
         )  # fmt: skip
-        self._forbidden = forbidden_events(plan, table, selection, ticks, first, self._rows, index)
-        self._offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
-        values = np.zeros(0) if pmfs is None else pmfs.values
-        head, tail = np.zeros_like(values), np.zeros_like(values)
-        running_sums(*ticks, self._offset, values, head, tail)
-        self._pmfs = values, head, tail
-        self._conditions = compiled(plan, table, self._rows, parts, self._forbidden)
-        kleene = np.array([component.kleene for component in plan.components], dtype=np.bool_)
         is_set = np.array(self._order.is_set, dtype=np.bool_)
         self._sorted = kleene & is_set
         before = np.array(self._order.before, dtype=np.int64)
@@ -140,48 +120,70 @@ class Choosing:
             float(MOST_CONFIDENCE_STEPS),
         )
 
-    def chunks(
-        self, payload: Int64 | None, wanted: bool, batch_rows: int, counters: Counters | None
-    ) -> Iterator[Chunk]:
-        """Yield the matches."""
-        kleene = self._pattern.kleene
-        if self._tree is None:
-            yield from self._searched(np.full((len(kleene), 1), -1), payload, wanted, batch_rows)
-            return
-        work = scratch(self._conditions, MOST_EVENTS)
-        last_rows = BLOCK_ROWS if kleene.any() else batch_rows
-        for chosen in choices_of_singles(
-            self._plan,
-            self._tree,
-            self._table,
-            self._laid,
-            self._rows,
-            self._pattern.window,
-            last_rows,
-            counters,
-        ):
-            if kleene.any():
-                yield from self._searched(chosen, payload, wanted, batch_rows)
-                continue
-            chunk = self._chunk(event_by_event(chosen), payload, wanted, work)
-            if len(chunk.lower):
-                yield chunk
+    def _gaps(self) -> list[tuple[int, int]]:
+        return [self._sides(gap) for gap in self._order.gaps]
+
+    def _sides(self, gap: GapPlace) -> tuple[int, int]:
+        """Return the components on both sides of a gap; 0 and 0 if a partial match cannot tell of it."""
+        order, components = self._order, range(len(self._kleene))
+        if gap.place != "between":
+            return 0, 0
+        behind = [j for j in components if gap.after >> j & 1]
+        ahead = [j for j in components if gap.before >> j & 1]
+        # A set that goes on may begin earlier.
+        if any(self._kleene[j] and order.is_set[j] for j in ahead):
+            return 0, 0
+        earlier = gap.after
+        for j in behind:
+            earlier |= order.before[j]
+        # What may be in the gap itself could turn out to be the very event in question.
+        later = [j for j in components if gap.before >> j & 1 or order.before[j] & gap.before]
+        beside = [j for j in components if not earlier >> j & 1 and j not in later]
+        return (0, 0) if beside else (gap.after, gap.before)
+
+    def firsts(self, matches: Matches) -> NDArray[np.bool_]:
+        """Return for each event of some matches whether none of its match comes before it."""
+        start, _, component = matches
+        # Nothing is before the first event of a chain, or before any of a set, that no component is before.
+        begins = np.r_[True, component[1:] != component[:-1]]
+        begins[start[:-1]] = True
+        is_set = np.array(self._order.is_set)
+        is_first = np.array(self._order.before) == 0
+        first: NDArray[np.bool_] = is_first[component] & (begins | is_set[component])
+        return first
+
+    def _promising(self, chosen: Int64, wanted: Wanted) -> NDArray[np.bool_]:
+        promising = np.empty(chosen.shape[1], dtype=np.bool_)
+        state, work = start_choosing(0, len(chosen)), scratch(self._conditions, MOST_EVENTS)
+        promising_sets(self._given, self._pattern, wanted, state, work, chosen, promising)
+        return promising
+
+    def _wanted(self, threshold: Threshold | None) -> Wanted:
+        found = super()._wanted(threshold)
+        # The smallest id of a set is not that of the event taken first.
+        return found._replace(rank=found.rank[:0]) if self._sorted[0] else found
 
     def _searched(
-        self, fixed: Int64, payload: Int64 | None, wanted: bool, batch_rows: int
+        self,
+        fixed: Int64,
+        payload: Int64 | None,
+        wanted: bool,
+        batch_rows: int,
+        counters: Counters | None,
+        threshold: Threshold | None,
     ) -> Iterator[Chunk]:
-        """Yield the matches with one of some choices, see :func:`eventbased.set_search.choose`."""
         search: Any = choose
-        state = start_choosing(self._table.num_rows)
+        state = start_choosing(self._table.num_rows, len(fixed))
         work, asked = scratch(self._conditions, MOST_EVENTS), scratch(self._conditions, MOST_EVENTS)
         start = np.empty(batch_rows + 1, dtype=np.int64)
-        room = batch_rows * (len(self._plan.components) + 1) + MOST_EVENTS
+        room = batch_rows * (len(fixed) + 1) + MOST_EVENTS
         place, component = np.empty((2, room), dtype=np.int64)
+        sizes = self._sizes(batch_rows, threshold)
         status = FULL
         while status != EXHAUSTED:
             status, found = search(
-                self._given, self._pattern, self._conditions, state, work, fixed, batch_rows, start, place,
-                component,
+                self._given, self._pattern, self._conditions, self._barriers, self._wanted(threshold), state,
+                work, fixed, next(sizes), start, place, component,
             )  # fmt: skip
             if found:
                 matches = start[: found + 1], place[: start[found]], component[: start[found]]
@@ -196,13 +198,11 @@ class Choosing:
                     MOST_EVENTS + 1,
                     MOST_EVENTS,
                 )
+        self._counted(state.taken, counters)
 
-    def _chunk(
-        self, matches: tuple[Int64, Int64, Int64], payload: Int64 | None, wanted: bool, work: Scratch
-    ) -> Chunk:
-        """Return the matches that are possible, with their ranges and confidences."""
+    def _chunk(self, matches: Matches, payload: Int64 | None, wanted: bool, work: Scratch) -> Chunk:
         start, place, component = matches
-        lower, upper, confidence = self._described(matches, wanted, work)
+        lower, upper, confidence, _ = self._described(matches, wanted, work)
         events = self._rows[place] if payload is None else payload[self._rows[place]]
         given = confidence if wanted else None
         chunk = by_component(self._plan, start, component, events, lower, upper, given)
@@ -211,13 +211,8 @@ class Choosing:
         return chunk.keep(lower <= upper)
 
     def _described(
-        self, matches: tuple[Int64, Int64, Int64], wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES
-    ) -> tuple[Int64, Int64, NDArray[np.float64]]:
-        """Return ranges and confidences; an impossible match has an empty range.
-
-        With ``boxes``, see :func:`eventbased.gap_events.gap_confidences`, of the worlds where the events are
-        in theirs.
-        """
+        self, matches: Matches, wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES
+    ) -> tuple[Int64, Int64, NDArray[np.float64], None]:
         given, forbidden = self._given, self._forbidden
         found = len(matches[0]) - 1
         lower, upper = np.empty((2, found), dtype=np.int64)
@@ -230,7 +225,7 @@ class Choosing:
             )  # fmt: skip
         except CostlyGapsError as error:
             raise costly(self._plan, self._table, self._rows, matches, error) from None
-        return lower, upper, confidence
+        return lower, upper, confidence, None
 
     def _by_id(self, chunk: KleeneChunk, direct: bool) -> KleeneChunk:
         """Return a chunk with the events of each set by ascending id."""

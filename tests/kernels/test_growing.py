@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from confidence.conditions import scratch
 from eventbased import lay_out, partition_bases
-from eventbased.gap_events import UNLIMITED, contiguity_limits
+from eventbased.barriers import Barriers
+from eventbased.gap_events import UNLIMITED, ForbiddenEvents, contiguity_limits
 from eventbased.growing import (
     DEEPER,
     EXHAUSTED,
@@ -24,6 +25,7 @@ from eventbased.growing import (
     TOO_LONG,
     Pattern,
     SortedCandidates,
+    Wanted,
     completions,
     grow,
     start_growing,
@@ -106,8 +108,11 @@ def _searched(events: Events, most: int, depth: int, room: int) -> list[Match]:
         laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, lower, upper, latest, reach,
         row, none, np.full(count, -1),
     )  # fmt: skip
-    pattern = Pattern(np.array(events.kleene), window, False, 0.0)
-    state, work = start_growing(depth, len(events.intervals)), scratch(conditions, depth)
+    pattern = Pattern(np.array(events.kleene), window, False)
+    state, work = start_growing(depth, len(events.intervals), len(low)), scratch(conditions, depth)
+    none_negated = ForbiddenEvents(*(none,) * 7, none.reshape(0, 0))
+    barriers = Barriers(none_negated, none, none, none, none, none, none)
+    everything = Wanted(0.0, none, UNLIMITED, np.zeros(0), np.zeros(0))
     fixed = np.full((len(low), 1), -1)
     search: Any = grow
     found: list[Match] = []
@@ -119,8 +124,8 @@ def _searched(events: Events, most: int, depth: int, room: int) -> list[Match]:
             given_,
             pattern,
             conditions,
-            np.zeros(0),
-            np.zeros(0),
+            barriers,
+            everything,
             state,
             work,
             fixed,

@@ -18,7 +18,7 @@ from tests.oracle.model import Strategy
 from tests.properties.comparison import assert_same
 from tests.properties.joins import trees
 from tests.properties.language import LanguageCase, language_cases
-from uncertain_cep import growing, joined_first, sets
+from uncertain_cep import joined_first, search
 from uncertain_cep.plan import PLANNERS
 from uncertain_cep.plan.trees import format_tree
 from uncertain_cep.tree_search import TreeSearch
@@ -32,8 +32,7 @@ def in_pieces(block_rows: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         small = partial(TreeSearch, block_rows=block_rows, materialised_rows=block_rows)
         patch.setattr(joined_first, "TreeSearch", small)
-        patch.setattr(growing, "BLOCK_ROWS", block_rows)
-        patch.setattr(sets, "BLOCK_ROWS", block_rows)
+        patch.setattr(search, "BLOCK_ROWS", block_rows)
         yield
 
 

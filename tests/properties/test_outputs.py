@@ -20,7 +20,7 @@ from tests.oracle.outputs import expected_counts, having, non_overlapping
 from tests.properties.cases import Case, cases
 from tests.properties.comparison import RELATIVE_ERROR, assert_answer, rows_of
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
-from uncertain_cep import expected
+from uncertain_cep import expected, repeated_uses
 from uncertain_cep.controls import finished
 from uncertain_cep.engine import run
 from uncertain_cep.plan import make_plan
@@ -90,24 +90,28 @@ def test_expected_counts(data: st.DataObject, case: Case, every: int | None) -> 
     assert_counts(found, case.answer(), case, by, every)
 
 
-@given(st.data(), cases(max_components=3), _EVERY)
+@given(st.data(), cases(), _EVERY)
 def test_expected_counts_where_components_share_events(
     data: st.DataObject, case: Case, every: int | None
 ) -> None:
     """What an event counts with itself is taken off, unless hardly anything is left."""
     types = data.draw(st.sampled_from([("A",), ("A", "B"), ()]))
-    components = tuple(Component(found.variable, types) for found in case.components)
+    others = data.draw(st.sampled_from([types, ("B",), ("B", "D")]))
+    components = tuple(
+        Component(found.variable, data.draw(st.sampled_from([types, types, others])))
+        for found in case.components
+    )
     case = replace(case, components=components, conditions=case.conditions if case.chained else ())
     by = data.draw(groups(case))
     clause = clause_of(by, every)
     note(case.script("", clause))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(expected, "LEAST_LEFT", data.draw(st.sampled_from([1e-5, 1.0])))
+        patch.setattr(repeated_uses, "LEAST_LEFT", data.draw(st.sampled_from([1e-5, 1.0])))
         found = uc.match(case.trace.table(), case.text("", clause))
     assert_counts(found, case.answer(), case, by, every)
 
 
-@pytest.mark.parametrize("components", [2, 3])
+@pytest.mark.parametrize("components", [2, 3, 4, 5])
 @pytest.mark.parametrize("every", ["", "EVERY 7", "BY k EVERY 20"])
 def test_shared_events_are_counted_without_their_matches(
     components: int, every: str, monkeypatch: pytest.MonkeyPatch
@@ -124,10 +128,11 @@ def test_shared_events_are_counted_without_their_matches(
             "v": rng.integers(0, 30, 200),
         }
     )
+    names = "abcde"[:components]
     tests = " AND ".join(
-        f"{name}.v % {number} = 0" for name, number in zip("abc"[:components], (2, 3, 5), strict=False)
+        f"{name}.v % {number} = 0" for name, number in zip(names, (2, 3, 5, 2, 3), strict=False)
     )
-    pattern = ", ".join(f"A {name}" for name in "abc"[:components])
+    pattern = ", ".join(f"A {name}" for name in names)
     query = f"PATTERN SEQ({pattern}) WHERE [k] AND {tests} WITHIN 12"
     whole = sum(uc.match(table, query)["confidence"].to_pylist())
 

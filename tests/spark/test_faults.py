@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
 import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import uncertain_cep as uc
 from tests.spark.traces import UNKEYED, random_trace
@@ -92,6 +93,69 @@ def test_an_id_used_twice_is_found_by_the_worker(spark: SparkSession) -> None:
     assert "value 7" in str(found.value)
     assert "Traceback" not in str(found.value)
     assert "SQLSTATE" not in str(found.value)
+
+
+def _far_apart(ids: pa.Array, hosts: list[str | None]) -> pa.Table:
+    """Return pairs of A and B that are too far apart for two of them to reach the same slice."""
+    lower = pa.array([(n // 2) * 1000 + n % 2 for n in range(len(ids))])
+    types = pa.array(["A", "B"] * (len(ids) // 2))
+    return pa.table({"type": types, "id": ids, "lower": lower, "upper": lower, "host": hosts})
+
+
+def _sliced(spark: SparkSession, table: pa.Table, query: str) -> DataFrame:
+    return match(spark.createDataFrame(table), query, partitions=2, slice_length=10)
+
+
+PLAIN: Final = "PATTERN SEQ(A a, B b) WITHIN 5"
+KEYED: Final = "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 5"
+SOME_IDS: Final = {
+    "whole": pa.array([1, 2, 3, 4, 1, 5, -70, 6]),
+    "small": pa.array([1, 2, 3, 4, 1, 5, -70, 6], pa.int32()),
+    "far apart": pa.array([2**62, 2, 3, 4, 2**62, 5, -(2**62), 6]),
+    "text": pa.array(list("abcdaefg")),
+}
+
+
+@pytest.mark.parametrize("ids", SOME_IDS.values(), ids=SOME_IDS.keys())
+def test_an_id_used_twice_is_found_in_different_slices(spark: SparkSession, ids: pa.Array) -> None:
+    table = _far_apart(ids, ["u"] * 8)
+    with pytest.raises(TraceError, match="an earlier event has this id") as here:
+        uc.match(table, PLAIN)
+    with pytest.raises(TraceError, match="an earlier event has this id") as found:
+        _sliced(spark, table, PLAIN)
+    assert [replace(fault, row=None) for fault in here.value.faults] == list(found.value.faults)
+    with pytest.raises(TraceError, match="an earlier event with the same host has this id"):
+        _sliced(spark, table, KEYED)
+
+
+@pytest.mark.parametrize("ids", SOME_IDS.values(), ids=SOME_IDS.keys())
+def test_ids_may_start_again_in_each_partition(spark: SparkSession, ids: pa.Array) -> None:
+    table = _far_apart(ids, ["u", "u", "u", "u", "v", "v", None, "v"])
+    found = _sliced(spark, table, KEYED)
+    assert found.count() == uc.match(table, KEYED).num_rows == 3
+
+
+def test_an_id_that_no_candidate_has_twice(spark: SparkSession) -> None:
+    table = _far_apart(pa.array([1, 2, 3, 4, 5, 6, 1, 2]), ["u"] * 8)
+    asked = "PATTERN SEQ(A a, B b) WHERE a.lower < 3000 AND b.lower < 3000 WITHIN 5"
+    assert _sliced(spark, table, asked).count() == uc.match(table, asked).num_rows == 3
+
+
+def test_each_branch_has_candidates_of_its_own(spark: SparkSession) -> None:
+    table = _far_apart(pa.array([1, 2, 3, 4, 1, 5]), ["u"] * 6)
+    asked = "PATTERN OR(SEQ(A a, B b), SEQ(B c, A d)) WHERE {} AND {} WITHIN 5"
+    apart = asked.format("a.lower < 1500", "d.lower > 1500")
+    assert _sliced(spark, table, apart).count() == uc.match(table, apart).num_rows
+    with pytest.raises(TraceError, match="has this id"):
+        _sliced(spark, table, asked.format("a.lower < 1500", "d.lower >= 0"))
+
+
+def test_many_ids_used_twice_are_counted(spark: SparkSession) -> None:
+    table = _far_apart(pa.array([*range(60), *range(60)]), ["u"] * 120)
+    with pytest.raises(TraceError) as found:
+        _sliced(spark, table, PLAIN)
+    assert len(found.value.faults) == 21
+    assert "the same in 40 more rows" in str(found.value)
 
 
 def test_other_errors_pass(spark: SparkSession) -> None:

@@ -122,16 +122,7 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool 
     rows += [("condition", format_expression(part)) for part in plan.constant]
     length = "" if plan.domain.tick_nanoseconds is None else f" of {plan.domain.describe()}"
     rows.append(("window", f"{plan.window:,} ticks{length}"))
-<<<<<<< HEAD
-    method = _METHODS[plan.evaluation] if plan.is_plain or plan.evaluation == "point" else _GROWING
-    if plan.order is not None:
-        method = _SETS
-    elif chosen is not None and chosen.choice.tree is not None:
-        method = _TREE
-    rows.append(("method", method))
-=======
     rows.append(("method", _method(plan, chosen is not None and chosen.choice.tree is not None)))
->>>>>>> plans2
     rows += [] if chosen is None else chosen.rows()
     rows += _output(plan.query)
     rows.append(("result", ", ".join(f"{field.name} {field.type}" for field in plan.output_schema)))
@@ -139,7 +130,7 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool 
 
 
 def _method(plan: EvaluationPlan, along_tree: bool) -> str:
-    if plan.is_plain:
+    if plan.is_plain or plan.evaluation == "point":
         return _TREE if along_tree else _METHODS[plan.evaluation]
     method = _GROWING if plan.order is None else _SETS
     return f"{_TREE}, then {method}" if along_tree else method

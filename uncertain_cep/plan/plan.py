@@ -168,6 +168,14 @@ class EvaluationPlan:
         return tuple(j for j, component in enumerate(self.components) if not component.kleene)
 
     @property
+    def owner(self) -> int:
+        """The component by whose first event a match belongs to a slice of time: one that takes few events.
+
+        A compressed match that begins with its Kleene component belongs to the event behind it.
+        """
+        return 1 if self.compressed and self.components[0].kleene else 0
+
+    @property
     def partition_attributes(self) -> tuple[str, ...]:
         """The partition keys that have one name in all components; they lead the result."""
         return tuple(key.name for key in self.keys if key.name is not None)

@@ -66,7 +66,8 @@ class CandidateFilters:
     Attributes
     ----------
     first : Column
-        As the event of the first component, by which a match belongs to a slice.
+        As the event of the component by which a match belongs to a slice: the first one, unless that is a
+        compressed Kleene component.
     later : Column
         In any other way.
     anywhere : Column
@@ -110,13 +111,14 @@ def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFi
     first = later = nothing
     named: list[tuple[str, ...]] = []
     for branch in branches:
-        begins, *others = branch.components
-        if begins.kleene:
-            others.append(begins)
+        others = list(branch.components)
+        owner = others.pop(branch.owner)
+        if owner.kleene:
+            others.append(owner)
         others += [negation.component for negation in branch.negations]
-        first |= takes(begins)
+        first |= takes(owner)
         later = reduce(lambda left, right: left | right, map(takes, others), later)
-        named += [component.types for component in (begins, *others)]
+        named += [component.types for component in (owner, *others)]
     if plan.query.strategy in ("partition_contiguity", "strict_contiguity"):
         later = reduce(lambda left, right: left & right, agreed, f.lit(True))
     elif all(named):

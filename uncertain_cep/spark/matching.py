@@ -21,6 +21,7 @@ from uncertain_cep.spark.schemas import arrow_schema, as_names, column, from_arr
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
 from uncertain_cep.spark.statistics import collect_statistics
+from uncertain_cep.spark.unique_ids import check_unique_ids
 from uncertain_cep.spark.worker import choose_in_partition, match_partition
 from uncertain_cep.timedomain import Names
 
@@ -96,7 +97,7 @@ def match(
         component of every match has no candidate; it takes another pass over the events. Default: if there
         are many candidates and counts say that at most a quarter of the slices of keys stay.
     kleene : {"matches", "compressed"}
-        See `uncertain_cep.match`; compressed, the Kleene component must not be the first.
+        See `uncertain_cep.match`.
     latency_weight : float
         See `uncertain_cep.match`.
 
@@ -111,16 +112,16 @@ def match(
     QuerySyntaxError, QueryError
         If the query is at fault.
     TraceError
-        If an event is at fault. An id that is used twice is found only when the matches are computed, and
-        only if both events can take part in the same match; see `worker_errors`.
+        If an event is at fault. An id that is used twice is found here if the events are cut into slices of
+        time, else when the matches are computed; see `worker_errors`.
     OptionError
         If an option is at fault, or the frame is a stream.
 
     Notes
     -----
-    The events are read once here, for counts and extremes of their times, and again, with ``prune`` twice,
-    when the result is used: ``cache()`` a frame that is dear to compute. Runs with classic Spark and with
-    Spark Connect, on any master.
+    The events are read once here, for counts and extremes of their times, with slices of time a second time
+    for their ids, and again, with ``prune`` twice, when the result is used: ``cache()`` a frame that is dear
+    to compute. Runs with classic Spark and with Spark Connect, on any master.
 
     Examples
     --------
@@ -227,9 +228,6 @@ def prepare(
         kleene=kleene,
         latency_weight=latency_weight,
     )
-    if plan.compressed and plan.components[0].kleene:
-        # A slice owns its matches by the event of the first component, and here that is many.
-        raise OptionError('not supported yet on Spark: kleene="compressed" with the Kleene component first')
     needed = frame.select(*map(column, plan.required_columns))
     candidates = candidate_filters(plan, needed.schema)
     statistics = collect_statistics(needed, plan, candidates)
@@ -239,6 +237,8 @@ def prepare(
     if partitions is None:
         partitions = choose_partitions(statistics, lambda: _cores(frame.sparkSession))
     slices = choose_slices(plan, statistics, partitions, slice_length)
+    if slices is not None:
+        check_unique_ids(needed, plan, candidates)
     slicing = None
     key_slices = choose_key_slices(candidates, statistics, slices, prune)
     if slices is None:

@@ -113,12 +113,13 @@ def pruned(
     names = [f"{prefix}{number}" for number in range(len(parts))]
     masks: list[int] = []
     bits: list[Column] = []
-    for branch, looked_for in zip(candidates.components, kept.looked_for, strict=True):
+    owners = [branch.owner for branch in plan.branches or (plan,)]
+    for owner, branch, looked_for in zip(owners, candidates.components, kept.looked_for, strict=True):
         masks.append(0)
         for j in looked_for:
             takes = branch[j]
-            if j == 0 and slices is not None:
-                # A match belongs to the slice of its first component's event.
+            if j == owner and slices is not None:
+                # There a match belongs to a slice by the event of this component.
                 takes &= own_slice(rows, plan, slices) == column(slices.column)
             masks[-1] |= 1 << len(bits)
             bits.append(f.when(takes, f.lit(1 << len(bits)).cast("long")).otherwise(f.lit(0).cast("long")))

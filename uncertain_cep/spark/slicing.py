@@ -5,7 +5,8 @@ first event, that of the pattern's first component, then happens by the end of t
 interval of the first component's candidates, and all that a match depends on within the window after it; or
 before it, too, where AND leaves the order open or a negation leads the pattern. So an event goes to every
 slice whose matches it can take part in or forbid: as a first event, to one; otherwise, to few if L is large
-against the window.
+against the window. Where the first component is a compressed Kleene one, whose events are many, the event
+behind them is the first in this sense, and they lie before it.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def choose_slices(
 
 
 def own_slice(frame: DataFrame, plan: EvaluationPlan, slices: Slices) -> Column:
-    """Return the slice that reports the matches of an event as the first component's."""
+    """Return the slice that reports the matches that belong to an event."""
     return quotient(in_ticks(plan, frame.schema, plan.names.lower) - slices.origin, slices.length)
 
 

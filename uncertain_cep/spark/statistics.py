@@ -26,7 +26,7 @@ class FrameStatistics:
     Attributes
     ----------
     first : int
-        Candidates of the first component.
+        Candidates of the component by which matches belong to slices, the first one as a rule.
     later : int
         Candidates of any other.
     candidates : int

@@ -12,7 +12,7 @@ from uncertain_cep.errors import TraceFault
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.faulty_rows import IntArray, row_faults
 
-__all__ = ["check_ids"]
+__all__ = ["check_ids", "used_again"]
 
 
 def check_ids(
@@ -49,9 +49,13 @@ def check_ids(
     again[order[1:][same]] = True
     if not again.any():
         return []
+    return row_faults(again, used_again(partition), column=names.id, values=column, limit=limit)
+
+
+def used_again(partition: Sequence[str]) -> str:
+    """Return what is wrong with an id that an earlier event of the same partition has."""
     within = f" with the same {', '.join(partition)}" if partition else ""
-    message = f"an earlier event{within} has this id: give each event one of its own"
-    return row_faults(again, message, column=names.id, values=column, limit=limit)
+    return f"an earlier event{within} has this id: give each event one of its own"
 
 
 def _are_unique(column: pa.ChunkedArray) -> bool:

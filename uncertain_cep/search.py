@@ -1,0 +1,311 @@
+"""What the searches for matches that grow event by event have in common: layout, pools, sums, choices."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence import running_sums
+from confidence.conditions import Conditions, Scratch, scratch
+from eventbased import lay_out, partition_bases
+from eventbased.barriers import Barriers, soonest_ends
+from eventbased.config import BLOCK_ROWS, LONGEST_LINE
+from eventbased.gap_events import NO_BOXES, CostlyGapsError
+from eventbased.growing import Wanted
+from uncertain_cep.conditions import compile_conditions
+from uncertain_cep.counters import Counters
+from uncertain_cep.errors import ConfidenceCostError
+from uncertain_cep.gap_rules import Forbidden, forbidden_events
+from uncertain_cep.joined_first import choices_of_singles, tree_of_singles
+from uncertain_cep.next_match import too_dear
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.trees import Tree
+from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.predicates import Values, column_values
+from uncertain_cep.query.typed import Column, variables_of
+from uncertain_cep.selection import Selection
+from uncertain_cep.sequence import Chunk, Threshold
+from uncertain_cep.series import event_by_event
+
+__all__ = ["Matches", "Search", "costly", "grown_chunks"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+Matches = tuple[Int64, Int64, Int64]
+"""``start, place, component``: the events of match n are at ``start[n] .. start[n + 1] - 1``."""
+
+_FIRST_MATCHES: Final = 256
+"""Matches found before they first raise a threshold; then twice as many each time."""
+
+_MOST_BITS: Final = 62
+"""Components that fit into the bits of an int64."""
+
+
+def grown_chunks(
+    search: Callable[..., Search],
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    ticks: tuple[Int64, Int64],
+    pmfs: ExplicitPmfs | None,
+    payload: Int64 | None,
+    with_confidence: bool,
+    batch_rows: int,
+    counters: Counters | None = None,
+    threshold: Threshold | None = None,
+) -> Iterator[Chunk]:
+    """Yield the matches as a search finds and describes them.
+
+    Parameters
+    ----------
+    search : callable
+        A kind of :class:`Search`, called with its parameters for each part of the candidates.
+    plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters, threshold
+        As for :func:`uncertain_cep.growing.evaluate_growing`.
+    """
+    if selection.empty:
+        return
+    # Beyond the whole trace a window means nothing, and sums with it have to stay within int64.
+    window = min(plan.window, int(ticks[1].max()) - int(ticks[0].min()) + 1)
+    shift, line, covered = partition_bases(
+        selection.lower, selection.upper, selection.partition, selection.partitions, window + 2
+    )
+    if line > LONGEST_LINE and selection.partitions > 1:
+        for half in selection.halves():
+            yield from grown_chunks(
+                search, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows, counters,
+                threshold,
+            )  # fmt: skip
+        return
+    tree = tree_of_singles(plan, table, selection)
+    grown = search(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
+    yield from grown.chunks(payload, with_confidence, batch_rows, counters, threshold)
+
+
+class Search(ABC):
+    """The candidates of one layout, what is forbidden among them, and the conditions.
+
+    If a tree is given, its components are joined first, and the others taken between or beside their events.
+    """
+
+    def __init__(
+        self,
+        plan: EvaluationPlan,
+        table: pa.Table,
+        selection: Selection,
+        ticks: tuple[Int64, Int64],
+        pmfs: ExplicitPmfs | None,
+        window: int,
+        shift: Int64,
+        covered: int,
+        tree: Tree | None,
+    ) -> None:
+        self._plan, self._table, self._window, self._tree = plan, table, window, tree
+        laid = self._laid = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
+        first = laid.first
+        count = int(first[-1])
+        index, self._base = laid.index[:count], laid.base[:count]
+        # The layout takes each component's position off its bounds; here a component has no fixed one.
+        position = np.repeat(np.arange(len(first) - 1), np.diff(first))
+        self._lower, self._upper = laid.lower[:count] + position, laid.upper[:count] + position
+        parts = [slice(int(first[j]), int(first[j + 1])) for j in range(len(first) - 1)]
+        self._rows = np.concatenate(
+            [rows[index[part]] for rows, part in zip(selection.rows, parts, strict=True)]
+        )
+        self._forbidden = forbidden_events(plan, table, selection, ticks, first, self._rows, index)
+        self._offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
+        values = np.zeros(0) if pmfs is None else pmfs.values
+        head, tail = np.zeros_like(values), np.zeros_like(values)
+        running_sums(*ticks, self._offset, values, head, tail)
+        self._pmfs = values, head, tail
+        self._conditions = _compiled(plan, table, self._rows, parts, self._forbidden)
+        self._kleene = np.array([component.kleene for component in plan.components], dtype=np.bool_)
+        few = len(self._kleene) <= _MOST_BITS
+        self._barriers = self._looked_at(self._gaps() if few else [(0, 0)] * len(plan.negations))
+
+    @abstractmethod
+    def _gaps(self) -> list[tuple[int, int]]:
+        """Return for each negated component the bits of the components on both sides of its gap.
+
+        Those whose events all come before it, and those whose events, or first one, are behind it; 0 and 0 if
+        the gap is to be looked at only when the match is complete.
+        """
+
+    @abstractmethod
+    def firsts(self, matches: Matches) -> NDArray[np.bool_]:
+        """Return for each event of some matches, (m,) bool, whether none of its match comes before it."""
+
+    @abstractmethod
+    def _searched(
+        self,
+        fixed: Int64,
+        payload: Int64 | None,
+        wanted: bool,
+        batch_rows: int,
+        counters: Counters | None,
+        threshold: Threshold | None,
+    ) -> Iterator[Chunk]:
+        """Yield the matches with one of some choices made beforehand, (l, m) int64, -1 for any candidate."""
+
+    @abstractmethod
+    def _promising(self, chosen: Int64, wanted: Wanted) -> NDArray[np.bool_]:
+        """Return which matches of single events, (l, m) int64 candidates, can be wanted."""
+
+    @abstractmethod
+    def _chunk(self, matches: Matches, payload: Int64 | None, wanted: bool, work: Scratch) -> Chunk:
+        """Return the matches that are possible, with their ranges and confidences."""
+
+    @abstractmethod
+    def _described(
+        self, matches: Matches, wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES
+    ) -> tuple[Int64, Int64, Float64, Float64 | None]:
+        """Return ranges, confidences and their standard errors; an impossible match has an empty range.
+
+        With ``boxes``, see :func:`eventbased.gap_events.gap_confidences`, of the worlds where the events are
+        in theirs.
+        """
+
+    def chunks(
+        self,
+        payload: Int64 | None,
+        wanted: bool,
+        batch_rows: int,
+        counters: Counters | None,
+        threshold: Threshold | None,
+    ) -> Iterator[Chunk]:
+        """Yield the matches, in chunks of at most ``batch_rows``."""
+        many = bool(self._kleene.any())
+        if self._tree is None:
+            fixed = np.full((len(self._kleene), 1), -1)
+            yield from self._searched(fixed, payload, wanted, batch_rows, counters, threshold)
+            return
+        work = scratch(self._conditions, len(self._kleene))
+        last_rows = BLOCK_ROWS if many or threshold is not None else batch_rows
+        for chosen in choices_of_singles(
+            self._plan, self._tree, self._table, self._laid, self._rows, self._window, last_rows, counters
+        ):
+            if many:
+                yield from self._searched(chosen, payload, wanted, batch_rows, None, threshold)
+                continue
+            if threshold is not None:
+                chosen = chosen[:, self._promising(chosen, self._wanted(threshold))]
+            chunk = self._chunk(event_by_event(chosen), payload, wanted, work)
+            if len(chunk.lower):
+                yield chunk
+
+    def _wanted(self, threshold: Threshold | None) -> Wanted:
+        """Return a threshold as the kernels take it."""
+        rank: Int64 = np.zeros(0, dtype=np.int64)
+        last_rank = np.iinfo(np.int64).max
+        if threshold is not None and threshold.ranks is not None and threshold.last_rank is not None:
+            rank, last_rank = threshold.ranks[self._rows[: self._laid.first[1]]], threshold.last_rank
+        least = 0.0 if threshold is None else threshold.least
+        return Wanted(least, rank, last_rank, *self._pmfs[:2])
+
+    def _sizes(self, batch_rows: int, threshold: Threshold | None) -> Iterator[int]:
+        """Yield how many matches to find, one time after the other: few, if they raise a threshold."""
+        rises = threshold is not None and threshold.ranks is not None
+        size = min(_FIRST_MATCHES, batch_rows) if rises else batch_rows
+        while True:
+            yield size
+            size = min(2 * size, batch_rows)
+
+    def _counted(self, taken: Int64, counters: Counters | None) -> None:
+        """Add the numbers of partial matches that a search has taken events for, by their components."""
+        if counters is not None:
+            for j, number in enumerate(taken.tolist()):
+                counters.add(tuple(range(j + 1)), number)
+
+    def _looked_at(self, gaps: Sequence[tuple[int, int]]) -> Barriers:
+        """Return what negations forbid in gaps between components, and from when on that can be told."""
+        plan, events = self._plan, self._forbidden.events
+        # What is asked of a Kleene component is known with the first event of the next one.
+        bound = {part.variable: j + part.kleene for j, part in enumerate(plan.components)}
+        asked = [variables_of(predicate) for predicate in plan.joined]
+        stages = []
+        for negation, (behind, ahead) in zip(plan.negations, gaps, strict=True):
+            own = negation.component.variable
+            needed = {name for found in asked if own in found for name in found if name != own}
+            last_side = (behind | ahead).bit_length() - 1
+            stage = max([last_side, *(bound[name] for name in needed)])
+            stages.append(len(bound) if last_side < 0 else stage)
+        soonest = np.empty_like(events.upper)
+        soonest_ends(events.upper, events.group_start, soonest)
+        sides_of = np.array(gaps, dtype=np.int64).reshape(-1, 2)
+        return Barriers(
+            events, soonest, self._forbidden.rules.negated, np.array(stages, dtype=np.int64),
+            sides_of[:, 0].copy(), sides_of[:, 1].copy(), self._base,
+        )  # fmt: skip
+
+
+def _compiled(
+    plan: EvaluationPlan, table: pa.Table, rows: Int64, parts: Sequence[slice], forbidden: Forbidden
+) -> Conditions:
+    """Return the conditions of a plan for a layout of candidates.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+    rows : (n,) int64
+        Of the candidates in their layout.
+    parts : sequence of slice
+        Where the candidates of each positive component are.
+    forbidden : Forbidden
+    """
+    variables = [component.variable for component in plan.components]
+    negated = [negation.component.variable for negation in plan.negations]
+    rows_of = dict(zip(negated, forbidden.negated_rows, strict=True))
+    rows_of |= {variable: rows[part] for variable, part in zip(variables, parts, strict=True)}
+    full: dict[str, Values] = {}
+
+    def load(column: Column) -> Values:
+        if column.name not in full:
+            full[column.name] = column_values(table.column(column.name), column.name)
+        return full[column.name].take(rows_of[column.variable])
+
+    return compile_conditions(
+        plan.joined,
+        variables,
+        [component.kleene for component in plan.components],
+        negated,
+        np.array([*(part.start for part in parts), *(0 for _ in negated)], dtype=np.int64),
+        load,
+    )
+
+
+def costly(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    rows: Int64,
+    matches: tuple[Int64, Int64, Int64],
+    error: CostlyGapsError,
+) -> ConfidenceCostError:
+    """Return the error for a match whose confidence takes too many steps.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+    rows : (n,) int64
+        Of the candidates in their layout.
+    matches : tuple
+        ``start, place, component`` of all matches.
+    error : CostlyGapsError
+        Which of them it is.
+    """
+    start, place, component = matches
+    own = slice(int(start[error.match]), int(start[error.match + 1]))
+    ids = table.column(plan.names.id).take(pa.array(rows[place[own]])).to_pylist()
+    grouped: list[list[Any]] = [[] for _ in plan.components]
+    for j, event in zip(component[own].tolist(), ids, strict=True):
+        grouped[j].append(event)
+    named = [
+        found if planned.kleene else found[0] for found, planned in zip(grouped, plan.components, strict=True)
+    ]
+    return too_dear(plan, named, error.steps)

@@ -1,0 +1,102 @@
+"""Whether every id is used once within a partition, before the events are cut into slices of time.
+
+The worker that holds a key sees all its events only if they are not spread over slices. Of whole numbers 64
+neighbours are the bits of one: events of an ascending id make few groups, which add up where they are read,
+so that next to nothing is shuffled. Other ids are told apart by a hash. What is suspected so is looked at
+closely.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_, or_
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from uncertain_cep.config import FAULT_LIMIT
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.spark.filters import CandidateFilters
+from uncertain_cep.spark.schemas import column
+from uncertain_cep.traces.faulty_rows import shown
+from uncertain_cep.traces.unique_ids import used_again
+
+__all__ = ["check_unique_ids"]
+
+_INTEGERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
+
+
+def check_unique_ids(frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters) -> None:
+    """Check that no two candidates of one partition have the same id.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        The events, with the plan's required columns.
+    plan : EvaluationPlan
+    candidates : CandidateFilters
+
+    Raises
+    ------
+    TraceError
+        As in this process, but without the numbers of rows, which Spark does not have.
+
+    Notes
+    -----
+    One job over ids and what the filters read; with ids that start again in each partition a second one. A
+    group for 64 neighbouring ids, or for each id that is no whole number.
+    """
+    for branch, takes in zip(plan.branches or (plan,), candidates.components, strict=True):
+        keys = branch.partition_attributes
+        used = frame.filter(reduce(and_, (_agrees(frame, name) for name in keys), reduce(or_, takes)))
+        if _suspected(used, plan.names.id, ()) and (not keys or _suspected(used, plan.names.id, keys)):
+            _report(used, plan.names.id, keys)
+
+
+def _agrees(frame: DataFrame, name: str) -> Column:
+    """Return whether an event agrees with itself on an attribute: null and NaN agree with nothing."""
+    found = column(name)
+    is_float = isinstance(frame.schema[name].dataType, (t.FloatType, t.DoubleType))
+    return found.isNotNull() & ~f.isnan(found) if is_float else found.isNotNull()
+
+
+def _suspected(used: DataFrame, id: str, keys: Sequence[str]) -> bool:
+    """Return whether events with the same keys may share an id; hashes of different ids may be the same."""
+    value = column(id)
+    block, bit = f.xxhash64(value), f.lit(1).cast("long")
+    if isinstance(used.schema[id].dataType, _INTEGERS):
+        number = value.cast("long")
+        block = f.shiftright(number, 6)
+        bit = f.call_function("shiftleft", bit, number.bitwiseAND(f.lit(63)).cast("int"))
+    groups = used.select(*_numbered(keys), block.alias("block"), bit.alias("bit")).groupBy(
+        *(f"key{place}" for place in range(len(keys))), "block"
+    )
+    counted = groups.agg(f.count(f.lit(1)).alias("events"), f.bit_or("bit").alias("bits"))
+    return not counted.filter(f.col("events") > f.bit_count("bits")).isEmpty()
+
+
+def _numbered(keys: Sequence[str]) -> list[Column]:
+    return [column(name).alias(f"key{place}") for place, name in enumerate(keys)]
+
+
+def _report(used: DataFrame, id: str, keys: Sequence[str]) -> None:
+    """Raise for the ids that are used twice, if there are any."""
+    counted = (
+        used.select(*_numbered(keys), column(id).alias("id"))
+        .groupBy(*(f"key{place}" for place in range(len(keys))), "id")
+        .agg((f.count(f.lit(1)) - 1).alias("again"))
+        .filter(f.col("again") > 0)
+        .orderBy("id")
+    )
+    found = counted.limit(FAULT_LIMIT).collect()
+    if not found:
+        return
+    message = used_again(keys)
+    faults = [TraceFault(message, column=id, value=shown(row["id"])) for row in found]
+    more = counted.agg(f.sum("again")).collect()[0][0] - len(found)
+    if more:
+        faults.append(TraceFault(f"the same in {more:,} more rows: {message}", column=id))
+    raise TraceError(faults)

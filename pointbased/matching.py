@@ -49,7 +49,7 @@ from pointbased.pools import (
     TAKEN,
     table_full,
 )
-from pointbased.prefixes import child_of, proceeds
+from pointbased.prefixes import child_of, new_child, proceeds
 from pointbased.runs import begin, room_wanted, take_plain, take_weighed
 from pointbased.survival import gap_survival, probability
 
@@ -145,12 +145,14 @@ def match_points(
         ):
             stop += 1
         for e in range(first_move[component] + place[1], first_move[component + 1]):
-            move = moves[e]
-            source = move[SOURCE]
-            onward = move[TAKES_ON] != 0 or move[BEGINS_ON] != 0
-            last = LAST_TAKE if move[TAKING] else LAST_BEGIN
+            source = moves[e, SOURCE]
+            accepts = moves[e, ACCEPTS] != 0
+            onward = moves[e, TAKES_ON] != 0 or moves[e, BEGINS_ON] != 0
+            leave, leave_end = moves[e, LEAVE], moves[e, LEAVE_END]
+            finish, finish_end = moves[e, FINISH], moves[e, FINISH_END]
+            last = LAST_TAKE if moves[e, TAKING] else LAST_BEGIN
             from_group = partition * states + source
-            group = partition * states + move[TARGET]
+            group = partition * states + moves[e, TARGET]
             previous = place[3]
             p = place[2]
             if p == NONE and source > 0:
@@ -169,8 +171,9 @@ def match_points(
                     if buffer.node[p, DEPTH] + 2 > deepest:
                         place[0], place[1], place[2], place[3] = i, e - first_move[component], p, previous
                         return DEEPER
-                    if buffer.node[p, last] < now or not proceeds(
-                        candidates, buffer, conditions, work, p, move[LEAVE], move[LEAVE_END]
+                    if buffer.node[p, last] < now or (
+                        leave < leave_end
+                        and not proceeds(candidates, buffer, conditions, work, p, leave, leave_end)
                     ):
                         previous = p
                         p = later
@@ -187,9 +190,11 @@ def match_points(
                     )
                     wanted = 1
                     if not full:
-                        child = child_of(
-                            candidates, buffer, conditions, work, p, c, move, window, next_match, nelt
-                        )
+                        child = child_of(candidates, buffer, p, c)
+                        if child == NONE:
+                            child = new_child(
+                                candidates, buffer, conditions, work, p, c, moves, e, window, next_match, nelt
+                            )
                         if child == REFUSED:
                             continue
                         wanted = room_wanted(buffer, p, child)
@@ -198,8 +203,9 @@ def match_points(
                         place[0], place[1], place[2], place[3] = i, e - first_move[component], p, previous
                         place[4] = k - i
                         return wanted
-                    complete = move[ACCEPTS] != 0 and proceeds(
-                        candidates, buffer, conditions, work, child, move[FINISH], move[FINISH_END]
+                    complete = accepts and (
+                        finish == finish_end
+                        or proceeds(candidates, buffer, conditions, work, child, finish, finish_end)
                     )
                     if source == 0:
                         begin(

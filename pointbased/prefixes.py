@@ -42,7 +42,7 @@ from pointbased.pools import (
     insert,
 )
 
-__all__ = ["child_of", "proceeds", "recall"]
+__all__ = ["child_of", "new_child", "proceeds", "recall"]
 
 UNASKED: Final = 0
 YES: Final = 1
@@ -76,32 +76,33 @@ def recall(candidates, buffer, conditions, work, p):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _refused(candidates, buffer, conditions, work, p, c, move):
+def _refused(candidates, buffer, conditions, work, p, c, moves, e):
     """Return whether an event was taken before, or the formula of the move does not hold."""
     row = candidates.row
     node = buffer.node
-    if row[c, SHARED] or move[TAKING]:
+    taking = moves[e, TAKING] != 0
+    begin = moves[e, FORMULA]
+    end = moves[e, FORMULA_END]
+    if row[c, SHARED] or taking:
         n = p
         while n != NONE:
             if row[node[n, TAKEN], EVENT] == row[c, EVENT]:
                 return True
             n = node[n, PARENT]
-    if move[FORMULA] == move[FORMULA_END]:
+    if begin == end:
         return False
     size = recall(candidates, buffer, conditions, work, p)
     component = row[c, COMPONENT]
     work.element[size] = c
-    if not move[TAKING]:
+    if not taking:
         work.start[component] = size
     work.stop[component] = size + 1
-    return not all_hold(conditions, work, move[FORMULA], move[FORMULA_END], component)
+    return not all_hold(conditions, work, begin, end, component)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def proceeds(candidates, buffer, conditions, work, p, begin, end):
     """Return whether the component of a prefix's last event may be left, by the formula of its PROCEED."""
-    if begin == end:
-        return True
     node = buffer.node
     if node[p, PROCEEDS] == UNASKED:
         recall(candidates, buffer, conditions, work, p)
@@ -110,14 +111,14 @@ def proceeds(candidates, buffer, conditions, work, p, begin, end):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _add_node(buffer, p, c, move, first_low, first_high, expires):
+def _add_node(buffer, p, c, moves, e, first_low, first_high, expires):
     """Append a node without runs; the buffer has room."""
     n = buffer.counts[NODES]
     buffer.counts[NODES] = n + 1
     node = buffer.node
     node[n, PARENT] = p
     node[n, TAKEN] = c
-    node[n, STATE] = move[TARGET]
+    node[n, STATE] = moves[e, TARGET]
     node[n, EXPIRES] = expires
     node[n, LATER] = NONE
     node[n, CHILD] = NONE
@@ -129,8 +130,8 @@ def _add_node(buffer, p, c, move, first_low, first_high, expires):
     node[n, FIRST_COUNT] = max(first_high - first_low + 1, 0)
     node[n, MIXED] = 0
     node[n, DEPTH] = 0 if p == NONE else node[p, DEPTH] + 1
-    node[n, LAST_TAKE] = EVER if move[TAKES_ON] else NEVER
-    node[n, LAST_BEGIN] = EVER if move[BEGINS_ON] else NEVER
+    node[n, LAST_TAKE] = EVER if moves[e, TAKES_ON] else NEVER
+    node[n, LAST_BEGIN] = EVER if moves[e, BEGINS_ON] else NEVER
     node[n, PROCEEDS] = UNASKED
     node[n, NEXT_COMPLETE] = NONE
     buffer.confidence[n] = 0.0
@@ -138,37 +139,40 @@ def _add_node(buffer, p, c, move, first_low, first_high, expires):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def child_of(candidates, buffer, conditions, work, p, c, move, window, next_match, nelt):
-    """Return the child of ``p`` (-1: before the first event) that takes ``c``, or ``REFUSED``.
+def child_of(candidates, buffer, p, c):
+    """Return the child of ``p`` (-1: the start) that takes ``c``, ``REFUSED``, or -1 if it was not asked."""
+    if p == NONE:
+        return candidates.row[c, ROOT]
+    return find(buffer.table, p, c)
 
-    If it is new it is made now: the buffer has room for a node and an entry, and ``work`` for an event more
-    than the prefix has.
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def new_child(candidates, buffer, conditions, work, p, c, moves, e, window, next_match, nelt):
+    """Return what is from now on the child of ``p`` that takes ``c`` by move ``e``, or ``REFUSED``.
+
+    The buffer has room for a node and an entry, and ``work`` for an event more than the prefix has.
     """
     row = candidates.row
+    refused = _refused(candidates, buffer, conditions, work, p, c, moves, e)
     if p == NONE:
-        if row[c, ROOT] == NONE:
-            if _refused(candidates, buffer, conditions, work, p, c, move):
-                row[c, ROOT] = REFUSED
-            else:
-                row[c, ROOT] = _add_node(buffer, p, c, move, row[c, LOWER], row[c, UPPER], row[c, UPPER])
+        row[c, ROOT] = REFUSED
+        if not refused:
+            row[c, ROOT] = _add_node(buffer, p, c, moves, e, row[c, LOWER], row[c, UPPER], row[c, UPPER])
         return row[c, ROOT]
-    child = find(buffer.table, p, c)
-    if child != NONE:
-        return child
-    if _refused(candidates, buffer, conditions, work, p, c, move):
+    if refused:
         insert(buffer, p, c, REFUSED)
         return REFUSED
     node = buffer.node
     low = max(node[p, FIRST_LOW], row[c, LOWER] - window + 1)
     high = min(node[p, FIRST_LOW] + node[p, FIRST_COUNT] - 1, row[c, UPPER] - 1)
-    child = _add_node(buffer, p, c, move, low, high, row[c, UPPER])
+    child = _add_node(buffer, p, c, moves, e, low, high, row[c, UPPER])
     insert(buffer, p, c, child)
     if next_match:
         node[child, SIBLING] = node[p, CHILD]
         node[p, CHILD] = child
         node[p, MIXED] |= row[c, SHARED]
         if nelt and row[c, LOWER] > row[node[p, TAKEN], UPPER]:
-            last = LAST_TAKE if move[TAKING] else LAST_BEGIN
+            last = LAST_TAKE if moves[e, TAKING] else LAST_BEGIN
             node[p, last] = min(node[p, last], row[c, UPPER])
             node[p, EXPIRES] = min(node[p, EXPIRES], max(node[p, LAST_TAKE], node[p, LAST_BEGIN]))
     return child

@@ -56,7 +56,7 @@ def choice_of_singles(plan: EvaluationPlan, table: pa.Table, selection: Selectio
     Parameters
     ----------
     plan : EvaluationPlan
-        Of an OR-free pattern; with AND its events are estimated as if they came in the order of the text.
+        Of an OR-free pattern; with AND its events are planned for as if they came in the order of the text.
     table : pyarrow.Table
     selection : Selection
 

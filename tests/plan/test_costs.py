@@ -234,3 +234,18 @@ def test_the_pivot_join_costs_no_less_than_its_candidates() -> None:
     for number in range(len(PATTERNS)):
         model, _ = counted(number)
         assert PIVOTED.candidate * model.candidates <= pivot_cost(model) < np.inf
+
+
+@pytest.mark.parametrize(
+    ("pattern", "longest"),
+    [("AND(A a, B b, C c)", 1), ("AND(A a, B b, C c)", 6), ("SEQ(AND(A a, B b), C c)", 6)],
+)
+def test_events_of_a_set_are_counted_in_every_order(pattern: str, longest: int) -> None:
+    found = selected(f"PATTERN {pattern} WITHIN 30", skewed(900, (1, 2, 3), seed=6, longest=longest))
+    statistics = measure(found.plan, found.table, found.selection, sampled=FINE)
+    model = CostModel.of(found.plan, statistics)
+    lower, upper = found.selection.lower, found.selection.upper
+    near = (lower[0][:, None] - upper[1] < 30) & (lower[1] - upper[0][:, None] < 30)
+    assert model.partial_matches((0, 1)) == pytest.approx(int(near.sum()), rel=0.1)
+    matches = sum(batch.num_rows for batch in run(found.plan, found.table))
+    assert model.partial_matches((0, 1, 2)) == pytest.approx(matches, rel=0.25)

@@ -192,6 +192,12 @@ def test_the_command_explains_in_words_and_json(tmp_path: Any) -> None:
     assert json.loads(as_json.stdout)["choice"]["tree"]["components"] == ["a", "b", "c"]
     weighed = ["--planner", "greedy", "--latency-weight", "3"]
     assert "each counts 3 times" in CliRunner().invoke(main, ["explain", QUERY, trace, *weighed]).output
+    answers = [
+        CliRunner().invoke(main, ["match", QUERY, trace, "--planner", "greedy", *more]).stdout.splitlines()
+        for more in ([], ["--latency-weight", "3"])
+    ]
+    assert len(answers[0]) > 1
+    assert sorted(answers[0]) == sorted(answers[1])
     wrong = CliRunner().invoke(main, ["explain", QUERY, trace, "--planner", TREE, "--latency-weight", "3"])
     assert wrong.exit_code == 2
     alone = CliRunner().invoke(main, ["explain", QUERY, "--analyze"])

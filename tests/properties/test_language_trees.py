@@ -19,9 +19,11 @@ from tests.properties.comparison import assert_same
 from tests.properties.joins import trees
 from tests.properties.language import LanguageCase, language_cases
 from uncertain_cep import joined_first, search
-from uncertain_cep.plan import PLANNERS
+from uncertain_cep.engine import candidates
+from uncertain_cep.plan import PLANNERS, make_plan
 from uncertain_cep.plan.trees import format_tree
 from uncertain_cep.tree_search import TreeSearch
+from uncertain_cep.windows import feasible
 
 STRATEGIES = pytest.mark.parametrize("strategy", get_args(Strategy))
 
@@ -106,3 +108,43 @@ def test_a_longer_trace(pattern: str, conditions: str, kleene: str) -> None:
     assert expected.num_rows > 20
     for planner in ("auto", "trivial", "dp_bushy"):
         assert in_order(uc.match(table, text, planner=planner, kleene=kleene)) == in_order(expected)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "strategy", "conditions", "joined"),
+    [
+        ("SEQ(A a, B+ b[], C c, D d)", "skip_till_next_match(a, b[], c, d)", "a.k = d.k AND c.v < d.v", True),
+        ("SEQ(A a, !B b, C c, D d)", "skip_till_next_match(a, b, c, d)", "a.k = d.k AND b.v > 50", True),
+        ("SEQ(A a, B+ b[], C c)", "strict_contiguity(a, b[], c)", "a.k = c.k", True),
+        ("SEQ(A a, C c, D d)", "strict_contiguity(a, c, d)", "a.k = d.k", True),
+        ("SEQ(A a, C c, D d)", "partition_contiguity(a, c, d)", "[g] AND a.k = d.k", None),
+        # Few events can be next, and a predicate that many pairs satisfy makes joining them no better.
+        ("SEQ(A a, !B b, C c)", "strict_contiguity(a, b, c)", "a.v < c.v", False),
+    ],
+)
+def test_where_few_can_be_next_it_is_chosen_by_cost_and_the_answer_is_the_same(
+    pattern: str, strategy: str, conditions: str, joined: bool | None
+) -> None:
+    rng = np.random.default_rng(8)
+    n = 6000
+    lower = np.sort(rng.integers(0, 3 * n, n))
+    table = pa.table(
+        {
+            "type": rng.choice(["A", "B", "C", "D"], n),
+            "id": np.arange(n),
+            "lower": lower,
+            "upper": lower + rng.integers(0, 6, n),
+            "k": rng.integers(0, 150, n),
+            "v": rng.integers(0, 100, n),
+            "g": rng.integers(0, 2, n),
+        }
+    )
+    text = f"PATTERN {pattern} WHERE {strategy} {{ {conditions} }} WITHIN 40"
+    plan = make_plan(uc.parse(text), table.schema)
+    choice = joined_first.choice_of_singles(plan, table, feasible(plan, candidates(plan, table)))
+    assert joined is None or (choice.tree is not None) == joined
+    assert {"grown", "dp_bushy"} <= {*choice.costs}
+    expected = sorted(map(str, uc.match(table, text, evaluation="query_order").to_pylist()))
+    assert expected
+    for planner in ("auto", "dp_left_deep"):
+        assert sorted(map(str, uc.match(table, text, planner=planner).to_pylist())) == expected

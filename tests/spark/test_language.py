@@ -81,3 +81,15 @@ def test_any_spread(spark: SparkSession, query: str) -> None:
     frame = to_spark(spark, table)
     for partitions, slice_length in ((2, 4), (5, 37)):
         assert_same(frame, table, query, 1, partitions=partitions, slice_length=slice_length)
+
+
+def test_a_planner_and_the_weight_of_latency_change_no_answer(spark: SparkSession, tmp_path: Path) -> None:
+    table = random_trace(11, 70, keys=3, span=150)
+    frame = to_spark(spark, table)
+    for query in (QUERIES["Kleene, skip till next"], QUERIES["partition contiguity"]):
+        assert_same(frame, table, query, 1, partitions=2, planner="greedy", latency_weight=2.0)
+    query = QUERIES["partition contiguity"]
+    written = match_to_parquet(frame, query, tmp_path / "out", planner="zstream", latency_weight=2.0)
+    assert written == uc.match(table, query).num_rows
+    with pytest.raises(uc.OptionError, match="latency_weight"):
+        match(frame, query, latency_weight=-1.0)

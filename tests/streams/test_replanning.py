@@ -101,3 +101,33 @@ def test_every_branch_has_a_plan_of_its_own() -> None:
     found = _streamed(matcher, table, 1000)
     assert {used.branch for used in matcher.plans} == {0, 1}
     _assert_same(found, uc.match(table, query), ("a", "b", "c", "d", "e"))
+
+
+def test_the_single_components_of_other_patterns_are_planned_anew_too() -> None:
+    query = (
+        "PATTERN SEQ(A a, B+ b[], C c) WHERE a.x = c.x + 1 AND b[i].x = a.x AND b[i].x >= b[i-1].x WITHIN 300"
+    )
+    table = _flipping(12_000)
+    matcher = uc.IncrementalMatcher(query, table.schema, largest_interval=6, slice_length=500)
+    with (
+        patch.object(replanning, "_SHARE_OF_MEASURING", 1e9),
+        patch.object(replanning, "_WORTH_A_CHANGE", 1.1),
+    ):
+        found = _streamed(matcher, table, 1000)
+    first, *others = [used.tree for used in matcher.plans]
+    assert first == "(c a)"
+    assert others[-1] == "(a c)"
+    expected = uc.match(table, query)
+    assert found.num_rows == expected.num_rows > 500
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, expected.to_pylist()))
+
+
+def test_what_no_data_would_plan_is_grown_without_a_look() -> None:
+    table = _flipping(2_000)
+    query = "PATTERN SEQ(A a, !B b, C c) WHERE b.x = a.x WITHIN 30"
+    matcher = uc.IncrementalMatcher(query, table.schema, largest_interval=6)
+    with patch.object(replanning, "measure", wraps=measure) as measured:
+        found = _streamed(matcher, table, 500)
+    assert measured.call_count == 0
+    assert matcher.plans == ()
+    assert found.num_rows == uc.match(table, query).num_rows > 0

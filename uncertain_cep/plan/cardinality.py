@@ -76,6 +76,8 @@ class Cardinalities:
         The ticks w of the condition ``max A <= min B + w``.
     lengths : (l,) float64
         Mean of ``upper - lower``, ticks.
+    predicates : list of tuple
+        The components that each predicate speaks of, as bits, and its statistics.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class Cardinalities:
         for j, many in enumerate(kleene):
             if many:
                 self._log_one[j] = self._log_sets(j, one[j])
+        self.predicates = [(mask_of(part.components), part) for part in statistics.predicates]
         self._ties = self._measured_ties()
         self._spread = self._measured_spread()
         self._predicates = self._selectivities()
@@ -116,11 +119,7 @@ class Cardinalities:
     def _selectivities(self) -> list[tuple[int, float]]:
         """Return sets of components and the logarithm of what their predicates let through together."""
         found = [((1 << pair.first) | (1 << pair.second), pair.joined) for pair in self.statistics.pairs]
-        found += [
-            (mask_of(part.components), part.selectivity)
-            for part in self.statistics.predicates
-            if len(part.components) != 2
-        ]
+        found += [(mask, part.selectivity) for mask, part in self.predicates if len(part.components) != 2]
         return [(mask, float(np.log(max(share, 1e-300)))) for mask, share in found if share < 1.0]
 
     def _equalities(self) -> list[Float]:

@@ -108,7 +108,7 @@ class CostModel(Cardinalities):
     ) -> None:
         super().__init__(statistics, window, kleene=kleene, next_to=next_to)
         self.alpha, self._checks = alpha, tuple(checks)
-        self._asked = {mask_of(part.components) for part in statistics.predicates if not part.equates}
+        self._asked = {mask for mask, part in self.predicates if not part.equates}
 
     @classmethod
     def of(cls, plan: EvaluationPlan, statistics: Statistics) -> CostModel:

@@ -23,14 +23,17 @@ from uncertain_cep.selection import Selection
 
 __all__ = ["Growth", "GrowthStep"]
 
-PROBE: Final = 12.0
+PROBE: Final = 30.0
 """To look at a candidate, ns; measured on one machine, of which only ratios matter."""
 
-ASK: Final = 40.0
+ASK: Final = 100.0
 """To ask what predicates say of it."""
 
-TAKE: Final = 90.0
-"""To add an event to a partial match, and go on from it."""
+TAKE: Final = 1000.0
+"""To add an event to a partial match, or to begin with a choice made beforehand, and go on from it."""
+
+DESCRIBE: Final = 4000.0
+"""To find out whether a match can have nothing that is forbidden in its gaps."""
 
 UNKNOWN: Final = 0.5
 """Share of the events of a Kleene component for which a predicate over several components is true."""
@@ -99,27 +102,8 @@ class Growth:
         model : CostModel
             Of the sequence of the single components, under skip till any match.
         """
-        bound: list[int] = []
-        found, cost = 1.0, 0.0
-        for place, step in enumerate(self.steps):
-            price = PROBE + (ASK if step.asked else 0.0)
-            if place == 0:
-                cost, found = PROBE * step.candidates, float(step.candidates)
-            elif step.single >= 0:
-                seen, passing = self._continuations(model, bound, step)
-                seen, taken = self._limited(model, step, seen, passing / max(seen, 1e-300))
-                cost += found * seen * price
-                found *= taken
-            if step.single < 0:
-                seen, taken = self._limited(model, step, self._nearby(model, step), UNKNOWN**step.asked)
-                # One prefix after the other, each of them gone on from.
-                links = _chain(taken, self._nearby(model, step))
-                cost += found * links * seen * price
-                found *= links
-            else:
-                bound.append(step.single)
-            cost += TAKE * found
-        return min(cost, 1e300)
+        cost, found = self._grown(model)
+        return min(cost + DESCRIBE * found, 1e300)
 
     def after_joining(self, model: CostModel, joined: float) -> float:
         """Return what is expected to be left to do, ns, once the single components are joined.
@@ -130,13 +114,45 @@ class Growth:
         joined : float
             Choices of their events.
         """
-        cost = 0.0
-        for step in self.steps:
-            if step.single < 0:
-                seen, taken = self._limited(model, step, self._nearby(model, step), UNKNOWN**step.asked)
-                links = _chain(taken, self._nearby(model, step))
-                cost += joined * links * (seen * (PROBE + (ASK if step.asked else 0.0)) + TAKE)
-        return cost
+        chains = [self._chain(model, step) for step in self.steps if step.single < 0]
+        if not chains:
+            return min(DESCRIBE * joined, 1e300)
+        cost, found = TAKE * joined, joined
+        for links, looks in chains:
+            cost += found * links * (looks + TAKE)
+            found *= links
+        return min(cost + DESCRIBE * min(found, self._grown(model)[1]), 1e300)
+
+    def _grown(self, model: CostModel) -> tuple[float, float]:
+        """Return what it costs to add the events one by one, and how many matches come out."""
+        bound: list[int] = []
+        found, cost = 1.0, 0.0
+        for place, step in enumerate(self.steps):
+            if place == 0:
+                found = float(step.candidates)
+                cost = PROBE * found
+            elif step.single >= 0:
+                seen, passing = self._continuations(model, bound, step)
+                seen, taken = self._limited(model, step, seen, passing / max(seen, 1e-300))
+                cost += found * seen * _look(step)
+                found *= taken
+            if step.single >= 0:
+                bound.append(step.single)
+            else:
+                # One prefix after the other, each of them gone on from.
+                links, looks = self._chain(model, step)
+                cost += found * links * looks
+                found *= links
+            cost += TAKE * found
+        return cost, found
+
+    def _chain(self, model: CostModel, step: GrowthStep) -> tuple[float, float]:
+        """Return how many prefixes the events of a Kleene component have, and what looking for one costs."""
+        nearby = self._nearby(model, step)
+        seen, taken = self._limited(model, step, nearby, UNKNOWN**step.asked)
+        most = min(max(nearby, taken), MOST_TAKEN)
+        links = max(taken, min(taken / (1.0 - taken), most)) if taken < 1.0 else max(1.0, most)
+        return links, seen * _look(step)
 
     def _continuations(self, model: CostModel, bound: list[int], step: GrowthStep) -> tuple[float, float]:
         """Return how many events of a single component order and window, and then predicates, leave."""
@@ -169,9 +185,6 @@ class Growth:
         return looked, min(seen * share, -math.expm1(-seen * share) + 3.0 * own * length * share)
 
 
-def _chain(taken: float, nearby: float) -> float:
-    """Return how many prefixes a Kleene component has, each event of which has so many that can be next."""
-    most = min(max(nearby, taken), MOST_TAKEN)
-    if taken < 1.0:
-        return max(taken, min(taken / (1.0 - taken), most))
-    return max(1.0, most)
+def _look(step: GrowthStep) -> float:
+    """Return what it costs to look at a candidate."""
+    return PROBE + (ASK if step.asked else 0.0)

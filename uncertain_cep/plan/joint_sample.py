@@ -83,7 +83,7 @@ class JointSample:
         self._equal_lifted: dict[tuple[int, tuple[int, ...]], Lifted] = {}
 
     def triples(self, pairs: Sequence[PairStatistics]) -> tuple[TripleStatistics, ...]:
-        """Return how often neighbours meet a third component, of those that share no events."""
+        """Return how often neighbours meet a third component, of those in order that share no events."""
         length = len(self._samples)
         chosen = {(j, j + 1, k) for j in range(length - 2) for k in (j + 2, length - 1)}
         sizes = [len(part.rows) for part in self._samples]
@@ -92,7 +92,8 @@ class JointSample:
         found = []
         for i, j, k in sorted(chosen):
             tried = float(sizes[i]) * sizes[j] * sizes[k]
-            if not tried or any(self._may_share(*pair) for pair in combinations((i, j, k), 2)):
+            pairs_of = list(combinations((i, j, k), 2))
+            if not tried or any(self._may_share(*pair) or not self._ordered(*pair) for pair in pairs_of):
                 continue
             parts = self._lifted[i], self._lifted[j], self._lifted[k]
             if (i, j) not in drawn_pairs:
@@ -110,7 +111,7 @@ class JointSample:
         predicates = [self._unmeasured(predicate) for predicate in self._plan.joined]
         pairs, equalities = [], []
         for i, j in combinations(range(len(self._samples)), 2):
-            near = count_pairs(self._lifted[i], self._lifted[j], shared=self._may_share(i, j))
+            near = self._counted(i, j, self._lifted[i], self._lifted[j])
             everything = len(self._samples[i].rows) * len(self._samples[j].rows)
             # What a sample does not show may still be there, half as often as it could show once.
             in_time = max(near, 0.5) / everything if everything else 0.0
@@ -134,6 +135,15 @@ class JointSample:
         unknown = UNKNOWN_SELECTIVITY if len(components) == len(variables) else 1.0
         return PredicateStatistics(tuple(components), unknown)
 
+    def _counted(self, i: int, j: int, first: Lifted, second: Lifted) -> int:
+        """Return how many pairs of candidates of two components are in reach of each other."""
+        return count_pairs(first, second, shared=self._may_share(i, j), anyhow=not self._ordered(i, j))
+
+    def _ordered(self, i: int, j: int) -> bool:
+        """Return whether the events of a component come before those of a later one."""
+        order = self._plan.order
+        return order is None or bool(order.before[j] >> i & 1)
+
     def _may_share(self, i: int, j: int) -> bool:
         first, second = self._plan.components[i].types, self._plan.components[j].types
         return not first or not second or bool({*first} & {*second})
@@ -156,7 +166,7 @@ class JointSample:
                 continue
             values = (*values, number)
             first, second = self._by_values(i, values), self._by_values(j, values)
-            equal = count_pairs(first, second, shared=self._may_share(i, j))
+            equal = self._counted(i, j, first, second)
             found.append(EqualityStatistics(i, j, number, min(1.0, max(equal, 0.5) / held), stated))
             held = float(equal)
             if equal:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertain_cep.plan.cardinality import mask_of
 from uncertain_cep.plan.costs import PIVOTED, CostModel
 from uncertain_cep.programs import binding_orders
 
@@ -79,7 +78,7 @@ def pivot_cost(model: CostModel) -> float:
     passes = pivot_passes(model)
     bound = np.cumsum(np.left_shift(np.int64(1), passes.orders), axis=1)
     prices = np.full(passes.probes.shape, PIVOTED.probe)
-    for need in {mask_of(part.components) for part in model.statistics.predicates}:
+    for need in {mask for mask, _ in model.predicates}:
         prices[((bound[:, 1:] & need) == need) & ((bound[:, :-1] & need) != need)] = (
             PIVOTED.probe + PIVOTED.ask
         )

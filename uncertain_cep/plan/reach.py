@@ -115,20 +115,21 @@ def lift(
     )
 
 
-def count_pairs(first: Lifted, second: Lifted, *, shared: bool) -> int:
-    """Return how many pairs can be in this order within the window. O(m log m).
+def count_pairs(first: Lifted, second: Lifted, *, shared: bool, anyhow: bool = False) -> int:
+    """Return how many pairs can be in this order within the window; with ``anyhow`` in any order. O(m log m).
 
     With ``shared`` one event may be a candidate of both; it makes no pair with itself.
     """
+    back = first.window if anyhow else 0
     begins = np.searchsorted(second.sorted_low, first.sorted_high + first.window, side="right").sum()
     # Who ends before the other begins also begins before that.
-    ends = np.searchsorted(second.sorted_high, first.sorted_low, side="left").sum()
+    ends = np.searchsorted(second.sorted_high, first.sorted_low - back, side="left").sum()
     found = int(begins - ends)
     if shared:
         _, left, right = np.intersect1d(
             first.rows[first.by_low], second.rows[second.by_low], assume_unique=True, return_indices=True
         )
-        found -= int((first.sorted_low[left] <= second.high[second.by_low[right]]).sum())
+        found -= int((first.sorted_low[left] - back <= second.high[second.by_low[right]]).sum())
     return found
 
 

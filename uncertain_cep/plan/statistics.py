@@ -71,7 +71,8 @@ class PairStatistics:
     first, second : int
         The components, in pattern order.
     in_time : float
-        Share of all pairs of candidates that are of one partition and can be in order within the window.
+        Share of all pairs of candidates that are of one partition and can be in order within the window; in
+        any order if they stand in one AND.
     joined : float
         Share of these, their equalities given, for which every other predicate over the two is true.
     """

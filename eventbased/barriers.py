@@ -92,6 +92,8 @@ def is_barred(barriers, conditions, work, component, is_set, earliest, upper):
     O(log n) for each negation that all is known of, and its conditions for each event that is in the gap for
     certain.
     """
+    if barriers.stages.shape[0] == 0:
+        return False
     length = conditions.stages.shape[0]
     events = barriers.events
     first = work.element[0]

@@ -167,7 +167,8 @@ def _counted_at_once(
     part, bucket, value = summed(stretches.partition[found[:count]], bucket[:count], value[:count])
     shared = shared_rows(table, selection)
     if len(shared):
-        less = repeated_counts(plan, selection, shared, stretches, rates, shift, window, pmfs)
+        whole = float(value.sum())
+        less = repeated_counts(plan, selection, shared, stretches, rates, shift, window, pmfs, whole)
         if less is None:
             yield from _added_up(plan, table, selection, pmfs, chunks)
             return

@@ -30,7 +30,6 @@ from eventbased.growing import (
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.counters import Counters
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.search import Matches, Search, costly, grown_chunks
 from uncertain_cep.selection import Selection
@@ -97,20 +96,8 @@ def evaluate_growing(
 class Growth(Search):
     """The search for matches whose events come one after the other."""
 
-    def __init__(
-        self,
-        plan: EvaluationPlan,
-        table: pa.Table,
-        selection: Selection,
-        ticks: tuple[Int64, Int64],
-        pmfs: ExplicitPmfs | None,
-        window: int,
-        shift: Int64,
-        covered: int,
-        tree: Tree | None,
-    ) -> None:
-        super().__init__(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
-        laid, lower, upper = self._laid, self._lower, self._upper
+    def _prepare(self) -> None:
+        plan, laid, lower, upper, window = self._plan, self._laid, self._lower, self._upper, self._window
         limit = self._forbidden.limit
         if len(limit):
             limit = np.where(limit == UNLIMITED, UNLIMITED, limit + self._base)
@@ -121,7 +108,8 @@ class Growth(Search):
             reach, self._rows, limit, self._offset[self._rows],
         )  # fmt: skip
         limits = (0.0, 0) if plan.approximate is None else (plan.approximate.std_error, plan.approximate.seed)
-        self._confidences = GapConfidences(window, table.num_rows, float(MOST_CONFIDENCE_STEPS), *limits)
+        most_steps = float(MOST_CONFIDENCE_STEPS)
+        self._confidences = GapConfidences(window, self._table.num_rows, most_steps, *limits)
         self._pattern = Pattern(self._kleene, window, plan.query.strategy == "skip_till_next_match")
 
     def _gaps(self) -> list[tuple[int, int]]:

@@ -28,6 +28,9 @@ MOST_SHARING: Final = 5
 MOST_CLOSED: Final = 3
 """Components up to which that is a sum over pairs of ticks of each event."""
 
+STEPS_PER_MATCH: Final = 25.0
+"""Steps around events that take as long as looking at a match: measured on one machine."""
+
 LEAST_LEFT: Final = 1e-5
 """Share of a count below which what is left is counted match by match: it may be rounding alone."""
 
@@ -132,6 +135,7 @@ class _Shared(NamedTuple):
             return float((own * np.minimum(own, window)).sum() * buckets)
         used = self.uses.sum(axis=1)
         blocks = np.left_shift(1, used) - used - 1.0
+        before = np.append(0.0, np.cumsum(blocks))
         around = np.minimum(own + 2.0 * window, ticks) * length * length * blocks
         if not self.apart:
             return float(around.sum())
@@ -139,7 +143,7 @@ class _Shared(NamedTuple):
         longest = int((self.upper - self.lower).max())
         last = np.searchsorted(self.lower, self.upper + window, side="right")
         first = np.searchsorted(self.lower, self.lower - window - longest)
-        return float((around * (1.0 + (last - first) * float(blocks.max()))).sum())
+        return float((around * (1.0 + before[last] - before[first])).sum())
 
 
 def repeated_counts(
@@ -151,6 +155,7 @@ def repeated_counts(
     shift: Int64,
     window: int,
     pmfs: ExplicitPmfs | None,
+    whole: float,
 ) -> Counts | None:
     """Return what the uses of one event in several places count, by partition and bucket.
 
@@ -168,17 +173,22 @@ def repeated_counts(
         By how much each partition is moved on the time line.
     window : int
     pmfs : ExplicitPmfs or None
+    whole : float
+        The expected number of matches with repeated uses.
 
     Returns
     -------
     Counts or None
-        None if that takes too many steps.
+        None if that takes too many steps, or longer than looking at the matches.
     """
     events = _Shared.of(selection, shared, stretches, pmfs)
     every = plan.bound.every or 0
     ticks = (events.upper - events.lower + 1).astype(np.float64)
     boxes = np.ones(len(shared)) if not every else (ticks + window) // every + 3
-    if events.steps(window, every, stretches.ticks) > MOST_REPEATED_STEPS or boxes.sum() > COUNT_BATCH:
+    most = float(MOST_REPEATED_STEPS)
+    if len(rates) > MOST_CLOSED:
+        most = min(most, STEPS_PER_MATCH * whole)
+    if events.steps(window, every, stretches.ticks) > most or boxes.sum() > COUNT_BATCH:
         return None
     room = int(boxes.sum())
     event, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)

@@ -127,6 +127,11 @@ class Search(ABC):
         self._kleene = np.array([component.kleene for component in plan.components], dtype=np.bool_)
         few = len(self._kleene) <= _MOST_BITS
         self._barriers = self._looked_at(self._gaps() if few else [(0, 0)] * len(plan.negations))
+        self._prepare()
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Put the candidates together as the search takes them, and what describes its matches."""
 
     @abstractmethod
     def _gaps(self) -> list[tuple[int, int]]:

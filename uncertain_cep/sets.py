@@ -31,9 +31,8 @@ from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.counters import Counters
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs
-from uncertain_cep.query.branches import GapPlace
+from uncertain_cep.query.branches import GapPlace, PartialOrder
 from uncertain_cep.search import Matches, Search, costly, grown_chunks
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk, Threshold
@@ -85,21 +84,7 @@ def evaluate_sets(
 class Choosing(Search):
     """The search for matches whose events are partially ordered."""
 
-    def __init__(
-        self,
-        plan: EvaluationPlan,
-        table: pa.Table,
-        selection: Selection,
-        ticks: tuple[Int64, Int64],
-        pmfs: ExplicitPmfs | None,
-        window: int,
-        shift: Int64,
-        covered: int,
-        tree: Tree | None,
-    ) -> None:
-        assert plan.order is not None
-        self._order = plan.order
-        super().__init__(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
+    def _prepare(self) -> None:
         laid, kleene = self._laid, self._kleene
         self._given = SetCandidates(
             laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, self._lower, self._upper,
@@ -108,17 +93,22 @@ class Choosing(Search):
         is_set = np.array(self._order.is_set, dtype=np.bool_)
         self._sorted = kleene & is_set
         before = np.array(self._order.before, dtype=np.int64)
-        self._pattern = SetPattern(kleene, self._sorted, before, window)
+        self._pattern = SetPattern(kleene, self._sorted, before, self._window)
         gaps = list(dict.fromkeys(self._order.gaps))
         self._confidences = SetConfidences(
             self._order.before,
             (kleene & ~is_set).tolist(),
             [(_PLACES[gap.place], gap.after, gap.before) for gap in gaps],
             np.array([gaps.index(gap) for gap in self._order.gaps], dtype=np.int64),
-            window,
-            table.num_rows,
+            self._window,
+            self._table.num_rows,
             float(MOST_CONFIDENCE_STEPS),
         )
+
+    @property
+    def _order(self) -> PartialOrder:
+        assert self._plan.order is not None
+        return self._plan.order
 
     def _gaps(self) -> list[tuple[int, int]]:
         return [self._sides(gap) for gap in self._order.gaps]

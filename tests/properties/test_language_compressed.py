@@ -8,6 +8,7 @@ from fractions import Fraction
 from itertools import pairwise, permutations
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
@@ -18,6 +19,8 @@ from tests.oracle.patterns import agree, is_type
 from tests.oracle.worlds import worlds
 from tests.properties.cases import Trace
 from tests.properties.language import RELATIONS, language_cases
+from uncertain_cep.engine import Slicing, run
+from uncertain_cep.plan import make_plan
 
 
 @dataclass(frozen=True)
@@ -174,3 +177,36 @@ def test_other_options_are_refused() -> None:
         uc.match(table, "PATTERN SEQ(A a, B+ b[]) WITHIN 5", kleene="short")
     with pytest.raises(uc.OptionError, match="leave approximate= out"):
         uc.match(table, "PATTERN SEQ(A a, B+ b[]) WITHIN 5", kleene="compressed", approximate=0.1)
+
+
+@given(_cases(), st.integers(-3, 3), st.sampled_from([1, 2, 5, 100]))
+def test_slices_together_are_the_answer(case: Case, origin: int, length: int) -> None:
+    """A row belongs to one slice, that of the first event besides those of a leading Kleene component."""
+    note(case.text())
+    table = case.trace.table()
+    plan = make_plan(uc.parse(case.text()), table.schema, kleene="compressed")
+    back = case.window - 1 if plan.owner else 0
+    events = case.trace.events
+    longest = max((event.upper - event.lower for event in events), default=0)
+    lowers = [event.lower for event in events] or [0]
+    parts = []
+    for number in range((min(lowers) - origin) // length, (max(lowers) - origin) // length + 1):
+        begin = origin + number * length
+        end = begin + length - 1 + longest + case.window - 1
+        near = [event.lower <= end and event.upper >= begin - back for event in events]
+        part = table.filter(pa.array(near, pa.bool_()))
+        parts.append(part.append_column("slice", pa.array([number] * part.num_rows, pa.int64())))
+    batches = run(plan, pa.concat_tables(parts), slicing=Slicing("slice", origin, length))
+    found = pa.Table.from_batches(batches, plan.output_schema).to_pylist()
+    expected = uc.match(table, case.text(), kleene="compressed").to_pylist()
+    assert len(found) == len(expected)
+    kleene = next(part.variable for part in case.components if part.kleene)
+
+    def key(row: dict[str, Any]) -> list[str]:
+        return [str(value) for name, value in row.items() if len(name) == 1 and name != kleene]
+
+    for one, other in zip(sorted(found, key=key), sorted(expected, key=key), strict=True):
+        assert key(one) == key(other)
+        assert set(one.pop(kleene)) == set(other.pop(kleene))
+        for name in ("range_lower", "range_upper", "confidence", "p_nonempty", "expected_elements"):
+            assert math.isclose(one[name], other[name], rel_tol=1e-9)

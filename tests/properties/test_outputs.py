@@ -107,6 +107,7 @@ def test_expected_counts_where_components_share_events(
     note(case.script("", clause))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(repeated_uses, "LEAST_LEFT", data.draw(st.sampled_from([1e-5, 1.0])))
+        patch.setattr(repeated_uses, "STEPS_PER_MATCH", data.draw(st.sampled_from([25.0, math.inf])))
         found = uc.match(case.trace.table(), case.text("", clause))
     assert_counts(found, case.answer(), case, by, every)
 
@@ -140,6 +141,7 @@ def test_shared_events_are_counted_without_their_matches(
         raise AssertionError("matches were enumerated")
 
     monkeypatch.setattr(expected, "_added_up", refuse)
+    monkeypatch.setattr(repeated_uses, "STEPS_PER_MATCH", math.inf)
     found = uc.match(table, f"{query} RETURN EXPECTED COUNT {every}")
     assert sum(found["expected_count"].to_pylist()) == pytest.approx(whole, rel=1e-12)
     assert found.num_rows > 1 or not every

@@ -127,10 +127,13 @@ class CostlySignatureError(ValueError):
         super().__init__(f"the confidence of the match of {events} takes {steps} steps")
 
 
+_NONE = np.zeros(0, dtype=np.int64)
+_NO_MATCHES = PointMatches(np.zeros(1, dtype=np.int64), _NONE, _NONE, _NONE, _NONE, np.zeros(0))
+
+
 def no_matches() -> PointMatches:
     """Return no matches."""
-    none = np.zeros(0, dtype=np.int64)
-    return PointMatches(np.zeros(1, dtype=np.int64), none, none, none, none, np.zeros(0))
+    return _NO_MATCHES
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -464,6 +467,8 @@ class Collapse:
             return no_matches()
         nodes = np.empty(room, dtype=np.int64)
         count, events = _take_final(candidates, buffer, safe, self._reach, nodes)
+        if not count:
+            return no_matches()
         final = nodes[:count]
         component, event = np.empty((2, events), dtype=np.int64)
         lower, upper = np.empty((2, count), dtype=np.int64)

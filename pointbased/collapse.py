@@ -376,7 +376,7 @@ def _weigh(
         gap, forbidden, couples = _forbidden(
             candidates, buffer, conditions, work, witnesses, next_match, negations, contiguous, window, path
         )
-        if gap.shape[0] == 0 or not (always or couples):
+        if not couples and (gap.shape[0] == 0 or not always):
             continue
         if size >= x_gap.shape[1] or gap.shape[0] > x_low.shape[0]:
             return i, _SPACE, (size, 0, 0, gap.shape[0])
@@ -400,6 +400,8 @@ def _weigh(
             return i, _SPACE, (size, first, last, found)
         if status in (TOO_DEAR, COUPLED):
             return i, _COSTLY, (int(value), 0, 0, 0)
+        if status == INEXACT and not always:
+            return i, _COSTLY, (int(most_steps), 0, 0, 0)
         if status == INEXACT:
             # Nothing can be in a gap: what the run loop added up is the answer, and never cancels.
             continue

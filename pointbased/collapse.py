@@ -127,10 +127,13 @@ class CostlySignatureError(ValueError):
         super().__init__(f"the confidence of the match of {events} takes {steps} steps")
 
 
+_NONE = np.zeros(0, dtype=np.int64)
+_NO_MATCHES = PointMatches(np.zeros(1, dtype=np.int64), _NONE, _NONE, _NONE, _NONE, np.zeros(0))
+
+
 def no_matches() -> PointMatches:
     """Return no matches."""
-    none = np.zeros(0, dtype=np.int64)
-    return PointMatches(np.zeros(1, dtype=np.int64), none, none, none, none, np.zeros(0))
+    return _NO_MATCHES
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -373,7 +376,7 @@ def _weigh(
         gap, forbidden, couples = _forbidden(
             candidates, buffer, conditions, work, witnesses, next_match, negations, contiguous, window, path
         )
-        if gap.shape[0] == 0 or not (always or couples):
+        if not couples and (gap.shape[0] == 0 or not always):
             continue
         if size >= x_gap.shape[1] or gap.shape[0] > x_low.shape[0]:
             return i, _SPACE, (size, 0, 0, gap.shape[0])
@@ -397,6 +400,8 @@ def _weigh(
             return i, _SPACE, (size, first, last, found)
         if status in (TOO_DEAR, COUPLED):
             return i, _COSTLY, (int(value), 0, 0, 0)
+        if status == INEXACT and not always:
+            return i, _COSTLY, (int(most_steps), 0, 0, 0)
         if status == INEXACT:
             # Nothing can be in a gap: what the run loop added up is the answer, and never cancels.
             continue
@@ -464,6 +469,8 @@ class Collapse:
             return no_matches()
         nodes = np.empty(room, dtype=np.int64)
         count, events = _take_final(candidates, buffer, safe, self._reach, nodes)
+        if not count:
+            return no_matches()
         final = nodes[:count]
         component, event = np.empty((2, events), dtype=np.int64)
         lower, upper = np.empty((2, count), dtype=np.int64)

@@ -228,7 +228,13 @@ class PointEvaluation:
         automaton = self._automaton
         if automaton.contiguous:
             self._index()
-        points = expand(self._store.candidates, self._store.count, stop)
+        points = expand(
+            self._store.candidates,
+            self._store.count,
+            stop,
+            automaton.components,
+            len(self._heads) // self._states,
+        )
         place = np.array([0, 0, NONE, NONE, 0], dtype=np.int64)
         while wanted := match_points(
             points.time, points.candidate, place, self._store.candidates, self._buffer, self._heads,

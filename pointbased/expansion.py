@@ -8,7 +8,7 @@ made, put in order and let go of.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
 import numpy as np
 from numba import njit
@@ -19,6 +19,9 @@ from pointbased.pools import COMPONENT, PARTITION, PMF, UNSEEN, UPPER, Candidate
 from pointbased.survival import probability
 
 __all__ = ["EmitRule", "PointEvents", "expand", "next_step"]
+
+RANKS: Final = 2.0**62
+"""More ranks than these are not counted out: points are put in order by one column after the other."""
 
 Int64 = NDArray[np.int64]
 
@@ -84,12 +87,17 @@ def _points_before(candidates, count, stop):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _points_until(candidates, count, stop):
-    """Return times and candidates of the points before ``stop`` not expanded yet, and expand them."""
+def _points_until(candidates, count, stop, components, partitions):
+    """Return times, candidates and ranks of the points before ``stop`` not expanded yet, and expand them.
+
+    By ascending rank they are in order; there are no ranks if they do not fit in int64.
+    """
     row = candidates.row
-    total, _ = _points_before(candidates, count, stop)
+    total, begin = _points_before(candidates, count, stop)
     time = np.empty(total, np.int64)
     candidate = np.empty(total, np.int64)
+    ranked = float(stop - begin) * float(partitions) * float(components) < RANKS
+    rank = np.empty(total if ranked else 0, np.int64)
     n = 0
     for c in range(count):
         first = row[c, UNSEEN]
@@ -98,12 +106,16 @@ def _points_until(candidates, count, stop):
             if row[c, PMF] < 0 or probability(candidates, c, t) > 0.0:
                 time[n] = t
                 candidate[n] = c
+                if ranked:
+                    # One number to sort by takes a third of the time that three do.
+                    group = (t - begin) * partitions + row[c, PARTITION]
+                    rank[n] = group * components + components - 1 - row[c, COMPONENT]
                 n += 1
         row[c, UNSEEN] = max(first, last)
-    return time[:n], candidate[:n]
+    return time[:n], candidate[:n], rank[:n]
 
 
-def expand(candidates: Candidates, count: int, stop: int) -> PointEvents:
+def expand(candidates: Candidates, count: int, stop: int, components: int, partitions: int) -> PointEvents:
     """Expand candidates into the point events before a tick that were not expanded before.
 
     Parameters
@@ -114,28 +126,23 @@ def expand(candidates: Candidates, count: int, stop: int) -> PointEvents:
         Candidates in use.
     stop : int
         Tick, exclusive.
+    components, partitions : int
+        How many there are, at most.
 
     Returns
     -------
     PointEvents
         Without the ticks of probability 0. O(n + m log m).
     """
-    time, candidate = _points_until(candidates, count, stop)
-    component, partition = candidates.row[candidate, COMPONENT], candidates.row[candidate, PARTITION]
-    order = _order(time, partition, component)
-    return PointEvents(time[order], candidate[order])
-
-
-def _order(time: Int64, partition: Int64, component: Int64) -> NDArray[Any]:
+    time, candidate, rank = _points_until(candidates, count, stop, components, partitions)
     if len(time) < 2:
-        return np.arange(len(time))
-    first, components = int(time.min()), int(component.max()) + 1
-    groups = (int(partition.max()) + 1) * components
-    if (int(time.max()) - first + 1) * groups < 2**63:
-        # One number to sort by takes a third of the time that three do.
-        rank = partition * components + (components - 1 - component)
-        return np.argsort((time - first) * groups + rank, kind="stable")
-    return np.lexsort((-component, partition, time))
+        return PointEvents(time, candidate)
+    if len(rank):
+        order = np.argsort(rank, kind="stable")
+    else:
+        row = candidates.row[candidate]
+        order = np.lexsort((-row[:, COMPONENT], row[:, PARTITION], time))
+    return PointEvents(time[order], candidate[order])
 
 
 def next_step(candidates: Candidates, count: int, stop: int) -> int | None:

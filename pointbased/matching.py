@@ -26,6 +26,8 @@ from pointbased.automaton import (
     BEGINS_ON,
     FINISH,
     FINISH_END,
+    FORMULA,
+    FORMULA_END,
     LEAVE,
     LEAVE_END,
     SOURCE,
@@ -46,10 +48,11 @@ from pointbased.pools import (
     PARTITION,
     REFUSED,
     RUNS,
+    SHARED,
     TAKEN,
     table_full,
 )
-from pointbased.prefixes import child_of, new_child, proceeds
+from pointbased.prefixes import child_of, new_child, proceeds, refuses
 from pointbased.runs import begin, room_wanted, take_plain, take_weighed
 from pointbased.survival import gap_survival, probability
 
@@ -148,9 +151,11 @@ def match_points(
             source = moves[e, SOURCE]
             accepts = moves[e, ACCEPTS] != 0
             onward = moves[e, TAKES_ON] != 0 or moves[e, BEGINS_ON] != 0
+            taking = moves[e, TAKING] != 0
+            asked, asked_end = moves[e, FORMULA], moves[e, FORMULA_END]
             leave, leave_end = moves[e, LEAVE], moves[e, LEAVE_END]
             finish, finish_end = moves[e, FINISH], moves[e, FINISH_END]
-            last = LAST_TAKE if moves[e, TAKING] else LAST_BEGIN
+            last = LAST_TAKE if taking else LAST_BEGIN
             from_group = partition * states + source
             group = partition * states + moves[e, TARGET]
             previous = place[3]
@@ -192,8 +197,14 @@ def match_points(
                     if not full:
                         child = child_of(candidates, buffer, p, c)
                         if child == NONE:
+                            # What the conditions are read from is handed on only where it is needed.
+                            refused = False
+                            if taking or asked < asked_end or row[c, SHARED] != 0:
+                                refused = refuses(
+                                    candidates, buffer, conditions, work, p, c, taking, asked, asked_end
+                                )
                             child = new_child(
-                                candidates, buffer, conditions, work, p, c, moves, e, window, next_match, nelt
+                                candidates, buffer, p, c, refused, moves, e, window, next_match, nelt
                             )
                         if child == REFUSED:
                             continue

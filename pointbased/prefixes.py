@@ -7,7 +7,7 @@ from typing import Final
 from numba import njit
 
 from confidence.conditions import accumulate, all_hold
-from pointbased.automaton import BEGINS_ON, FORMULA, FORMULA_END, TAKES_ON, TAKING, TARGET
+from pointbased.automaton import BEGINS_ON, TAKES_ON, TAKING, TARGET
 from pointbased.pools import (
     CHILD,
     COMPONENT,
@@ -42,7 +42,7 @@ from pointbased.pools import (
     insert,
 )
 
-__all__ = ["child_of", "new_child", "proceeds", "recall"]
+__all__ = ["child_of", "new_child", "proceeds", "recall", "refuses"]
 
 UNASKED: Final = 0
 YES: Final = 1
@@ -76,19 +76,23 @@ def recall(candidates, buffer, conditions, work, p):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _refused(candidates, buffer, conditions, work, p, c, moves, e):
-    """Return whether an event was taken before, or the formula of the move does not hold."""
+def refuses(candidates, buffer, conditions, work, p, c, taking, begin, end):
+    """Return whether a prefix has the event already, or the formula of the move does not hold.
+
+    Parameters
+    ----------
+    taking : bool
+        Whether the move is a TAKE.
+    begin, end : int64
+        Its formula; ``work`` has room for an event more than the prefix has.
+    """
     row = candidates.row
     node = buffer.node
-    taking = moves[e, TAKING] != 0
-    begin = moves[e, FORMULA]
-    end = moves[e, FORMULA_END]
-    if row[c, SHARED] or taking:
-        n = p
-        while n != NONE:
-            if row[node[n, TAKEN], EVENT] == row[c, EVENT]:
-                return True
-            n = node[n, PARENT]
+    n = p
+    while n != NONE:
+        if row[node[n, TAKEN], EVENT] == row[c, EVENT]:
+            return True
+        n = node[n, PARENT]
     if begin == end:
         return False
     size = recall(candidates, buffer, conditions, work, p)
@@ -147,13 +151,12 @@ def child_of(candidates, buffer, p, c):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def new_child(candidates, buffer, conditions, work, p, c, moves, e, window, next_match, nelt):
+def new_child(candidates, buffer, p, c, refused, moves, e, window, next_match, nelt):
     """Return what is from now on the child of ``p`` that takes ``c`` by move ``e``, or ``REFUSED``.
 
-    The buffer has room for a node and an entry, and ``work`` for an event more than the prefix has.
+    The buffer has room for a node and an entry.
     """
     row = candidates.row
-    refused = _refused(candidates, buffer, conditions, work, p, c, moves, e)
     if p == NONE:
         row[c, ROOT] = REFUSED
         if not refused:

@@ -195,6 +195,14 @@ def test_an_event_is_used_once_and_couples_its_gaps() -> None:
     assert all(len(set(events)) == 3 for events in found)
 
 
+def test_what_a_match_takes_later_forbids_nothing_before() -> None:
+    """x could have been taken as b, where nothing else is in the way; but it is c."""
+    rows = [(0, 0, 0, 0), *((j, *own) for own in ((4, 7, 1), (5, 5, 2)) for j in (1, 2))]
+    evaluation = PointEvaluation(compile_sequence(3, 100, next_match=True))
+    push(evaluation, rows)
+    assert rows_of(evaluation.close())[0, 2, 1] == (0, 7, pytest.approx(2 / 4))
+
+
 def test_gaps_coupled_too_much() -> None:
     rows = [(0, 0, 9, 0)]
     for event in (1, 2, 3):

@@ -22,7 +22,7 @@ def crowd() -> pa.Table:
 
 
 @pytest.mark.parametrize("pattern", CONSTRUCTS)
-@pytest.mark.parametrize("evaluation", ["point", "any_state", "selectivity"])
+@pytest.mark.parametrize("evaluation", ["any_state", "selectivity"])
 def test_other_evaluations_refuse_them(pattern: str, evaluation: str) -> None:
     message = f"evaluation='{evaluation}' does not support {CONSTRUCTS[pattern]}"
     with pytest.raises(uc.OptionError, match=message):

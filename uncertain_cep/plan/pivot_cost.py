@@ -61,6 +61,10 @@ def pivot_passes(model: CostModel) -> PivotPasses:
     more = model.numbers(np.asarray(bound[:, :, None] | singles, dtype=np.int64).reshape(-1))[0].reshape(
         *shape, length
     )
+    # What comes before the pivot has to lie around its end.
+    longer = model.lengths
+    around = longer[None, :] / (longer[None, :] + longer[:, None] + model.window + 1.0)
+    more = more * np.where(np.tri(length, k=-1, dtype=np.bool_), around, 1.0)[:, None, :]
     found_some = -np.expm1(-np.minimum(more / np.maximum(feasible, 1e-300)[:, :, None], 700.0))
     complete = np.where(bound[:, :, None] & singles, 1.0, found_some).prod(axis=2)
     # A partial match meets as many candidates as order and window leave, before any predicate is asked.

@@ -41,6 +41,7 @@ __all__ = [
     "forbidden_confidence",
     "forward",
     "free_of",
+    "weigh_row",
     "workspace",
 ]
 
@@ -91,20 +92,42 @@ def workspace(length: int, most_edges: int, most_ticks: int, most_events: int) -
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _weigh_edges(edge, a, b, a_next, b_next, low, high, offset, head, tail):
-    """Multiply the edges of a gap by P(x not strictly inside). O(U^2)."""
+def weigh_row(weight, at, s, begin, end, low, high, offset, head, tail):
+    """Multiply a weight for each tick t from ``begin`` to ``end`` by P(x not strictly between s and t).
+
+    Parameters
+    ----------
+    weight : (k,) float64
+        That for t lies at ``at + t``; changed.
+    at : int64
+    s, begin, end : int64
+        Ticks; ``s < begin``.
+    low, high, offset : int64
+        Interval of x, and where its probabilities start; -1 for uniform.
+    head, tail : (m,) float64
+        Running sums of the explicit probabilities.
+
+    Notes
+    -----
+    O(end - begin).
+    """
+    if offset < 0:
+        scale = 1.0 / float(high - low + 1)
+        most = max(s, low - 1) - low + 2 + high
+        for t in range(begin, end + 1):
+            weight[at + t] *= float(most - min(t, high + 1)) * scale
+    else:
+        for t in range(begin, end + 1):
+            weight[at + t] *= at_most(low, high, offset, head, s) + at_least(low, high, offset, tail, t)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _weigh_edges(edge, at, a, b, a_next, b_next, low, high, offset, head, tail):
+    """Multiply the edges of a gap, from ``at`` on, by P(x not strictly inside). O(U^2)."""
     width = b_next - a_next + 1
-    scale = 1.0 / float(high - low + 1)
-    for s in range(a, b + 1):
-        row = (s - a) * width
-        if s >= high:
-            break
-        for t in range(max(a_next, s + 1, low + 1), b_next + 1):
-            if offset < 0:
-                free = float(max(s, low - 1) - low + 1 + high - min(t, high + 1) + 1) * scale
-            else:
-                free = at_most(low, high, offset, head, s) + at_least(low, high, offset, tail, t)
-            edge[row + t - a_next] *= free
+    for s in range(a, min(b, high - 1) + 1):
+        begin = max(a_next, s + 1, low + 1)
+        weigh_row(edge, at + (s - a) * width - a_next, s, begin, b_next, low, high, offset, head, tail)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -392,8 +415,8 @@ def _by_places(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def forbidden_confidence(
-    lower, upper, offset, pmf, head, tail, window, x_count, x_low, x_high, x_offset, x_gap, most_steps,
-    work,
+    lower, upper, offset, pmf, head, tail, window, x_count, x_low, x_high, x_offset, x_gap, weighed,
+    most_steps, work,
 ):  # fmt: skip
     """Return the confidence of a match whose gaps must stay free of some events, and its tight time range.
 
@@ -413,6 +436,9 @@ def forbidden_confidence(
         Theirs; k >= x_count.
     x_gap : (k, l) bool
         Whether it is forbidden strictly between the times of the match's events ``g - 1`` and ``g``; g >= 1.
+    weighed : bool
+        Whether the second of the work arrays holds the edges already, gap by gap and in each row by row over
+        the tight bounds, weighed by events beside those given.
     most_steps : float64
         Most multiplications to spend.
     work : tuple
@@ -459,7 +485,8 @@ def forbidden_confidence(
     for j in range(length):
         for t in range(a[j], b[j] + 1):
             node[j, t - a[j]] = exactly(lower[j], upper[j], offset[j], pmf, t)
-    edge[:edges] = 1.0
+    if not weighed:
+        edge[:edges] = 1.0
     count = 0
     choices = 1.0
     for x in range(x_count):
@@ -471,7 +498,7 @@ def forbidden_confidence(
                 gap = g
         if gaps == 1:
             _weigh_edges(
-                edge[edge_start[gap] :], a[gap - 1], b[gap - 1], a[gap], b[gap],
+                edge, edge_start[gap], a[gap - 1], b[gap - 1], a[gap], b[gap],
                 x_low[x], x_high[x], x_offset[x], head, tail,
             )  # fmt: skip
         elif gaps > 1:

@@ -18,6 +18,7 @@ from confidence.programs import STACK_DEPTH, holds
 from confidence.sampling import sampled_confidence
 from confidence.uniform import tight_bounds
 from eventbased.query_order import first_above
+from eventbased.survival_tables import MOST_SPREAD, SurvivalTables, crowded, new_tables, survive
 
 __all__ = ["CostlyMatchError", "EventArrays", "NextConfidences", "next_confidences", "next_limits"]
 
@@ -27,6 +28,10 @@ Float64 = NDArray[np.float64]
 ALL: Final = 0
 COSTLY: Final = 1
 SPACE: Final = 2
+SPREAD: Final = 3
+
+FEW: Final = 4
+"""Forbidden events of a gap from which on its survival table pays."""
 
 UNLIMITED: Final = 2**63 - 1
 
@@ -92,10 +97,22 @@ def next_limits(first_class, class_start, class_stop, lower, upper, event, twin,
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _keep_shared(start, stop, low, high, offset, event, in_gap):
+    """Drop from ``start`` on the forbidden events of one component alone; return where the others stop."""
+    kept = start
+    for x in range(start, stop):
+        if event[x] >= 0:
+            low[kept], high[kept], offset[kept], event[kept] = low[x], high[x], offset[x], event[x]
+            in_gap[kept] = in_gap[x]
+            kept += 1
+    return kept
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def next_confidences(
     matches, group, first_match, w, own, others, first_class, class_start, class_stop, class_longest,
     pmf, head, tail, program_start, code, ints, floats, nulls, slots, most_steps, std_error, seed, work, room,
-    out_lower, out_upper, out_confidence, out_error,
+    tables, out_lower, out_upper, out_confidence, out_error,
 ):  # fmt: skip
     """Fill range and confidence of matches whose gaps no event that could have been taken may have come in.
 
@@ -130,6 +147,8 @@ def next_confidences(
         See :func:`confidence.sampling.sampled_confidence`; a standard error of 0 allows exact values only.
     room : tuple
         (q,) int64 four times and (q, l) bool: room for the forbidden events of one match.
+    tables : SurvivalTables or None
+        Of an earlier call with the same events, or new; or none are used.
     out_lower, out_upper : (m,) int64; out_confidence, out_error : (m,) float64
         Overwritten; the range is empty where the confidence is 0, the error 0 where it is exact.
 
@@ -138,9 +157,10 @@ def next_confidences(
     done : int64
         Matches done; m if all are.
     reason : int64
-        ALL, SPACE if the work arrays are too small, COSTLY if match ``done`` takes too many steps.
+        ALL, SPACE if the work arrays are too small, SPREAD if the tables are, COSTLY if match ``done`` takes
+        too many steps.
     need : tuple of 3 int64
-        For SPACE the edges, ticks and events needed; for COSTLY the steps.
+        For SPACE the edges, ticks and events needed; for SPREAD the ticks; for COSTLY the steps.
     """
     length, count = matches.shape
     x_low, x_high, x_offset, x_event, x_gap = room
@@ -152,6 +172,8 @@ def next_confidences(
     whole = np.empty(STACK_DEPTH, np.int64)
     real = np.empty(STACK_DEPTH, np.float64)
     absent = np.empty(STACK_DEPTH, np.bool_)
+    tabled = np.zeros(length, np.bool_)
+    inverse = np.empty(2 * MOST_SPREAD)
     for n in range(first_match, count):
         for k in range(length):
             i = matches[k, n]
@@ -161,7 +183,7 @@ def next_confidences(
             low[k] = own.lower[i] + k
             high[k] = own.upper[i] + k
             offset[k] = own.pmf_offset[i]
-        tight_bounds(bounds[0], bounds[1], w, bounds[2], bounds[3])
+        possible = tight_bounds(bounds[0], bounds[1], w, bounds[2], bounds[3])
         found = 0
         certain = False
         for j in range(1, length):
@@ -172,6 +194,8 @@ def next_confidences(
             row, row_stop = program_start[j], program_start[j + 1]
             own_place = chosen[j]
             of_component = group[n] * length + j
+            before = found
+            alone = 0
             for c in range(first_class[of_component], first_class[of_component + 1]):
                 stop = class_stop[c]
                 x = first_above(
@@ -205,16 +229,47 @@ def next_confidences(
                             x_event[at] = others.event[x]
                             x_gap[at] = False
                             found += 1
+                            if tables is not None and not others.shared[x]:
+                                x_event[at] = -1
+                                alone += 1
                         x_gap[at, j] = True
                     x += 1
+            tabled[j] = False
+            if tables is not None:
+                spread = latest - earliest + 1
+                tabled[j] = alone >= FEW and spread <= MOST_SPREAD and row == row_stop and possible
+                if tabled[j]:
+                    if spread > tables.free.shape[2]:
+                        return n, SPREAD, (spread, 0, 0)
+                    found = _keep_shared(before, found, x_low, x_high, x_offset, x_event, x_gap)
         if certain:
             # An event that is surely in between: the match is beyond NELT.
             out_error[n] = out_confidence[n] = 0.0
             out_lower[n] = 0
             out_upper[n] = -1
             continue
+        weighed = tabled.any()
+        if tables is not None:
+            edges = 0
+            for j in range(1, length):
+                start, stop = bounds[2, j - 1] + j - 1, bounds[3, j - 1] + j - 1
+                next_start, next_stop = bounds[2, j] + j, bounds[3, j] + j
+                at = edges
+                edges += (stop - start + 1) * (next_stop - next_start + 1)
+                if edges > work[1].shape[0] or not weighed:
+                    break
+                if not tabled[j]:
+                    work[1][at:edges] = 1.0
+                    continue
+                of_component = group[n] * length + j
+                survive(
+                    work[1], at, j, group[n], start, stop, next_start, next_stop, low[j], high[j], offset[j],
+                    not own.shared[matches[j, n]], others, first_class[of_component],
+                    first_class[of_component + 1], class_start, class_stop, class_longest, head, tail, tables,
+                    inverse,
+                )  # fmt: skip
         status, value, first, last = forbidden_confidence(
-            low, high, offset, pmf, head, tail, w + length, found, x_low, x_high, x_offset, x_gap,
+            low, high, offset, pmf, head, tail, w + length, found, x_low, x_high, x_offset, x_gap, weighed,
             most_steps, work,
         )  # fmt: skip
         error = 0.0
@@ -254,7 +309,9 @@ class CostlyMatchError(ValueError):
 
 
 class NextConfidences:
-    """Confidences under skip till next match, with work arrays that grow as matches need them.
+    """Confidences under skip till next match, with tables and work arrays that grow as matches need them.
+
+    Tables are used where candidates are :func:`eventbased.survival_tables.crowded`.
 
     Parameters
     ----------
@@ -274,12 +331,19 @@ class NextConfidences:
         self._limits = (most_steps, std_error, seed)
         self._space = (1024, 64, 64)
         self._make_space()
+        self._spread = 64
+        self.forget()
 
     def _make_space(self) -> None:
         edges, ticks, events = self._space
         self._work = workspace(self._length, edges, ticks, events)
         numbers = np.empty((4, events), dtype=np.int64)
         self._room = (*numbers, np.empty((events, self._length), dtype=np.bool_))
+
+    def forget(self) -> None:
+        """Drop the tables that matches share: there are other events, or more of them."""
+        self._tables: SurvivalTables | None = None
+        self._looked = False
 
     def describe(
         self,
@@ -293,6 +357,8 @@ class NextConfidences:
         out: tuple[Int64, Int64, Float64, Float64],
     ) -> None:
         """Fill ranges, confidences and standard errors, see :func:`next_confidences`.
+
+        What matches share is kept from call to call until :meth:`forget`.
 
         Parameters
         ----------
@@ -312,16 +378,24 @@ class NextConfidences:
             If a match takes too many steps.
         """
         kernel: Any = next_confidences
+        if not self._looked:
+            self._looked = True
+            if crowded(*layout[:3], self._length, others.lower, others.upper):
+                self._tables = new_tables(self._length, self._spread)
         done = 0
         while True:
             done, reason, need = kernel(
                 matches, group, done, self._w, own, others, *layout, *pmfs, *programs, *self._limits,
-                self._work, self._room, *out,
+                self._work, self._room, self._tables, *out,
             )  # fmt: skip
             if reason == ALL:
                 return
             if reason == COSTLY:
                 raise CostlyMatchError(done, need[0], own.event[matches[:, done]])
+            if reason == SPREAD:
+                self._spread = 1 << (int(need[0]) - 1).bit_length()
+                self._tables = new_tables(self._length, self._spread)
+                continue
             grown = [
                 max(old, 2 * new if new > old else old) for old, new in zip(self._space, need, strict=True)
             ]

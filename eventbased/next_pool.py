@@ -75,6 +75,8 @@ def describe_next(
     out = (
         np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64), np.empty(size), np.empty(size)
     )  # fmt: skip
+    # An event that has come since the last step may lie in a gap whose table was made before.
+    confidences.forget()
     confidences.describe(
         signatures, candidates.partition[signatures[0]], own, others, (every, first[:-1], first[1:], longest),
         (pool.pmf, head, tail), _by_component(pool.programs, length), out,

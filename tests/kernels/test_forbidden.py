@@ -85,7 +85,8 @@ class Chain:
         gap = np.array([[g in gaps for g in range(length)] for _, gaps in self.others], dtype=np.bool_)
         return (
             lower[:length], upper[:length], offset[:length], values, head, tail, self.window, count,
-            lower[length:], upper[length:], offset[length:], gap.reshape(count, length), most_steps,
+            lower[length:], upper[length:], offset[length:], gap.reshape(count, length),
+            False, most_steps,
             workspace(length, 400, 40, count),
         )  # fmt: skip
 
@@ -134,7 +135,7 @@ def test_what_is_too_dear_is_not_computed() -> None:
 
 def sampled(chain: Chain, seed: int, std_error: float) -> tuple[float, float, int, int]:
     arguments = chain.arguments(1900.0)
-    lower, upper, _, pmf, head, tail, window, _, x_low, x_high, x_offset, _, _, work = arguments
+    lower, upper, _, pmf, head, tail, window, _, x_low, x_high, x_offset, _, _, _, work = arguments
     status, _, count, _ = forbidden_confidence(*arguments)
     assert status == COUPLED
     status, value, error, low, high = sampled_confidence(

@@ -41,7 +41,6 @@ __all__ = [
     "forbidden_confidence",
     "forward",
     "free_of",
-    "weigh_row",
     "workspace",
 ]
 
@@ -92,42 +91,20 @@ def workspace(length: int, most_edges: int, most_ticks: int, most_events: int) -
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def weigh_row(weight, at, s, begin, end, low, high, offset, head, tail):
-    """Multiply a weight for each tick t from ``begin`` to ``end`` by P(x not strictly between s and t).
-
-    Parameters
-    ----------
-    weight : (k,) float64
-        That for t lies at ``at + t``; changed.
-    at : int64
-    s, begin, end : int64
-        Ticks; ``s < begin``.
-    low, high, offset : int64
-        Interval of x, and where its probabilities start; -1 for uniform.
-    head, tail : (m,) float64
-        Running sums of the explicit probabilities.
-
-    Notes
-    -----
-    O(end - begin).
-    """
-    if offset < 0:
-        scale = 1.0 / float(high - low + 1)
-        most = max(s, low - 1) - low + 2 + high
-        for t in range(begin, end + 1):
-            weight[at + t] *= float(most - min(t, high + 1)) * scale
-    else:
-        for t in range(begin, end + 1):
-            weight[at + t] *= at_most(low, high, offset, head, s) + at_least(low, high, offset, tail, t)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _weigh_edges(edge, at, a, b, a_next, b_next, low, high, offset, head, tail):
-    """Multiply the edges of a gap, from ``at`` on, by P(x not strictly inside). O(U^2)."""
+def _weigh_edges(edge, a, b, a_next, b_next, low, high, offset, head, tail):
+    """Multiply the edges of a gap by P(x not strictly inside). O(U^2)."""
     width = b_next - a_next + 1
-    for s in range(a, min(b, high - 1) + 1):
-        begin = max(a_next, s + 1, low + 1)
-        weigh_row(edge, at + (s - a) * width - a_next, s, begin, b_next, low, high, offset, head, tail)
+    scale = 1.0 / float(high - low + 1)
+    for s in range(a, b + 1):
+        row = (s - a) * width
+        if s >= high:
+            break
+        for t in range(max(a_next, s + 1, low + 1), b_next + 1):
+            if offset < 0:
+                free = float(max(s, low - 1) - low + 1 + high - min(t, high + 1) + 1) * scale
+            else:
+                free = at_most(low, high, offset, head, s) + at_least(low, high, offset, tail, t)
+            edge[row + t - a_next] *= free
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -498,7 +475,7 @@ def forbidden_confidence(
                 gap = g
         if gaps == 1:
             _weigh_edges(
-                edge, edge_start[gap], a[gap - 1], b[gap - 1], a[gap], b[gap],
+                edge[edge_start[gap] :], a[gap - 1], b[gap - 1], a[gap], b[gap],
                 x_low[x], x_high[x], x_offset[x], head, tail,
             )  # fmt: skip
         elif gaps > 1:

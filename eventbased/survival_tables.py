@@ -20,7 +20,6 @@ from numba import njit
 from numpy.typing import NDArray
 
 from confidence.distribution import at_least, at_most
-from confidence.forbidden import weigh_row
 from eventbased.query_order import first_above
 
 __all__ = ["MOST_SPREAD", "SurvivalTables", "crowded", "new_tables", "survive"]
@@ -92,6 +91,19 @@ def crowded(first_class, class_start, class_stop, length, lower, upper):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _weigh_row(weight, at, s, begin, end, low, high, offset, head, tail):
+    """Multiply the weights of ``begin <= t <= end``, from ``at + begin`` on, by P(x not between s and t)."""
+    if offset < 0:
+        scale = 1.0 / float(high - low + 1)
+        most = max(s, low - 1) - low + 2 + high
+        for t in range(begin, end + 1):
+            weight[at + t] *= float(most - min(t, high + 1)) * scale
+    else:
+        for t in range(begin, end + 1):
+            weight[at + t] *= at_most(low, high, offset, head, s) + at_least(low, high, offset, tail, t)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _fill(
     j, row, s, begin, until, others, class_begin, class_end, class_start, class_stop, class_longest, head,
     tail, tables,
@@ -106,7 +118,7 @@ def _fill(
             low, high = others.lower[x] + j, others.upper[x] + j
             if high > s and not others.shared[x]:
                 first = max(begin, low + 1)
-                weigh_row(free, -s - 1, s, first, until, low, high, others.pmf_offset[x], head, tail)
+                _weigh_row(free, -s - 1, s, first, until, low, high, others.pmf_offset[x], head, tail)
                 if low > s and high < until:
                     # It is surely in between from here on.
                     sure = max(begin, high + 1)

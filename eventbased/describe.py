@@ -316,7 +316,7 @@ def describe_matches(
     ordered: Int64, blocks: Int64, minimum: Int64, runs: Int64, count: int, w: int, lower: Int64,
     upper: Int64, base: Int64, payload: Int64, longest: Int64, with_confidence: bool, done: int,
     out_ids: Int64, out_lower: Int64, out_upper: Int64, out_confidence: NDArray[np.float64],
-) -> None:  # fmt: skip
+) -> bool:  # fmt: skip
     """Fill the output columns of the matches that a call of the join found, as if all were uniform.
 
     Parameters
@@ -342,6 +342,11 @@ def describe_matches(
         Overwritten, and SPARE places behind the matches as well. A confidence of NaN asks for exact
         arithmetic (:func:`confidence.uniform.exact_chain_confidence`).
 
+    Returns
+    -------
+    bool
+        Whether any confidence is NaN.
+
     Notes
     -----
     O(matches); for each run and column a few whole vectors are written, without a branch.
@@ -354,13 +359,22 @@ def describe_matches(
         ordered[length - 1], blocks[length - 2], minimum, runs, count, w, length - 1, lower, upper, base,
         out_lower[rest], out_upper[rest],
     )  # fmt: skip
-    if with_confidence:
-        write = _write_short_confidences if length <= 3 else _write_long_confidences
-        found = out_confidence[rest]
-        write(ordered, blocks, runs, count, w, lower, upper, longest[ordered[length - 1]], found)
+    if not with_confidence:
+        return False
+    found = out_confidence[done : done + int(runs[SIZE, :count].sum())]
+    if not longest.any():
+        # All times are certain, and the join has looked at them.
+        found[:] = 1.0
+        return False
+    write = _write_short_confidences if length <= 3 else _write_long_confidences
+    write(ordered, blocks, runs, count, w, lower, upper, longest[ordered[length - 1]], found)
+    # A sum is NaN if anything in it is, and much cheaper to look at.
+    cancelled = bool(np.isnan(found.sum()))
+    if cancelled and length <= 3:
         # What is rarely needed, and dear to compile, is a kernel of its own.
-        if length <= 3 and bool(np.isnan(found[: int(runs[SIZE, :count].sum())].sum())):
-            _rewrite_short_confidences(ordered, blocks, runs, count, w, lower, upper, found)
+        _rewrite_short_confidences(ordered, blocks, runs, count, w, lower, upper, found)
+        cancelled = bool(np.isnan(found.sum()))
+    return cancelled
 
 
 @njit(cache=True, nogil=True, error_model="numpy")

@@ -182,6 +182,7 @@ def _matches(
                 break
             ordered = orders[search.state[PASS]]
             chosen = None
+            cancelled = False
             if threshold is not None:
                 chosen = _surviving(
                     ordered, search, runs[:, :count], found, w, candidates, offset, threshold, ranks
@@ -200,8 +201,10 @@ def _matches(
                     ordered, chosen, w, candidates.lower, candidates.upper, candidates.base,
                     lower[part], upper[part], confidence[part],
                 )  # fmt: skip
+                # A sum is NaN if anything in it is, and much cheaper to look at.
+                cancelled = wanted and bool(np.isnan(confidence[part].sum()))
             else:
-                describe_matches(
+                cancelled = describe_matches(
                     ordered, search.blocks, search.minimum, runs, count, w, candidates.lower,
                     candidates.upper, candidates.base, output, longest, wanted, part.start, events, lower,
                     upper, confidence,
@@ -212,8 +215,7 @@ def _matches(
                     plan, candidates, chosen, pmfs, offset, wanted, w,
                     lower[part], upper[part], confidence[part],
                 )  # fmt: skip
-            # A sum is NaN if anything in it is, and much cheaper to look at.
-            if following is None and wanted and bool(np.isnan(confidence[part].sum())):
+            if cancelled:
                 chosen = _chosen(ordered, search, runs[:, :count], found) if chosen is None else chosen
                 redo_exactly(plan, candidates, chosen, confidence[part])
             if threshold is not None:

@@ -33,12 +33,15 @@ class Matches(NamedTuple):
         Tight time range, ticks, inclusive.
     confidence : (m,) float64
         NaN if it was not asked for.
+    std_error : (m,) float64
+        Its standard error; 0 where it is exact.
     """
 
     events: Int64
     lower: Int64
     upper: Int64
     confidence: NDArray[np.float64]
+    std_error: NDArray[np.float64]
 
     @classmethod
     def joined(cls, parts: list[Matches], length: int) -> Matches:
@@ -47,7 +50,7 @@ class Matches(NamedTuple):
             return parts[0]
         if not parts:
             empty = np.zeros(0, dtype=np.int64)
-            return cls(np.zeros((length, 0), dtype=np.int64), empty, empty, np.zeros(0))
+            return cls(np.zeros((length, 0), dtype=np.int64), empty, empty, np.zeros(0), np.zeros(0))
         return cls._make(np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True))
 
 
@@ -126,9 +129,9 @@ def describe(found: Int64, pool: CandidatePool, w: int, *, confidence: bool, lon
     count, length = len(found), found.shape[1] - 2
     matches = Matches(
         np.empty((length, count), dtype=np.int64), np.empty(count, dtype=np.int64),
-        np.empty(count, dtype=np.int64), np.full(count, np.nan),
+        np.empty(count, dtype=np.int64), np.full(count, np.nan), np.zeros(count),
     )  # fmt: skip
-    if _describe(found, w, pool.arrays, pool.pmf, longest, confidence, *matches) >= 0:
+    if _describe(found, w, pool.arrays, pool.pmf, longest, confidence, *matches[:4]) >= 0:
         raise LongChainError
     possible = matches.lower <= matches.upper
     # A sum is NaN if anything in it is, and much cheaper to look at.

@@ -82,5 +82,5 @@ def describe_next(
         (pool.pmf, head, tail), _by_component(pool.programs, length), out,
     )  # fmt: skip
     possible = out[0] <= out[1]
-    events = candidates.event[signatures[:, possible]]
-    return Matches(events, out[0][possible], out[1][possible], out[2][possible])
+    matches = Matches(candidates.event[signatures], *out)
+    return Matches._make(column[..., possible] for column in matches)

@@ -6,7 +6,7 @@ does not depend on the match. The probability that none of it came in between,
     S(s, t) = prod over the candidates x of P(not s < x < t),
 
 is kept in rows, one for each s, filled as far as some match has asked, and shared by all matches of the
-partition (Zhang, Diao, Immerman, PVLDB 3(1), 2010, section 3.3). A match divides its own event out: its
+partition (for Eq. 2-3 of Zhang, Diao, Immerman, PVLDB 3(1), 2010). A match divides its own event out: its
 factor is positive wherever the event itself can be at t. Candidates that other components can take too are
 left to each match, as it may hold them, and as they may couple its gaps.
 """
@@ -32,7 +32,6 @@ MOST_SPREAD: Final = 1024
 
 CELLS: Final = 2**18
 """Cells held for each component if the spreads are small; a power of two."""
-
 
 CROWDED: Final = 4.0
 """Candidates of a component around one tick, on average, from which on tables pay."""

@@ -27,6 +27,7 @@ from confidence import gap_confidence, workspace
 from confidence.conditions import Conditions, Scratch, all_hold
 from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR
 from confidence.gaps import INEXACT
+from confidence.sampling import sampled_confidence
 from pointbased.automaton import Automaton
 from pointbased.pools import (
     CHILD,
@@ -74,6 +75,8 @@ class PointMatches(NamedTuple):
         Tight time ranges, ticks.
     confidence : (m,) float64
         Positive.
+    std_error : (m,) float64
+        Its standard error; 0 where it is exact.
     """
 
     start: Any
@@ -82,6 +85,7 @@ class PointMatches(NamedTuple):
     lower: Any
     upper: Any
     confidence: Any
+    std_error: Any
 
     def keep(self, chosen: slice | NDArray[np.bool_]) -> PointMatches:
         """Return some of the matches, of consecutive ones or where a mask is true."""
@@ -95,6 +99,7 @@ class PointMatches(NamedTuple):
             self.lower[chosen],
             self.upper[chosen],
             self.confidence[chosen],
+            self.std_error[chosen],
         )
 
     @classmethod
@@ -128,7 +133,9 @@ class CostlySignatureError(ValueError):
 
 
 _NONE = np.zeros(0, dtype=np.int64)
-_NO_MATCHES = PointMatches(np.zeros(1, dtype=np.int64), _NONE, _NONE, _NONE, _NONE, np.zeros(0))
+_NO_MATCHES = PointMatches(
+    np.zeros(1, dtype=np.int64), _NONE, _NONE, _NONE, _NONE, np.zeros(0), np.zeros(0)
+)  # fmt: skip
 
 
 def no_matches() -> PointMatches:
@@ -320,7 +327,7 @@ def _forbidden(
 @njit(cache=True, nogil=True, error_model="numpy")
 def _weigh(
     candidates, buffer, conditions, work, witnesses, next_match, negations, contiguous, always, final, chosen,
-    done, window, most_steps, kernel_work, room, lower, upper, confidence,
+    done, window, most_steps, std_error, seed, kernel_work, room, lower, upper, confidence, error,
 ):  # fmt: skip
     """Overwrite range and confidence of the matches whose signatures are weighed.
 
@@ -347,12 +354,14 @@ def _weigh(
     window : int64
     most_steps : float64
         Most multiplications to spend on one.
+    std_error : float64, seed : int64
+        See :func:`confidence.sampling.sampled_confidence`; a standard error of 0 allows exact values only.
     kernel_work : tuple
         From :func:`confidence.workspace`.
     room : tuple
         (q,) int64 three times and (q, d) bool: room for the forbidden events of one match.
-    lower, upper : (m,) int64; confidence : (m,) float64
-        A match that cannot happen gets the confidence 0.
+    lower, upper : (m,) int64; confidence, error : (m,) float64
+        A match that cannot happen gets the confidence 0; the error of an estimate is overwritten.
 
     Returns
     -------
@@ -398,6 +407,11 @@ def _weigh(
         )  # fmt: skip
         if status == NO_SPACE:
             return i, _SPACE, (size, first, last, found)
+        if status == COUPLED and std_error > 0.0:
+            status, value, error[m], first, last = sampled_confidence(
+                own[0], own[1], window, x_low, x_high, x_offset, candidates.pmf, candidates.below,
+                candidates.above, first, std_error, seed, most_steps, kernel_work,
+            )  # fmt: skip
         if status in (TOO_DEAR, COUPLED):
             return i, _COSTLY, (int(value), 0, 0, 0)
         if status == INEXACT and not always:
@@ -419,11 +433,16 @@ class Collapse:
     automaton : Automaton
     most_steps : float
         Most multiplications to spend on the confidence of one signature that is weighed as a whole.
+    std_error : float
+        Standard error of an estimate where the exact value takes more; 0: none is wanted.
+    seed : int
     """
 
-    def __init__(self, automaton: Automaton, most_steps: float) -> None:
+    def __init__(
+        self, automaton: Automaton, most_steps: float, std_error: float = 0.0, seed: int = 0
+    ) -> None:
         self._automaton = automaton
-        self._most_steps = most_steps
+        self._limits = (most_steps, std_error, seed)
         self._negations = np.array(automaton.negations, dtype=np.int64)
         self._reach = automaton.window - 1 if automaton.components in automaton.negations else -1
         self._space = (8, 1024, 64, 64)
@@ -462,7 +481,7 @@ class Collapse:
         Raises
         ------
         CostlySignatureError
-            If the confidence of a match takes more than ``most_steps``.
+            If the confidence of a match takes more than ``most_steps``, and is not left to estimate.
         """
         room = int(buffer.counts[COMPLETES])
         if not room:
@@ -475,9 +494,9 @@ class Collapse:
         component, event = np.empty((2, events), dtype=np.int64)
         lower, upper = np.empty((2, count), dtype=np.int64)
         start = np.empty(count + 1, dtype=np.int64)
-        found = PointMatches(start, component, event, lower, upper, np.empty(count))
+        found = PointMatches(start, component, event, lower, upper, np.empty(count), np.zeros(count))
         mixed = np.empty(count, dtype=np.bool_)
-        _write_sums(candidates, buffer, final, *found, mixed)
+        _write_sums(candidates, buffer, final, *found[:-1], mixed)
         always = self._automaton.weighs_signatures
         chosen = np.arange(count) if always else np.flatnonzero(mixed)
         if not len(chosen):
@@ -507,8 +526,8 @@ class Collapse:
         while True:
             done, reason, need = kernel(
                 candidates, buffer, conditions, work, witnesses, automaton.next_match, self._negations,
-                automaton.contiguous, always, final, chosen, done, automaton.window, self._most_steps,
-                self._work, self._room, found.lower, found.upper, found.confidence,
+                automaton.contiguous, always, final, chosen, done, automaton.window, *self._limits,
+                self._work, self._room, found.lower, found.upper, found.confidence, found.std_error,
             )  # fmt: skip
             if reason == _ALL:
                 return

@@ -41,6 +41,10 @@ class PointEvaluation:
         Whether prefixes are left alone behind their NELT. It changes no answer.
     most_steps : float
         Most multiplications to spend on the confidence of one signature whose gaps are coupled.
+    std_error : float
+        Standard error of an estimate where the exact value takes more; 0: none is wanted.
+    seed : int
+        The same seed gives the same estimates.
 
     Notes
     -----
@@ -55,6 +59,8 @@ class PointEvaluation:
         merging: bool = True,
         nelt: bool = True,
         most_steps: float = math.inf,
+        std_error: float = 0.0,
+        seed: int = 0,
     ) -> None:
         self._automaton = automaton
         self._merging = merging
@@ -66,7 +72,7 @@ class PointEvaluation:
         self._indexed = self._store.version
         self._buffer = new_buffer(0, 0)
         self._heads = np.zeros(0, dtype=np.int64)
-        self._collapse = Collapse(automaton, most_steps)
+        self._collapse = Collapse(automaton, most_steps, std_error, seed)
         self._scratch = scratch_for(1)
         self._depth = automaton.components
         self._work = scratch(self._store.conditions, self._depth)
@@ -188,7 +194,8 @@ class PointEvaluation:
         ValueError
             If there are more than ``MOST_RUNS`` runs, or ``MOST_PREFIXES`` prefixes.
         CostlySignatureError
-            If events couple the gaps of a match so much that its confidence takes more than ``most_steps``.
+            If events couple the gaps of a match so much that its confidence takes more than ``most_steps``,
+            and it is not left to estimate.
         """
         if self._safe is not None and safe <= self._safe:
             return no_matches()

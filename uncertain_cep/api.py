@@ -83,14 +83,6 @@ def _plan(
     )
 
 
-def _approximation(approximate: Approximation | float | None) -> Approximation | None:
-    if approximate is None or isinstance(approximate, Approximation):
-        return approximate
-    if isinstance(approximate, bool) or not isinstance(approximate, (int, float)):
-        raise OptionError(f"approximate={approximate!r}: it takes a standard error, such as 0.01, or nothing")
-    return Approximation(float(approximate))
-
-
 def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
     found = 0
     for batch in batches:
@@ -181,7 +173,7 @@ def match(
     ConfidenceCostError
         If the confidence of a match takes too many steps.
     """
-    allowed = _approximation(approximate)
+    allowed = Approximation.of(approximate)
     given: Any = events
     library = _library(given)
     result: Any
@@ -253,7 +245,7 @@ def iter_matches(
     if batch_rows < 1:
         raise OptionError(f"batch_rows={batch_rows}: it must be at least 1")
     table = _table(events, names)
-    allowed = _approximation(approximate)
+    allowed = Approximation.of(approximate)
     plan = _plan(
         query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner, latency_weight
     )

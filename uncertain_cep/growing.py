@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Final
 
@@ -34,7 +33,6 @@ from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.search import Matches, Search, costly, grown_chunks
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk, Threshold
-from uncertain_cep.series import by_component
 
 __all__ = ["Growth", "evaluate_growing"]
 
@@ -107,9 +105,8 @@ class Growth(Search):
             laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, lower, upper, latest,
             reach, self._rows, limit, self._offset[self._rows],
         )  # fmt: skip
-        limits = (0.0, 0) if plan.approximate is None else (plan.approximate.std_error, plan.approximate.seed)
         most_steps = float(MOST_CONFIDENCE_STEPS)
-        self._confidences = GapConfidences(window, self._table.num_rows, most_steps, *limits)
+        self._confidences = GapConfidences(window, self._table.num_rows, most_steps, *plan.estimates)
         self._pattern = Pattern(self._kleene, window, plan.query.strategy == "skip_till_next_match")
 
     def _gaps(self) -> list[tuple[int, int]]:
@@ -172,15 +169,6 @@ class Growth(Search):
                     scratch(conditions, depth),
                 )
         self._counted(state.taken, counters)
-
-    def _chunk(self, matches: Matches, payload: Int64 | None, wanted: bool, work: Scratch) -> Chunk:
-        start, place, component = matches
-        lower, upper, confidence, std_error = self._described(matches, wanted, work)
-        events = self._rows[place] if payload is None else payload[self._rows[place]]
-        given = confidence if wanted else None
-        chunk = by_component(self._plan, start, component, events, lower, upper, given)
-        chunk = replace(chunk, std_error=std_error)
-        return chunk.keep(lower <= upper)
 
     def _described(
         self, matches: Matches, wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES

@@ -19,7 +19,7 @@ from uncertain_cep.engine import check_table, confident, constants_hold, ticks_o
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.output import to_batch
 from uncertain_cep.partition_numbers import PartitionNumbers
-from uncertain_cep.plan import EvaluationPlan, beyond_plain, make_plan
+from uncertain_cep.plan import Approximation, EvaluationPlan, beyond_plain, make_plan
 from uncertain_cep.pmfs import explicit_pmfs
 from uncertain_cep.query import Query, parse
 from uncertain_cep.query.traversal import components_of
@@ -97,6 +97,8 @@ class IncrementalMatcher:
         AND. ``auto`` is ``selectivity`` where that will do, else ``sliced``.
     confidence : bool
         Whether to return confidences.
+    approximate : Approximation or float, optional
+        Allow estimates where an exact confidence costs too much, as for :func:`uncertain_cep.match`.
     largest_interval : int, optional
         Largest ``upper - lower`` of any event, in ticks. With it, arrival order moves the bound on unseen
         events (``lower >= largest lower seen - largest_interval``), and an event that ends before an earlier
@@ -139,6 +141,7 @@ class IncrementalMatcher:
         tick: str | None = None,
         evaluation: str = "auto",
         confidence: bool = True,
+        approximate: Approximation | float | None = None,
         largest_interval: int | None = None,
         slice_length: int | None = None,
     ) -> None:
@@ -162,6 +165,7 @@ class IncrementalMatcher:
             tick=tick,
             evaluation="auto" if method == "sliced" else method,
             confidence=confidence,
+            approximate=Approximation.of(approximate),
         )
         self.schema = schema
         self.late_count = 0
@@ -318,7 +322,8 @@ class IncrementalMatcher:
             return self._batch(None)
         confidence = matches.confidence if self.plan.needs_confidence else None
         rows = self._retained.rows(matches.events)
-        return self._batch(Chunk(rows, matches.lower, matches.upper, confidence), self._retained.table)
+        chunk = Chunk(rows, matches.lower, matches.upper, confidence, matches.std_error)
+        return self._batch(chunk, self._retained.table)
 
     def _ids(self, numbers: Int64) -> list[Any]:
         rows = pa.array(self._retained.rows(numbers))

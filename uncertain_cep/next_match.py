@@ -17,7 +17,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.programs import JoinPrograms
 
-__all__ = ["NextMatches", "too_dear"]
+__all__ = ["NextMatches", "ids_by_component", "too_dear"]
 
 Int64 = NDArray[np.int64]
 
@@ -85,8 +85,9 @@ class NextMatches:
         self._programs = (
             start, programs.code, programs.ints, programs.floats, programs.nulls, programs.slots
         )  # fmt: skip
-        limits = (0.0, 0) if plan.approximate is None else (plan.approximate.std_error, plan.approximate.seed)
-        self._confidences = NextConfidences(len(plan.components), w, float(MOST_CONFIDENCE_STEPS), *limits)
+        self._confidences = NextConfidences(
+            len(plan.components), w, float(MOST_CONFIDENCE_STEPS), *plan.estimates
+        )
 
     def describe(
         self,
@@ -124,6 +125,24 @@ class NextMatches:
         upper -= shift
 
 
+def ids_by_component(plan: EvaluationPlan, components: Sequence[int], ids: Sequence[Any]) -> list[Any]:
+    """Return the ids of a match's events by component: one for each single one, a list for each Kleene one.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    components : sequence of k int
+        Of each event.
+    ids : sequence of k ids
+    """
+    grouped: list[list[Any]] = [[] for _ in plan.components]
+    for component, event in zip(components, ids, strict=True):
+        grouped[component].append(event)
+    return [
+        found if planned.kleene else found[0] for found, planned in zip(grouped, plan.components, strict=True)
+    ]
+
+
 def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int) -> ConfidenceCostError:
     """Return the error for a match whose confidence takes too many steps.
 
@@ -136,8 +155,7 @@ def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int) -> Confidence
     """
     variables = [component.variable for component in plan.components]
     signature = ", ".join(f"{variable}={event!r}" for variable, event in zip(variables, ids, strict=True))
-    # The other methods give exact confidences only.
-    instead = "approximate=" if plan.evaluation == "query_order" else "approximate= without evaluation="
+    instead = "approximate="
     if plan.approximate is not None:
         instead = f"a standard error above {plan.approximate.std_error}"
     why = (

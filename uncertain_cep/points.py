@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +21,7 @@ from uncertain_cep.conditions import compile_conditions
 from uncertain_cep.config import LONGEST_POINT_INTERVAL, MOST_CONFIDENCE_STEPS, POINT_BATCH
 from uncertain_cep.errors import OptionError
 from uncertain_cep.gap_rules import Forbidden, forbidden_events
-from uncertain_cep.next_match import too_dear
+from uncertain_cep.next_match import ids_by_component, too_dear
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.point_formulas import formulas_of
@@ -237,14 +236,17 @@ def evaluate_points(
         message = f"an interval has {longest:,} ticks, and evaluation='point' goes through at most "
         raise OptionError(f"{message}{LONGEST_POINT_INTERVAL:,} of each: choose a longer tick")
     candidates = point_candidates(plan, table, selection, ticks, pmfs)
-    evaluation = PointEvaluation(candidates.automaton, most_steps=float(MOST_CONFIDENCE_STEPS))
+    std_error, seed = plan.estimates
+    evaluation = PointEvaluation(
+        candidates.automaton, most_steps=float(MOST_CONFIDENCE_STEPS), std_error=std_error, seed=seed
+    )
     try:
         for found in _fed(candidates, evaluation):
             for start in range(0, len(found.lower), batch_rows):
                 yield _chunk(plan, found.keep(slice(start, start + batch_rows)), payload, with_confidence)
     except CostlySignatureError as error:
         ids = table.column(plan.names.id).take(pa.array(error.events)).to_pylist()
-        raise too_dear(plan, _by_variable(plan, error.components, ids), error.steps) from None
+        raise too_dear(plan, ids_by_component(plan, error.components, ids), error.steps) from None
     except ValueError as error:
         raise OptionError(f"evaluation='point': {error}") from error
 
@@ -254,19 +256,10 @@ def _chunk(plan: EvaluationPlan, found: PointMatches, payload: Int64 | None, wan
     events = found.event if payload is None else payload[found.event]
     confidence = found.confidence if wanted else None
     if any(planned.kleene for planned in plan.components):
-        return by_component(plan, found.start, found.component, events, found.lower, found.upper, confidence)
+        chunk = by_component(plan, found.start, found.component, events, found.lower, found.upper, confidence)
+        return replace(chunk, std_error=found.std_error)
     single = np.ascontiguousarray(events.reshape(-1, len(plan.components)).T)
-    return Chunk(single, found.lower, found.upper, confidence)
-
-
-def _by_variable(plan: EvaluationPlan, components: list[int], ids: list[Any]) -> list[Any]:
-    """Return the ids of a match: one for each single component, a list for each Kleene one."""
-    grouped: list[list[Any]] = [[] for _ in plan.components]
-    for component, event in zip(components, ids, strict=True):
-        grouped[component].append(event)
-    return [
-        found if planned.kleene else found[0] for found, planned in zip(grouped, plan.components, strict=True)
-    ]
+    return Chunk(single, found.lower, found.upper, confidence, found.std_error)
 
 
 def _fed(candidates: PointCandidates, evaluation: PointEvaluation) -> Iterator[PointMatches]:

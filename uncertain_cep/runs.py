@@ -74,7 +74,9 @@ class RunEvaluation:
         self._programs = GrowingPrograms(plan.joined, variables)
         following = None
         if plan.query.strategy == "skip_till_next_match":
-            following = NextConfidences(length, plan.window - length, float(MOST_CONFIDENCE_STEPS))
+            following = NextConfidences(
+                length, plan.window - length, float(MOST_CONFIDENCE_STEPS), *plan.estimates
+            )
         self.method = _METHODS[plan.evaluation](
             length,
             plan.window,
@@ -208,4 +210,5 @@ def evaluate_runs(
                 found.lower[part],
                 found.upper[part],
                 found.confidence[part] if with_confidence else None,
+                found.std_error[part],
             )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ from uncertain_cep.counters import Counters
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.gap_rules import Forbidden, forbidden_events
 from uncertain_cep.joined_first import choices_of_singles, tree_of_singles
-from uncertain_cep.next_match import too_dear
+from uncertain_cep.next_match import ids_by_component, too_dear
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs
@@ -30,7 +31,7 @@ from uncertain_cep.predicates import Values, column_values
 from uncertain_cep.query.typed import Column, variables_of
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk, Threshold
-from uncertain_cep.series import event_by_event
+from uncertain_cep.series import by_component, event_by_event
 
 __all__ = ["Matches", "Search", "costly", "grown_chunks"]
 
@@ -162,10 +163,6 @@ class Search(ABC):
         """Return which matches of single events, (l, m) int64 candidates, can be wanted."""
 
     @abstractmethod
-    def _chunk(self, matches: Matches, payload: Int64 | None, wanted: bool, work: Scratch) -> Chunk:
-        """Return the matches that are possible, with their ranges and confidences."""
-
-    @abstractmethod
     def _described(
         self, matches: Matches, wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES
     ) -> tuple[Int64, Int64, Float64, Float64 | None]:
@@ -202,6 +199,15 @@ class Search(ABC):
             chunk = self._chunk(event_by_event(chosen), payload, wanted, work)
             if len(chunk.lower):
                 yield chunk
+
+    def _chunk(self, matches: Matches, payload: Int64 | None, wanted: bool, work: Scratch) -> Chunk:
+        """Return the matches that are possible, with their ranges and confidences."""
+        start, place, component = matches
+        lower, upper, confidence, std_error = self._described(matches, wanted, work)
+        events = self._rows[place] if payload is None else payload[self._rows[place]]
+        given = confidence if wanted else None
+        chunk = by_component(self._plan, start, component, events, lower, upper, given)
+        return replace(chunk, std_error=std_error).keep(lower <= upper)
 
     def _wanted(self, threshold: Threshold | None) -> Wanted:
         """Return a threshold as the kernels take it."""
@@ -307,10 +313,4 @@ def costly(
     start, place, component = matches
     own = slice(int(start[error.match]), int(start[error.match + 1]))
     ids = table.column(plan.names.id).take(pa.array(rows[place[own]])).to_pylist()
-    grouped: list[list[Any]] = [[] for _ in plan.components]
-    for j, event in zip(component[own].tolist(), ids, strict=True):
-        grouped[j].append(event)
-    named = [
-        found if planned.kleene else found[0] for found, planned in zip(grouped, plan.components, strict=True)
-    ]
-    return too_dear(plan, named, error.steps)
+    return too_dear(plan, ids_by_component(plan, component[own].tolist(), ids), error.steps)

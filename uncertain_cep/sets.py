@@ -36,7 +36,7 @@ from uncertain_cep.query.branches import GapPlace, PartialOrder
 from uncertain_cep.search import Matches, Search, costly, grown_chunks
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk, Threshold
-from uncertain_cep.series import KleeneChunk, Series, by_component
+from uncertain_cep.series import KleeneChunk, Series
 
 __all__ = ["Choosing", "evaluate_sets"]
 
@@ -191,14 +191,8 @@ class Choosing(Search):
         self._counted(state.taken, counters)
 
     def _chunk(self, matches: Matches, payload: Int64 | None, wanted: bool, work: Scratch) -> Chunk:
-        start, place, component = matches
-        lower, upper, confidence, _ = self._described(matches, wanted, work)
-        events = self._rows[place] if payload is None else payload[self._rows[place]]
-        given = confidence if wanted else None
-        chunk = by_component(self._plan, start, component, events, lower, upper, given)
-        if isinstance(chunk, KleeneChunk):
-            chunk = self._by_id(chunk, payload is not None)
-        return chunk.keep(lower <= upper)
+        chunk = super()._chunk(matches, payload, wanted, work)
+        return self._by_id(chunk, payload is not None) if isinstance(chunk, KleeneChunk) else chunk
 
     def _described(
         self, matches: Matches, wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES

@@ -50,7 +50,7 @@ def push(evaluation: PointEvaluation, rows: list[Row], partition: int = 0) -> Po
 def rows_of(*found: PointMatches) -> Rows:
     rows: Rows = {}
     for matches in found:
-        for n, row in enumerate(zip(*(part.tolist() for part in matches[3:]), strict=True)):
+        for n, row in enumerate(zip(*(part.tolist() for part in matches[3:6]), strict=True)):
             events = tuple(matches.event[matches.start[n] : matches.start[n + 1]].tolist())
             assert events not in rows
             rows[events] = row

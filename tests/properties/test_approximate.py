@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import uncertain_cep as uc
-from uncertain_cep import next_match
+from uncertain_cep import growing, next_match, points, runs
 
 QUERY = "PATTERN SEQ(A a, A b, A c) WHERE skip_till_next_match(a, b, c) WITHIN 100"
 
@@ -33,12 +36,13 @@ def test_too_dear_is_an_error_that_says_what_to_do() -> None:
     assert caught.value.steps > caught.value.limit == 100_000
 
 
-def exact() -> dict[tuple[int, ...], float]:
+@cache
+def exact() -> Mapping[tuple[int, ...], float]:
     return {(row["a"], row["b"], row["c"]): row["confidence"] for row in uc.match(crowd(), QUERY).to_pylist()}
 
 
 def test_estimates_are_near_and_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    expected = exact()
+    expected = dict(exact())
     monkeypatch.setattr(next_match, "MOST_CONFIDENCE_STEPS", 1_000_000)
     allowed = uc.match(crowd(), QUERY, approximate=uc.Approximation(0.02, seed=3))
     assert allowed.column_names[-3:] == ["confidence", "exact", "std_error"]
@@ -71,6 +75,61 @@ def test_wrong_approximations_are_refused(wrong: object) -> None:
         uc.match(crowd(), QUERY, approximate=wrong)  # type: ignore[arg-type]
 
 
-def test_methods_without_estimates_refuse_them() -> None:
-    with pytest.raises(uc.OptionError, match="exact confidences only"):
-        uc.match(crowd(), QUERY, evaluation="point", approximate=0.01)
+METHODS = ["query_order", "any_state", "selectivity", "point"]
+
+
+def answers(method: str, *, stream: bool, allowed: uc.Approximation | None) -> list[dict[str, Any]]:
+    if not stream:
+        found: list[dict[str, Any]] = uc.match(
+            crowd(), QUERY, evaluation=method, approximate=allowed
+        ).to_pylist()
+        return found
+    matcher = uc.IncrementalMatcher(
+        QUERY, crowd().schema, evaluation=method, approximate=allowed, largest_interval=59
+    )
+    parts = [matcher.push(crowd().slice(row, 1)) for row in range(9)] + [matcher.close()]
+    return [match for part in parts for match in part.to_pylist()]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["table", "stream"])
+@pytest.mark.parametrize("method", [*METHODS, "sliced"])
+def test_every_method_estimates_what_is_too_dear_and_only_that(
+    method: str, stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if method == "sliced" and not stream:
+        method = "auto"
+    expected = dict(exact())
+    for module in (next_match, points, runs):
+        monkeypatch.setattr(module, "MOST_CONFIDENCE_STEPS", 1_000_000)
+    with pytest.raises(uc.ConfidenceCostError, match=r"approximate="):
+        answers(method, stream=stream, allowed=None)
+    seen = set()
+    for match in answers(method, stream=stream, allowed=uc.Approximation(0.02, seed=3)):
+        truth = expected.pop((match["a"], match["b"], match["c"]))
+        seen.add(match["exact"])
+        assert abs(match["confidence"] - truth) <= (1e-9 if match["exact"] else 5 * match["std_error"])
+        assert match["exact"] == (match["std_error"] == 0.0)
+        assert match["std_error"] <= 0.0205
+    assert not expected
+    assert seen == {True, False}
+
+
+def test_negations_by_points_are_estimated_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = "PATTERN SEQ(A a, !A n, A b, !A m, A c) WITHIN 100"
+    expected = {
+        (row["a"], row["b"], row["c"]): row["confidence"] for row in uc.match(crowd(), query).to_pylist()
+    }
+    for module in (growing, points):
+        monkeypatch.setattr(module, "MOST_CONFIDENCE_STEPS", 1_000_000)
+    allowed = uc.Approximation(0.02, seed=3)
+    grown, by_points = (
+        {(row["a"], row["b"], row["c"]): row for row in found.to_pylist()}
+        for found in (
+            uc.match(crowd(), query, approximate=allowed, evaluation=method) for method in ("auto", "point")
+        )
+    )
+    assert grown.keys() == by_points.keys() == expected.keys()
+    for key, row in by_points.items():
+        assert abs(row["confidence"] - expected[key]) <= 5 * row["std_error"] + 1e-9
+        assert row["exact"] == grown[key]["exact"]
+    assert {row["exact"] for row in by_points.values()} == {True, False}

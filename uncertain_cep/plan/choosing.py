@@ -211,12 +211,7 @@ def regret(
     model = CostModel.of(plan, statistics)
     _, costs = _best_trees(model, growth)
     other = _without_tree(model, growth)[1]
-    now = other
-    if tree is not None:
-        rest = (
-            0.0 if growth is None else growth.after_joining(model, model.partial_matches(range(model.length)))
-        )
-        now = model.cost(tree) + rest
+    now = other if tree is None else _with_rest(model, tree, growth)
     return max(1.0, now / max(min(other, *costs.values()), 1e-9))
 
 

@@ -56,8 +56,23 @@ class Approximation:
         if not 0 <= self.seed < 2**63:
             raise OptionError(f"approximate: the seed is {self.seed}: it must be at least 0 and below 2**63")
 
+    @classmethod
+    def of(cls, given: Approximation | float | None) -> Approximation | None:
+        """Return what a caller gave, with seed 0 for a standard error alone.
 
-def checked_method(evaluation: str, planner: str, approximate: Approximation | None, kleene: str) -> Method:
+        Raises
+        ------
+        OptionError
+            If it is neither.
+        """
+        if given is None or isinstance(given, cls):
+            return given
+        if isinstance(given, bool) or not isinstance(given, (int, float)):
+            raise OptionError(f"approximate={given!r}: it takes a standard error, such as 0.01, or nothing")
+        return cls(float(given))
+
+
+def checked_method(evaluation: str, planner: str, kleene: str) -> Method:
     """Return the method that an evaluation stands for.
 
     Raises
@@ -77,8 +92,6 @@ def checked_method(evaluation: str, planner: str, approximate: Approximation | N
             f"planner={planner!r} does not go with evaluation={evaluation!r}, which has an order of its own: "
             "leave one of them out"
         )
-    if approximate is not None and evaluation not in ("auto", "query_order"):
-        raise OptionError(f"evaluation={evaluation!r} gives exact confidences only: leave approximate= out")
     if kleene not in ("matches", "compressed"):
         raise OptionError(f"kleene={kleene!r} is unknown: use matches or compressed")
     return "query_order" if evaluation == "auto" else cast("Method", evaluation)

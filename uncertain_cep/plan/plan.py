@@ -155,6 +155,12 @@ class EvaluationPlan:
         return self.bound.window
 
     @property
+    def estimates(self) -> tuple[float, int]:
+        """The standard error of confidences that are left to estimate, 0 if none are, and the seed."""
+        allowed = self.approximate
+        return (0.0, 0) if allowed is None else (allowed.std_error, allowed.seed)
+
+    @property
     def is_plain(self) -> bool:
         """Whether the pattern is a sequence of single events under one of the two skip strategies."""
         if self.order is not None or self.branches:
@@ -255,7 +261,7 @@ def make_plan(
     QueryError, TraceError, OptionError
         For everything that can be told without reading an event.
     """
-    method = checked_method(evaluation, planner, approximate, kleene)
+    method = checked_method(evaluation, planner, kleene)
     weight = check_latency_weight(latency_weight, evaluation, planner)
     if query.expected_count is not None:
         check_counting(evaluation, confidence, approximate, kleene)

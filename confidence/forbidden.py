@@ -9,8 +9,8 @@ weighs the edge ``(t_{g-1}, t_g)`` of a Markov chain (Eq. 2-3 of Zhang, Diao, Im
 One that can reach several couples them (Eq. 4). Such an x lies at or before the first of its gaps, at or
 behind the last, on one of the match's own ticks in between, or inside a gap between them that does not
 forbid it; each of these depends on one t or on two neighbours, so the sum splits into one chain for each
-choice of a place for every coupled x. All terms are non-negative and nothing cancels. Where there are more
-such choices than times of the match, the times are enumerated instead.
+choice of a place for every coupled x. All terms are non-negative and nothing cancels. Where such choices are
+many, :mod:`confidence.gaps` finds what takes fewer steps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import numpy as np
 from numba import njit
 
 from confidence.distribution import at_least, at_most, exactly, inside
-from confidence.uniform import tight_bounds
 
 __all__ = [
     "AHEAD",
@@ -43,6 +42,14 @@ __all__ = [
     "free_of",
     "workspace",
 ]
+
+FEW_STEPS: Final = 1e6
+"""Multiplications up to which chains for every choice of places are taken without looking for less."""
+
+FEW_TICKS: Final = 16
+"""Ticks from which on a row of edges is weighed in vectors."""
+
+POSITIVE: Final = 2**63 - 1
 
 DONE: Final = 0
 IMPOSSIBLE: Final = 1
@@ -91,26 +98,34 @@ def workspace(length: int, most_edges: int, most_ticks: int, most_events: int) -
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _weigh_edges(edge, a, b, a_next, b_next, low, high, offset, head, tail):
-    """Multiply the edges of a gap by P(x not strictly inside). O(U^2)."""
+def _weigh_edges(edge, start, a, b, a_next, b_next, low, high, offset, head, tail):
+    """Multiply the edges of a gap, from ``start`` on, by P(x not strictly inside). O(U^2)."""
     width = b_next - a_next + 1
     scale = 1.0 / float(high - low + 1)
-    for s in range(a, b + 1):
-        row = (s - a) * width
-        if s >= high:
-            break
-        for t in range(max(a_next, s + 1, low + 1), b_next + 1):
-            if offset < 0:
-                free = float(max(s, low - 1) - low + 1 + high - min(t, high + 1) + 1) * scale
-            else:
-                free = at_most(low, high, offset, head, s) + at_least(low, high, offset, tail, t)
-            edge[row + t - a_next] *= free
+    for s in range(a, min(b, high - 1) + 1):
+        first = max(a_next, s + 1, low + 1)
+        at = start + (s - a) * width + first - a_next
+        if offset >= 0:
+            earlier = at_most(low, high, offset, head, s)
+            for t in range(first, b_next + 1):
+                edge[at + t - first] *= earlier + at_least(low, high, offset, tail, t)
+            continue
+        # Whole numbers of ticks, so that what is 0 is exactly 0.
+        before = float(max(s, low - 1) - low + 1)
+        most = before + float(high - first + 1)
+        if b_next - first < FEW_TICKS:
+            for i in range(b_next - first + 1):
+                edge[at + i] *= max(most - float(i), before) * scale
+            continue
+        # Without a sign the compiler sees vectors; they pay in long rows only.
+        at &= POSITIVE
+        for i in range(b_next - first + 1):
+            edge[(at + i) & POSITIVE] *= max(most - float(i), before) * scale
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _regions(x_gap, reach_low, reach_high, bounds, x, kind, at):
+def _regions(length, x_gap, reach_low, reach_high, bounds, x, kind, at):
     """List where an event that couples gaps may lie; return how many places there are."""
-    length = x_gap.shape[1]
     a, b = bounds[0], bounds[1]
     first = -1
     last = -1
@@ -202,6 +217,51 @@ def _first_time(bounds, edge_start, node, edge, front, start):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _three_events(bounds, edge_start, node, edge, front):
+    """Return what :func:`chain` returns for three events all of whose times are within the window. O(U^2).
+
+    Given the time in the middle, what comes before it and what comes behind it are independent.
+    """
+    a, b = bounds[0], bounds[1]
+    before, behind = front[0], front[1]
+    width = b[1] - a[1] + 1
+    last_width = b[2] - a[2] + 1
+    before[:width] = 0.0
+    for s in range(a[0], b[0] + 1):
+        weight = node[0, s - a[0]]
+        row = edge_start[1] + (s - a[0]) * width
+        for u in range(max(0, s + 1 - a[1]), width):
+            before[u] += weight * edge[row + u]
+    total = 0.0
+    for u in range(width):
+        row = edge_start[2] + u * last_width
+        reached = 0.0
+        for t in range(max(0, a[1] + u + 1 - a[2]), last_width):
+            reached += edge[row + t] * node[2, t]
+        before[u] *= node[1, u]
+        behind[u] = reached * node[1, u]
+        total += before[u] * reached
+    first_time = b[0] + 1
+    last_time = a[2] - 1
+    if not total > 0.0:
+        return total, first_time, last_time
+    for s in range(a[0], b[0] + 1):
+        row = edge_start[1] + (s - a[0]) * width
+        for u in range(max(0, s + 1 - a[1]), width):
+            if node[0, s - a[0]] * edge[row + u] * behind[u] > 0.0:
+                first_time = s
+        if first_time == s:
+            break
+    for t in range(b[2], a[2] - 1, -1):
+        for u in range(min(width, t - a[1])):
+            if before[u] * edge[edge_start[2] + u * last_width + t - a[2]] * node[2, t - a[2]] > 0.0:
+                last_time = t
+        if last_time == t:
+            break
+    return total, first_time, last_time
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def _short_chain(bounds, window, edge_start, node, edge, front):
     """Return what :func:`chain` returns for two or three events. O(U^2).
 
@@ -252,6 +312,8 @@ def chain(bounds, window, edge_start, node, edge, front):
     First times for which the window reaches behind the last interval are taken together. O(l U^2), and as
     much again for every other first time; up to three events O(U^2) in all.
     """
+    if node.shape[0] == 3 and bounds[1, 2] - bounds[0, 0] < window:
+        return _three_events(bounds, edge_start, node, edge, front)
     if node.shape[0] <= 3:
         return _short_chain(bounds, window, edge_start, node, edge, front)
     a, b = bounds[0], bounds[1]
@@ -314,42 +376,6 @@ def free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, window, ki
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _by_times(
-    bounds, window, edge_start, node, edge, coupled, count, x_low, x_high, x_offset, pmf, head, tail,
-    kind, at, places, t, weight,
-):  # fmt: skip
-    """Return what :func:`chain` returns, by trying the times of the match one by one. O(U^l)."""
-    a, b = bounds[0], bounds[1]
-    length = node.shape[0]
-    total = 0.0
-    first_time = b[0] + 1
-    last_time = a[length - 1] - 1
-    j = 0
-    t[0] = a[0] - 1
-    while j >= 0:
-        t[j] += 1
-        if t[j] > b[j] or (j > 0 and t[j] > t[0] + window - 1):
-            j -= 1
-            continue
-        w = node[j, t[j] - a[j]]
-        if j > 0:
-            w *= weight[j - 1] * edge[edge_start[j] + (t[j - 1] - a[j - 1]) * (b[j] - a[j] + 1) + t[j] - a[j]]
-        if not w > 0.0:
-            continue
-        weight[j] = w
-        if j < length - 1:
-            j += 1
-            t[j] = max(t[j - 1] + 1, a[j]) - 1
-            continue
-        w *= free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, window, kind, at, places, t)
-        if w > 0.0:
-            total += w
-            first_time = min(first_time, t[0])
-            last_time = max(last_time, t[j])
-    return total, first_time, last_time
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
 def _by_places(
     bounds, window, edge_start, edges, node, edge, work_node, work_edge, front, coupled, count, x_low,
     x_high, x_offset, pmf, head, tail, kind, at, places, digit,
@@ -392,8 +418,8 @@ def _by_places(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def forbidden_confidence(
-    lower, upper, offset, pmf, head, tail, window, x_count, x_low, x_high, x_offset, x_gap, weighed,
-    most_steps, work,
+    lower, upper, offset, tight_low, tight_high, pmf, head, tail, window, x_count, x_low, x_high, x_offset,
+    x_gap, weighed, most_steps, work,
 ):  # fmt: skip
     """Return the confidence of a match whose gaps must stay free of some events, and its tight time range.
 
@@ -403,6 +429,9 @@ def forbidden_confidence(
         Intervals of the match's events, ticks, inclusive.
     offset : (l,) int64
         Where their probabilities start in ``pmf``; -1 for uniform.
+    tight_low, tight_high : (l,) int64
+        Their times less their positions as order and window leave them, from
+        :func:`confidence.uniform.tight_bounds`: some are left.
     pmf, head, tail : (m,) float64
         Explicit probabilities, and their :func:`running_sums`.
     window : int64
@@ -413,6 +442,7 @@ def forbidden_confidence(
         Theirs; k >= x_count.
     x_gap : (k, l) bool
         Whether it is forbidden strictly between the times of the match's events ``g - 1`` and ``g``; g >= 1.
+        More columns are ignored.
     weighed : bool
         Whether the second of the work arrays holds the edges already, gap by gap and in each row by row over
         the tight bounds, weighed by events beside those given.
@@ -424,8 +454,9 @@ def forbidden_confidence(
     Returns
     -------
     status : int64
-        DONE; IMPOSSIBLE if the confidence is 0; TOO_DEAR if it would take more than ``most_steps``, COUPLED
-        if that is because of events that couple gaps; NO_SPACE if the work arrays are too small.
+        DONE; IMPOSSIBLE if the confidence is 0; TOO_DEAR if it would take more than ``most_steps``; COUPLED
+        if events that couple gaps make it more than that or ``FEW_STEPS``, and
+        :func:`confidence.gap_confidence` has to; NO_SPACE if the work arrays are too small.
     confidence : float64
         For TOO_DEAR and COUPLED the number of steps.
     first, last : int64
@@ -435,19 +466,12 @@ def forbidden_confidence(
     length = lower.shape[0]
     a, b, edge_start = bounds[0], bounds[1], bounds[2]
     for j in range(length):
-        bounds[3, j] = lower[j] - j
-        bounds[4, j] = upper[j] - j
-    if not tight_bounds(bounds[3, :length], bounds[4, :length], window - length, a[:length], b[:length]):
-        return IMPOSSIBLE, 0.0, 0, -1
-    for j in range(length):
-        a[j] += j
-        b[j] += j
+        a[j] = tight_low[j] + j
+        b[j] = tight_high[j] + j
     edges = 0
     ticks = 0
-    times = 1.0
     for j in range(length):
         edge_start[j] = edges
-        times *= float(b[j] - a[j] + 1)
         ticks = max(ticks, b[j] - a[j] + 1)
         if j > 0:
             edges += (b[j - 1] - a[j - 1] + 1) * (b[j] - a[j] + 1)
@@ -460,6 +484,9 @@ def forbidden_confidence(
     if edges > edge.shape[0] or ticks > node.shape[1]:
         return NO_SPACE, 0.0, edges, ticks
     for j in range(length):
+        if offset[j] < 0:
+            node[j, : b[j] - a[j] + 1] = 1.0 / float(upper[j] - lower[j] + 1)
+            continue
         for t in range(a[j], b[j] + 1):
             node[j, t - a[j]] = exactly(lower[j], upper[j], offset[j], pmf, t)
     if not weighed:
@@ -475,32 +502,24 @@ def forbidden_confidence(
                 gap = g
         if gaps == 1:
             _weigh_edges(
-                edge[edge_start[gap] :], a[gap - 1], b[gap - 1], a[gap], b[gap],
+                edge, edge_start[gap], a[gap - 1], b[gap - 1], a[gap], b[gap],
                 x_low[x], x_high[x], x_offset[x], head, tail,
             )  # fmt: skip
         elif gaps > 1:
             coupled[count] = x
-            places[0, count] = _regions(x_gap, x_low[x], x_high[x], bounds, x, kind[count], at[count])
+            places[0, count] = _regions(length, x_gap, x_low[x], x_high[x], bounds, x, kind[count], at[count])
             choices *= float(places[0, count])
             count += 1
     if count == 0:
         total, first, last = chain(bounds, window, edge_start, node[:length], edge, front)
     else:
-        by_places = choices * float(edges) * passes
-        by_times = times * float(count)
-        if min(by_places, by_times) > most_steps:
-            return COUPLED, min(by_places, by_times), count, -1
-        if by_places <= by_times:
-            total, first, last = _by_places(
-                bounds, window, edge_start, edges, node[:length], edge, work_node, work_edge, front,
-                coupled, count,
-                x_low, x_high, x_offset, pmf, head, tail, kind, at, places[0], places[1],
-            )  # fmt: skip
-        else:
-            total, first, last = _by_times(
-                bounds, window, edge_start, node[:length], edge, coupled, count, x_low, x_high, x_offset,
-                pmf, head, tail, kind, at, places[0], bounds[5], front[0],
-            )  # fmt: skip
+        steps = choices * float(edges) * passes
+        if steps > min(most_steps, FEW_STEPS):
+            return COUPLED, steps, count, -1
+        total, first, last = _by_places(
+            bounds, window, edge_start, edges, node[:length], edge, work_node, work_edge, front, coupled,
+            count, x_low, x_high, x_offset, pmf, head, tail, kind, at, places[0], places[1],
+        )  # fmt: skip
     if not total > 0.0:
         return IMPOSSIBLE, 0.0, 0, -1
     return DONE, min(total, 1.0), first, last

@@ -14,6 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR, forbidden_confidence, workspace
+from confidence.gaps import gap_confidence
 from confidence.programs import STACK_DEPTH, holds
 from confidence.sampling import sampled_confidence
 from confidence.uniform import tight_bounds
@@ -29,6 +30,7 @@ ALL: Final = 0
 COSTLY: Final = 1
 SPACE: Final = 2
 SPREAD: Final = 3
+GAPS: Final = 4
 
 FEW: Final = 4
 """Forbidden events of a gap from which on its survival table pays."""
@@ -111,8 +113,8 @@ def _keep_shared(start, stop, low, high, offset, event, in_gap):
 @njit(cache=True, nogil=True, error_model="numpy")
 def next_confidences(
     matches, group, first_match, w, own, others, first_class, class_start, class_stop, class_longest,
-    pmf, head, tail, program_start, code, ints, floats, nulls, slots, most_steps, std_error, seed, work, room,
-    tables, out_lower, out_upper, out_confidence, out_error,
+    pmf, head, tail, program_start, code, ints, floats, nulls, slots, most_steps, work, room, tables,
+    untabled, out_lower, out_upper, out_confidence, out_error,
 ):  # fmt: skip
     """Fill range and confidence of matches whose gaps no event that could have been taken may have come in.
 
@@ -143,12 +145,12 @@ def next_confidences(
         See :func:`confidence.programs.holds`.
     most_steps, work
         See :func:`confidence.forbidden.forbidden_confidence`.
-    std_error : float64, seed : int64
-        See :func:`confidence.sampling.sampled_confidence`; a standard error of 0 allows exact values only.
     room : tuple
-        (q,) int64 four times and (q, l) bool: room for the forbidden events of one match.
+        (q,) int64 four times and (q, l + 1) bool: room for the forbidden events of one match.
     tables : SurvivalTables or None
         Of an earlier call with the same events, or new; or none are used.
+    untabled : int64
+        A match for which they are not used; -1 for none.
     out_lower, out_upper : (m,) int64; out_confidence, out_error : (m,) float64
         Overwritten; the range is empty where the confidence is 0, the error 0 where it is exact.
 
@@ -158,14 +160,18 @@ def next_confidences(
         Matches done; m if all are.
     reason : int64
         ALL, SPACE if the work arrays are too small, SPREAD if the tables are, COSTLY if match ``done`` takes
-        too many steps.
+        too many steps, GAPS if :func:`_coupled_confidence` has to weigh it.
     need : tuple of 3 int64
-        For SPACE the edges, ticks and events needed; for SPREAD the ticks; for COSTLY the steps.
+        For SPACE the edges, ticks and events needed; for SPREAD the ticks; for COSTLY the steps; for GAPS how
+        many forbidden events ``room`` holds, and 1 if tables hold others.
     """
     length, count = matches.shape
     x_low, x_high, x_offset, x_event, x_gap = room
     chosen = np.empty(length, np.int64)
-    bounds = np.empty((4, length), np.int64)
+    shifted_low = np.empty(length, np.int64)
+    shifted_high = np.empty(length, np.int64)
+    a = np.empty(length, np.int64)
+    b = np.empty(length, np.int64)
     low = np.empty(length, np.int64)
     high = np.empty(length, np.int64)
     offset = np.empty(length, np.int64)
@@ -173,24 +179,31 @@ def next_confidences(
     real = np.empty(STACK_DEPTH, np.float64)
     absent = np.empty(STACK_DEPTH, np.bool_)
     tabled = np.zeros(length, np.bool_)
+    use_tables = tables is not None
     inverse = np.empty(2 * MOST_SPREAD)
     for n in range(first_match, count):
         for k in range(length):
             i = matches[k, n]
             chosen[k] = i
-            bounds[0, k] = own.lower[i]
-            bounds[1, k] = own.upper[i]
+            shifted_low[k] = own.lower[i]
+            shifted_high[k] = own.upper[i]
             low[k] = own.lower[i] + k
             high[k] = own.upper[i] + k
             offset[k] = own.pmf_offset[i]
-        possible = tight_bounds(bounds[0], bounds[1], w, bounds[2], bounds[3])
+        if not tight_bounds(shifted_low, shifted_high, w, a, b):
+            out_error[n] = out_confidence[n] = 0.0
+            out_lower[n] = 0
+            out_upper[n] = -1
+            continue
         found = 0
         certain = False
+        if tables is not None:
+            use_tables = n != untabled
         for j in range(1, length):
             if certain:
                 break
-            earliest = bounds[2, j - 1] + j - 1
-            latest = bounds[3, j] + j
+            earliest = a[j - 1] + j - 1
+            latest = b[j] + j
             row, row_stop = program_start[j], program_start[j + 1]
             own_place = chosen[j]
             of_component = group[n] * length + j
@@ -229,7 +242,7 @@ def next_confidences(
                             x_event[at] = others.event[x]
                             x_gap[at] = False
                             found += 1
-                            if tables is not None and not others.shared[x]:
+                            if tables is not None and use_tables and not others.shared[x]:
                                 x_event[at] = -1
                                 alone += 1
                         x_gap[at, j] = True
@@ -237,7 +250,7 @@ def next_confidences(
             tabled[j] = False
             if tables is not None:
                 spread = latest - earliest + 1
-                tabled[j] = alone >= FEW and spread <= MOST_SPREAD and row == row_stop and possible
+                tabled[j] = alone >= FEW and spread <= MOST_SPREAD and row == row_stop
                 if tabled[j]:
                     if spread > tables.free.shape[2]:
                         return n, SPREAD, (spread, 0, 0)
@@ -249,14 +262,14 @@ def next_confidences(
             out_upper[n] = -1
             continue
         weighed = tabled.any()
-        if tables is not None:
+        if tables is not None and weighed:
             edges = 0
             for j in range(1, length):
-                start, stop = bounds[2, j - 1] + j - 1, bounds[3, j - 1] + j - 1
-                next_start, next_stop = bounds[2, j] + j, bounds[3, j] + j
+                start, stop = a[j - 1] + j - 1, b[j - 1] + j - 1
+                next_start, next_stop = a[j] + j, b[j] + j
                 at = edges
                 edges += (stop - start + 1) * (next_stop - next_start + 1)
-                if edges > work[1].shape[0] or not weighed:
+                if edges > work[1].shape[0]:
                     break
                 if not tabled[j]:
                     work[1][at:edges] = 1.0
@@ -269,24 +282,75 @@ def next_confidences(
                     inverse,
                 )  # fmt: skip
         status, value, first, last = forbidden_confidence(
-            low, high, offset, pmf, head, tail, w + length, found, x_low, x_high, x_offset, x_gap, weighed,
-            most_steps, work,
+            low, high, offset, a, b, pmf, head, tail, w + length, found, x_low, x_high, x_offset, x_gap,
+            weighed, most_steps, work,
         )  # fmt: skip
-        error = 0.0
-        if status == COUPLED and std_error > 0.0:
-            status, value, error, first, last = sampled_confidence(
-                low, high, w + length, x_low, x_high, x_offset, pmf, head, tail, first, std_error, seed,
-                most_steps, work,
-            )  # fmt: skip
-        if status in (TOO_DEAR, COUPLED):
+        if status == COUPLED:
+            return n, GAPS, (found, int(weighed), 0)
+        if status == TOO_DEAR:
             return n, COSTLY, (int(value), 0, 0)
         if status == NO_SPACE:
             return n, SPACE, (first, last, 0)
-        out_error[n] = error
+        out_error[n] = 0.0
         out_confidence[n] = value if status == DONE else 0.0
         out_lower[n] = first if status == DONE else 0
         out_upper[n] = last if status == DONE else -1
     return count, ALL, (0, 0, 0)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _coupled_confidence(
+    match, w, own, found, pmf, head, tail, most_steps, std_error, seed, work, room, out_lower, out_upper,
+    out_confidence, out_error,
+):  # fmt: skip
+    """Fill range and confidence of a match some of whose forbidden events couple its gaps.
+
+    Parameters
+    ----------
+    match : (l,) int64
+        Its candidates.
+    w, own, pmf, head, tail, most_steps, work
+        As for :func:`next_confidences`.
+    found : int64
+        How many forbidden events ``room`` holds.
+    std_error : float64, seed : int64
+        See :func:`confidence.sampling.sampled_confidence`; a standard error of 0 allows exact values only.
+    room : tuple
+        As :func:`next_confidences` left it.
+    out_lower, out_upper : (1,) int64; out_confidence, out_error : (1,) float64
+
+    Returns
+    -------
+    reason : int64
+        ALL, COSTLY if it takes too many steps.
+    need : tuple of 3 int64
+        For COSTLY the steps.
+    """
+    length = match.shape[0]
+    low = np.empty(length, np.int64)
+    high = np.empty(length, np.int64)
+    offset = np.empty(length, np.int64)
+    for k in range(length):
+        low[k] = own.lower[match[k]] + k
+        high[k] = own.upper[match[k]] + k
+        offset[k] = own.pmf_offset[match[k]]
+    status, value, first, last = gap_confidence(
+        low, high, offset, pmf, head, tail, w + length, found, room[0], room[1], room[2], room[4], most_steps,
+        work,
+    )  # fmt: skip
+    error = 0.0
+    if status == COUPLED and std_error > 0.0:
+        status, value, error, first, last = sampled_confidence(
+            low, high, w + length, room[0], room[1], room[2], pmf, head, tail, first, std_error, seed,
+            most_steps, work,
+        )  # fmt: skip
+    if status in (TOO_DEAR, COUPLED):
+        return COSTLY, (int(value), 0, 0)
+    out_error[0] = error
+    out_confidence[0] = value if status == DONE else 0.0
+    out_lower[0] = first if status == DONE else 0
+    out_upper[0] = last if status == DONE else -1
+    return ALL, (0, 0, 0)
 
 
 class CostlyMatchError(ValueError):
@@ -338,7 +402,7 @@ class NextConfidences:
         edges, ticks, events = self._space
         self._work = workspace(self._length, edges, ticks, events)
         numbers = np.empty((4, events), dtype=np.int64)
-        self._room = (*numbers, np.empty((events, self._length), dtype=np.bool_))
+        self._room = (*numbers, np.empty((events, self._length + 1), dtype=np.bool_))
 
     def forget(self) -> None:
         """Drop the tables that matches share: there are other events, or more of them."""
@@ -382,14 +446,26 @@ class NextConfidences:
             self._looked = True
             if crowded(*layout[:3], self._length, others.lower, others.upper):
                 self._tables = new_tables(self._length, self._spread)
-        done = 0
+        coupled: Any = _coupled_confidence
+        done, untabled = 0, -1
         while True:
             done, reason, need = kernel(
-                matches, group, done, self._w, own, others, *layout, *pmfs, *programs, *self._limits,
-                self._work, self._room, self._tables, *out,
+                matches, group, done, self._w, own, others, *layout, *pmfs, *programs, self._limits[0],
+                self._work, self._room, self._tables, untabled, *out,
             )  # fmt: skip
             if reason == ALL:
                 return
+            if reason == GAPS and need[1]:
+                untabled = int(done)
+                continue
+            if reason == GAPS:
+                reason, need = coupled(
+                    np.ascontiguousarray(matches[:, done]), self._w, own, need[0], *pmfs, *self._limits,
+                    self._work, self._room, *(column[done : done + 1] for column in out),
+                )  # fmt: skip
+                if reason == ALL:
+                    done += 1
+                    continue
             if reason == COSTLY:
                 raise CostlyMatchError(done, need[0], own.event[matches[:, done]])
             if reason == SPREAD:

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from confidence import forbidden_confidence, running_sums, workspace
-from confidence.forbidden import COUPLED, DONE, IMPOSSIBLE, TOO_DEAR
+from confidence.forbidden import COUPLED, DONE, FEW_STEPS, IMPOSSIBLE, TOO_DEAR
 from confidence.sampling import sampled_confidence
+from confidence.uniform import tight_bounds
 
 Pmf = tuple[Fraction, ...]
 
@@ -54,11 +55,17 @@ class Chain:
     window: int
     others: tuple[tuple[Interval, frozenset[int]], ...]
 
+    def within(self) -> list[tuple[int, ...]]:
+        """Return the choices of times in order within the window."""
+        return [
+            times
+            for times in itertools.product(*(range(part.lower, part.upper + 1) for part in self.match))
+            if all(s < t for s, t in itertools.pairwise(times)) and times[-1] - times[0] <= self.window - 1
+        ]
+
     def truth(self) -> tuple[Fraction, int, int]:
         total, first, last = Fraction(0), 10**9, -(10**9)
-        for times in itertools.product(*(range(part.lower, part.upper + 1) for part in self.match)):
-            if any(s >= t for s, t in itertools.pairwise(times)) or times[-1] - times[0] > self.window - 1:
-                continue
+        for times in self.within():
             weight = math.prod(
                 (part.at(t) for part, t in zip(self.match, times, strict=True)), start=Fraction(1)
             )
@@ -82,9 +89,13 @@ class Chain:
         head, tail = np.zeros_like(values), np.zeros_like(values)
         running_sums(lower, upper, offset, values, head, tail)
         length, count = len(self.match), len(self.others)
+        a, b = np.empty((2, length), dtype=np.int64)
+        places = np.arange(length)
+        possible = tight_bounds(lower[:length] - places, upper[:length] - places, self.window - length, a, b)
+        assert possible == bool(self.within())
         gap = np.array([[g in gaps for g in range(length)] for _, gaps in self.others], dtype=np.bool_)
         return (
-            lower[:length], upper[:length], offset[:length], values, head, tail, self.window, count,
+            lower[:length], upper[:length], offset[:length], a, b, values, head, tail, self.window, count,
             lower[length:], upper[length:], offset[length:], gap.reshape(count, length),
             False, most_steps,
             workspace(length, 400, 40, count),
@@ -101,6 +112,7 @@ def chains(draw: st.DrawFn) -> Chain:
 
 @given(chains())
 def test_confidence_is_the_formula(chain: Chain) -> None:
+    assume(chain.within())
     total, first, last = chain.truth()
     status, value, low, high = forbidden_confidence(*chain.arguments(1e9))
     assert status == (DONE if total else IMPOSSIBLE)
@@ -110,7 +122,7 @@ def test_confidence_is_the_formula(chain: Chain) -> None:
 
 
 def wide(count: int, size: int) -> Chain:
-    """Three events and others around all of them that two gaps forbid: by places if few, else by times."""
+    """Three events and others around all of them that two gaps forbid."""
 
     def uniform(lower: int, ticks: int) -> Interval:
         return Interval(lower, (Fraction(1, ticks),) * ticks, explicit=False)
@@ -120,7 +132,7 @@ def wide(count: int, size: int) -> Chain:
 
 
 @pytest.mark.parametrize(("count", "size"), [(1, 9), (2, 9), (5, 3), (7, 5)])
-def test_both_ways_through_coupled_gaps(count: int, size: int) -> None:
+def test_coupled_gaps_by_the_places_of_what_couples_them(count: int, size: int) -> None:
     chain = wide(count, size)
     total, first, last = chain.truth()
     status, value, low, high = forbidden_confidence(*chain.arguments(1e9))
@@ -131,11 +143,14 @@ def test_both_ways_through_coupled_gaps(count: int, size: int) -> None:
 def test_what_is_too_dear_is_not_computed() -> None:
     assert forbidden_confidence(*wide(0, 9).arguments(10.0))[0] == TOO_DEAR
     assert forbidden_confidence(*wide(7, 9).arguments(2000.0))[0] == COUPLED
+    status, steps, count, _ = forbidden_confidence(*wide(9, 9).arguments(1e9))
+    assert (status, count) == (COUPLED, 9)
+    assert steps > FEW_STEPS
 
 
 def sampled(chain: Chain, seed: int, std_error: float) -> tuple[float, float, int, int]:
     arguments = chain.arguments(1900.0)
-    lower, upper, _, pmf, head, tail, window, _, x_low, x_high, x_offset, _, _, _, work = arguments
+    lower, upper, _, _, _, pmf, head, tail, window, _, x_low, x_high, x_offset, _, _, _, work = arguments
     status, _, count, _ = forbidden_confidence(*arguments)
     assert status == COUPLED
     status, value, error, low, high = sampled_confidence(

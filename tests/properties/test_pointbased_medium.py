@@ -101,7 +101,7 @@ def evaluate(stream: Stream, next_match: bool, batch: int, **switches: bool) -> 
         for part in found
         for key, low, high, confidence in zip(
             part.event.reshape(-1, stream.length).tolist(),
-            *(values.tolist() for values in part[3:]),
+            *(values.tolist() for values in part[3:6]),
             strict=True,
         )
     }

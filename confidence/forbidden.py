@@ -419,7 +419,7 @@ def _by_places(
 @njit(cache=True, nogil=True, error_model="numpy")
 def forbidden_confidence(
     lower, upper, offset, tight_low, tight_high, pmf, head, tail, window, x_count, x_low, x_high, x_offset,
-    x_gap, weighed, most_steps, work,
+    x_gap, weighed, most_steps, few_steps, work,
 ):  # fmt: skip
     """Return the confidence of a match whose gaps must stay free of some events, and its tight time range.
 
@@ -448,6 +448,8 @@ def forbidden_confidence(
         the tight bounds, weighed by events beside those given.
     most_steps : float64
         Most multiplications to spend.
+    few_steps : float64
+        Most to spend on events that couple gaps, ``FEW_STEPS`` as a rule.
     work : tuple
         From :func:`workspace`, large enough.
 
@@ -455,7 +457,7 @@ def forbidden_confidence(
     -------
     status : int64
         DONE; IMPOSSIBLE if the confidence is 0; TOO_DEAR if it would take more than ``most_steps``; COUPLED
-        if events that couple gaps make it more than that or ``FEW_STEPS``, and
+        if events that couple gaps make it more than that or ``few_steps``, and
         :func:`confidence.gap_confidence` has to; NO_SPACE if the work arrays are too small.
     confidence : float64
         For TOO_DEAR and COUPLED the number of steps.
@@ -514,7 +516,7 @@ def forbidden_confidence(
         total, first, last = chain(bounds, window, edge_start, node[:length], edge, front)
     else:
         steps = choices * float(edges) * passes
-        if steps > min(most_steps, FEW_STEPS):
+        if steps > min(most_steps, few_steps):
             return COUPLED, steps, count, -1
         total, first, last = _by_places(
             bounds, window, edge_start, edges, node[:length], edge, work_node, work_edge, front, coupled,

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR, forbidden_confidence, workspace
+from confidence.forbidden import COUPLED, DONE, FEW_STEPS, NO_SPACE, TOO_DEAR, forbidden_confidence, workspace
 from confidence.gaps import gap_confidence
 from confidence.programs import STACK_DEPTH, holds
 from confidence.sampling import sampled_confidence
@@ -113,8 +113,8 @@ def _keep_shared(start, stop, low, high, offset, event, in_gap):
 @njit(cache=True, nogil=True, error_model="numpy")
 def next_confidences(
     matches, group, first_match, w, own, others, first_class, class_start, class_stop, class_longest,
-    pmf, head, tail, program_start, code, ints, floats, nulls, slots, most_steps, work, room, tables,
-    untabled, out_lower, out_upper, out_confidence, out_error,
+    pmf, head, tail, program_start, code, ints, floats, nulls, slots, most_steps, few_steps, work, room,
+    tables, untabled, out_lower, out_upper, out_confidence, out_error,
 ):  # fmt: skip
     """Fill range and confidence of matches whose gaps no event that could have been taken may have come in.
 
@@ -143,7 +143,7 @@ def next_confidences(
         The rows of ``code`` that decide whether a candidate of component j goes with components 0..j-1.
     code, ints, floats, nulls, slots
         See :func:`confidence.programs.holds`.
-    most_steps, work
+    most_steps, few_steps, work
         See :func:`confidence.forbidden.forbidden_confidence`.
     room : tuple
         (q,) int64 four times and (q, l + 1) bool: room for the forbidden events of one match.
@@ -179,7 +179,6 @@ def next_confidences(
     real = np.empty(STACK_DEPTH, np.float64)
     absent = np.empty(STACK_DEPTH, np.bool_)
     tabled = np.zeros(length, np.bool_)
-    use_tables = tables is not None
     inverse = np.empty(2 * MOST_SPREAD)
     for n in range(first_match, count):
         for k in range(length):
@@ -197,8 +196,6 @@ def next_confidences(
             continue
         found = 0
         certain = False
-        if tables is not None:
-            use_tables = n != untabled
         for j in range(1, length):
             if certain:
                 break
@@ -242,7 +239,7 @@ def next_confidences(
                             x_event[at] = others.event[x]
                             x_gap[at] = False
                             found += 1
-                            if tables is not None and use_tables and not others.shared[x]:
+                            if tables is not None and n != untabled and not others.shared[x]:
                                 x_event[at] = -1
                                 alone += 1
                         x_gap[at, j] = True
@@ -283,7 +280,7 @@ def next_confidences(
                 )  # fmt: skip
         status, value, first, last = forbidden_confidence(
             low, high, offset, a, b, pmf, head, tail, w + length, found, x_low, x_high, x_offset, x_gap,
-            weighed, most_steps, work,
+            weighed, most_steps, few_steps, work,
         )  # fmt: skip
         if status == COUPLED:
             return n, GAPS, (found, int(weighed), 0)
@@ -388,11 +385,22 @@ class NextConfidences:
     std_error : float
         Standard error of an estimate where the exact value takes more; 0: none is wanted.
     seed : int
+    few_steps : float
+        Most multiplications for a match with coupled gaps before a cheaper way is looked for.
     """
 
-    def __init__(self, length: int, w: int, most_steps: float, std_error: float = 0.0, seed: int = 0) -> None:
+    def __init__(
+        self,
+        length: int,
+        w: int,
+        most_steps: float,
+        std_error: float = 0.0,
+        seed: int = 0,
+        few_steps: float = FEW_STEPS,
+    ) -> None:
         self._length, self._w = length, w
         self._limits = (most_steps, std_error, seed)
+        self._few_steps = few_steps
         self._space = (1024, 64, 64)
         self._make_space()
         self._spread = 64
@@ -451,7 +459,7 @@ class NextConfidences:
         while True:
             done, reason, need = kernel(
                 matches, group, done, self._w, own, others, *layout, *pmfs, *programs, self._limits[0],
-                self._work, self._room, self._tables, untabled, *out,
+                self._few_steps, self._work, self._room, self._tables, untabled, *out,
             )  # fmt: skip
             if reason == ALL:
                 return

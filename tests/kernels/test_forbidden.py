@@ -97,7 +97,7 @@ class Chain:
         return (
             lower[:length], upper[:length], offset[:length], a, b, values, head, tail, self.window, count,
             lower[length:], upper[length:], offset[length:], gap.reshape(count, length),
-            False, most_steps,
+            False, most_steps, FEW_STEPS,
             workspace(length, 400, 40, count),
         )  # fmt: skip
 
@@ -150,7 +150,7 @@ def test_what_is_too_dear_is_not_computed() -> None:
 
 def sampled(chain: Chain, seed: int, std_error: float) -> tuple[float, float, int, int]:
     arguments = chain.arguments(1900.0)
-    lower, upper, _, _, _, pmf, head, tail, window, _, x_low, x_high, x_offset, _, _, _, work = arguments
+    lower, upper, _, _, _, pmf, head, tail, window, _, x_low, x_high, x_offset, *_, work = arguments
     status, _, count, _ = forbidden_confidence(*arguments)
     assert status == COUPLED
     status, value, error, low, high = sampled_confidence(

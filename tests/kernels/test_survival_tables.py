@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from confidence import running_sums
+from confidence.forbidden import FEW_STEPS
 from eventbased import EventArrays, NextConfidences, next_match
 from eventbased.pools import CandidatePool, RunPrograms
 from eventbased.survival_tables import crowded
@@ -42,7 +43,7 @@ class Candidates:
         )
         return Chain(tuple(self.events[event][0] for event in match), self.window, others).truth()
 
-    def described(self) -> tuple[NDArray[Any], ...]:
+    def described(self, few_steps: float = FEW_STEPS) -> tuple[NDArray[Any], ...]:
         """Return the first and last times and the confidences as the engine gives them, all at once."""
         offset = [-1] * len(self.events)
         pmf: list[float] = []
@@ -69,7 +70,7 @@ class Candidates:
         ranges = np.empty((2, count), dtype=np.int64)
         confidence, error = np.empty(count), np.empty(count)
         none = CandidatePool(RunPrograms.none()).programs
-        NextConfidences(self.length, self.window - self.length, 1e9).describe(
+        NextConfidences(self.length, self.window - self.length, 1e9, few_steps=few_steps).describe(
             matches, np.zeros(count, dtype=np.int64), arrays, arrays,
             (np.arange(self.length + 1), first[:-1], first[1:], longest), (values, head, tail),
             (np.zeros(self.length + 1, dtype=np.int64), none.code, none.ints, none.floats, none.nulls,
@@ -106,9 +107,9 @@ def _always_crowded() -> Iterator[None]:
 
 
 @settings(max_examples=max(20, settings().max_examples // 3))
-@given(candidates())
-def test_confidences_are_the_formula_of_each_match(case: Candidates) -> None:
-    first, last, confidence = case.described()
+@given(candidates(), st.sampled_from([FEW_STEPS, 0.0]))
+def test_confidences_are_the_formula_of_each_match(case: Candidates, few_steps: float) -> None:
+    first, last, confidence = case.described(few_steps)
     for n, match in enumerate(case.matches):
         total, low, high = case.truth(match)
         assert math.isclose(confidence[n], total, rel_tol=1e-9)
@@ -117,6 +118,24 @@ def test_confidences_are_the_formula_of_each_match(case: Candidates) -> None:
 
 def uniform(lower: int, ticks: int) -> Interval:
     return Interval(lower, (Fraction(1, ticks),) * ticks, explicit=False)
+
+
+def test_tables_are_left_aside_where_gaps_are_coupled() -> None:
+    followers = tuple((uniform(lower, 12), frozenset({1})) for lower in range(1, 7))
+    coupling = tuple((uniform(lower, 14), frozenset({1, 2})) for lower in (2, 3))
+    ends = (
+        (uniform(0, 4), frozenset({0})),
+        (uniform(9, 6), frozenset({2})),
+        (uniform(11, 6), frozenset({2})),
+    )
+    case = Candidates((*ends, *followers, *coupling), ((0, 3, 1), (0, 5, 2), (0, 4, 9)), 60)
+    for few_steps in (FEW_STEPS, 0.0):
+        lower, upper, confidence = case.described(few_steps)
+        for n, match in enumerate(case.matches):
+            total, low, high = case.truth(match)
+            assert total > 0
+            assert (lower[n], upper[n]) == (low, high)
+            assert math.isclose(confidence[n], total, rel_tol=1e-9)
 
 
 def test_tables_grow_with_the_spread_of_a_gap() -> None:

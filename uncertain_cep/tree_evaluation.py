@@ -68,8 +68,8 @@ def evaluate_tree(
     Notes
     -----
     Every tree gives the same matches. Work is that of the partial matches of its nodes, and of the right rows
-    that order, window and equalities let them see. Right subtrees are evaluated for one stretch of the time
-    of the first leaf after the other, each as long as the limit on their rows allows.
+    that order, window and equalities let them see. Right subtrees are evaluated near the candidates of the
+    first leaf, for one stretch of these after the other, each as long as the limit on their rows allows.
     """
     for layout in layouts(plan, selection):
         yield from _matches(

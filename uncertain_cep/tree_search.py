@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from uncertain_cep.counters import Counters, Node
 from uncertain_cep.equalities import keys_of
 from uncertain_cep.join_conditions import JoinChain, JoinConditions, PlannedJoin
 from uncertain_cep.layout import Layout
+from uncertain_cep.plan.reach import met_by_any
 from uncertain_cep.plan.trees import Tree, components_of, left_deep, order_of
 from uncertain_cep.programs import JoinPrograms, PreparedPredicates
 
@@ -23,6 +25,29 @@ Int64 = NDArray[np.int64]
 
 Bounds = list[tuple[int, int]]
 """For each component what B has to reach and A has to keep to."""
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """Candidates of a tree's first leaf, one after the other, for which right subtrees are evaluated.
+
+    Attributes
+    ----------
+    bounds : list of tuple
+        What can be in a match with any of them.
+    begin, stop : int
+        Which of the first leaf's they are, by rising A.
+    counted : list of tuple
+        Nodes of right subtrees and how many partial matches they have that no earlier stretch has.
+    held : int
+        The most partial matches of a right subtree.
+    """
+
+    bounds: Bounds
+    begin: int = 0
+    stop: int = 0
+    counted: list[tuple[Node, int]] = field(default_factory=list)
+    held: int = 0
 
 
 class TreeSearch:
@@ -102,14 +127,14 @@ class TreeSearch:
             yield from self._joined(chain, places, [self._anywhere] * self._length, last_rows)
             return
         places = places[np.argsort(candidates.lower[places], kind="stable")]
+        self._first_leaf = chain.first
+        self._first_lower, self._first_upper = candidates.lower[places], candidates.upper[places]
+        self._first_reach = np.maximum.accumulate(self._first_upper)
         begin, size, given_up = 0, len(places), 1
         while begin < len(places):
             part = places[begin : begin + size]
-            bounds = self._around(chain.first, part)
-            owned = self._owned(places, begin, begin + len(part))
-            counted: list[tuple[Node, int]] = []
-            self._held = 0
-            steps = self._steps(chain, bounds, owned, counted)
+            stretch = _Stretch(self._around(chain.first, part), begin, begin + len(part))
+            steps = self._steps(chain, stretch)
             if steps is None and len(part) > 1:
                 size = (len(part) + 1) // 2
                 continue
@@ -119,10 +144,10 @@ class TreeSearch:
                 given_up *= 2
                 yield from self._joined(self._instead, part, self._around(chain.first, part), last_rows)
             else:
-                self._count(counted)
+                self._count(stretch.counted)
                 yield from self._run(chain, part, steps, last_rows)
                 given_up = 1
-                if 3 * self._held <= self._materialised_rows:
+                if 3 * stretch.held <= self._materialised_rows:
                     size *= 2
             begin += len(part)
 
@@ -134,14 +159,16 @@ class TreeSearch:
         ahead, behind = self._distance[component].tolist(), self._distance[:, component].tolist()
         return [(max(earliest + ahead[j], first), min(latest - behind[j], last)) for j in range(self._length)]
 
-    def _owned(self, places: Int64, begin: int, stop: int) -> tuple[int, int]:
-        """Return in which times a stretch counts partial matches, so that each is counted once."""
-        lower = self._events.lower
-        info = np.iinfo(np.int64)
-        return (
-            int(lower[places[begin]]) if begin else info.min,
-            int(lower[places[stop]]) if stop < len(places) else info.max,
-        )
+    def _meeting(self, component: int, places: Int64, begin: int, stop: int) -> NDArray[np.bool_]:
+        """Return which candidates can be in time with one of the first leaf's, begin <= its rank < stop."""
+        reach = self._first_reach
+        if begin:
+            reach = np.maximum.accumulate(self._first_upper[begin:stop])
+        first, events = self._first_leaf, self._events
+        return met_by_any(
+            self._first_lower[begin:stop], reach, events.lower[places], events.upper[places],
+            int(self._distance[first, component]), int(self._distance[component, first]),
+        )  # fmt: skip
 
     def _count(self, counted: list[tuple[Node, int]]) -> None:
         if self._counters is not None:
@@ -149,7 +176,7 @@ class TreeSearch:
                 self._counters.add(node, number)
 
     def _joined(self, chain: JoinChain, places: Int64, bounds: Bounds, last_rows: int) -> Iterator[Int64]:
-        steps = self._steps(chain, bounds, (0, 0), [])
+        steps = self._steps(chain, _Stretch(bounds))
         assert steps is not None
         yield from self._run(chain, places, steps, last_rows)
 
@@ -161,21 +188,15 @@ class TreeSearch:
             self._length, chain.first, places, steps, self._events, last_rows, self._block_rows, counted
         )
 
-    def _steps(
-        self,
-        chain: JoinChain,
-        bounds: Bounds,
-        owned: tuple[int, int],
-        counted: list[tuple[Node, int]],
-    ) -> list[JoinStep] | None:
-        """Return the steps of a chain within bounds; None if a right subtree has too many partial matches."""
+    def _steps(self, chain: JoinChain, stretch: _Stretch) -> list[JoinStep] | None:
+        """Return the steps of a chain; None if a right subtree has too many partial matches."""
         steps = []
         for join in chain.joins:
             if isinstance(join.right, int):
                 right = self._candidate_side(join, join.right)
-                least, most = bounds[join.right]
+                least, most = stretch.bounds[join.right]
             else:
-                found = self._materialised(join.right, bounds, owned, counted)
+                found = self._materialised(join.right, stretch)
                 if found is None:
                     return None
                 places = dict(zip(join.right_components.tolist(), found, strict=True))
@@ -197,36 +218,32 @@ class TreeSearch:
             self._sides[id(join)] = right_of_candidates(self._candidates, component, key, join.index.size)
         return self._sides[id(join)]
 
-    def _materialised(
-        self,
-        chain: JoinChain,
-        bounds: Bounds,
-        owned: tuple[int, int],
-        counted: list[tuple[Node, int]],
-    ) -> Int64 | None:
-        """Return the partial matches of a chain within bounds, (t, n) int64; None if they are too many."""
-        steps = self._steps(chain, bounds, owned, counted)
+    def _materialised(self, chain: JoinChain, stretch: _Stretch) -> Int64 | None:
+        """Return the partial matches of a chain, (t, n) int64; None if they are too many."""
+        steps = self._steps(chain, stretch)
         if steps is None:
             return None
-        lower = self._events.lower
+        starts = self._within(chain.first, *stretch.bounds[chain.first])
+        starts = starts[self._meeting(chain.first, starts, stretch.begin, stretch.stop)]
 
         def count(step: int, found: Int64) -> None:
-            times = lower[found]
-            number = int(((times >= owned[0]) & (times < owned[1])).sum())
-            counted.append((chain.joins[step].components, number))
+            number = len(found)
+            if stretch.begin:
+                number -= int(self._meeting(chain.first, found, 0, stretch.begin).sum())
+            stretch.counted.append((chain.joins[step].components, number))
 
         components = list(chain.joins[-1].components)
         parts = [np.empty((len(components), 0), dtype=np.int64)]
         rows = 0
         for block in joined(
-            self._length, chain.first, self._within(chain.first, *bounds[chain.first]), steps, self._events,
-            self._block_rows, self._block_rows, None if self._counters is None else count,
+            self._length, chain.first, starts, steps, self._events, self._block_rows, self._block_rows,
+            None if self._counters is None else count,
         ):  # fmt: skip
             rows += block.shape[1]
             if rows > self._materialised_rows:
                 return None
             parts.append(block[components])
-        self._held = max(self._held, rows)
+        stretch.held = max(stretch.held, rows)
         return np.concatenate(parts, axis=1)
 
     def _within(self, component: int, least: int, most: int) -> Int64:

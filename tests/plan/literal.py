@@ -28,6 +28,33 @@ class Partial:
     def count(self, components: Sequence[int]) -> int:
         return len(self.places(tuple(sorted(components)))[0])
 
+    def near(self, node: Sequence[int], first: int, *, each: bool) -> int:
+        """Count those whose candidate of the node's first component is in time with one of another's.
+
+        With ``each`` the candidates of all its components have to be.
+        """
+        components = tuple(sorted(node))
+        places = self.places(components)
+        met = np.ones(places.shape[1], dtype=np.bool_)
+        for component in node if each else node[:1]:
+            rows = range(len(self._selection.rows[component]))
+            is_met = np.array([self._meets(place, component, first) for place in rows], dtype=np.bool_)
+            met &= is_met[places[components.index(component)]]
+        return int(met.sum())
+
+    def _meets(self, place: int, component: int, other: int) -> bool:
+        selection = self._selection
+        window = self._plan.window - len(self._variables)
+        low, high = (int(part[component][place]) - component for part in (selection.lower, selection.upper))
+        lows, highs = selection.lower[other] - other, selection.upper[other] - other
+        met = np.ones(len(lows), dtype=np.bool_)
+        if selection.partition is not None:
+            met = selection.partition[other] == selection.partition[component][place]
+        first, second = (low <= highs, lows <= high + window)
+        if component > other:
+            first, second = (lows <= high, low <= highs + window)
+        return bool((met & first & second).any())
+
     def places(self, components: tuple[int, ...]) -> Int64:
         """Return the candidates of the partial matches, (k, m)."""
         if components not in self._known:

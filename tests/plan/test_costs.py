@@ -28,7 +28,7 @@ from uncertain_cep.plan.statistics import (
     PredicateStatistics,
     Statistics,
 )
-from uncertain_cep.plan.trees import Tree, left_deep
+from uncertain_cep.plan.trees import Join, Leaf, Tree, components_of, left_deep
 
 TICKS = 1e9
 
@@ -110,6 +110,20 @@ def test_a_kleene_component_stands_for_the_sets_of_its_events_and_stays_finite()
     many = CostModel(even([1e-3, 100.0, 1e-3], [0.0] * 3, 1003), 1003, kleene=(False, True, False))
     assert np.isfinite(many.cost(left_deep((0, 2, 1))))
     assert many.cost(left_deep((0, 2, 1))) <= many.cost(left_deep((1, 0, 2)))
+
+
+def test_right_subtrees_count_as_far_as_they_are_near_the_first_leaf() -> None:
+    statistics = even([0.1, 0.3, 0.01, 0.2], [0.0] * 4, 20)
+    pairs = [replace(pair, first_met=0.25, second_met=0.5) for pair in statistics.pairs]
+    plain, model = CostModel(statistics, 20), CostModel(replace(statistics, pairs=tuple(pairs)), 20)
+    tree = Join(Join(Leaf(2), Leaf(0)), Join(Leaf(1), Leaf(3)))
+    nodes, whole = model.nodes(tree), plain.nodes(tree)
+    # A quarter of component 1's candidates are near some of component 2's, and half of component 3's.
+    assert nodes[1, 3] == pytest.approx(0.375 * whole[1, 3])
+    assert all(nodes[node] == whole[node] for node in nodes if node != (1, 3))
+    spared = plain.cost(Join(Leaf(1), Leaf(3))) - plain.cost(Leaf(1)) + TREE.sort * whole[1, 3]
+    assert plain.cost(tree) - model.cost(tree) == pytest.approx(0.625 * spared)
+    assert model.cost(left_deep((2, 0, 1, 3))) == plain.cost(left_deep((2, 0, 1, 3)))
 
 
 def test_a_negation_costs_where_what_it_depends_on_is_first_bound() -> None:
@@ -205,11 +219,16 @@ def test_the_engine_counts_what_there_is(number: int) -> None:
     rng = np.random.default_rng(number)
     counters = run_counted(number, random_order(rng, model.length))
     assert counters == {node: actual.count(node) for node in counters}
-    # Of a right subtree nobody looks for what is out of reach of all candidates of the first leaf.
-    counters = run_counted(number, random_tree(rng, model.length))
-    for node, count in counters.items():
-        assert count <= actual.count(node)
-        assert count == actual.count(node) or 1 < len(node) < model.length
+    # A right subtree begins with what is near some candidate of the tree's first leaf.
+    for _ in range(5):
+        tree = random_tree(rng, model.length)
+        first = components_of(tree)[0]
+        for node, count in run_counted(number, tree).items():
+            if len(node) == 1 or first in node:
+                assert count == actual.count(node)
+            else:
+                assert count <= actual.near(node, first, each=False)
+                assert count >= actual.near(node, first, each=True)
 
 
 @pytest.mark.parametrize("draw", [random_order, random_tree])

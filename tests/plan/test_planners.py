@@ -39,6 +39,7 @@ def random_model(seed: int, length: int) -> CostModel:
             j,
             float(10.0 ** rng.uniform(-5, 0)),
             float(10.0 ** rng.uniform(-3, 0)) if rng.random() < 0.5 else 1.0,
+            *(10.0 ** rng.uniform(-3, 0.5, size=2)).clip(max=1.0).tolist(),
         )
         for i in range(length)
         for j in range(i + 1, length)

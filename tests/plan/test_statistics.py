@@ -64,6 +64,9 @@ def test_what_is_counted_is_counted_right() -> None:
     without = selected("PATTERN SEQ(A a, B b, C c) WHERE [k] AND a.y > 0.5 WITHIN 30", found.table)
     near = Partial(without.plan, without.table, without.selection).count((0, 1))
     assert pair.in_time == pytest.approx(near / a.candidates / b.candidates)
+    assert 0 < actual.near((1,), 0, each=True) < b.candidates
+    assert pair.first_met == pytest.approx(actual.near((0,), 1, each=True) / a.candidates)
+    assert pair.second_met == pytest.approx(actual.near((1,), 0, each=True) / b.candidates)
     assert equal.stated
     assert equal.share * pair.joined == pytest.approx(actual.count((0, 1)) / near)
     assert statistics.predicates[0].selectivity == equal.share

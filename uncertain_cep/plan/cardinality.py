@@ -78,6 +78,8 @@ class Cardinalities:
         Mean of ``upper - lower``, ticks.
     predicates : list of tuple
         The components that each predicate speaks of, as bits, and its statistics.
+    met : (l, l) float64
+        The share of the second component's candidates that some of the first are in reach of.
     """
 
     def __init__(
@@ -103,6 +105,10 @@ class Cardinalities:
             if many:
                 self._log_one[j] = self._log_sets(j, one[j])
         self.predicates = [(mask_of(part.components), part) for part in statistics.predicates]
+        self.met = np.ones((length, length))
+        for pair in statistics.pairs:
+            self.met[pair.second, pair.first] = pair.first_met
+            self.met[pair.first, pair.second] = pair.second_met
         self._ties = self._measured_ties()
         self._spread = self._measured_spread()
         self._predicates = self._selectivities()
@@ -243,6 +249,26 @@ class Cardinalities:
         rate = found / (before + own + self.window + 1.0)
         can_be_next = -np.expm1(-found) + rate * (before + 2.0 * own)
         return float(np.log(min(1.0, max(can_be_next, 1e-300) / max(found, 1e-300))))
+
+    def looked_at(self, first: int, masks: Int64) -> Float:
+        """Return which share of the partial matches of sets of components a tree comes to see.
+
+        Parameters
+        ----------
+        first : int
+            The component of the tree's first leaf. Sets with it are seen whole, and so are the candidates of
+            single components. Others are what right subtrees put together near the candidates of the first
+            leaf: as large a share of them as of the candidates they consist of, on average.
+        masks : (m,) int64
+            Sets of components as bits, none empty.
+
+        Returns
+        -------
+        (m,) float64
+        """
+        bits = self._bits(masks)
+        near = self.met[first] @ bits / np.bitwise_count(masks)
+        return np.where(bits[first] | (masks & (masks - 1) == 0), 1.0, near)
 
     @cached_property
     def _table(self) -> tuple[Float, Float, Float]:

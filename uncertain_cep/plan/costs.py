@@ -136,8 +136,8 @@ class CostModel(Cardinalities):
             alpha=plan.latency_weight,
         )
 
-    def join_costs(self, left: Int64, right: Int64) -> Float:
-        """Return what joins of disjoint sets of components cost, their inputs given.
+    def join_costs(self, left: Int64, right: Int64) -> tuple[Float, Float]:
+        """Return what joins of disjoint sets of components cost, their inputs given and all that they hold.
 
         Parameters
         ----------
@@ -146,8 +146,10 @@ class CostModel(Cardinalities):
 
         Returns
         -------
-        (m,) float64
+        joining : (m,) float64
             ns, with the latency of what the last component of the pattern waits for, times alpha.
+        sorting : (m,) float64
+            What it takes besides to have the right side sorted, ns; 0 for single components.
         """
         _, equal_left, left_matches = self.numbers(left)
         _, equal_right, right_matches = self.numbers(right)
@@ -160,13 +162,22 @@ class CostModel(Cardinalities):
             asked |= _first_bound(left, right, needs)
         costs = TREE.search * left_matches + np.where(asked, TREE.probe + TREE.ask, TREE.probe) * pairs
         costs += np.where(left | right == self.whole, TREE.match, TREE.partial) * matches
-        costs += np.where(right & (right - 1), TREE.sort * right_matches, 0.0)
         for check in self._checks:
             step = TREE.probe * (1.0 + check.candidates)
             costs += np.where(_first_bound(left, right, check.needs), step * matches, 0.0)
         if self.alpha:
             costs += self.alpha * TREE.probe * self._waiting(left, right, left_matches, right_matches)
-        return np.minimum(costs, _LARGEST)
+        sorting = np.where(right & (right - 1), TREE.sort * right_matches, 0.0)
+        return np.minimum(costs, _LARGEST), np.minimum(sorting, _LARGEST)
+
+    def costs_behind(self, first: int, left: Int64, right: Int64) -> Float:
+        """Return what joins cost in a tree whose first leaf is a given component, ns.
+
+        Right subtrees are evaluated near that leaf's candidates alone, see :meth:`looked_at`. Parameters
+        ``left`` and ``right`` are those of :meth:`join_costs`.
+        """
+        joining, sorting = self.join_costs(left, right)
+        return self.looked_at(first, left | right) * joining + self.looked_at(first, right) * sorting
 
     def _waiting(self, left: Int64, right: Int64, left_matches: Float, right_matches: Float) -> Float:
         """Return how many partial matches joins bring together with those of the last component."""
@@ -180,12 +191,13 @@ class CostModel(Cardinalities):
         """
         left, right = _sides(tree)
         waiting = self._waiting(left, right, self.numbers(left)[2], self.numbers(right)[2])
-        return float(waiting.sum())
+        return float((self.looked_at(leaves_of(tree)[0], left | right) * waiting).sum())
 
     def cost(self, tree: Tree) -> float:
         """Return what a tree costs, ns: ``Cost_ord`` or ``Cost_tree``, and the steps behind them."""
         left, right = _sides(tree)
-        return TREE.candidate * self.candidates + float(self.join_costs(left, right).sum())
+        joins = self.costs_behind(leaves_of(tree)[0], left, right)
+        return TREE.candidate * self.candidates + float(joins.sum())
 
     def order_costs(self, orders: Int64) -> Float:
         """Return what orders cost without their leaves, ns; ``orders`` is (m, l) int64."""
@@ -193,7 +205,7 @@ class CostModel(Cardinalities):
         bound = np.cumsum(bits, axis=1)
         if self.length == 1:
             return np.zeros(len(orders))
-        costs = self.join_costs(bound[:, :-1].reshape(-1), bits[:, 1:].reshape(-1))
+        costs, _ = self.join_costs(bound[:, :-1].reshape(-1), bits[:, 1:].reshape(-1))
         return np.asarray(costs.reshape(len(orders), -1).sum(axis=1))
 
     def nodes(self, tree: Tree) -> dict[tuple[int, ...], float]:
@@ -202,7 +214,8 @@ class CostModel(Cardinalities):
         subtrees += joins_of(tree)
         keys = [leaves_of(subtree) for subtree in subtrees]
         masks = np.array([mask_of(key) for key in keys], dtype=np.int64)
-        return dict(zip(keys, self.numbers(masks)[2].tolist(), strict=True))
+        numbers = self.looked_at(leaves_of(tree)[0], masks) * self.numbers(masks)[2]
+        return dict(zip(keys, numbers.tolist(), strict=True))
 
 
 def _sides(tree: Tree) -> tuple[Int64, Int64]:

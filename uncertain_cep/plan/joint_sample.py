@@ -22,6 +22,7 @@ from uncertain_cep.plan.reach import (
     draw_more,
     draw_pairs,
     lift,
+    met_by_any,
 )
 from uncertain_cep.plan.statistics import (
     EqualityStatistics,
@@ -53,6 +54,8 @@ class JointSample:
     table : pyarrow.Table
     samples : sequence of Sample
         For each component.
+    sizes : sequence of int
+        How many candidates each component has.
     window : int
         The ticks w of ``max A <= min B + w``.
     rng : numpy.random.Generator
@@ -63,6 +66,7 @@ class JointSample:
         plan: EvaluationPlan,
         table: pa.Table,
         samples: Sequence[Sample],
+        sizes: Sequence[int],
         window: int,
         rng: np.random.Generator,
     ) -> None:
@@ -72,6 +76,8 @@ class JointSample:
         self._values_equated = _values_equated(plan.joined, self._number)
         spans = [(int(part.low.min()), int(part.high.max())) for part in samples if len(part.rows)]
         self._span = min((low for low, _ in spans), default=0), max((high for _, high in spans), default=0)
+        self._sizes = sizes
+        self._latest: dict[int, Int64] = {}
         groups, count = densified([part.group for part in samples])
         self._samples = [replace(part, group=group) for part, group in zip(samples, groups, strict=True)]
         self._lifted = [lift(part, count, self._span, window) for part in self._samples]
@@ -118,7 +124,7 @@ class JointSample:
             equal, reach = self._equal(i, j, near)
             equalities += equal
             joined = self._rest(i, j, reach, predicates) if everything else 1.0
-            pairs.append(PairStatistics(i, j, in_time, joined))
+            pairs.append(PairStatistics(i, j, in_time, joined, self._met(i, j), self._met(j, i)))
             for part in equal:
                 for k in self._values_equated[part.value].stated.get((i, j), ()):
                     predicates[k] = PredicateStatistics((i, j), part.share, True)
@@ -134,6 +140,22 @@ class JointSample:
         # What speaks of a negated component says nothing of which choices of the others there are.
         unknown = UNKNOWN_SELECTIVITY if len(components) == len(variables) else 1.0
         return PredicateStatistics(tuple(components), unknown)
+
+    def _met(self, i: int, j: int) -> float:
+        """Return the share of the candidates of a component that are in reach of some of another."""
+        part, other = self._lifted[i], self._lifted[j]
+        if not len(part.rows) or not len(other.rows):
+            return 0.0
+        if j not in self._latest:
+            self._latest[j] = np.maximum.accumulate(other.high[other.by_low])
+        apart = -part.window
+        ahead, behind = (apart, 0) if i < j else (0, apart)
+        if not self._ordered(min(i, j), max(i, j)):
+            ahead = behind = apart
+        met = met_by_any(other.sorted_low, self._latest[j], part.low, part.high, ahead, behind)
+        missed = 1.0 - max(int(met.sum()), 0.5) / len(part.rows)
+        # Each of the others that is not in the sample would have missed as many.
+        return float(1.0 - missed ** (self._sizes[j] / len(other.rows)))
 
     def _counted(self, i: int, j: int, first: Lifted, second: Lifted) -> int:
         """Return how many pairs of candidates of two components are in reach of each other."""

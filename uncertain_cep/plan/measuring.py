@@ -82,7 +82,7 @@ def measure(
         for j, (component, size) in enumerate(zip(plan.components, sizes, strict=True))
     )
     negated = tuple(_negated(found.component, shares, table.num_rows, ticks) for found in plan.negations)
-    joint = JointSample(plan, table, samples, window, rng)
+    joint = JointSample(plan, table, samples, sizes, window, rng)
     pairs, equalities, predicates = joint.measured()
     return Statistics(
         events=float(table.num_rows),

@@ -63,7 +63,7 @@ def _greedy_order(model: CostModel) -> list[int]:
     while len(order) < model.length:
         rest = np.array([j for j in range(model.length) if j not in order], dtype=np.int64)
         bound = np.full(len(rest), int(singles[order].sum()), dtype=np.int64)
-        order.append(int(rest[np.argmin(model.join_costs(bound, singles[rest]))]))
+        order.append(int(rest[np.argmin(model.join_costs(bound, singles[rest])[0])]))
     return order
 
 
@@ -141,7 +141,7 @@ def dp_left_deep(model: CostModel) -> Tree:
             single = np.int64(1 << j)
             holding = masks[(masks & single) != 0]
             rest = holding ^ single
-            costs = best[rest] + model.join_costs(rest, np.full(len(rest), single))
+            costs = best[rest] + model.join_costs(rest, np.full(len(rest), single))[0]
             better = costs < best[holding]
             best[holding[better]] = costs[better]
             last[holding[better]] = j
@@ -166,27 +166,38 @@ def _spread(masks: Int64, size: int) -> Int64:
 
 
 def dp_bushy(model: CostModel) -> Tree:
-    """Return the cheapest tree of all. O(3^l)."""
+    """Return the cheapest tree of all. O(3^l l), as right subtrees cost less near a tree's first leaf."""
     length = model.length
-    best = np.zeros(1 << length)
-    split = np.zeros(1 << length, dtype=np.int64)
+    best = np.zeros((length, 1 << length))
+    split = np.zeros((length, 1 << length), dtype=np.int64)
+    everything = np.arange(1, 1 << length, dtype=np.int64)
+    seen = np.ones((length, 1 << length))
+    for first in range(length):
+        seen[first, 1:] = model.looked_at(first, everything)
     for size, masks in enumerate(_by_size(length)):
         if size < 2:
             continue
         left = _spread(masks, size)
         right = masks[:, None] ^ left
-        costs = model.join_costs(left.reshape(-1), right.reshape(-1)).reshape(left.shape)
-        costs += best[left] + best[right]
-        cheapest = np.argmin(costs, axis=1)
+        joining, sorting = (
+            costs.reshape(left.shape) for costs in model.join_costs(left.reshape(-1), right.reshape(-1))
+        )
         rows = np.arange(len(masks))
-        best[masks], split[masks] = costs[rows, cheapest], left[rows, cheapest]
+        for first in range(length):
+            costs = seen[first, masks, None] * joining + seen[first, right] * sorting
+            costs += best[first, left] + best[first, right]
+            # A set that holds the first leaf begins with it.
+            costs[(right >> first & 1).astype(np.bool_)] = np.inf
+            cheapest = np.argmin(costs, axis=1)
+            best[first, masks], split[first, masks] = costs[rows, cheapest], left[rows, cheapest]
 
     def tree(mask: int) -> Tree:
         if not mask & (mask - 1):
             return Leaf(mask.bit_length() - 1)
-        left = int(split[mask])
+        left = int(split[first, mask])
         return Join(tree(left), tree(mask ^ left))
 
+    first = int(np.argmin(best[:, model.whole]))
     return tree(model.whole)
 
 
@@ -206,7 +217,7 @@ def _over(model: CostModel, order: Sequence[int]) -> Tree:
         for i in range(length - size + 1):
             j = i + size
             middle = np.arange(i + 1, j)
-            costs = model.join_costs(masks[i, middle], masks[middle, j])
+            costs = model.costs_behind(order[0], masks[i, middle], masks[middle, j])
             costs += best[i, middle] + best[middle, j]
             cheapest = int(np.argmin(costs))
             best[i, j], split[i, j] = costs[cheapest], middle[cheapest]

@@ -13,7 +13,17 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Lifted", "Sample", "count_pairs", "count_third", "densified", "draw_more", "draw_pairs", "lift"]
+__all__ = [
+    "Lifted",
+    "Sample",
+    "count_pairs",
+    "count_third",
+    "densified",
+    "draw_more",
+    "draw_pairs",
+    "lift",
+    "met_by_any",
+]
 
 Int64 = NDArray[np.int64]
 
@@ -131,6 +141,32 @@ def count_pairs(first: Lifted, second: Lifted, *, shared: bool, anyhow: bool = F
         )
         found -= int((first.sorted_low[left] - back <= second.high[second.by_low[right]]).sum())
     return found
+
+
+def met_by_any(
+    lower: Int64, reach: Int64, low: Int64, high: Int64, ahead: int, behind: int
+) -> NDArray[np.bool_]:
+    """Return which intervals are in reach of at least one of some others.
+
+    Parameters
+    ----------
+    lower : (m,) int64
+        Where the others begin, ascending; m > 0.
+    reach : (m,) int64
+        The latest end of each of them and those before it.
+    low, high : (n,) int64
+        The intervals.
+    ahead, behind : int
+        In reach are those with ``lower + ahead <= high`` and ``low + behind <= upper``.
+
+    Returns
+    -------
+    (n,) bool
+        O(n log m).
+    """
+    # Of those that are not too late for an interval, one must not be too early.
+    ranks = np.searchsorted(lower, high - ahead, side="right")
+    return np.asarray((ranks > 0) & (reach[np.maximum(ranks, 1) - 1] >= low + behind))
 
 
 def _ranges(first: Lifted, places: Int64, second: Lifted) -> tuple[Int64, Int64]:

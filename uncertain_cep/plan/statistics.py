@@ -75,12 +75,17 @@ class PairStatistics:
         any order if they stand in one AND.
     joined : float
         Share of these, their equalities given, for which every other predicate over the two is true.
+    first_met, second_met : float
+        Share of the first's candidates for which there is at least one of the second's in this sense, and of
+        the second's for which there is one of the first's.
     """
 
     first: int
     second: int
     in_time: float
     joined: float
+    first_met: float = 1.0
+    second_met: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +280,14 @@ class Statistics:
             components=tuple(map(component, self.components, newer.components)),
             negated=tuple(map(component, self.negated, newer.negated)),
             pairs=tuple(
-                replace(old, in_time=mixed(old.in_time, new.in_time), joined=mixed(old.joined, new.joined))
+                PairStatistics(
+                    old.first,
+                    old.second,
+                    mixed(old.in_time, new.in_time),
+                    mixed(old.joined, new.joined),
+                    mixed(old.first_met, new.first_met),
+                    mixed(old.second_met, new.second_met),
+                )
                 for old, new in zip(self.pairs, newer.pairs, strict=True)
             ),
             triples=tuple(

@@ -176,11 +176,7 @@ class ChosenPlan:
         ]
         # Events of a set are in no order. What is not between neighbours is left to JSON: it is much.
         if self.plan.order is None:
-            rows += [
-                (f"{self._variables[pair.first]} before {self._variables[pair.second]}", _pair(pair))
-                for pair in statistics.pairs
-                if pair.second == pair.first + 1
-            ]
+            rows += [self._pair(pair) for pair in statistics.pairs if pair.second == pair.first + 1]
         rows += [
             ("selectivity", f"{format_expression(predicate)}: {_percent(part.selectivity)}")
             for predicate, part in zip(self.plan.joined, statistics.predicates, strict=True)
@@ -191,6 +187,14 @@ class ChosenPlan:
             skew = f"as good as {keys.effective:,.1f} of one size; the largest has {_percent(keys.largest)}"
             rows.append(("key skew", f"{keys.partitions:,} partitions, {skew}"))
         return rows
+
+    def _pair(self, pair: PairStatistics) -> Row:
+        first, second = self._variables[pair.first], self._variables[pair.second]
+        return (
+            f"{first} before {second}",
+            f"{_percent(pair.in_time)} of the pairs can be, within the window and in one partition, and "
+            f"{_percent(pair.first_met)} of {first} and {_percent(pair.second_met)} of {second} are in one",
+        )
 
 
 def _pass_line(found: dict[str, Any]) -> str:
@@ -248,10 +252,6 @@ def _component(part: ComponentStatistics, local: list[str]) -> str:
         f"{_rounded(part.rate)} a tick, type: {_percent(part.type_share)} of the events{tests}; intervals of "
         f"{ticks[0]} ticks on average, half up to {ticks[1]}, nine in ten to {ticks[2]}, all to {ticks[3]}"
     )
-
-
-def _pair(pair: PairStatistics) -> str:
-    return f"{_percent(pair.in_time)} of the pairs can be, within the window and in one partition"
 
 
 def _percent(share: float) -> str:

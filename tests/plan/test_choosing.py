@@ -128,6 +128,18 @@ def test_the_choice_for_a_query_and_statistics(
     assert {*choice.costs} >= {PIVOT, "dp_bushy"}
 
 
+@pytest.mark.parametrize(("near", "expected"), [(1.0, "(((a b) c) d)"), (0.01, "((a b) (c d))")])
+def test_what_few_events_of_the_first_leaf_are_near_is_put_together_on_the_right(
+    near: float, expected: str
+) -> None:
+    plan = plan_of(FOUR.format("a.x = b.x AND c.y = d.y"))
+    statistics = statistics_of(plan, (3e5, 3e5, 4e6, 4e6), {"a=b": 1e-3, "c=d": 1e-3})
+    pairs = [
+        replace(pair, second_met=near if pair.first < 2 <= pair.second else 1.0) for pair in statistics.pairs
+    ]
+    assert shown(plan, planned(plan, replace(statistics, pairs=tuple(pairs)))) == expected
+
+
 @pytest.mark.parametrize(
     ("planner", "expected"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy
 from datetime import datetime
 from typing import Any, Final
@@ -173,7 +174,7 @@ class IncrementalMatcher:
         self._promise = ArrivalPromise(largest_interval, _types(self.plan))
         self._retained = RetainedEvents(self.plan, schema)
         self._partitions = PartitionNumbers(self.plan)
-        self._closed = False
+        self._closed = self._failed = False
         length = len(self.plan.components)
         self._possible = constants_hold(self.plan) and self.plan.window >= length
         self._sliced: SlicedEvaluation | None = None
@@ -230,8 +231,10 @@ class IncrementalMatcher:
             If the events are not as described, or one has the id of another one in reach (in its
             partition): none of them was taken then. Or if a match with an explicit pmf reaches over too
             many ticks.
+        ConfidenceCostError
+            If a confidence costs too much and no estimate is allowed.
         OptionError
-            If the stream was closed.
+            If the stream was closed, or an earlier call failed while it computed matches.
         """
         self._check_open()
         plan = self.plan
@@ -264,6 +267,8 @@ class IncrementalMatcher:
         ------
         OptionError
             If it is no such time, or the stream was closed.
+        TraceError, ConfidenceCostError
+            As for :meth:`push`, for what became final.
         """
         self._check_open()
         if of_type is not None and not isinstance(of_type, str):
@@ -272,7 +277,13 @@ class IncrementalMatcher:
         return self._advance(self._promise.bound)
 
     def close(self) -> pa.RecordBatch:
-        """Learn that no event is to come at all; return the last matches. Nothing can be pushed then."""
+        """Learn that no event is to come at all; return the last matches. Nothing can be pushed then.
+
+        Raises
+        ------
+        OptionError, TraceError, ConfidenceCostError
+            As for :meth:`push`.
+        """
         self._check_open()
         self._closed = True
         return self._advance(EVER)
@@ -300,20 +311,32 @@ class IncrementalMatcher:
         numbers = np.full(table.num_rows, -1, dtype=np.int64)
         numbers[used] = self._retained.append(candidates)
         selection = self._partitions.numbered(table, selection)
-        batch = self._named(self._evaluation.push(table, selection, pmfs, numbers, promise.bound))
-        self._tidy()
+        with self._answering():
+            batch = self._named(self._evaluation.push(table, selection, pmfs, numbers, promise.bound))
+            self._tidy()
         return batch
 
     def _advance(self, safe: int) -> pa.RecordBatch:
         if self._sliced is not None:
-            found = pa.Table.from_batches(self._sliced.advance(safe), self.plan.batch_schema)
+            with self._answering():
+                found = pa.Table.from_batches(self._sliced.advance(safe), self.plan.batch_schema)
             return found.combine_chunks().to_batches()[0] if found.num_rows else self._batch(None)
         if self._evaluation is None:
             return self._batch(None)
-        matches = self._evaluation.checked(self._evaluation.method.advance_in_parts(safe))
-        batch = self._named(matches)
-        self._tidy()
+        with self._answering():
+            matches = self._evaluation.checked(self._evaluation.method.advance_in_parts(safe))
+            batch = self._named(matches)
+            self._tidy()
         return batch
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Take no more events once matches could not be computed: runs and slices have moved on by then."""
+        try:
+            yield
+        except BaseException:
+            self._failed = True
+            raise
 
     def _named(self, found: Iterator[Matches]) -> pa.RecordBatch:
         """Return the matches of retained events as they are shown."""
@@ -355,6 +378,11 @@ class IncrementalMatcher:
             method.forget(self._partitions.forget(method.in_use()))
 
     def _check_open(self) -> None:
+        if self._failed:
+            raise OptionError(
+                "an earlier call failed while it computed matches, and these are lost: make another "
+                "IncrementalMatcher, with what the error said allowed or left out"
+            )
         if self._closed:
             raise OptionError("the stream was closed: make another IncrementalMatcher")
 

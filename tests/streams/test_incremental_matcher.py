@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -310,6 +311,10 @@ def test_a_chain_too_long_to_sum_over_is_an_error(evaluation: str) -> None:
     else:
         with pytest.raises(uc.TraceError, match="explicit pmf reaches over"):
             matcher.push(end)
+    # What was in the making is lost: going on would leave out matches without a word.
+    for call in (partial(matcher.push, end), partial(matcher.heartbeat, far), matcher.close):
+        with pytest.raises(uc.OptionError, match="an earlier call failed while it computed matches"):
+            call()
 
 
 @pytest.mark.parametrize("evaluation", ["any_state", "selectivity", "query_order"])

@@ -11,6 +11,7 @@ from uncertain_cep import __version__
 from uncertain_cep.cli.casestudy import casestudy
 from uncertain_cep.cli.explain import explain
 from uncertain_cep.cli.generate import generate
+from uncertain_cep.cli.interrupts import lasting_interrupts
 from uncertain_cep.cli.match import match
 from uncertain_cep.cli.validate import validate
 from uncertain_cep.errors import MatchLimitError, RuntimeEnvironmentError, UncertainCepError
@@ -26,7 +27,8 @@ class _Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with lasting_interrupts():
+                return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt):
             raise
         except Exception as error:

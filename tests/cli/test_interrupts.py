@@ -1,0 +1,55 @@
+"""Ctrl-C where nobody can catch what it raises: in callbacks from C."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from uncertain_cep.cli.interrupts import lasting_interrupts
+
+
+def called_back(error: type[BaseException]) -> None:
+    """Have C code call a function that raises."""
+
+    def fail() -> None:
+        raise error
+
+    callback: Callable[[], None] = ctypes.CFUNCTYPE(None)(fail)
+    callback()
+
+
+def command(steps: list[str]) -> None:
+    with lasting_interrupts():
+        called_back(KeyboardInterrupt)
+        steps.append("went on")
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            time.sleep(0.01)
+        steps.append("was not interrupted")
+
+
+def test_an_interrupt_in_a_callback_comes_again_and_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    before, steps = sys.unraisablehook, list[str]()
+    with pytest.raises(KeyboardInterrupt):
+        command(steps)
+    assert steps == ["went on"]
+    assert sys.unraisablehook is before
+    assert capsys.readouterr().err == ""
+
+
+def test_no_interrupt_comes_after_the_command_has_ended() -> None:
+    with lasting_interrupts():
+        called_back(KeyboardInterrupt)
+    time.sleep(0.1)
+
+
+def test_other_errors_are_shown_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[type[BaseException]] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: seen.append(unraisable.exc_type))
+    with lasting_interrupts():
+        called_back(ValueError)
+    assert seen == [ValueError]

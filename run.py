@@ -25,7 +25,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, NoReturn
 
 ROOT = Path(__file__).resolve().parent
 ENVIRONMENT = ROOT / ".venv"
@@ -34,6 +34,9 @@ PYTHON = BINARIES / ("python.exe" if os.name == "nt" else "python")
 STAMP = ENVIRONMENT / "installed.json"
 INSTALL_LOG = ROOT / "build" / "install.log"
 RESULTS = ROOT / "build" / "casestudy"
+BESIDE = ("tests/cli", "tests/project", "tests/spark")
+BESIDE_LOG = ROOT / "build" / "pytest.log"
+OWN_CACHE = ROOT / "build" / "kernels"
 
 LOCKS = {
     "runtime": ROOT / "requirements" / "runtime.lock",
@@ -54,17 +57,29 @@ def stop(message: str) -> NoReturn:
     sys.exit(f"[run.py] {message}")
 
 
-def run(command: Sequence[str | Path]) -> int:
-    """Run a command with the environment's programs first on PATH and return its exit code."""
+def start(
+    command: Sequence[str | Path], output: IO[bytes] | None = None, **variables: str
+) -> subprocess.Popen[bytes]:
+    """Start a command with the environment's programs first on PATH, and more variables."""
     path = os.pathsep.join([str(BINARIES), os.environ.get("PATH", "")])
-    variables = {**os.environ, "VIRTUAL_ENV": str(ENVIRONMENT), "PATH": path}
-    with subprocess.Popen([*map(str, command)], cwd=ROOT, env=variables) as process:
+    given = {**os.environ, "VIRTUAL_ENV": str(ENVIRONMENT), "PATH": path, **variables}
+    return subprocess.Popen([*map(str, command)], cwd=ROOT, env=given, stdout=output, stderr=output)
+
+
+def ended(process: subprocess.Popen[bytes]) -> int:
+    """Wait for a command and return its exit code."""
+    with process:
         while True:
             try:
                 return process.wait()
             except KeyboardInterrupt:
                 # The command got the same signal: let it clean up and end by itself.
                 continue
+
+
+def run(command: Sequence[str | Path]) -> int:
+    """Run a command and return its exit code."""
+    return ended(start(command))
 
 
 def wanted_stamp(lock_set: str) -> str:
@@ -166,16 +181,37 @@ def test(thorough: bool, arguments: Sequence[str]) -> int:
         "ruff check": [PYTHON, "-m", "ruff", "check", "."],
         "ruff format": [PYTHON, "-m", "ruff", "format", "--check", "."],
         "mypy": [PYTHON, "-m", "mypy"],
-        "pytest": [PYTHON, "-m", "pytest", *(["--thorough"] if thorough else []), *arguments],
     }
+    pytest: list[str | Path] = [PYTHON, "-m", "pytest", *(["--thorough"] if thorough else [])]
+    if arguments:
+        checks["pytest"] = [*pytest, *arguments]
     failed = []
     for name, command in checks.items():
         say(f"{name}: {' '.join(map(str, command[1:]))}")
         if run(command):
             failed.append(name)
+    if not arguments:
+        failed += all_tests(pytest)
     if failed:
         say(f"failed: {', '.join(failed)}")
     return 1 if failed else 0
+
+
+def all_tests(pytest: Sequence[str | Path]) -> list[str]:
+    """Run those that start processes and Spark beside the others, and return the names of what failed."""
+    beside = [*pytest, *BESIDE]
+    others = [*pytest, *(f"--ignore={folder}" for folder in BESIDE)]
+    BESIDE_LOG.parent.mkdir(parents=True, exist_ok=True)
+    say(f"pytest: {' '.join(map(str, others[1:]))}")
+    say(f"beside it, shown when it has ended: {' '.join(map(str, beside[1:]))} > {BESIDE_LOG}")
+    with BESIDE_LOG.open("wb") as log:
+        process = start(beside, log)
+        # Two that write one Numba cache at the same time may lose or mix up what they keep there.
+        failed = ["pytest"] if ended(start(others, NUMBA_CACHE_DIR=str(OWN_CACHE))) else []
+        if ended(process):
+            failed.append("pytest beside it")
+    sys.stdout.write(BESIDE_LOG.read_text(errors="replace"))
+    return failed
 
 
 def lock() -> int:

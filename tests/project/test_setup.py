@@ -107,3 +107,29 @@ def test_a_failing_step_shows_what_it_said(
     with pytest.raises(SystemExit, match=r"(?s)the step failed \(exit code 3.*look here"):
         run_py.logged([sys.executable, "-c", "print('no luck'); exit(3)"], "the step", "look here")
     assert "no luck" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("failing", ["", "beside", "others"])
+def test_both_parts_of_the_tests_run_and_either_can_fail(
+    failing: str,
+    run_py: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(run_py, "BESIDE_LOG", tmp_path / "build" / "pytest.log")
+    program = """
+import sys
+part = "others" if all(one.startswith("--ignore=tests/") for one in sys.argv[2:]) else "beside"
+print(part, *sys.argv[2:])
+sys.exit(sys.argv[1] == part)
+"""
+    failed = run_py.all_tests([sys.executable, "-c", program, failing])
+    assert failed == {"": [], "beside": ["pytest beside it"], "others": ["pytest"]}[failing]
+    said = capfd.readouterr().out.splitlines()
+    folders = run_py.BESIDE
+    assert said == [
+        " ".join(["others", *(f"--ignore={one}" for one in folders)]),
+        " ".join(["beside", *folders]),
+    ]
+    assert all((ROOT / folder).is_dir() for folder in folders)

@@ -32,6 +32,7 @@ def command(steps: list[str]) -> None:
         steps.append("was not interrupted")
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_in_a_callback_comes_again_and_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
     before, steps = sys.unraisablehook, list[str]()
     with pytest.raises(KeyboardInterrupt):
@@ -41,6 +42,7 @@ def test_an_interrupt_in_a_callback_comes_again_and_is_not_shown(capsys: pytest.
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_no_interrupt_comes_after_the_command_has_ended() -> None:
     with lasting_interrupts():
         called_back(KeyboardInterrupt)

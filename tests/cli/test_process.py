@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Invoke
 
 COMMAND = (sys.executable, "-m", "uncertain_cep")
@@ -50,6 +52,7 @@ def test_a_reader_that_stops_early_is_no_error(invoke: Invoke, tmp_path: Path) -
     assert "error" not in said
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupt_leaves_nothing_half_written(invoke: Invoke, tmp_path: Path) -> None:
     trace = tmp_path / "stream.parquet"
     assert (
@@ -68,5 +71,6 @@ def test_interrupt_leaves_nothing_half_written(invoke: Invoke, tmp_path: Path) -
         assert process.stderr is not None
         said = process.stderr.read()
     assert process.returncode == 1, said
+    assert said.endswith("Aborted!\n")
     assert "Traceback" not in said
     assert set(os.listdir(tmp_path)) == before

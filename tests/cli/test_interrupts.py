@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import signal
 import sys
 import time
 from collections.abc import Callable
 
 import pytest
 
+from tests.cli.conftest import Invoke
+from uncertain_cep.cli import main
 from uncertain_cep.cli.interrupts import lasting_interrupts
 
 
@@ -55,3 +58,21 @@ def test_other_errors_are_shown_as_ever(monkeypatch: pytest.MonkeyPatch) -> None
     with lasting_interrupts():
         called_back(ValueError)
     assert seen == [ValueError]
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_that_became_another_error_ends_the_command_as_one(
+    monkeypatch: pytest.MonkeyPatch, invoke: Invoke
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            raise AttributeError("partially initialized module") from None
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(main.commands["validate"], "callback", fail)
+    done = invoke("validate", "anything")
+    assert done.exit_code == 1
+    assert done.stderr == "Aborted!\n"
+    assert signal.getsignal(signal.SIGINT) is before

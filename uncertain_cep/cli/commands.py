@@ -11,7 +11,7 @@ from uncertain_cep import __version__
 from uncertain_cep.cli.casestudy import casestudy
 from uncertain_cep.cli.explain import explain
 from uncertain_cep.cli.generate import generate
-from uncertain_cep.cli.interrupts import lasting_interrupts
+from uncertain_cep.cli.interrupts import Interrupts, lasting_interrupts
 from uncertain_cep.cli.match import match
 from uncertain_cep.cli.validate import validate
 from uncertain_cep.errors import MatchLimitError, RuntimeEnvironmentError, UncertainCepError
@@ -26,15 +26,20 @@ class _Commands(click.Group):
     """A group that turns every error into one message on stderr and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        with lasting_interrupts() as interrupts:
+            return self._reported(ctx, interrupts)
+
+    def _reported(self, ctx: click.Context, interrupts: Interrupts) -> Any:
         try:
-            with lasting_interrupts():
-                return super().invoke(ctx)
+            return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt):
             raise
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 # The reader of a pipe, such as head, has seen enough; click ends quietly.
                 raise
+            if interrupts.seen:
+                raise click.Abort from error
             if ctx.params["traceback"]:
                 raise
             _report(ctx, error)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         TraceError,
         TraceFault,
         UncertainCepError,
+        UncertainCepWarning,
     )
     from uncertain_cep.incremental import IncrementalMatcher
     from uncertain_cep.plan import Approximation
@@ -64,6 +65,7 @@ __all__ = [
     "TraceError",
     "TraceFault",
     "UncertainCepError",
+    "UncertainCepWarning",
     "__version__",
     "by_value",
     "clock_offset",

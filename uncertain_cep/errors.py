@@ -1,7 +1,9 @@
-"""The errors a user can meet, one tree under :class:`UncertainCepError`."""
+"""The errors a user can meet, one tree under :class:`UncertainCepError`, and the one category of warnings."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,11 +17,36 @@ __all__ = [
     "TraceError",
     "TraceFault",
     "UncertainCepError",
+    "UncertainCepWarning",
+    "warn",
 ]
 
 
 class UncertainCepError(Exception):
     """Base of every error this library raises on purpose."""
+
+
+class UncertainCepWarning(UserWarning):
+    """The answer is right, but something about the input or the query may not be what was meant."""
+
+
+def warn(message: str) -> None:
+    """Warn the caller of the library; the command line prints one line on stderr.
+
+    Parameters
+    ----------
+    message : str
+        One line that says what was seen, where, and what to do.
+
+    Notes
+    -----
+    The warning names the first line of code outside this package, so that Python's filters show it once
+    for each place that calls and each message.
+    """
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("uncertain_cep."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UncertainCepWarning, stacklevel=level)
 
 
 class OptionError(UncertainCepError, ValueError):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import errno
-from typing import Any, Final, NoReturn
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, NoReturn, TextIO
 
 import click
 
@@ -13,8 +16,14 @@ from uncertain_cep.cli.explain import explain
 from uncertain_cep.cli.generate import generate
 from uncertain_cep.cli.interrupts import Interrupts, lasting_interrupts
 from uncertain_cep.cli.match import match
+from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.validate import validate
-from uncertain_cep.errors import MatchLimitError, RuntimeEnvironmentError, UncertainCepError
+from uncertain_cep.errors import (
+    MatchLimitError,
+    RuntimeEnvironmentError,
+    UncertainCepError,
+    UncertainCepWarning,
+)
 
 __all__ = ["main"]
 
@@ -26,7 +35,7 @@ class _Commands(click.Group):
     """A group that turns every error into one message on stderr and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        with lasting_interrupts() as interrupts:
+        with lasting_interrupts() as interrupts, _printed_warnings():
             return self._reported(ctx, interrupts)
 
     def _reported(self, ctx: click.Context, interrupts: Interrupts) -> Any:
@@ -43,6 +52,31 @@ class _Commands(click.Group):
             if ctx.params["traceback"]:
                 raise
             _report(ctx, error)
+
+
+@contextmanager
+def _printed_warnings() -> Iterator[None]:
+    """Print each of our warnings once, as one line on stderr; those of libraries are shown as ever."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", UncertainCepWarning)
+        shown, said = warnings.showwarning, set[str]()
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if not issubclass(category, UncertainCepWarning):
+                shown(message, category, filename, lineno, file, line)
+            elif str(message) not in said:
+                said.add(str(message))
+                note(f"warning: {message}")
+
+        warnings.showwarning = show
+        yield
 
 
 def _report(ctx: click.Context, error: Exception) -> NoReturn:

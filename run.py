@@ -36,7 +36,6 @@ INSTALL_LOG = ROOT / "build" / "install.log"
 RESULTS = ROOT / "build" / "casestudy"
 BESIDE = ("tests/cli", "tests/project", "tests/spark")
 BESIDE_LOG = ROOT / "build" / "pytest.log"
-OWN_CACHE = ROOT / "build" / "kernels"
 
 LOCKS = {
     "runtime": ROOT / "requirements" / "runtime.lock",
@@ -57,12 +56,10 @@ def stop(message: str) -> NoReturn:
     sys.exit(f"[run.py] {message}")
 
 
-def start(
-    command: Sequence[str | Path], output: IO[bytes] | None = None, **variables: str
-) -> subprocess.Popen[bytes]:
-    """Start a command with the environment's programs first on PATH, and more variables."""
+def start(command: Sequence[str | Path], output: IO[bytes] | None = None) -> subprocess.Popen[bytes]:
+    """Start a command with the environment's programs first on PATH."""
     path = os.pathsep.join([str(BINARIES), os.environ.get("PATH", "")])
-    given = {**os.environ, "VIRTUAL_ENV": str(ENVIRONMENT), "PATH": path, **variables}
+    given = {**os.environ, "VIRTUAL_ENV": str(ENVIRONMENT), "PATH": path}
     return subprocess.Popen([*map(str, command)], cwd=ROOT, env=given, stdout=output, stderr=output)
 
 
@@ -206,8 +203,7 @@ def all_tests(pytest: Sequence[str | Path]) -> list[str]:
     say(f"beside it, shown when it has ended: {' '.join(map(str, beside[1:]))} > {BESIDE_LOG}")
     with BESIDE_LOG.open("wb") as log:
         process = start(beside, log)
-        # Two that write one Numba cache at the same time may lose or mix up what they keep there.
-        failed = ["pytest"] if ended(start(others, NUMBA_CACHE_DIR=str(OWN_CACHE))) else []
+        failed = ["pytest"] if ended(start(others)) else []
         if ended(process):
             failed.append("pytest beside it")
     sys.stdout.write(BESIDE_LOG.read_text(errors="replace"))

@@ -9,10 +9,9 @@ negative, so that small probabilities keep their digits.
 
 from __future__ import annotations
 
-from numba import njit
-
 from confidence.distribution import exactly, inside
 from confidence.forbidden import DONE, IMPOSSIBLE, NO_SPACE, TOO_DEAR, chain, forward
+from confidence.kernel import kernel
 from confidence.uniform import tight_bounds
 
 __all__ = ["events_between"]
@@ -22,7 +21,7 @@ SOME = 1
 SETS = 2
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _in_gap(after, before, count, x_low, x_high, x_offset, pmf):
     """Return P(some event is strictly between two times) and the expected number of sets of such events."""
     some = 0.0
@@ -34,7 +33,7 @@ def _in_gap(after, before, count, x_low, x_high, x_offset, pmf):
     return some, sets
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _earliest(low, high, offset, pmf, after, before):
     """Return the first tick strictly between two times that an event can have, else ``before``."""
     for t in range(max(low, after + 1), min(high, before - 1) + 1):
@@ -43,7 +42,7 @@ def _earliest(low, high, offset, pmf, after, before):
     return before
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _latest(low, high, offset, pmf, after, before):
     """Return the last tick strictly between two times that an event can have, else ``after``."""
     for t in range(min(high, before - 1), max(low, after + 1) - 1, -1):
@@ -52,7 +51,7 @@ def _latest(low, high, offset, pmf, after, before):
     return after
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _within(gap, count, x_low, x_high, x_offset, pmf, window, bounds, node, edge, front, sums, chance):
     """Sum up for a gap between two events of the match; return first and last time. O(count) chains."""
     a, b, edge_start = bounds[0], bounds[1], bounds[2]
@@ -77,7 +76,7 @@ def _within(gap, count, x_low, x_high, x_offset, pmf, window, bounds, node, edge
     return first, last
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _outside(gap, count, x_low, x_high, x_offset, pmf, window, bounds, node, edge, front, sums, chance):
     """Sum up for the gap before or behind the match; return first and last time. O(U) chains."""
     a, b, edge_start = bounds[0], bounds[1], bounds[2]
@@ -112,7 +111,7 @@ def _outside(gap, count, x_low, x_high, x_offset, pmf, window, bounds, node, edg
     return first, last
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def events_between(
     lower, upper, offset, pmf, window, gap, count, x_low, x_high, x_offset, most_steps, work, sums, chance
 ):

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from confidence.kernel import kernel
 from confidence.programs import STACK_DEPTH, holds
 
 __all__ = [
@@ -167,7 +167,7 @@ def scratch(conditions: Conditions, depth: int) -> Scratch:
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def accumulate(conditions, work, component, depth):
     """Bring the accumulators of a component up to its event at ``depth``. O(accumulators)."""
     place = work.element[depth]
@@ -201,7 +201,7 @@ def accumulate(conditions, work, component, depth):
         work.real[q, depth] = real
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _provide(conditions, work, c):
     """Put the candidates and aggregates that a condition mentions where its program reads them."""
     for m in range(conditions.mention_start[c], conditions.mention_start[c + 1]):
@@ -233,7 +233,7 @@ def _provide(conditions, work, c):
             conditions.ints[at] = work.whole[q, depth]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _holds(conditions, work, c, newest):
     first = conditions.running_start[c]
     stop = conditions.running_start[c + 1]
@@ -266,7 +266,7 @@ def _holds(conditions, work, c, newest):
             return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def all_hold(conditions, work, begin, end, newest):
     """Return whether conditions ``begin .. end - 1`` hold of the events in ``work``.
 

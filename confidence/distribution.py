@@ -6,12 +6,12 @@
 
 from __future__ import annotations
 
-from numba import njit
+from confidence.kernel import kernel
 
 __all__ = ["at_least", "at_most", "exactly", "inside", "running_sums"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def running_sums(lower, upper, offset, pmf, head, tail):
     """Write for each probability of each explicit pmf the sum up to it and from it on. O(sum U)."""
     for i in range(offset.shape[0]):
@@ -27,7 +27,7 @@ def running_sums(lower, upper, offset, pmf, head, tail):
                 tail[k] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def exactly(low, high, offset, pmf, t):
     """Return P(x = t)."""
     if t < low or t > high:
@@ -35,7 +35,7 @@ def exactly(low, high, offset, pmf, t):
     return pmf[offset + t - low] if offset >= 0 else 1.0 / float(high - low + 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def at_most(low, high, offset, head, t):
     """Return P(x <= t)."""
     if t < low:
@@ -45,7 +45,7 @@ def at_most(low, high, offset, head, t):
     return head[offset + t - low] if offset >= 0 else float(t - low + 1) / float(high - low + 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def at_least(low, high, offset, tail, t):
     """Return P(x >= t)."""
     if t > high:
@@ -55,7 +55,7 @@ def at_least(low, high, offset, tail, t):
     return tail[offset + t - low] if offset >= 0 else float(high - t + 1) / float(high - low + 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def inside(low, high, offset, pmf, s, t):
     """Return P(s < x < t), term by term: a difference of running sums could cancel. O(t - s)."""
     first = max(low, s + 1)

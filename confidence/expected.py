@@ -16,12 +16,13 @@ exact to about 32 digits, so that long intervals leave no residue where short on
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from confidence.kernel import kernel
 
 __all__ = ["covered_stretches", "event_rates", "expected_by_bucket"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def covered_stretches(order, lower, upper, starts, stops):
     """Merge intervals into stretches without gaps and return how many there are. O(n).
 
@@ -46,7 +47,7 @@ def covered_stretches(order, lower, upper, starts, stops):
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _place(starts, places, t, hint):
     """Return the stretch of a tick and the tick's place among those covered. O(log n), O(1) near the hint."""
     count = starts.shape[0]
@@ -63,7 +64,7 @@ def _place(starts, places, t, hint):
     return low, places[low] + t - starts[low]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _add_to(high, low, place, x):
     """Add x to a pair of floats, exactly but for the last digits of the smaller one (Knuth's two-sum)."""
     before = high[place]
@@ -73,7 +74,7 @@ def _add_to(high, low, place, x):
     high[place] = after
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def event_rates(lower, upper, offset, pmf, starts, places, high, low, active, out):
     """Write the expected number of events of one component at each covered tick.
 
@@ -128,14 +129,14 @@ def event_rates(lower, upper, offset, pmf, starts, places, high, low, active, ou
                 out[place + k] += pmf[offset[i] + k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _set_identity(matrix):
     matrix[:] = 0.0
     for j in range(matrix.shape[0]):
         matrix[j, j] = 1.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def expected_by_bucket(rates, starts, places, shift, window, every, out_stretch, out_bucket, out_value):
     """Write the expected number of matches by the bucket of the first event's time; return how many rows.
 

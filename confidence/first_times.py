@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from confidence.kernel import kernel
 from confidence.pmf import chain_confidence_pmf, support_range
 from confidence.uniform import chain_confidence
 
 __all__ = ["confidences_by_bucket"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def confidences_by_bucket(
     matches, confidence, earliest, lower, upper, offset, pmf, window, every, begin, out_match, out_bucket,
     out_value,

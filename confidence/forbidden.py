@@ -18,9 +18,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 
 from confidence.distribution import at_least, at_most, exactly, inside
+from confidence.kernel import kernel
 
 __all__ = [
     "AHEAD",
@@ -97,7 +97,7 @@ def workspace(length: int, most_edges: int, most_ticks: int, most_events: int) -
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _weigh_edges(edge, start, a, b, a_next, b_next, low, high, offset, head, tail):
     """Multiply the edges of a gap, from ``start`` on, by P(x not strictly inside). O(U^2)."""
     width = b_next - a_next + 1
@@ -123,7 +123,7 @@ def _weigh_edges(edge, start, a, b, a_next, b_next, low, high, offset, head, tai
             edge[(at + i) & POSITIVE] *= max(most - float(i), before) * scale
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _regions(length, x_gap, reach_low, reach_high, bounds, x, kind, at):
     """List where an event that couples gaps may lie; return how many places there are."""
     a, b = bounds[0], bounds[1]
@@ -151,7 +151,7 @@ def _regions(length, x_gap, reach_low, reach_high, bounds, x, kind, at):
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _weigh_place(kind, at, low, high, offset, pmf, head, tail, bounds, edge_start, node, edge):
     """Multiply the weights of a chain by the probability that an event lies at one of its places."""
     a, b = bounds[0], bounds[1]
@@ -171,7 +171,7 @@ def _weigh_place(kind, at, low, high, offset, pmf, head, tail, bounds, edge_star
             node[at, t - a[at]] *= exactly(low, high, offset, pmf, t)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def forward(bounds, edge_start, node, edge, front, start, stop, last_tick):
     """Fill ``front[j, t]``, the weight of the chains from a first time in start..stop to t. O(l U^2)."""
     a, b = bounds[0], bounds[1]
@@ -193,7 +193,7 @@ def forward(bounds, edge_start, node, edge, front, start, stop, last_tick):
             front[g, t] *= node[g, t]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _first_time(bounds, edge_start, node, edge, front, start):
     """Return the smallest first time >= start from which some chain of positive weight goes on. O(l U^2)."""
     a, b = bounds[0], bounds[1]
@@ -216,7 +216,7 @@ def _first_time(bounds, edge_start, node, edge, front, start):
     return b[0] + 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _three_events(bounds, edge_start, node, edge, front):
     """Return what :func:`chain` returns for three events all of whose times are within the window. O(U^2).
 
@@ -261,7 +261,7 @@ def _three_events(bounds, edge_start, node, edge, front):
     return total, first_time, last_time
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _short_chain(bounds, window, edge_start, node, edge, front):
     """Return what :func:`chain` returns for two or three events. O(U^2).
 
@@ -305,7 +305,7 @@ def _short_chain(bounds, window, edge_start, node, edge, front):
     return total, first_time, last_time
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def chain(bounds, window, edge_start, node, edge, front):
     """Return the weight of all chains within the window, their first and their last time.
 
@@ -340,7 +340,7 @@ def chain(bounds, window, edge_start, node, edge, front):
     return total, first_time, last_time
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def chance(kind, at, low, high, offset, pmf, head, tail, window, t):
     """Return the probability that an event lies at one of its places, given the times of the match.
 
@@ -360,7 +360,7 @@ def chance(kind, at, low, high, offset, pmf, head, tail, window, t):
     return at_least(low, high, offset, tail, t[at] + window)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, window, kind, at, places, t):
     """Return P(no coupled event lies in a gap that forbids it), given the times of the match. O(l count)."""
     free = 1.0
@@ -375,7 +375,7 @@ def free_of(coupled, count, x_low, x_high, x_offset, pmf, head, tail, window, ki
     return free
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _by_places(
     bounds, window, edge_start, edges, node, edge, work_node, work_edge, front, coupled, count, x_low,
     x_high, x_offset, pmf, head, tail, kind, at, places, digit,
@@ -416,7 +416,7 @@ def _by_places(
             return total, first_time, last_time
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def forbidden_confidence(
     lower, upper, offset, tight_low, tight_high, pmf, head, tail, window, x_count, x_low, x_high, x_offset,
     x_gap, weighed, most_steps, few_steps, work,

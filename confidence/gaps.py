@@ -17,10 +17,10 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from confidence.distribution import exactly
 from confidence.forbidden import COUPLED, DONE, IMPOSSIBLE, NO_SPACE, TOO_DEAR, chain
+from confidence.kernel import kernel
 from confidence.places import group_places, list_places, weigh_group
 from confidence.pmf import chain_confidence_pmf, support_range
 from confidence.uniform import chain_confidence, tight_bounds
@@ -33,7 +33,7 @@ STEPS_TO_HOLD: Final = 20.0
 """Steps counted for each choice of held times and each event: tightening bounds and filling nodes."""
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _sum(bounds, window, edge_start, node, edge, front):
     """Return what :func:`confidence.forbidden.chain` does, for one event too."""
     if node.shape[0] > 1:
@@ -51,7 +51,7 @@ def _sum(bounds, window, edge_start, node, edge, front):
     return total, first, last
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _lay_out(bounds, length, window):
     """Set where the edges of each gap start; return their number, the most ticks and a chain's passes."""
     a, b, edge_start = bounds[0], bounds[1], bounds[2]
@@ -68,7 +68,7 @@ def _lay_out(bounds, length, window):
     return edges, ticks, passes
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _weigh_all(
     lower, upper, offset, pmf, head, tail, window, found, x_low, x_high, x_offset, x_gap, work, room, t
 ):
@@ -111,7 +111,7 @@ def _weigh_all(
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _solve(
     lower, upper, offset, pmf, head, tail, window, found, x_low, x_high, x_offset, x_gap, work, room, t
 ):
@@ -162,7 +162,7 @@ def _solve(
             return total, first_time, last_time
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _steps(chosen, bounds, window, active, kind, at, places, group, spot, marks, held):
     """Return about how many steps it takes to hold the chosen times and sum over the others. O(l active)."""
     a, b = bounds[0], bounds[1]
@@ -190,7 +190,7 @@ def _steps(chosen, bounds, window, active, kind, at, places, group, spot, marks,
     return times * (one + STEPS_TO_HOLD * float(length + active)), choices
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _choose(bounds, window, active, work, room, chosen, trial):
     """Choose the times to hold; return the steps that it takes and whether some event couples the others.
 
@@ -229,7 +229,7 @@ def _choose(bounds, window, active, work, room, chosen, trial):
     return best, coupled
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _by_held_times(
     lower, upper, offset, pmf, head, tail, window, found, x_low, x_high, x_offset, x_gap, work, room,
     chosen, t,
@@ -295,7 +295,7 @@ def _by_held_times(
     return total, first_time, last_time
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _of_nothing_forbidden(lower, upper, offset, pmf, window, bounds):
     """Return the confidence of a match that no event can spoil, and its range; NaN if float64 cancels."""
     length = lower.shape[0]
@@ -320,7 +320,7 @@ def _of_nothing_forbidden(lower, upper, offset, pmf, window, bounds):
     return value, first, last
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def gap_confidence(
     lower, upper, offset, pmf, head, tail, window, found, x_low, x_high, x_offset, x_gap, most_steps, work
 ):

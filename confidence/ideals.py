@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from confidence.kernel import kernel
 from confidence.times import BETWEEN
 
 __all__ = ["MOST_STEPS_BETWEEN_IDEALS", "Order", "tight_order_bounds"]
@@ -106,7 +106,7 @@ class Order:
         )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def tight_order_bounds(lower, upper, before, window, a, b):
     """Tighten the bounds of partially ordered events by order and window; return whether they are feasible.
 

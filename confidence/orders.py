@@ -15,17 +15,17 @@ at c with the probability that no forbidden event lies in between (Eq. 2-3 of Zh
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from confidence.distribution import at_least, at_most, exactly, inside
 from confidence.forbidden import DONE, IMPOSSIBLE, TOO_DEAR
 from confidence.ideals import tight_order_bounds
+from confidence.kernel import kernel
 from confidence.times import BETWEEN, LEADING, confidence_by_times
 
 __all__ = ["order_confidence"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _of_a_set(lower, upper, window, a, b):
     """Return the confidence of uniform events without any order. O(U n).
 
@@ -50,7 +50,7 @@ def _of_a_set(lower, upper, window, a, b):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _busy(a, b):
     """Return the ticks at which some event can happen, ascending. O(n^2 + sum U)."""
     order = np.argsort(a)
@@ -69,7 +69,7 @@ def _busy(a, b):
     return busy
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _sweep(
     begin, alone, busy, lower, upper, offset, pmf, window, a, b, start, source, target, gates, entered, free,
     ends, state,
@@ -121,7 +121,7 @@ def _sweep(
     return total, last
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _reaches(place, after, behind, low, high, a, b, window):
     """Return whether an event can lie inside a gap."""
     latest = a.min()
@@ -138,7 +138,7 @@ def _reaches(place, after, behind, low, high, a, b, window):
     return high > a.max() and low < b.min() + window
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _end_weight(s, t, window, leading, trailing, low, high, offset, pmf, head, tail):
     """Return P(an event lies in none of the gaps at the ends of a match from s to t that forbid it)."""
     free = at_most(low, high, offset, head, t - window if leading else t)
@@ -147,7 +147,7 @@ def _end_weight(s, t, window, leading, trailing, low, high, offset, pmf, head, t
     return free + at_least(low, high, offset, tail, s + window if trailing else s)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _classify(
     window, a, b, gap_place, gap_after, gap_before, gap_cut, found, x_low, x_high, x_gap, active, role
 ):
@@ -179,7 +179,7 @@ def _classify(
     return count, simple
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _open_gates(busy, source, ideals, gap_cut, count, active, role, x_low, x_high, x_offset, head, tail):
     """Return the gates that an event may bar, the steps through them, and P(a gate is free from s to t)."""
     used = np.zeros(gap_cut.shape[0], np.bool_)
@@ -206,7 +206,7 @@ def _open_gates(busy, source, ideals, gap_cut, count, active, role, x_low, x_hig
     return gates, through, free
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def order_confidence(
     lower, upper, offset, pmf, head, tail, window, before, start, source, target, ideals, gap_place,
     gap_after, gap_before, gap_cut, found, x_low, x_high, x_offset, x_gap, most_steps,

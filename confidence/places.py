@@ -8,14 +8,13 @@ are a *group*. An event with one group weighs the chain; one with several couple
 
 from __future__ import annotations
 
-from numba import njit
-
 from confidence.forbidden import AHEAD, AT_LEAST, AT_MOST, BEHIND, EXACTLY, INSIDE, chance
+from confidence.kernel import kernel
 
 __all__ = ["group_places", "list_places", "weigh_group"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _reaches(x_gap, x, g, low, high, a, b, window):
     """Return whether event x is forbidden in gap g and can lie in it."""
     last = a.shape[0] - 1
@@ -28,7 +27,7 @@ def _reaches(x_gap, x, g, low, high, a, b, window):
     return low < b[g] and high > a[g - 1]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def list_places(x_gap, x, low, high, a, b, window, kind, at):
     """List where event x may lie; return how many places there are, -1 if nothing keeps it anywhere. O(l)."""
     last = a.shape[0] - 1
@@ -62,13 +61,13 @@ def list_places(x_gap, x, low, high, a, b, window, kind, at):
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _is_edge(kind, at, held):
     """Return whether a place depends on two times that are not held."""
     return kind == INSIDE and not held[at] and not held[at - 1]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _node_of(kind, at, held):
     """Return the one time that a place depends on, -1 if that is held."""
     if not held[at]:
@@ -76,7 +75,7 @@ def _node_of(kind, at, held):
     return at - 1 if kind == INSIDE and not held[at - 1] else -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def group_places(kind, at, places, held, group, spot, marks):
     """Gather the places of an event into groups that one edge or one node can carry; return their number.
 
@@ -121,7 +120,7 @@ def group_places(kind, at, places, held, group, spot, marks):
     return groups
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def weigh_group(
     wanted, spot, kind, at, places, group, held, low, high, offset, pmf, head, tail, window, bounds,
     edge_start, node, edge, t, side,

@@ -9,12 +9,13 @@ whatever the window. All terms are non-negative: nothing cancels.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from confidence.kernel import kernel
 
 __all__ = ["chain_confidence_pmf", "support_range"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _probability(lower, upper, offset, pmf, j, t):
     """Return P(t_j = t); ``offset[j]`` is -1 for a uniform interval."""
     if t < lower[j] or t > upper[j]:
@@ -24,7 +25,7 @@ def _probability(lower, upper, offset, pmf, j, t):
     return pmf[offset[j] + t - lower[j]]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _support_from(lower, upper, offset, pmf, j, t):
     """Return the first tick >= t that event j can have, or ``upper[j] + 1``."""
     t = max(t, lower[j])
@@ -34,7 +35,7 @@ def _support_from(lower, upper, offset, pmf, j, t):
     return min(t, upper[j] + 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _support_until(lower, upper, offset, pmf, j, t):
     """Return the last tick <= t that event j can have, or ``lower[j] - 1``."""
     t = min(t, upper[j])
@@ -44,7 +45,7 @@ def _support_until(lower, upper, offset, pmf, j, t):
     return max(t, lower[j] - 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def support_range(lower, upper, offset, pmf, window):
     """Return ``(first, last)``: the tight time range of a chain, or ``(0, -1)`` if it cannot happen.
 
@@ -89,7 +90,7 @@ def support_range(lower, upper, offset, pmf, window):
     return first, last
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _without_window(lower, upper, offset, pmf, first, last):
     length = lower.shape[0]
     reached = np.zeros(length)
@@ -101,7 +102,7 @@ def _without_window(lower, upper, offset, pmf, first, last):
     return reached[length - 1]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _with_window(lower, upper, offset, pmf, window, first, last):
     length = lower.shape[0]
     span = window - 1
@@ -149,7 +150,7 @@ def _with_window(lower, upper, offset, pmf, window, first, last):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def chain_confidence_pmf(lower, upper, offset, pmf, window, first, last):
     """Return the confidence of a chain with explicit or uniform probabilities.
 

@@ -10,7 +10,8 @@ import enum
 from typing import Final
 
 import numpy as np
-from numba import njit
+
+from confidence.kernel import kernel
 
 __all__ = ["STACK_DEPTH", "Opcode", "holds"]
 
@@ -81,7 +82,7 @@ OR: Final = int(Opcode.OR)
 NOT: Final = int(Opcode.NOT)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, absent):
     """Return whether the programs in rows ``start..stop-1`` are all true; each ends a row of its own.
 

@@ -18,15 +18,15 @@ probabilities in place of the rates of its block (:func:`repeated_choices`).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from confidence.distribution import exactly
 from confidence.expected import expected_by_bucket
+from confidence.kernel import kernel
 
 __all__ = ["repeated_choices", "repeated_uses", "running_totals"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def running_totals(rates, high, low):
     """Write sums of rates from the first tick on, as pairs of floats. O(l T).
 
@@ -51,7 +51,7 @@ def running_totals(rates, high, low):
             low[j, t + 1] = rest
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _covered_before(starts, places, t):
     """Return how many covered ticks are before a tick. O(log c)."""
     stretch = np.searchsorted(starts, t, side="right") - 1
@@ -60,7 +60,7 @@ def _covered_before(starts, places, t):
     return places[stretch] + min(t - starts[stretch], places[stretch + 1] - places[stretch])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _between(high, low, j, begin, end):
     """Return the sum of the rates of a component from a place up to another one, which does not count."""
     if end <= begin:
@@ -68,12 +68,12 @@ def _between(high, low, j, begin, end):
     return (high[j, end] - high[j, begin]) + (low[j, end] - low[j, begin])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _bucket_of(t, every):
     return t // every if every > 0 else np.int64(0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def repeated_uses(
     uses, lower, upper, offset, pmf, shift, starts, places, high, low, window, every, out_event, out_bucket,
     out_value,
@@ -159,7 +159,7 @@ def repeated_uses(
     return written
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _weight(block):
     """Return how often what a block of components counts by one event is to be taken off."""
     weight = 1.0
@@ -172,7 +172,7 @@ def _weight(block):
     return weight
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _part_of_line(starts, places, begin, end):
     """Return the stretches between two ticks, the last excluded: first place, and their starts and places."""
     first = _covered_before(starts, places, begin)
@@ -189,7 +189,7 @@ def _part_of_line(starts, places, begin, end):
     return first, own_starts, own_places
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _fill(rows, block, part, event, lower, upper, offset, pmf):
     """Put an event's probabilities in place of the rates of a block's components."""
     _, starts, places = part
@@ -205,7 +205,7 @@ def _fill(rows, block, part, event, lower, upper, offset, pmf):
                 )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _add_chains(rows, part, shift, window, every, weight, first_bucket, sums):
     """Add the expected number of chains with some rates, times a weight, to what each bucket holds."""
     _, starts, places = part
@@ -223,7 +223,7 @@ def _add_chains(rows, part, shift, window, every, weight, first_bucket, sums):
         sums[place] += weight * value[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def repeated_choices(
     uses, lower, upper, offset, pmf, shift, rates, starts, places, window, every, apart, out_event,
     out_bucket, out_value,

@@ -12,9 +12,9 @@ import math
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from confidence.forbidden import DONE, IMPOSSIBLE, TOO_DEAR, chain, forward, free_of
+from confidence.kernel import kernel
 
 __all__ = ["sampled_confidence"]
 
@@ -24,7 +24,7 @@ WARM_UP: Final = 20
 LOW_63: Final = 2**63 - 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _uniform(state):
     """Return the next number in [0, 1) of xorshift64 (Marsaglia, J. Stat. Software 8(14), 2003)."""
     x = state[0]
@@ -35,7 +35,7 @@ def _uniform(state):
     return float(x >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _stir(state, number):
     """Mix a number into the state of the generator, which is never 0."""
     state[0] ^= np.uint64(number & LOW_63)
@@ -45,7 +45,7 @@ def _stir(state, number):
         _uniform(state)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _draw(bounds, edge_start, edge, front, state, t):
     """Draw the times of a chain whose forward weights are ``front``. O(l U)."""
     a, b = bounds[0], bounds[1]
@@ -74,7 +74,7 @@ def _draw(bounds, edge_start, edge, front, state, t):
         t[j] = a[j] + chosen
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sampled_confidence(
     lower, upper, window, x_low, x_high, x_offset, pmf, head, tail, count, std_error, seed, most_steps, work,
 ):  # fmt: skip

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from confidence.distribution import at_least, at_most, exactly
 from confidence.forbidden import DONE, IMPOSSIBLE, TOO_DEAR
+from confidence.kernel import kernel
 
 __all__ = ["BETWEEN", "LEADING", "TRAILING", "confidence_by_times"]
 
@@ -17,7 +17,7 @@ BETWEEN: Final = 1
 TRAILING: Final = 2
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _close(t, window, gap_place, gap_after, gap_before, inside):
     """Write the first and the last tick inside each gap of a match with times t."""
     for g in range(gap_place.shape[0]):
@@ -37,7 +37,7 @@ def _close(t, window, gap_place, gap_after, gap_before, inside):
                     inside[g, 1] = min(inside[g, 1], t[j] - 1)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _outside(low, high, offset, pmf, head, tail, forbidden, inside):
     """Return P(an event lies in none of the gaps that forbid it); gaps may overlap."""
     several = 0
@@ -63,7 +63,7 @@ def _outside(low, high, offset, pmf, head, tail, forbidden, inside):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def confidence_by_times(
     lower, upper, offset, pmf, head, tail, window, before, a, b, gap_place, gap_after, gap_before, others,
     x_low, x_high, x_offset, x_gap, most_steps,

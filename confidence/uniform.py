@@ -18,9 +18,9 @@ from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from numba import njit
 
 from confidence.config import LARGEST_COUNT, WORST_CANCELLATION
+from confidence.kernel import kernel
 
 __all__ = [
     "chain_confidence",
@@ -38,7 +38,7 @@ LOW: Final = 2
 HIGH: Final = 3
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def tight_bounds(lower, upper, w, a, b):
     """Tighten the bounds of one chain by order and window; return whether it is feasible.
 
@@ -70,7 +70,7 @@ def tight_bounds(lower, upper, w, a, b):
     return feasible
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _falling(n, k):
     """Return n (n - 1) ... (n - k + 1), which is k! C(n, k)."""
     product = n
@@ -79,7 +79,7 @@ def _falling(n, k):
     return product
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _suffix_counts(start, stop, lowest, floats):
     """Count the weakly increasing chains of positions k..stop-1, for each k from ``lowest`` on.
 
@@ -106,7 +106,7 @@ def _suffix_counts(start, stop, lowest, floats):
         floats[MAGNITUDE, k] = absolute
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def pair_confidence(l1, h1, l2, h2):
     """Return P(u_1 <= u_2) of two independent uniform values with bounds l, h; NaN as below. O(1)."""
     sizes = float(h1 - l1 + 1) * float(h2 - l2 + 1)
@@ -120,7 +120,7 @@ def pair_confidence(l1, h1, l2, h2):
     return count / sizes if count * WORST_CANCELLATION >= everything else np.nan
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def path_confidence(low, high, begin, size, floats):
     """Return P(u_begin <= ... <= u_(begin + size - 1)) of independent uniform values; O(size^2).
 
@@ -165,7 +165,7 @@ def path_confidence(low, high, begin, size, floats):
     return count / sizes if count * WORST_CANCELLATION >= everything else np.nan
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _long_path_confidence(low, high, begin, size, floats):
     sizes = 1.0
     for k in range(begin, begin + size):
@@ -188,7 +188,7 @@ def _long_path_confidence(low, high, begin, size, floats):
     return count / sizes if count * WORST_CANCELLATION >= floats[MAGNITUDE, 0] else np.nan
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _count(a, b, w, floats):
     """Return the number of point matches within tight bounds; NaN where float64 cannot give it. O(l^3)."""
     length = a.shape[0]
@@ -217,7 +217,7 @@ def _count(a, b, w, floats):
     return total if total * WORST_CANCELLATION >= absolute else np.nan
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _weakly_increasing(room, size):
     """Return the number of weakly increasing sequences of ``size`` values out of ``room + 1``."""
     count = 1.0
@@ -226,7 +226,7 @@ def _weakly_increasing(room, size):
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _count_in_pieces(a, b, w, bounds, floats):
     """Return the count by pieces of the first event's time, where one sum over all of it cancels.
 
@@ -260,7 +260,7 @@ def _count_in_pieces(a, b, w, bounds, floats):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def chain_confidence(lower, upper, w, a, b, bounds, floats):
     """Return P(t_0 < ... < t_{l-1}, t_{l-1} - t_0 <= W - 1) for independent uniform times.
 
@@ -314,7 +314,7 @@ def chain_confidence(lower, upper, w, a, b, bounds, floats):
     return confidence
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, length, w):
     """Return :func:`chain_confidence` for the rare short chains on which the written-out sum cancels."""
     lower = np.array([lower0, lower1, lower2])[:length].copy()
@@ -323,7 +323,7 @@ def _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, length, w
     return chain_confidence(lower, upper, w, bounds[4], bounds[5], bounds[:4], np.empty((4, 2 * length + 1)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sum_of_two(lower0, upper0, lower1, upper1, w, sizes):
     """Return :func:`chain_confidence` for two events, written out; NaN where the sum cancels. O(1)."""
     a0 = max(lower0, lower1 - w)
@@ -341,7 +341,7 @@ def sum_of_two(lower0, upper0, lower1, upper1, w, sizes):
     return np.nan
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def confidence_of_two(lower0, upper0, lower1, upper1, w, sizes):
     """Return :func:`chain_confidence` for two events. O(1)."""
     value = sum_of_two(lower0, upper0, lower1, upper1, w, sizes)
@@ -350,7 +350,7 @@ def confidence_of_two(lower0, upper0, lower1, upper1, w, sizes):
     return value
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def sum_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes):
     """Return :func:`chain_confidence` for three events, written out; NaN where the sum cancels. O(1)."""
     if upper1 <= lower2 and upper2 - lower0 <= w:
@@ -389,7 +389,7 @@ def sum_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes):
     return np.nan
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def confidence_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes):
     """Return :func:`chain_confidence` for three events. O(1)."""
     value = sum_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes)

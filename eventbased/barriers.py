@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from confidence.conditions import all_hold
+from confidence.kernel import kernel
 from eventbased.gap_events import UNLIMITED, ForbiddenEvents
 from eventbased.query_order import first_above
 
@@ -51,7 +51,7 @@ class Barriers(NamedTuple):
     base: Int64
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def soonest_ends(upper, group_start, out):
     """Write for each event of a pool the smallest ``upper`` of its group from it on. O(n).
 
@@ -69,7 +69,7 @@ def soonest_ends(upper, group_start, out):
             out[x] = best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def is_barred(barriers, conditions, work, component, is_set, earliest, upper):
     """Return whether what a negation forbids is in its gap for certain.
 

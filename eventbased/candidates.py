@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from confidence.kernel import kernel
 from eventbased.config import CLASS_MERGE_EVENTS, CLASS_RATIO_BITS, SPARE
 
 __all__ = ["Candidates", "lay_out", "partition_bases"]
@@ -59,7 +59,7 @@ class Candidates:
             assert np.array_equal(self.highest[part], np.maximum.accumulate(self.upper[part]))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _partition_bounds(partition, lower, upper, low, high):
     for i in range(partition.shape[0]):
         g = partition[i]
@@ -111,7 +111,7 @@ def partition_bases(
     return starts - line // 2 - low if line < 2**63 else starts, line, covered
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _lift(lower, upper, partition, shift, position, out_lower, out_upper, out_base, lengths):
     """Lift one component's candidates, count their length classes; return whether they ascend."""
     ascending = True
@@ -157,7 +157,7 @@ def _sorted_by_class(lower: Int64, upper: Int64, limits: list[int]) -> tuple[Int
     return order, np.bincount(kind, minlength=len(limits)).tolist()
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _follow(first_class, class_start, class_stop, class_longest, lower, follow_start, follow):
     """Fill ``follow``; both classes ascend, so one pass over the two does it. O(n c)."""
     for j in range(2, first_class.shape[0] - 1):

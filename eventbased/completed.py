@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from confidence import exact_chain_confidence
+from confidence.kernel import kernel
 from confidence.pmf import chain_confidence_pmf, support_range
 from confidence.uniform import chain_confidence, confidence_of_three, confidence_of_two
 from eventbased.pools import CandidateArrays, CandidatePool, grown
@@ -54,7 +54,7 @@ class Matches(NamedTuple):
         return cls._make(np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _describe(found, w, candidates, pmf, longest, wanted, out_events, out_lower, out_upper, out_confidence):
     """Fill the output columns; return the first match whose chain is too long to sum over, or -1.
 

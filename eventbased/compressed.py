@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from confidence.between import events_between
 from confidence.forbidden import DONE, NO_SPACE, TOO_DEAR
+from confidence.kernel import kernel
 from confidence.uniform import tight_bounds
 from eventbased.gap_events import ALL, COSTLY, SPACE, forbidden_in
 
@@ -16,7 +16,7 @@ LISTS = 3
 """The output has no room for the events of another match."""
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def compressed_matches(
     start, place, component, first_match, count, lower, upper, base, row, offsets, window, gap, events, rules,
     conditions, pmf, most_steps, scratch, mark, work, room, chance, out_lower, out_upper, out_sums,

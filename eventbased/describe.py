@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from confidence.kernel import kernel
 from confidence.pmf import chain_confidence_pmf, support_range
 from confidence.uniform import (
     chain_confidence,
@@ -35,7 +35,7 @@ Int64 = NDArray[np.int64]
 __all__ = ["confidences_of_run", "describe_matches", "describe_uncertain", "matches_of_runs"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _repeat(values, sizes, out):
     """Write each value as often as its size says; ``out`` has SPARE places more than the sizes add up to."""
     n = 0
@@ -53,7 +53,7 @@ def _repeat(values, sizes, out):
         n = stop
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _copy_runs(values, runs, count, out):
     """Write the values of the candidates that complete the matches."""
     n = 0
@@ -75,7 +75,7 @@ def _copy_runs(values, runs, count, out):
         n = stop
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _gather_by_row(given, given_sizes, count, row, sizes):
     """Add up the sizes of equal neighbours; return how many are left. The output may be the input."""
     filled = -1
@@ -92,7 +92,7 @@ def _gather_by_row(given, given_sizes, count, row, sizes):
     return filled + 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _write_ids(ordered, blocks, runs, count, payload, out_ids, done):
     """Fill the columns of ids: what was bound at step s is the same for all matches of a row of block s."""
     last = blocks.shape[0] - 1
@@ -115,7 +115,7 @@ def _write_ids(ordered, blocks, runs, count, payload, out_ids, done):
             rows = _gather_by_row(row, sizes, rows, row, sizes)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _write_ranges(running, block, minimum, runs, count, w, depth, lower, upper, base, out_lower, out_upper):
     """Fill the tight time ranges: the extremes of A and B say it all (the paper, section 4.1)."""
     n = 0
@@ -154,7 +154,7 @@ def _write_ranges(running, block, minimum, runs, count, w, depth, lower, upper, 
         n = stop
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def confidences_of_run(
     running, begin, stop, w, lower, upper, low, high, ring_low, ring_high, a, b, bounds, floats, n, out
 ):  # fmt: skip
@@ -210,7 +210,7 @@ def confidences_of_run(
         n += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _write_short_confidences(ordered, blocks, runs, count, w, lower, upper, longest, out):
     """Fill the confidences of matches of two or three events, as if all intervals were uniform."""
     length = ordered.shape[0]
@@ -253,7 +253,7 @@ def _write_short_confidences(ordered, blocks, runs, count, w, lower, upper, long
             n += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _rewrite_short_confidences(ordered, blocks, runs, count, w, lower, upper, out):
     """Replace the confidences of matches of two or three events whose written-out sums cancel (NaN)."""
     length = ordered.shape[0]
@@ -277,7 +277,7 @@ def _rewrite_short_confidences(ordered, blocks, runs, count, w, lower, upper, ou
             n += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _write_long_confidences(ordered, blocks, runs, count, w, lower, upper, longest, out):
     """Fill the confidences of matches of four events or more, as if all intervals were uniform."""
     length = ordered.shape[0]
@@ -377,7 +377,7 @@ def describe_matches(
     return cancelled
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def matches_of_runs(ordered, blocks, runs, count, out):
     """Write the candidates of every match of ``count`` runs to ``out``, (l, m) int64. O(l m)."""
     length = ordered.shape[0]
@@ -391,7 +391,7 @@ def matches_of_runs(ordered, blocks, runs, count, out):
             n += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def describe_uncertain(
     chosen,
     w,

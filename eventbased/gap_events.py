@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from confidence.conditions import Conditions, Scratch, accumulate, all_hold
 from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR, workspace
 from confidence.gaps import INEXACT, gap_confidence
+from confidence.kernel import kernel
 from confidence.sampling import sampled_confidence
 from confidence.uniform import tight_bounds
 from eventbased.query_order import first_above
@@ -97,7 +97,7 @@ class GapRules(NamedTuple):
     after: Int64
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def contiguity_limits(upper, group, lower_in_pool, upper_in_pool, group_start, out):
     """Write the latest start of an event that can be the direct neighbour of each candidate. O(n log n).
 
@@ -130,7 +130,7 @@ def contiguity_limits(upper, group, lower_in_pool, upper_in_pool, group_start, o
                 out[i] = smallest[x]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _pool_range(events, pool, first, above, until):
     """Return the events of a pool that may end after ``above`` and start before ``until``."""
     group = events.group_of[pool, first]
@@ -142,7 +142,7 @@ def _pool_range(events, pool, first, above, until):
     return begin, first_above(events.lower, begin, stop, until - 1, begin)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def collect(
     events, pool, first, above, until, gap, conditions, work, begin, end, newest, slot, own, mark, offsets,
     found, room,
@@ -179,7 +179,7 @@ def collect(
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def forbidden_in(
     events, rules, conditions, component, a, b, window, first, work, own, mark, offsets, room,
 ):  # fmt: skip
@@ -225,7 +225,7 @@ def forbidden_in(
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def clip(low, high, offset, k, begin, end):
     """Narrow event k to a box; return the share that is left of a uniform one, 1 of another; 0 if none is."""
     size = high[k] - low[k] + 1
@@ -239,7 +239,7 @@ def clip(low, high, offset, k, begin, end):
     return 1.0 if offset[k] >= 0 else float(high[k] - low[k] + 1) / float(size)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def gap_confidences(
     start, place, component, first_match, count, lower, upper, base, row, offsets, boxes, window, events,
     rules, conditions, pmf, head, tail, most_steps, std_error, seed, wanted, scratch, mark, work, room,

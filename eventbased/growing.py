@@ -30,10 +30,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from confidence.conditions import accumulate, all_hold
+from confidence.kernel import kernel
 from eventbased.barriers import is_barred
 from eventbased.config import BOUND_MARGIN
 from eventbased.query_order import first_above
@@ -213,7 +213,7 @@ def start_growing(depth: int, rows: int, length: int) -> Growing:
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _reach(first_class, class_start, class_stop, lower, reach, component, until):
     """Return the largest ``reach`` of a component's candidates that start by ``until``. O(c log n)."""
     best = NEVER
@@ -224,7 +224,7 @@ def _reach(first_class, class_start, class_stop, lower, reach, component, until)
     return best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def completions(first_class, class_start, class_stop, lower, upper, window, latest, reach):
     """Fill ``latest`` and ``reach`` of :class:`SortedCandidates`. O(n c log n)."""
     length = first_class.shape[0] - 1
@@ -241,7 +241,7 @@ def completions(first_class, class_start, class_stop, lower, upper, window, late
                 reach[i] = best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _next_candidate(c, d, given, pattern, conditions, state, work, fixed, remaining):
     """Return the next candidate that component ``c`` takes as event ``d`` of the match, or -1."""
     frames, bounds = state.frames, state.bounds
@@ -314,7 +314,7 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, fixed, remain
     return -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _enter(d, phase, limit, state):
     """Begin a phase of the frame with ``d`` events taken."""
     state.frames[PHASE, d] = phase
@@ -323,7 +323,7 @@ def _enter(d, phase, limit, state):
     state.frames[LIMIT, d] = limit
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _in_order(given, wanted, i, k):
     """Return a bound on P(t_i < t_k) for two candidates."""
     return in_order(
@@ -332,7 +332,7 @@ def _in_order(given, wanted, i, k):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _near(given, wanted, i, k, window):
     """Return a bound on P(abs(t_k - t_i) < window) for two candidates."""
     return near(
@@ -341,7 +341,7 @@ def _near(given, wanted, i, k, window):
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def promising_choices(given, wanted, window, chosen, out):
     """Set which matches of single events can reach the confidence that is wanted. O(l m).
 
@@ -371,7 +371,7 @@ def promising_choices(given, wanted, window, chosen, out):
         out[n] = bound >= need
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def grow(
     given, pattern, conditions, barriers, wanted, state, work, fixed, most, out_start, out_place,
     out_component,

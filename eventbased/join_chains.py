@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from confidence.kernel import kernel
 from eventbased.candidates import Candidates
 from eventbased.config import BLOCK_PLACES, BLOCK_ROWS, DENSE_KEYS
 from eventbased.tree_join import FRESH, ROW, Programs, RightSide, append, extend, reach
@@ -72,7 +72,7 @@ class JoinStep:
     rows: tuple[int, int]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _sorted_by_bucket(bucket, buckets):
     """Return the order by bucket, else as given, without those of bucket -1, and where each one starts."""
     start = np.zeros(buckets + 1, np.int64)
@@ -91,7 +91,7 @@ def _sorted_by_bucket(bucket, buckets):
     return order, start
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _extremes(places, lower, upper, first, last):
     """Set max A and min B of rows of candidates. O(t n)."""
     first[:] = lower[places[0]]

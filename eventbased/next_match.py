@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from confidence.forbidden import COUPLED, DONE, FEW_STEPS, NO_SPACE, TOO_DEAR, forbidden_confidence, workspace
 from confidence.gaps import gap_confidence
+from confidence.kernel import kernel
 from confidence.programs import STACK_DEPTH, holds
 from confidence.sampling import sampled_confidence
 from confidence.uniform import tight_bounds
@@ -63,7 +63,7 @@ class EventArrays(NamedTuple):
     place: Int64
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def next_limits(first_class, class_start, class_stop, lower, upper, event, twin, prunable, out):
     """Write for each candidate of component j the largest A that a candidate of component j + 1 may have.
 
@@ -98,7 +98,7 @@ def next_limits(first_class, class_start, class_stop, lower, upper, event, twin,
                 out[i] = min(out[i], smallest[hint - start])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _keep_shared(start, stop, low, high, offset, event, in_gap):
     """Drop from ``start`` on the forbidden events of one component alone; return where the others stop."""
     kept = start
@@ -110,7 +110,7 @@ def _keep_shared(start, stop, low, high, offset, event, in_gap):
     return kept
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def next_confidences(
     matches, group, first_match, w, own, others, first_class, class_start, class_stop, class_longest,
     pmf, head, tail, program_start, code, ints, floats, nulls, slots, most_steps, few_steps, work, room,
@@ -295,7 +295,7 @@ def next_confidences(
     return count, ALL, (0, 0, 0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _coupled_confidence(
     match, w, own, found, pmf, head, tail, most_steps, std_error, seed, work, room, out_lower, out_upper,
     out_confidence, out_error,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from confidence.kernel import kernel
 
 __all__ = ["choose_non_overlapping"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def choose_non_overlapping(best, partition, lower, upper, chosen):
     """Choose intervals in order of preference, each unless it shares a tick with one chosen before.
 

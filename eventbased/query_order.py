@@ -29,9 +29,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from confidence.kernel import kernel
 from confidence.programs import STACK_DEPTH, holds
 from eventbased.config import BLOCK_ROWS, SPARE
 
@@ -154,7 +154,7 @@ def start_search(length: int, classes: int, block_rows: int = BLOCK_ROWS) -> Sea
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def first_above(values, start, stop, x, hint):
     """Return the first index in [start, stop] whose value is > x, galloping away from ``hint``. O(log d)."""
     if hint < start:
@@ -189,7 +189,7 @@ def first_above(values, start, stop, x, hint):
     return low
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _reach_of_pivots(
     p, count, w, first_class, class_start, class_stop, class_longest, lower, highest, hint, begins, ends,
     minimum, latest, reached,
@@ -227,7 +227,7 @@ def _reach_of_pivots(
                 latest[k] = minimum[k] - 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _can_straddle(p, first_class, class_longest):
     """Return whether every component before p has an interval that can lie around a pivot's upper bound."""
     possible = True
@@ -236,7 +236,7 @@ def _can_straddle(p, first_class, class_longest):
     return possible
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _next_pivots(
     w, first_class, class_start, class_stop, class_longest, lower, upper, highest, fills,
     state, hint, minimum, begins, ends, block, share,
@@ -285,7 +285,7 @@ def _next_pivots(
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def choose(ordered, blocks, level, row, chosen):
     """Write the candidates of a partial match, a row of block ``level``, to ``chosen``, (l,) int64. O(l)."""
     for s in range(level, -1, -1):
@@ -293,7 +293,7 @@ def choose(ordered, blocks, level, row, chosen):
         row = blocks[s, PARENT_ROW, row]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _first_reaching(lower, begin, stop, x):
     """Return the first index in [begin, stop] whose lower bound is > x, the first eight without a branch."""
     i = begin & POSITIVE
@@ -305,7 +305,7 @@ def _first_reaching(lower, begin, stop, x):
     return begin + below
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _extend(
     p, level, first_class, class_shortest, class_longest, lower, upper, follow_start, follow, event, twin,
     limit, order, program_start, code, ints, floats, nulls, slots, minimum, all_begins, all_ends, blocks,
@@ -434,7 +434,7 @@ def _extend(
     return count, found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _carry_on(p, level, order, lower, fills, block, share, runs, count, next_block, next_share):
     """Fill the next block from ``count`` runs."""
     j = order[p, level + 1]
@@ -463,7 +463,7 @@ def _carry_on(p, level, order, lower, fills, block, share, runs, count, next_blo
             n += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def join(
     w, first_class, class_start, class_stop, class_shortest, class_longest, lower, upper, highest,
     follow_start, follow, event, fills, twin, limit, order, program_start, code, ints, floats, nulls, slots,

@@ -19,9 +19,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from confidence.kernel import kernel
 from confidence.programs import STACK_DEPTH, holds
 from eventbased.pools import CandidateArrays, ProgramArrays, grown
 
@@ -46,7 +46,7 @@ _FIRST_RUNS: Final = 1024
 _FIRST_FOUND: Final = 1 << 16
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _holds_event(runs, r, length, event, number):
     """Return whether a run holds the event of that number. O(l)."""
     contained = False
@@ -56,7 +56,7 @@ def _holds_event(runs, r, length, event, number):
     return contained
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _satisfies(runs, r, length, place, component, mask, programs, chosen, whole, real, absent):
     """Return whether the predicates hold that a run can be asked once it takes a candidate."""
     for k in range(length):
@@ -74,7 +74,7 @@ def _satisfies(runs, r, length, place, component, mask, programs, chosen, whole,
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _start(runs, row, length, w, place, component, lower, upper):
     """Write the run of one candidate to ``row``."""
     runs[row, MASK] = np.int64(1) << component
@@ -89,7 +89,7 @@ def _start(runs, row, length, w, place, component, lower, upper):
     runs[row, DIES] = dies
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _extend(runs, r, row, length, w, place, component, lower, upper, mask):
     """Write to ``row`` the clone of run r that takes a candidate, its bounds updated to both sides. O(l)."""
     runs[row, MASK] = mask
@@ -108,7 +108,7 @@ def _extend(runs, r, row, length, w, place, component, lower, upper, mask):
     runs[row, DIES] = dies
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def feed(order, start, floor, prefixes, length, w, candidates, programs, runs, head, held, state, found):
     """Feed candidates to the runs until done or out of room; return how many of ``order`` are done.
 
@@ -239,7 +239,7 @@ def feed(order, start, floor, prefixes, length, w, candidates, programs, runs, h
     return done
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _let_go_of_dead(runs, top, lists, floor, head, held):
     """Move the runs that can still grow together, relink their lists, and return how many there are."""
     for r in range(top):
@@ -259,7 +259,7 @@ def _let_go_of_dead(runs, top, lists, floor, head, held):
     return kept
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _mark(runs, top, length, used):
     for r in range(top):
         for k in range(length):
@@ -267,7 +267,7 @@ def _mark(runs, top, length, used):
                 used[runs[r, HEADER + 2 * length + k]] = True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _move(runs, top, length, mapping):
     for r in range(top):
         for k in range(length):

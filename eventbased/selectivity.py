@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from confidence.kernel import kernel
 from eventbased.pools import grown
 from eventbased.streaming import EVER, NEVER, IncrementalMethod
 
@@ -25,13 +25,13 @@ Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _missing(group, k, first, fed_until, least):
     """Return whether nothing of component k can be with what waits in a partition or comes to it."""
     return first[group + k] < 0 and fed_until[group + k] < least
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _is_out_of_date(place, group, length, w, oldest, upper, component, first, fed_until, least):
     """Return whether some component is missing that no event with ``lower >= oldest`` can fill in time."""
     j = component[place]
@@ -43,7 +43,7 @@ def _is_out_of_date(place, group, length, w, oldest, upper, component, first, fe
     return False
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def wait_or_feed(
     places, floor, length, w, rarest, component, partition, lower, upper, link, waits, first, last, fed_until,
     least, order, bounds,
@@ -133,7 +133,7 @@ def wait_or_feed(
     return count
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _drop(oldest, length, w, component, lower, upper, link, waits, first, last, fed_until, least):
     """Drop everything that is out of date from all buffers, not only from their front."""
     for g in range(least.shape[0]):
@@ -163,7 +163,7 @@ def _drop(oldest, length, w, component, lower, upper, link, waits, first, last, 
         least[g] = smallest
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _follow(mapping, link, waits, first, last):
     """Move links and buffers to the new places; what waits is kept, so that order is too."""
     for old in range(mapping.shape[0]):

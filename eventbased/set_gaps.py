@@ -7,12 +7,12 @@ from itertools import accumulate as running_totals
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from confidence.conditions import Conditions, Scratch, accumulate
 from confidence.forbidden import TOO_DEAR
 from confidence.ideals import MOST_STEPS_BETWEEN_IDEALS, Order, tight_order_bounds
+from confidence.kernel import kernel
 from confidence.orders import order_confidence
 from confidence.times import BETWEEN, LEADING
 from eventbased.gap_events import NO_BOXES, CostlyGapsError, ForbiddenEvents, clip, collect
@@ -27,7 +27,7 @@ Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _forbidden(
     events,
     pools,
@@ -73,7 +73,7 @@ def _forbidden(
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _set_confidences(
     chosen, start, place, component, first_match, lower, upper, base, row, offsets, boxes, window, order,
     events, pools, gap_of, conditions, pmf, head, tail, most_steps, wanted, scratch, mark, room, out_lower,

@@ -26,10 +26,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from confidence.conditions import accumulate, all_hold
+from confidence.kernel import kernel
 from eventbased.barriers import is_barred
 from eventbased.config import BOUND_MARGIN
 from eventbased.query_order import first_above
@@ -187,7 +187,7 @@ def start_choosing(rows: int, length: int) -> Choosing:
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _is_before(pattern, earlier, later):
     """Return whether an event of one component comes before an event of another taken after it."""
     if earlier == later:
@@ -195,7 +195,7 @@ def _is_before(pattern, earlier, later):
     return pattern.before[later] >> earlier & 1 != 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _smallest_latest(given, pattern, state, work, c, at, d):
     """Return the smallest of the events' latest times, with candidate ``at`` as event d. O(d^2)."""
     components = state.frames[COMPONENT]
@@ -213,7 +213,7 @@ def _smallest_latest(given, pattern, state, work, c, at, d):
     return smallest
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _next_candidate(c, d, given, pattern, conditions, state, work, fixed):
     """Return the next candidate that component ``c`` takes as event ``d`` of the match, or -1."""
     frames, bounds = state.frames, state.bounds
@@ -268,7 +268,7 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, fixed):
     return -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _enter(d, phase, state):
     """Begin a phase of the frame with ``d`` events taken."""
     state.frames[PHASE, d] = phase
@@ -276,7 +276,7 @@ def _enter(d, phase, state):
     state.frames[INDEX, d] = FRESH
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _can_reach(given, pattern, wanted, state, work, c, at, d, need):
     """Return whether a match with candidate ``at`` as event d can be as likely as needed. O(d) pairs."""
     low, high, offset = given.lower[at], given.upper[at], given.offset[at]
@@ -326,7 +326,7 @@ def _can_reach(given, pattern, wanted, state, work, c, at, d, need):
     return product >= need
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def promising_sets(given, pattern, wanted, state, work, chosen, out):
     """Set which matches of single events can reach the confidence that is wanted. O(l^2 m).
 
@@ -355,7 +355,7 @@ def promising_sets(given, pattern, wanted, state, work, chosen, out):
             c += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def choose(
     given, pattern, conditions, barriers, wanted, state, work, fixed, most, out_start, out_place,
     out_component,

@@ -16,10 +16,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from confidence.distribution import at_least, at_most
+from confidence.kernel import kernel
 from eventbased.query_order import first_above
 
 __all__ = ["MOST_SPREAD", "SurvivalTables", "crowded", "new_tables", "survive"]
@@ -66,7 +66,7 @@ def new_tables(length: int, spread: int) -> SurvivalTables:
     return SurvivalTables(np.full((length, rows, 3), -1, dtype=np.int64), np.empty((length, rows, spread)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def crowded(first_class, class_start, class_stop, length, lower, upper):
     """Return whether candidates of some component but the first lie so close that matches share gaps.
 
@@ -89,7 +89,7 @@ def crowded(first_class, class_start, class_stop, length, lower, upper):
     return False
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _weigh_row(weight, at, s, begin, end, low, high, offset, head, tail):
     """Multiply the weights of ``begin <= t <= end``, from ``at + begin`` on, by P(x not between s and t)."""
     if offset < 0:
@@ -102,7 +102,7 @@ def _weigh_row(weight, at, s, begin, end, low, high, offset, head, tail):
             weight[at + t] *= at_most(low, high, offset, head, s) + at_least(low, high, offset, tail, t)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _fill(
     j, row, s, begin, until, others, class_begin, class_end, class_start, class_stop, class_longest, head,
     tail, tables,
@@ -126,7 +126,7 @@ def _fill(
             x += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def survive(
     edge, at, j, partition, a, b, a_next, b_next, low, high, offset, among, others, class_begin, class_end,
     class_start, class_stop, class_longest, head, tail, tables, inverse,

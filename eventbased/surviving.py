@@ -12,8 +12,8 @@ the second step for the same reason, event by event. Forbidden events only take 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from confidence.kernel import kernel
 from confidence.uniform import confidence_of_three, confidence_of_two, tight_bounds
 from eventbased.config import BOUND_MARGIN, ROUNDING
 from eventbased.describe import confidences_of_run
@@ -22,7 +22,7 @@ from eventbased.query_order import BEGIN, PARENT, SIZE, choose
 __all__ = ["describe_chosen", "promising_matches", "surviving_matches"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _pairs_out_of_order(lower0, upper0, lower1, upper1):
     """Return the number of pairs u_0 > u_1 of two intervals, or a little less for rounding. O(1).
 
@@ -35,7 +35,7 @@ def _pairs_out_of_order(lower0, upper0, lower1, upper1):
     return 0.5 * (pairs - beyond0 * (beyond0 + 1.0) - beyond1 * (beyond1 + 1.0))
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _in_order(x, y, shift, lower, upper, offset):
     """Return a bound on P(u_x <= u_y + shift): 1 if one of the two candidates has a pmf of its own."""
     if offset.shape[0] and (offset[x] >= 0 or offset[y] >= 0):
@@ -47,14 +47,14 @@ def _in_order(x, y, shift, lower, upper, offset):
     return min(1.0 - _pairs_out_of_order(low0, high0, low1, high1) / size + ROUNDING, 1.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _reaches(x, y, shift, lower, upper, most):
     """Return whether at most so many pairs of the times of two candidates break u_x <= u_y + shift."""
     low1, high1 = lower[y] + shift, upper[y] + shift
     return lower[x] <= high1 and _pairs_out_of_order(lower[x], upper[x], low1, high1) <= most
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _narrowed(begin, stop, first, last, shifts, most, lower, upper):
     """Return the part of a run that keeps two conditions, the first of which ascends and the other descends.
 
@@ -85,7 +85,7 @@ def _narrowed(begin, stop, first, last, shifts, most, lower, upper):
     return begin, stop
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def surviving_matches(
     ordered, blocks, runs, w, lower, upper, offset, even, least, rank, last_rank, out
 ):  # fmt: skip
@@ -175,7 +175,7 @@ def surviving_matches(
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def promising_matches(chosen, w, lower, upper, offset, least, rank, last_rank, out):
     """Set which of some matches can reach a confidence.
 
@@ -200,7 +200,7 @@ def promising_matches(chosen, w, lower, upper, offset, least, rank, last_rank, o
         out[n] = bound >= need
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper, out_confidence):
     """Fill time ranges and confidences of single matches, as if all intervals were uniform.
 

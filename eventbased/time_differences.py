@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from numba import njit
-
 from confidence.distribution import at_most, exactly
+from confidence.kernel import kernel
 from eventbased.config import ROUNDING
 
 __all__ = ["in_order", "near", "near_in_order"]
@@ -18,7 +17,7 @@ __all__ = ["in_order", "near", "near_in_order"]
 _GUARD: Final = 8.0 * ROUNDING
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _up_to(low, high, offset, low_after, high_after, offset_after, most, pmf, head):
     """Return P(t - s <= most) for two independent times s and t. O(1) if both are uniform, else O(U)."""
     if high_after - low <= most:
@@ -46,7 +45,7 @@ def _up_to(low, high, offset, low_after, high_after, offset_after, most, pmf, he
     return min(total + _GUARD, 1.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def in_order(low, high, offset, low_after, high_after, offset_after, pmf, head):
     """Return P(s < t) for two independent times, or a little more.
 
@@ -68,7 +67,7 @@ def in_order(low, high, offset, low_after, high_after, offset_after, pmf, head):
     return _up_to(low_after, high_after, offset_after, low, high, offset, -1, pmf, head)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def near(low, high, offset, low_after, high_after, offset_after, window, pmf, head):
     """Return P(abs(t - s) < window), or a little more; see :func:`in_order`."""
     later = _up_to(low, high, offset, low_after, high_after, offset_after, window - 1, pmf, head)
@@ -78,7 +77,7 @@ def near(low, high, offset, low_after, high_after, offset_after, window, pmf, he
     return min(later - earlier + _GUARD, 1.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def near_in_order(low, high, offset, low_after, high_after, offset_after, window, pmf, head):
     """Return P(s < t and t - s < window), or a little more; see :func:`in_order`."""
     ordered = _up_to(low_after, high_after, offset_after, low, high, offset, -1, pmf, head)

@@ -22,9 +22,9 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from confidence.kernel import kernel
 from confidence.programs import STACK_DEPTH, holds
 from eventbased.query_order import BEGIN, PARENT, SIZE, first_above
 
@@ -108,7 +108,7 @@ class Programs(NamedTuple):
     slots: Int64
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def reach(
     count, block, left, slack, right, least, most, lower, upper, limit, equated, codes, lo, hi, group
 ):  # fmt: skip
@@ -179,7 +179,7 @@ def reach(
             group[r] = at if at < keys.shape[0] and keys[at] == group[r] else -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy", inline="always")
+@kernel(inline="always")
 def _pairs_hold(pairs, block, r, places, i, lower, upper, limit):
     """Return whether the conditions on pairs of a left and a right component hold."""
     for q in range(pairs.shape[0]):
@@ -200,7 +200,7 @@ def _pairs_hold(pairs, block, r, places, i, lower, upper, limit):
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def extend(
     count, block, left, lo, hi, group, right, pairs, shared, event, twin, lower, upper, limit, row, row_stop,
     programs, cursor, room, runs,
@@ -332,7 +332,7 @@ def extend(
     return runs_found, found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def append(block, left, places, components, runs, count, out, filled):
     """Write the joined rows of ``count`` runs behind ``filled`` rows of the next block, (l, m) int64.
 

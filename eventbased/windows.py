@@ -9,14 +9,14 @@ are on one line on which partitions lie further apart than the window.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from confidence.kernel import kernel
 from eventbased.query_order import first_above
 
 __all__ = ["grouped", "restricted", "touching", "union"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def union(lower, upper):
     """Return the stretches that intervals cover together.
 
@@ -42,7 +42,7 @@ def union(lower, upper):
     return times[:, :count].copy()
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def restricted(times, others, least, most):
     """Return those of some times that follow one of other times by ``least .. most`` ticks.
 
@@ -85,7 +85,7 @@ def restricted(times, others, least, most):
     return found[:, :size].copy()
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def touching(lower, upper, partition, shift, times, hint, out):
     """Find the intervals that have a tick in some stretches.
 
@@ -123,7 +123,7 @@ def touching(lower, upper, partition, shift, times, hint, out):
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def grouped(lower, upper, partition, shift, out_lower, out_upper):
     """Lift intervals onto the line, partition by partition, in each in the order given.
 

@@ -20,13 +20,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from confidence import gap_confidence, workspace
 from confidence.conditions import Conditions, Scratch, all_hold
 from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR
 from confidence.gaps import INEXACT
+from confidence.kernel import kernel
 from confidence.sampling import sampled_confidence
 from pointbased.automaton import Automaton
 from pointbased.pools import (
@@ -143,7 +143,7 @@ def no_matches() -> PointMatches:
     return _NO_MATCHES
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _take_final(candidates, buffer, safe, reach, final):
     """Take the complete matches that nothing before ``safe`` or behind can change off the list.
 
@@ -190,7 +190,7 @@ def _take_final(candidates, buffer, safe, reach, final):
     return found, events
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _write_sums(candidates, buffer, final, start, component, event, lower, upper, confidence, mixed):
     """Write the matches at some nodes as the run loop added them up.
 
@@ -219,7 +219,7 @@ def _write_sums(candidates, buffer, final, start, component, event, lower, upper
         confidence[m] = min(buffer.confidence[final[m]], 1.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _is_own(row, own, event):
     """Return whether an event is one of the match's own."""
     found = False
@@ -228,7 +228,7 @@ def _is_own(row, own, event):
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _searches(candidates, witnesses, negations, contiguous, window, work, length, own):
     """Return where witnesses are looked for: rows of pool, gap, first and last (exclusive) place among them.
 
@@ -257,7 +257,7 @@ def _searches(candidates, witnesses, negations, contiguous, window, work, length
     return rows
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _forbidden(
     candidates, buffer, conditions, work, witnesses, next_match, negations, contiguous, window, path
 ):  # fmt: skip
@@ -324,7 +324,7 @@ def _forbidden(
     return gap[order], forbidden[order], couples
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _weigh(
     candidates, buffer, conditions, work, witnesses, next_match, negations, contiguous, always, final, chosen,
     done, window, most_steps, std_error, seed, kernel_work, room, lower, upper, confidence, error,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from confidence.kernel import kernel
 from pointbased.automaton import Automaton
 from pointbased.pools import (
     CHILD,
@@ -49,7 +49,7 @@ _HELD = 2
 _ACTIVE = 3
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _mark(candidates, count, buffer, components, window, safe, remember, mark, moved, number):
     """Write what stays, and to which row it moves; return how many nodes and runs that is.
 
@@ -109,7 +109,7 @@ def _mark(candidates, count, buffer, components, window, safe, remember, mark, m
     return kept, runs
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _move_node(buffer, fresh, n, group, heads, mark, moved, number, remember):
     """Append a node that stays to the fresh buffer; those before it have been."""
     old = buffer.node
@@ -146,7 +146,7 @@ def _move_node(buffer, fresh, n, group, heads, mark, moved, number, remember):
     heads[group] = m
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _move(candidates, buffer, fresh, heads, states, safe, remember, mark, moved, number):
     """Fill the fresh buffer, and move the candidates to their new rows."""
     old = buffer.node

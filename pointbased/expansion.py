@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from confidence.kernel import kernel
 from pointbased.config import POINTS_PER_STEP
 from pointbased.pools import COMPONENT, PARTITION, PMF, UNSEEN, UPPER, Candidates
 from pointbased.survival import probability
@@ -72,7 +72,7 @@ class PointEvents:
     candidate: Int64
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _points_before(candidates, count, stop):
     """Return how many ticks before ``stop`` no candidate was expanded into yet, and the first of them."""
     row = candidates.row
@@ -86,7 +86,7 @@ def _points_before(candidates, count, stop):
     return total, first
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _points_until(candidates, count, stop, components, partitions):
     """Return times, candidates and ranks of the points before ``stop`` not expanded yet, and expand them.
 

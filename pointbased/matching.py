@@ -19,8 +19,8 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from confidence.kernel import kernel
 from pointbased.automaton import (
     ACCEPTS,
     BEGINS_ON,
@@ -88,7 +88,7 @@ def scratch_for(longest: int) -> Scratch:
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def match_points(
     time, candidate, place, candidates, buffer, heads, first_move, moves, states, window, conditions, work,
     scratch, next_match, weighed, merging, nelt,

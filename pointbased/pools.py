@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from confidence.kernel import kernel
 from pointbased.config import LEAST_ROWS, TABLE_LOAD
 
 __all__ = ["Buffer", "Candidates", "find", "insert", "longer", "new_buffer", "table_full", "with_room"]
@@ -176,7 +176,7 @@ def longer(array: NDArray[Any], used: int, room: int) -> NDArray[Any]:
     return result
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def place_of(table, parent, candidate):
     """Return where an entry is, or the free place where it belongs. O(1) expected."""
     mask = table.shape[0] - 1
@@ -187,13 +187,13 @@ def place_of(table, parent, candidate):
     return place
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def find(table, parent, candidate):
     """Return the child of a node that takes a candidate, ``REFUSED``, or ``NONE`` if it was not asked."""
     return table[place_of(table, parent, candidate), 2]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def insert(buffer, parent, candidate, child):
     """Enter what became of a node and a candidate into the table, which has room."""
     place = place_of(buffer.table, parent, candidate)
@@ -203,13 +203,13 @@ def insert(buffer, parent, candidate, child):
     buffer.counts[ENTRIES] += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def table_full(counts, table):
     """Return whether an entry more would make the table too dense."""
     return TABLE_LOAD * (counts[ENTRIES] + 1) > table.shape[0]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _copy_entries(table, larger):
     for i in range(table.shape[0]):
         if table[i, 0] != NONE:

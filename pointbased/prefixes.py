@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from numba import njit
-
 from confidence.conditions import accumulate, all_hold
+from confidence.kernel import kernel
 from pointbased.automaton import BEGINS_ON, TAKES_ON, TAKING, TARGET
 from pointbased.pools import (
     CHILD,
@@ -49,7 +48,7 @@ YES: Final = 1
 NO: Final = 2
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def recall(candidates, buffer, conditions, work, p):
     """Put the events of a prefix where conditions read them; return their number, 0 for none (-1).
 
@@ -75,7 +74,7 @@ def recall(candidates, buffer, conditions, work, p):
     return size
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def refuses(candidates, buffer, conditions, work, p, c, taking, begin, end):
     """Return whether a prefix has the event already, or the formula of the move does not hold.
 
@@ -104,7 +103,7 @@ def refuses(candidates, buffer, conditions, work, p, c, taking, begin, end):
     return not all_hold(conditions, work, begin, end, component)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def proceeds(candidates, buffer, conditions, work, p, begin, end):
     """Return whether the component of a prefix's last event may be left, by the formula of its PROCEED."""
     node = buffer.node
@@ -114,7 +113,7 @@ def proceeds(candidates, buffer, conditions, work, p, begin, end):
     return node[p, PROCEEDS] == YES
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _add_node(buffer, p, c, moves, e, first_low, first_high, expires):
     """Append a node without runs; the buffer has room."""
     n = buffer.counts[NODES]
@@ -142,7 +141,7 @@ def _add_node(buffer, p, c, moves, e, first_low, first_high, expires):
     return n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def child_of(candidates, buffer, p, c):
     """Return the child of ``p`` (-1: the start) that takes ``c``, ``REFUSED``, or -1 if it was not asked."""
     if p == NONE:
@@ -150,7 +149,7 @@ def child_of(candidates, buffer, p, c):
     return find(buffer.table, p, c)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def new_child(candidates, buffer, p, c, refused, moves, e, window, next_match, nelt):
     """Return what is from now on the child of ``p`` that takes ``c`` by move ``e``, or ``REFUSED``.
 

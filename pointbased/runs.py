@@ -8,8 +8,7 @@ same first time are one: the points come in order of time, so the next one is be
 
 from __future__ import annotations
 
-from numba import njit
-
+from confidence.kernel import kernel
 from pointbased.config import TINY
 from pointbased.pools import (
     COMPLETE,
@@ -33,7 +32,7 @@ from pointbased.survival import outside, probability
 __all__ = ["begin", "room_wanted", "take_plain", "take_weighed"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _make_room(buffer, n, more):
     """Make room for so many more runs at a node, moving its runs to the end of the pool if need be."""
     node = buffer.node
@@ -52,7 +51,7 @@ def _make_room(buffer, n, more):
     buffer.counts[RUNS] = new + room
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def room_wanted(buffer, p, n):
     """Return what room the pool has to have for the runs of ``p`` to move on to ``n``, moved themselves.
 
@@ -65,7 +64,7 @@ def room_wanted(buffer, p, n):
     return more + 3 * node[n, RUNS_ROOM]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _add_run(buffer, n, first, last, weight):
     """Append a run to a node that has room."""
     r = buffer.node[n, RUNS_START] + buffer.node[n, RUNS_COUNT]
@@ -75,7 +74,7 @@ def _add_run(buffer, n, first, last, weight):
     buffer.node[n, RUNS_COUNT] += 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _by_first_time(buffer, n):
     """Give a node a run of weight 0 for each possible time of the first event."""
     count = buffer.node[n, FIRST_COUNT]
@@ -84,7 +83,7 @@ def _by_first_time(buffer, n):
         _add_run(buffer, n, buffer.node[n, FIRST_LOW] + k, NONE, 0.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _wake(buffer, heads, n, group):
     """Put a node that is about to get its first run among those that points are tried on."""
     if buffer.node[n, RUNS_ROOM] == 0:
@@ -92,7 +91,7 @@ def _wake(buffer, heads, n, group):
         heads[group] = n
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _complete(buffer, n, weight, first, last):
     """Add point matches to the match at a node."""
     node = buffer.node
@@ -107,7 +106,7 @@ def _complete(buffer, n, weight, first, last):
     node[n, RANGE_HIGH] = max(node[n, RANGE_HIGH], last)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def begin(candidates, buffer, heads, n, group, complete, onward, window, by_first, now):
     """Begin a run with a point of the event at a node.
 
@@ -133,7 +132,7 @@ def begin(candidates, buffer, heads, n, group, complete, onward, window, by_firs
     buffer.run_weight[node[n, RUNS_START] + now - node[n, FIRST_LOW]] = weight
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def take_plain(buffer, heads, p, child, group, complete, onward, window, point_weight, now):
     """Let the runs of ``p``, merged by first time, take a point; see :func:`begin`."""
     node = buffer.node
@@ -167,7 +166,7 @@ def take_plain(buffer, heads, p, child, group, complete, onward, window, point_w
             weights[r + shift] += max(weights[r] * point_weight, TINY)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def take_weighed(
     candidates, buffer, heads, scratch, p, c, child, group, complete, onward, window, point_weight, now,
     times, included, merging,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from confidence.kernel import kernel
 from pointbased.config import TINY
 from pointbased.pools import CHILD, LOWER, NONE, PMF, RUNS_COUNT, RUNS_START, SIBLING, TAKEN, UPPER
 
 __all__ = ["gap_survival", "outside", "probability"]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def probability(candidates, c, t):
     """Return the probability that candidate ``c`` happened at tick ``t`` of its interval."""
     row = candidates.row
@@ -20,7 +19,7 @@ def probability(candidates, c, t):
     return candidates.pmf[place + t - row[c, LOWER]]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def outside(candidates, c, after, before):
     """Return the probability that candidate ``c`` did not happen strictly between two ticks. O(1)."""
     row = candidates.row
@@ -42,7 +41,7 @@ def outside(candidates, c, after, before):
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def gap_survival(candidates, buffer, p, now, row_time, product, spoiled):
     """Compute for every last time t of the runs at node ``p`` what keeps the gap (t, now) free.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from confidence.kernel import kernel
 from pointbased.pools import COMPONENT, EVER, LIMIT, LOWER, NEVER, PARTITION, UPPER, Candidates
 
 __all__ = ["Witnesses", "index_witnesses", "set_limits", "stretch"]
@@ -64,7 +64,7 @@ def index_witnesses(candidates: Candidates, count: int, components: int, pools: 
     return Witnesses(found, row[found, LOWER], highest, smallest, start, groups)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def _extremes(upper, start, highest, smallest):
     for g in range(start.shape[0] - 1):
         best = NEVER
@@ -77,7 +77,7 @@ def _extremes(upper, start, highest, smallest):
             smallest[x] = best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def stretch(witnesses, pool, group, above, until):
     """Return from which to which witness those lie that may end after a tick and begin before another."""
     if group < 0 or group >= witnesses.groups:
@@ -88,7 +88,7 @@ def stretch(witnesses, pool, group, above, until):
     return begin, max(begin, start + np.searchsorted(witnesses.lower[start:stop], until))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel
 def set_limits(candidates, count, components, witnesses, pool):
     """Set for each candidate the last tick of an event that can follow directly.
 

@@ -8,11 +8,15 @@ from typing import Any, Final
 
 from numba.core import event
 
-__all__ = ["MESSAGE", "announce_compilation"]
+from confidence.kernel import PACKAGES, why_not_kept
+
+__all__ = ["MESSAGE", "NOT_KEPT", "announce_compilation"]
 
 MESSAGE: Final = "uncertain-cep: compiling kernels (first use on this machine, up to half a minute) ..."
-
-_PACKAGES: Final = frozenset({"confidence", "eventbased", "pointbased"})
+NOT_KEPT: Final = (
+    "uncertain-cep: every process compiles anew, as compiled kernels cannot be kept: {}; "
+    "set NUMBA_CACHE_DIR to a folder that can be written"
+)
 
 
 def _to_stderr(message: str) -> None:
@@ -30,10 +34,14 @@ class _Announcer(event.Listener):
         self.listening = False
 
     def on_start(self, event: Any) -> None:
-        module: str = event.data["dispatcher"].py_func.__module__
-        if not self.said and module.partition(".")[0] in _PACKAGES:
-            self.said = True
-            self.say(MESSAGE)
+        # A function that a user compiles may have no module.
+        module: str = getattr(event.data["dispatcher"].py_func, "__module__", None) or ""
+        if self.said or module.partition(".")[0] not in PACKAGES:
+            return
+        self.said = True
+        self.say(MESSAGE)
+        if reason := why_not_kept():
+            self.say(NOT_KEPT.format(reason))
 
     def on_end(self, event: Any) -> None:
         """Nothing is said at the end."""

@@ -1,0 +1,170 @@
+"""Compiled kernels are shared by processes and checkouts, and never stand for other code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+from confidence.kernel import PACKAGES, sources
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SCRIPT = """
+import numpy as np
+from numba.core import event
+from confidence.sampling import _stir
+
+class Compiles(event.Listener):
+    count = 0
+    def on_start(self, event):
+        self.count += 1
+    def on_end(self, event):
+        pass
+
+compiles = Compiles()
+event.register("numba:compile", compiles)
+state = np.array([1], dtype=np.uint64)
+_stir(state, 5)
+print(state[0], compiles.count)
+"""
+
+
+def checkout(folder: Path) -> Path:
+    shutil.copytree(ROOT / "confidence", folder / "confidence", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def environment(checkout: Path, cache: Path) -> dict[str, str]:
+    return {**os.environ, "NUMBA_CACHE_DIR": str(cache), "PYTHONPATH": str(checkout)}
+
+
+def stirred(checkout: Path, cache: Path) -> tuple[int, int]:
+    """Return what a kernel of the checkout computes in a new process, and how many were compiled for it."""
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        cwd=checkout,
+        env=environment(checkout, cache),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    state, compiles = done.stdout.split()
+    return int(state), int(compiles)
+
+
+def test_another_checkout_finds_what_is_compiled_but_for_an_edited_callee(tmp_path: Path) -> None:
+    first, second = checkout(tmp_path / "first"), checkout(tmp_path / "second")
+    cache = tmp_path / "cache"
+    state, compiles = stirred(first, cache)
+    assert compiles > 0
+    assert stirred(second, cache) == (state, 0)
+
+    file = second / "confidence" / "sampling.py"
+    source = file.read_text()
+    assert source.count("np.uint64(13)") == 1
+    file.write_text(source.replace("np.uint64(13)", "np.uint64(11)"))
+    changed, compiles = stirred(second, cache)
+    assert changed != state
+    assert compiles > 0
+    assert stirred(first, cache) == (state, 0)
+
+
+def test_an_edited_callee_in_another_file_counts(tmp_path: Path) -> None:
+    here = checkout(tmp_path / "here")
+    folder = here / "confidence"
+    (folder / "callee.py").write_text(
+        "from confidence.kernel import kernel\n\n@kernel\ndef sum_of_three(a, b, c):\n    return a + b + c\n"
+    )
+    sampling = folder / "sampling.py"
+    sampling.write_text(
+        sampling.read_text().replace(
+            "from confidence.kernel import kernel\n",
+            "from confidence.callee import sum_of_three\nfrom confidence.kernel import kernel\n",
+        )
+        + "\n\n@kernel\ndef _stir(state, number):\n    state[0] = sum_of_three(number, number, number)\n"
+    )
+    cache = tmp_path / "cache"
+    assert stirred(here, cache)[0] == 15
+    assert stirred(here, cache) == (15, 0)
+    callee = folder / "callee.py"
+    callee.write_text(callee.read_text().replace("a + b + c", "a * b * c"))
+    assert stirred(here, cache)[0] == 125
+
+
+def test_damaged_entries_are_compiled_anew(tmp_path: Path) -> None:
+    here, cache = checkout(tmp_path / "here"), tmp_path / "cache"
+    state, compiles = stirred(here, cache)
+    entries = sorted(cache.rglob("*.nbc"))
+    assert len(entries) == compiles
+    for entry in entries:
+        entry.write_bytes(entry.read_bytes()[:-1])
+    assert stirred(here, cache) == (state, compiles)
+    assert stirred(here, cache) == (state, 0)
+
+
+def test_processes_that_compile_at_once_leave_whole_entries(tmp_path: Path) -> None:
+    here, cache = checkout(tmp_path / "here"), tmp_path / "cache"
+    command = [sys.executable, "-c", SCRIPT]
+    processes = [
+        subprocess.Popen(command, cwd=here, env=environment(here, cache), stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    answers = {process.communicate()[0].split()[0] for process in processes}
+    assert [process.returncode for process in processes] == [0, 0, 0]
+    assert len(answers) == 1
+    assert stirred(here, cache) == (int(answers.pop()), 0)
+    assert not [file.name for file in cache.rglob("*") if file.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"NUMBA_CACHE_DIR": "/dev/null/cache"},
+        {"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": "", "HOME": "/dev/null"},
+    ],
+    ids=["given", "home"],
+)
+def test_without_a_folder_every_process_compiles_and_says_so_once(variables: dict[str, str]) -> None:
+    script = (
+        "from uncertain_cep.compiling import announce_compilation\nannounce_compilation()\n" + SCRIPT + SCRIPT
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said = done.stderr.splitlines()
+    assert len(said) == 2
+    assert "compiling kernels" in said[0]
+    assert "cannot be kept" in said[1]
+    assert "NUMBA_CACHE_DIR" in said[1]
+
+
+def kernel_modules() -> list[str]:
+    return [
+        module.name
+        for package in PACKAGES
+        for module in pkgutil.walk_packages([str(ROOT / package)], f"{package}.")
+    ]
+
+
+def test_every_source_that_a_kernel_can_call_counts() -> None:
+    """A kernel sees the globals of its own module: each that stands elsewhere has to be in the closure."""
+    seen = 0
+    for name in kernel_modules():
+        module = importlib.import_module(name)
+        homes = {value.py_func.__module__ for value in vars(module).values() if isinstance(value, Dispatcher)}
+        assert homes <= sources(name).keys(), name
+        seen += len(homes - {name})
+    assert seen > 50

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from uncertain_cep.operators.context import Threshold
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.selection import Selection
-from uncertain_cep.sequence import Chunk, Threshold
+from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import KleeneChunk, Series
 
 __all__ = ["best_chunk"]

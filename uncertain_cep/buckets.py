@@ -12,16 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.conditions import Scratch
 from uncertain_cep.config import COUNT_BATCH
 from uncertain_cep.growing import Growth
-from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.search import Matches, Search, grown_chunks
-from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.sets import Choosing
 
@@ -114,22 +111,13 @@ def summed(rows: Int64, bucket: Int64, value: Float64) -> tuple[Int64, Int64, Fl
     return rows[first], bucket[first], np.add.reduceat(value[order], first)
 
 
-def evaluate_bucketed(
-    plan: EvaluationPlan,
-    table: pa.Table,
-    selection: Selection,
-    ticks: tuple[Int64, Int64],
-    pmfs: ExplicitPmfs | None,
-    batch_rows: int,
-) -> Iterator[Chunk]:
+def evaluate_bucketed(context: ExecutionContext) -> Iterator[Chunk]:
     """Yield P(match and first time in a bucket), summed over some of the matches with the same first event.
 
     Parameters
     ----------
-    plan : EvaluationPlan
-        Of a query with ``RETURN EXPECTED COUNT EVERY``, without OR.
-    table, selection, ticks, pmfs, batch_rows
-        As for :func:`uncertain_cep.growing.evaluate_growing`.
+    context : ExecutionContext
+        Of a query with ``RETURN EXPECTED COUNT EVERY``, without OR; it asks for rows and confidences.
 
     Yields
     ------
@@ -141,24 +129,23 @@ def evaluate_bucketed(
     -----
     A confidence for each match and bucket that its first time can lie in.
     """
-    search = _BucketedGrowth if plan.order is None else _BucketedChoosing
-    yield from grown_chunks(search, plan, table, selection, ticks, pmfs, None, True, batch_rows)
+    search = _BucketedGrowth if context.plan.order is None else _BucketedChoosing
+    yield from grown_chunks(search, context)
 
 
 class _SharedOut(Search):
     """Matches, shared out among buckets."""
 
-    def _chunk(self, matches: Matches, payload: Int64 | None, wanted: bool, work: Scratch) -> Chunk:
+    def _chunk(self, matches: Matches, work: Scratch) -> Chunk:
         every = self._plan.bound.every
-        assert payload is None
-        assert wanted
+        assert self._context.payload is None
         assert every is not None
         lower, upper = self._lower - self._base, self._upper - self._base
         parts = []
         for piece in by_bucket(matches, self.firsts(matches), lower, upper, every, COUNT_BATCH):
             events = self._rows[piece.place[piece.start[:-1]]]
             found = (piece.start, piece.place, piece.component)
-            confidence = self._described(found, wanted, work, piece.boxes)[2]
+            confidence = self._described(found, True, work, piece.boxes)[2]
             parts.append(summed(events, piece.bucket, confidence))
         events, bucket, value = (np.concatenate(found) for found in zip(*parts, strict=True))
         return Chunk(events[None, :], bucket, bucket, value).keep(value > 0.0)

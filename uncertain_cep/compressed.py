@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence import workspace
@@ -16,11 +15,10 @@ from eventbased.compressed import LISTS, compressed_matches
 from eventbased.gap_events import ALL, COSTLY, CostlyGapsError
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.growing import Growth
-from uncertain_cep.plan import EvaluationPlan, PlannedNegation
-from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.plan import PlannedNegation
 from uncertain_cep.search import Matches, costly, grown_chunks
-from uncertain_cep.selection import Selection
-from uncertain_cep.sequence import Chunk, Threshold
+from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import KleeneChunk, Series
 
 __all__ = ["CompressedChunk", "evaluate_compressed"]
@@ -49,22 +47,13 @@ class CompressedChunk(KleeneChunk):
         )
 
 
-def evaluate_compressed(
-    plan: EvaluationPlan,
-    table: pa.Table,
-    selection: Selection,
-    ticks: tuple[Int64, Int64],
-    pmfs: ExplicitPmfs | None,
-    payload: Int64 | None,
-    with_confidence: bool,
-    batch_rows: int,
-    threshold: Threshold | None = None,
-) -> Iterator[Chunk]:
+def evaluate_compressed(context: ExecutionContext) -> Iterator[Chunk]:
     """Yield what :func:`uncertain_cep.growing.evaluate_growing` yields, compressed.
 
     The events of the Kleene component are gathered as those of a negated one would be that are forbidden in
     its gap: they have to satisfy the same conditions.
     """
+    plan, selection = context.plan, context.candidates
     place = next(j for j, component in enumerate(plan.components) if component.kleene)
     others = [j for j in range(len(plan.components)) if j != place]
     keys = tuple(
@@ -88,9 +77,8 @@ def evaluate_compressed(
     # Without a candidate for the Kleene component nothing can be in its gap, whatever the others are.
     if not selection.empty:
         yield from grown_chunks(
-            _CompressedGrowth, apart, table, rest, ticks, pmfs, payload, with_confidence, batch_rows,
-            threshold=threshold,
-        )  # fmt: skip
+            _CompressedGrowth, replace(context, plan=apart, candidates=rest, counters=None)
+        )
 
 
 class _CompressedGrowth(Growth):
@@ -102,8 +90,9 @@ class _CompressedGrowth(Growth):
         # What is in this gap is not forbidden.
         return [(0, 0)]
 
-    def _chunk(self, matches: Matches, payload: Int64 | None, wanted: bool, work: Scratch) -> Chunk:
+    def _chunk(self, matches: Matches, work: Scratch) -> Chunk:
         start, place, _ = matches
+        payload, wanted = self._context.payload, self._context.with_confidence
         found = len(start) - 1
         lower, upper = np.empty((2, found), dtype=np.int64)
         sums = np.empty((4, found))

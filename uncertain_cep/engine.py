@@ -14,24 +14,19 @@ from numpy.typing import NDArray
 from uncertain_cep.best import best_chunk
 from uncertain_cep.buckets import evaluate_bucketed
 from uncertain_cep.compiling import announce_compilation
-from uncertain_cep.compressed import evaluate_compressed
 from uncertain_cep.counters import Counters
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.expected import bucketed_counts, counts_of_matches, expected_counts
-from uncertain_cep.growing import evaluate_growing
+from uncertain_cep.operators.context import ExecutionContext, Threshold
+from uncertain_cep.operators.table import operator_of
 from uncertain_cep.output import id_payload, to_batch, widened
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.choosing import choose
-from uncertain_cep.plan.trees import Tree
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
-from uncertain_cep.points import evaluate_points
 from uncertain_cep.predicates import evaluate as evaluate_expression
-from uncertain_cep.runs import evaluate_runs
 from uncertain_cep.selection import Selection, Slicing, select
-from uncertain_cep.sequence import Chunk, Threshold, evaluate_sequence
-from uncertain_cep.sets import evaluate_sets
+from uncertain_cep.sequence import Chunk
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
-from uncertain_cep.tree_evaluation import evaluate_tree
 from uncertain_cep.windows import feasible
 
 __all__ = [
@@ -50,11 +45,6 @@ BATCH_ROWS: Final = 131_072
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-_METHODS: Final = {
-    "any_state": evaluate_runs,
-    "selectivity": evaluate_runs,
-}
 
 
 def run(
@@ -173,59 +163,32 @@ def _evaluated(
     )
     by_row = plan.counts or best_only or later is not None
     payload = None if by_row else id_payload(plan, table)
+    context = ExecutionContext(
+        plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows, counters=counters
+    )
+    operator = operator_of(plan)
+
+    def matches(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
+        return _owned(operator.matches(with_tree().among(among, threshold)), later)
 
     @cache
-    def joined_along() -> Tree | None:
-        return choose(plan, table, selection).tree
+    def with_tree() -> ExecutionContext:
+        if not operator.plans_joins:
+            return context
+        return replace(context, tree=choose(plan, table, selection).tree)
 
-    def chunks(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
-        wanted = plan.needs_confidence
-        if plan.order is not None:
-            return evaluate_sets(
-                plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters, threshold
-            )
-        if plan.compressed:
-            return evaluate_compressed(
-                plan, table, among, ticks, pmfs, payload, wanted, batch_rows, threshold
-            )
-        if plan.is_plain and len(plan.components) == 1:
-            return _single_events(plan, among, payload, batch_rows)
-        if plan.evaluation == "point":
-            return evaluate_points(plan, table, among, ticks, pmfs, payload, wanted, batch_rows)
-        if not plan.is_plain:
-            return evaluate_growing(
-                plan, table, among, ticks, pmfs, payload, wanted, batch_rows, counters, threshold
-            )
-        tree = joined_along()
-        if tree is not None:
-            return evaluate_tree(
-                plan, tree, table, among, pmfs, payload, wanted, batch_rows, threshold, counters
-            )
-        if plan.evaluation == "query_order":
-            return evaluate_sequence(
-                plan, table, among, pmfs, payload, wanted, batch_rows, threshold, counters
-            )
-        return _METHODS[plan.evaluation](plan, table, among, pmfs, payload, wanted, batch_rows)
-
-    if plan.counts:
-        if not _grown(plan):
-            yield from expected_counts(plan, table, selection, pmfs, chunks)
-            return
-        counted = evaluate_bucketed(plan, table, selection, ticks, pmfs, batch_rows)
-        yield from bucketed_counts(plan, table, _owned(counted, later))
-        return
-    if best_only:
-
-        def mine(among: Selection, threshold: Threshold) -> Iterator[Chunk]:
-            return _owned(chunks(among, threshold), later)
-
-        best = best_chunk(plan, table, selection, mine, at_most_one=pmfs is None)
+    if plan.counts and not _grown(plan):
+        yield from expected_counts(plan, table, selection, pmfs, matches)
+    elif plan.counts:
+        yield from bucketed_counts(plan, table, _owned(evaluate_bucketed(context), later))
+    elif best_only:
+        best = best_chunk(plan, table, selection, matches, at_most_one=pmfs is None)
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
-        return
-    matches = _owned(chunks(selection, _threshold(plan, pmfs)), later)
-    for chunk in _limited(plan, (confident(plan, found) for found in matches)):
-        yield to_batch(plan, table, chunk, payload is not None)
+    else:
+        found = (confident(plan, chunk) for chunk in matches(selection, _threshold(plan, pmfs)))
+        for chunk in _limited(plan, found):
+            yield to_batch(plan, table, chunk, payload is not None)
 
 
 def _grown(plan: EvaluationPlan) -> bool:
@@ -333,15 +296,3 @@ def ticks_of(table: pa.Table, name: str, plan: EvaluationPlan) -> Int64:
     """Return a time column in ticks, (n,) int64."""
     times = np.asarray(table.column(name).cast(pa.int64()).to_numpy())
     return times if plan.domain.tick == 1 else times // plan.domain.tick
-
-
-def _single_events(
-    plan: EvaluationPlan, selection: Selection, payload: Int64 | None, batch_rows: int
-) -> Iterator[Chunk]:
-    """Yield the matches of a pattern of one component: every candidate, with certainty."""
-    rows = selection.rows[0]
-    for start in range(0, len(rows), batch_rows):
-        part = slice(start, start + batch_rows)
-        events = rows[part] if payload is None else payload[rows[part]]
-        confidence = np.ones(len(events)) if plan.needs_confidence else None
-        yield Chunk(events[None, :], selection.lower[0][part], selection.upper[0][part], confidence)

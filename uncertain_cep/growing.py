@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence import exact_chain_confidence
@@ -28,11 +27,9 @@ from eventbased.growing import (
 )
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.counters import Counters
-from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.search import Matches, Search, costly, grown_chunks
-from uncertain_cep.selection import Selection
-from uncertain_cep.sequence import Chunk, Threshold
+from uncertain_cep.sequence import Chunk
 
 __all__ = ["Growth", "evaluate_growing"]
 
@@ -43,39 +40,11 @@ _SHORT: Final = 8
 """Events of a match that there is room for at first."""
 
 
-def evaluate_growing(
-    plan: EvaluationPlan,
-    table: pa.Table,
-    selection: Selection,
-    ticks: tuple[Int64, Int64],
-    pmfs: ExplicitPmfs | None,
-    payload: Int64 | None,
-    with_confidence: bool,
-    batch_rows: int,
-    counters: Counters | None = None,
-    threshold: Threshold | None = None,
-) -> Iterator[Chunk]:
+def evaluate_growing(context: ExecutionContext) -> Iterator[Chunk]:
     """Yield the matches of a pattern of single, Kleene and negated components under any strategy.
 
-    Parameters
-    ----------
-    plan : EvaluationPlan
-    table : pyarrow.Table
-    selection : Selection
-        The candidates of the positive components.
-    ticks : tuple of (n,) int64
-        Lower and upper bounds of all rows, without ticks of probability 0 at their ends.
-    pmfs : ExplicitPmfs or None
-    payload : (n,) int64 or None
-        What to return for each row of the table; None: the row itself.
-    with_confidence : bool
-    batch_rows : int
-        Most matches in a chunk.
-    counters : Counters or None
-        The numbers of partial matches are added here: by nodes where single components are joined first, else
-        by the components that have taken an event.
-    threshold : Threshold or None
-        What matches need not be found.
+    Partial matches are counted by nodes where single components are joined first, else by the components that
+    have taken an event.
 
     Raises
     ------
@@ -86,9 +55,7 @@ def evaluate_growing(
     -----
     Memory is O(events + batch_rows * events of a match), whatever the number of matches.
     """
-    yield from grown_chunks(
-        Growth, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters, threshold
-    )
+    yield from grown_chunks(Growth, context)
 
 
 class Growth(Search):
@@ -126,15 +93,8 @@ class Growth(Search):
         promising_choices(self._given, wanted, self._window, chosen, promising)
         return promising
 
-    def _searched(
-        self,
-        fixed: Int64,
-        payload: Int64 | None,
-        wanted: bool,
-        batch_rows: int,
-        counters: Counters | None,
-        threshold: Threshold | None,
-    ) -> Iterator[Chunk]:
+    def _searched(self, fixed: Int64, counters: Counters | None) -> Iterator[Chunk]:
+        batch_rows = self._context.batch_rows
         conditions = self._conditions
         search: Any = grow
         length = len(fixed)
@@ -147,18 +107,19 @@ class Growth(Search):
         start = np.empty(batch_rows + 1, dtype=np.int64)
         room = batch_rows * (length + 1) + depth
         place, component = np.empty((2, room), dtype=np.int64)
-        sizes = self._sizes(batch_rows, threshold)
+        sizes = self._sizes()
         status = FULL
         while status != EXHAUSTED:
             status, found = search(
-                self._given, self._pattern, conditions, self._barriers, self._wanted(threshold), state, work,
+                self._given, self._pattern, conditions, self._barriers, self._wanted(self._context.threshold),
+                state, work,
                 fixed, next(sizes), start, place, component,
             )  # fmt: skip
             if status == TOO_LONG:
                 place, component = np.empty((2, 2 * len(place)), dtype=np.int64)
             if found:
                 matches = start[: found + 1], place[: start[found]], component[: start[found]]
-                chunk = self._chunk(matches, payload, wanted, asked)
+                chunk = self._chunk(matches, asked)
                 if len(chunk.lower):
                     yield chunk
             if status == DEEPER:

@@ -22,6 +22,7 @@ from uncertain_cep.config import LONGEST_POINT_INTERVAL, MOST_CONFIDENCE_STEPS, 
 from uncertain_cep.errors import OptionError
 from uncertain_cep.gap_rules import Forbidden, forbidden_events
 from uncertain_cep.next_match import ids_by_component, too_dear
+from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.point_formulas import formulas_of
@@ -206,16 +207,7 @@ def _witnesses(forbidden: Forbidden, pool: int, component: int, pools: int) -> _
     )
 
 
-def evaluate_points(
-    plan: EvaluationPlan,
-    table: pa.Table,
-    selection: Selection,
-    ticks: tuple[Int64, Int64],
-    pmfs: ExplicitPmfs | None,
-    payload: Int64 | None,
-    with_confidence: bool,
-    batch_rows: int,
-) -> Iterator[Chunk]:
+def evaluate_points(context: ExecutionContext) -> Iterator[Chunk]:
     """Yield what :func:`uncertain_cep.growing.evaluate_growing` yields, by way of point events.
 
     The candidates are fed in order of their lower bounds, and a match is yielded as soon as the next one's
@@ -228,6 +220,7 @@ def evaluate_points(
     ConfidenceCostError
         If the confidence of a match takes too many steps.
     """
+    plan, table, selection = context.plan, context.table, context.candidates
     if selection.empty:
         return
     intervals = zip(selection.lower, selection.upper, strict=True)
@@ -235,15 +228,15 @@ def evaluate_points(
     if longest > LONGEST_POINT_INTERVAL:
         message = f"an interval has {longest:,} ticks, and evaluation='point' goes through at most "
         raise OptionError(f"{message}{LONGEST_POINT_INTERVAL:,} of each: choose a longer tick")
-    candidates = point_candidates(plan, table, selection, ticks, pmfs)
+    candidates = point_candidates(plan, table, selection, context.ticks, context.pmfs)
     std_error, seed = plan.estimates
     evaluation = PointEvaluation(
         candidates.automaton, most_steps=float(MOST_CONFIDENCE_STEPS), std_error=std_error, seed=seed
     )
     try:
         for found in _fed(candidates, evaluation):
-            for start in range(0, len(found.lower), batch_rows):
-                yield _chunk(plan, found.keep(slice(start, start + batch_rows)), payload, with_confidence)
+            for start in range(0, len(found.lower), context.batch_rows):
+                yield _chunk(context, found.keep(slice(start, start + context.batch_rows)))
     except CostlySignatureError as error:
         ids = table.column(plan.names.id).take(pa.array(error.events)).to_pylist()
         raise too_dear(plan, ids_by_component(plan, error.components, ids), error.steps) from None
@@ -251,10 +244,11 @@ def evaluate_points(
         raise OptionError(f"evaluation='point': {error}") from error
 
 
-def _chunk(plan: EvaluationPlan, found: PointMatches, payload: Int64 | None, wanted: bool) -> Chunk:
+def _chunk(context: ExecutionContext, found: PointMatches) -> Chunk:
     """Return matches with what was asked for of their events."""
+    plan, payload = context.plan, context.payload
     events = found.event if payload is None else payload[found.event]
-    confidence = found.confidence if wanted else None
+    confidence = found.confidence if context.with_confidence else None
     if any(planned.kleene for planned in plan.components):
         chunk = by_component(plan, found.start, found.component, events, found.lower, found.upper, confidence)
         return replace(chunk, std_error=found.std_error)

@@ -21,6 +21,7 @@ from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.config import LONGEST_PMF_CHAIN, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.next_match import too_dear
+from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.predicates import Values, column_values
@@ -182,26 +183,19 @@ class RunEvaluation:
                 pool.map_values(slot, ranks)
 
 
-def evaluate_runs(
-    plan: EvaluationPlan,
-    table: pa.Table,
-    selection: Selection,
-    pmfs: ExplicitPmfs | None,
-    payload: Int64 | None,
-    with_confidence: bool,
-    batch_rows: int,
-) -> Iterator[Chunk]:
+def evaluate_runs(context: ExecutionContext) -> Iterator[Chunk]:
     """Yield what :func:`uncertain_cep.sequence.evaluate_sequence` yields, by way of runs.
 
     The events are fed by ascending lower bound, so that runs are forgotten as soon as they can be;
     memory is O(candidates + runs in reach of the window + batch_rows).
     """
+    plan, table, payload, batch_rows = context.plan, context.table, context.payload, context.batch_rows
 
     def ids(rows: Int64) -> list[Any]:
         found: list[Any] = table.column(plan.names.id).take(pa.array(rows)).to_pylist()
         return found
 
-    for found in RunEvaluation(plan, ids).push(table, selection, pmfs, None, EVER):
+    for found in RunEvaluation(plan, ids).push(table, context.candidates, context.pmfs, None, EVER):
         events = found.events if payload is None else payload[found.events]
         for start in range(0, len(found.lower), batch_rows):
             part = slice(start, start + batch_rows)
@@ -209,6 +203,6 @@ def evaluate_runs(
                 events[:, part],
                 found.lower[part],
                 found.upper[part],
-                found.confidence[part] if with_confidence else None,
+                found.confidence[part] if context.with_confidence else None,
                 found.std_error[part],
             )

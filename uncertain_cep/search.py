@@ -24,13 +24,11 @@ from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.gap_rules import Forbidden, forbidden_events
 from uncertain_cep.joined_first import choices_of_singles, tree_of_singles
 from uncertain_cep.next_match import ids_by_component, too_dear
+from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.plan.trees import Tree
-from uncertain_cep.pmfs import ExplicitPmfs
 from uncertain_cep.predicates import Values, column_values
 from uncertain_cep.query.typed import Column, variables_of
-from uncertain_cep.selection import Selection
-from uncertain_cep.sequence import Chunk, Threshold
+from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import by_component, event_by_event
 
 __all__ = ["Matches", "Search", "costly", "grown_chunks"]
@@ -47,66 +45,40 @@ _MOST_BITS: Final = 62
 """Components that fit into the bits of an int64."""
 
 
-def grown_chunks(
-    search: Callable[..., Search],
-    plan: EvaluationPlan,
-    table: pa.Table,
-    selection: Selection,
-    ticks: tuple[Int64, Int64],
-    pmfs: ExplicitPmfs | None,
-    payload: Int64 | None,
-    with_confidence: bool,
-    batch_rows: int,
-    counters: Counters | None = None,
-    threshold: Threshold | None = None,
-) -> Iterator[Chunk]:
+def grown_chunks(search: Callable[..., Search], context: ExecutionContext) -> Iterator[Chunk]:
     """Yield the matches as a search finds and describes them.
 
     Parameters
     ----------
     search : callable
         A kind of :class:`Search`, called with its parameters for each part of the candidates.
-    plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters, threshold
-        As for :func:`uncertain_cep.growing.evaluate_growing`.
+    context : ExecutionContext
     """
+    selection, window = context.candidates, context.span
     if selection.empty:
         return
-    # Beyond the whole trace a window means nothing, and sums with it have to stay within int64.
-    window = min(plan.window, int(ticks[1].max()) - int(ticks[0].min()) + 1)
     shift, line, covered = partition_bases(
         selection.lower, selection.upper, selection.partition, selection.partitions, window + 2
     )
     if line > LONGEST_LINE and selection.partitions > 1:
         for half in selection.halves():
-            yield from grown_chunks(
-                search, plan, table, half, ticks, pmfs, payload, with_confidence, batch_rows, counters,
-                threshold,
-            )  # fmt: skip
+            yield from grown_chunks(search, context.among(half))
         return
-    tree = tree_of_singles(plan, table, selection)
-    grown = search(plan, table, selection, ticks, pmfs, window, shift, covered, tree)
-    yield from grown.chunks(payload, with_confidence, batch_rows, counters, threshold)
+    tree = tree_of_singles(context.plan, context.table, selection)
+    yield from search(replace(context, tree=tree), window, shift, covered).chunks()
 
 
 class Search(ABC):
     """The candidates of one layout, what is forbidden among them, and the conditions.
 
-    If a tree is given, its components are joined first, and the others taken between or beside their events.
+    If the context has a tree, its components are joined first, and the others taken between or beside
+    their events.
     """
 
-    def __init__(
-        self,
-        plan: EvaluationPlan,
-        table: pa.Table,
-        selection: Selection,
-        ticks: tuple[Int64, Int64],
-        pmfs: ExplicitPmfs | None,
-        window: int,
-        shift: Int64,
-        covered: int,
-        tree: Tree | None,
-    ) -> None:
-        self._plan, self._table, self._window, self._tree = plan, table, window, tree
+    def __init__(self, context: ExecutionContext, window: int, shift: Int64, covered: int) -> None:
+        plan, table, selection, pmfs = context.plan, context.table, context.candidates, context.pmfs
+        ticks = context.ticks
+        self._context, self._plan, self._table, self._window = context, plan, table, window
         laid = self._laid = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
         first = laid.first
         count = int(first[-1])
@@ -147,15 +119,7 @@ class Search(ABC):
         """Return for each event of some matches, (m,) bool, whether none of its match comes before it."""
 
     @abstractmethod
-    def _searched(
-        self,
-        fixed: Int64,
-        payload: Int64 | None,
-        wanted: bool,
-        batch_rows: int,
-        counters: Counters | None,
-        threshold: Threshold | None,
-    ) -> Iterator[Chunk]:
+    def _searched(self, fixed: Int64, counters: Counters | None) -> Iterator[Chunk]:
         """Yield the matches with one of some choices made beforehand, (l, m) int64, -1 for any candidate."""
 
     @abstractmethod
@@ -172,42 +136,40 @@ class Search(ABC):
         in theirs.
         """
 
-    def chunks(
-        self,
-        payload: Int64 | None,
-        wanted: bool,
-        batch_rows: int,
-        counters: Counters | None,
-        threshold: Threshold | None,
-    ) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[Chunk]:
         """Yield the matches, in chunks of at most ``batch_rows``."""
-        many = bool(self._kleene.any())
-        if self._tree is None:
-            fixed = np.full((len(self._kleene), 1), -1)
-            yield from self._searched(fixed, payload, wanted, batch_rows, counters, threshold)
+        context, many = self._context, bool(self._kleene.any())
+        if context.tree is None:
+            yield from self._searched(np.full((len(self._kleene), 1), -1), context.counters)
             return
         work = scratch(self._conditions, len(self._kleene))
-        last_rows = BLOCK_ROWS if many or threshold is not None else batch_rows
+        last_rows = BLOCK_ROWS if many or context.threshold is not None else context.batch_rows
         for chosen in choices_of_singles(
-            self._plan, self._tree, self._table, self._laid, self._rows, self._window, last_rows, counters
-        ):
+            self._plan, context.tree, self._table, self._laid, self._rows, self._window, last_rows,
+            context.counters,
+        ):  # fmt: skip
             if many:
-                yield from self._searched(chosen, payload, wanted, batch_rows, None, threshold)
+                yield from self._searched(chosen, None)
                 continue
-            if threshold is not None:
-                chosen = chosen[:, self._promising(chosen, self._wanted(threshold))]
-            chunk = self._chunk(event_by_event(chosen), payload, wanted, work)
+            if context.threshold is not None:
+                chosen = chosen[:, self._promising(chosen, self._wanted(context.threshold))]
+            chunk = self._chunk(event_by_event(chosen), work)
             if len(chunk.lower):
                 yield chunk
 
-    def _chunk(self, matches: Matches, payload: Int64 | None, wanted: bool, work: Scratch) -> Chunk:
+    def _chunk(self, matches: Matches, work: Scratch) -> Chunk:
         """Return the matches that are possible, with their ranges and confidences."""
         start, place, component = matches
+        wanted = self._context.with_confidence
         lower, upper, confidence, std_error = self._described(matches, wanted, work)
-        events = self._rows[place] if payload is None else payload[self._rows[place]]
         given = confidence if wanted else None
-        chunk = by_component(self._plan, start, component, events, lower, upper, given)
+        chunk = by_component(self._plan, start, component, self._returned(place), lower, upper, given)
         return replace(chunk, std_error=std_error).keep(lower <= upper)
+
+    def _returned(self, place: Int64) -> Int64:
+        """Return what is asked for of the events at some places."""
+        rows, payload = self._rows[place], self._context.payload
+        return rows if payload is None else payload[rows]
 
     def _wanted(self, threshold: Threshold | None) -> Wanted:
         """Return a threshold as the kernels take it."""
@@ -218,8 +180,9 @@ class Search(ABC):
         least = 0.0 if threshold is None else threshold.least
         return Wanted(least, rank, last_rank, *self._pmfs[:2])
 
-    def _sizes(self, batch_rows: int, threshold: Threshold | None) -> Iterator[int]:
+    def _sizes(self) -> Iterator[int]:
         """Yield how many matches to find, one time after the other: few, if they raise a threshold."""
+        batch_rows, threshold = self._context.batch_rows, self._context.threshold
         rises = threshold is not None and threshold.ranks is not None
         size = min(_FIRST_MATCHES, batch_rows) if rises else batch_rows
         while True:

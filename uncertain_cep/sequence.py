@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from eventbased import (
@@ -25,12 +24,10 @@ from uncertain_cep.counters import Counters
 from uncertain_cep.described import describe_explicit, pooled, redo_exactly
 from uncertain_cep.layout import Layout, layouts, loader
 from uncertain_cep.next_match import NextMatches
-from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.programs import binding_orders, compile_programs
-from uncertain_cep.selection import Selection
 
-__all__ = ["Chunk", "Threshold", "evaluate_sequence"]
+__all__ = ["Chunk", "evaluate_sequence"]
 
 Int64 = NDArray[np.int64]
 
@@ -67,83 +64,21 @@ class Chunk:
         return Chunk(self.events[:, places], self.lower[places], self.upper[places], confidence, std_error)
 
 
-@dataclass(slots=True)
-class Threshold:
-    """What a match must have to be of interest; it rises while matches are enumerated.
-
-    Attributes
-    ----------
-    least : float
-        Matches of a smaller confidence are not wanted.
-    ranks : (n,) int64 or None
-        For each row of the table a number that is in order as the ids are.
-    last_rank : int or None
-        Matches whose first event has a larger rank are not wanted.
-    """
-
-    least: float
-    ranks: Int64 | None = None
-    last_rank: int | None = None
-
-
-def evaluate_sequence(
-    plan: EvaluationPlan,
-    table: pa.Table,
-    selection: Selection,
-    pmfs: ExplicitPmfs | None,
-    payload: Int64 | None,
-    with_confidence: bool,
-    batch_rows: int,
-    threshold: Threshold | None = None,
-    counters: Counters | None = None,
-) -> Iterator[Chunk]:
-    """Yield the matches of a pattern of at least two components, in chunks of at most ``batch_rows``.
-
-    Parameters
-    ----------
-    plan : EvaluationPlan
-    table : pyarrow.Table
-    selection : Selection
-    pmfs : ExplicitPmfs or None
-    payload : (n,) int64 or None
-        What to return for each row of the table; None: the row itself.
-    with_confidence : bool
-    batch_rows : int
-    threshold : Threshold or None
-        What matches need not be enumerated.
-    counters : Counters or None
-        The numbers of partial matches are added here.
+def evaluate_sequence(context: ExecutionContext) -> Iterator[Chunk]:
+    """Yield the matches of a pattern of at least two single events, by the pivot join.
 
     Raises
     ------
     TraceError
         If the chain of a match with an explicit pmf is too long.
     """
-    for layout in layouts(plan, selection):
-        yield from _matches(
-            plan,
-            table,
-            layout,
-            layout.payload(payload),
-            pmfs,
-            with_confidence,
-            batch_rows,
-            threshold,
-            counters,
-        )
+    for layout in layouts(context.plan, context.candidates):
+        yield from _matches(context, layout)
 
 
-def _matches(
-    plan: EvaluationPlan,
-    table: pa.Table,
-    layout: Layout,
-    output: Int64,
-    pmfs: ExplicitPmfs | None,
-    wanted: bool,
-    batch_rows: int,
-    threshold: Threshold | None,
-    counters: Counters | None,
-) -> Iterator[Chunk]:
+def _matches(context: ExecutionContext, layout: Layout) -> Iterator[Chunk]:
+    plan, table, pmfs, threshold = context.plan, context.table, context.pmfs, context.threshold
+    output, wanted, batch_rows = layout.payload(context.payload), context.with_confidence, context.batch_rows
     length = len(plan.components)
     variables = [component.variable for component in plan.components]
     candidates, rows, shared, w = layout.candidates, layout.rows, layout.shared, layout.w
@@ -221,8 +156,8 @@ def _matches(
             if threshold is not None:
                 # So that what was found raises the threshold.
                 break
-        if counters is not None:
-            _count(counters, orders, search.found)
+        if context.counters is not None:
+            _count(context.counters, orders, search.found)
         if filled:
             chunk = Chunk(
                 events[:, :filled],

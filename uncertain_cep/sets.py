@@ -30,12 +30,10 @@ from eventbased.set_search import (
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.counters import Counters
 from uncertain_cep.errors import ConfidenceCostError
-from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.query.branches import GapPlace, PartialOrder
 from uncertain_cep.search import Matches, Search, costly, grown_chunks
-from uncertain_cep.selection import Selection
-from uncertain_cep.sequence import Chunk, Threshold
+from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import KleeneChunk, Series
 
 __all__ = ["Choosing", "evaluate_sets"]
@@ -45,26 +43,8 @@ Int64 = NDArray[np.int64]
 _PLACES: Final = {"leading": LEADING, "between": BETWEEN, "trailing": TRAILING}
 
 
-def evaluate_sets(
-    plan: EvaluationPlan,
-    table: pa.Table,
-    selection: Selection,
-    ticks: tuple[Int64, Int64],
-    pmfs: ExplicitPmfs | None,
-    payload: Int64 | None,
-    with_confidence: bool,
-    batch_rows: int,
-    counters: Counters | None = None,
-    threshold: Threshold | None = None,
-) -> Iterator[Chunk]:
-    """Yield the matches of an OR-free pattern with AND, in chunks of at most ``batch_rows``.
-
-    Parameters
-    ----------
-    plan : EvaluationPlan
-        With an ``order``.
-    table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters, threshold
-        As for :func:`uncertain_cep.growing.evaluate_growing`.
+def evaluate_sets(context: ExecutionContext) -> Iterator[Chunk]:
+    """Yield the matches of an OR-free pattern with AND: of a plan with an ``order``.
 
     Raises
     ------
@@ -75,10 +55,7 @@ def evaluate_sets(
     -----
     Memory is O(events + batch_rows * events of a match), whatever the number of matches.
     """
-    yield from grown_chunks(
-        Choosing, plan, table, selection, ticks, pmfs, payload, with_confidence, batch_rows, counters,
-        threshold,
-    )  # fmt: skip
+    yield from grown_chunks(Choosing, context)
 
 
 class Choosing(Search):
@@ -153,31 +130,25 @@ class Choosing(Search):
         # The smallest id of a set is not that of the event taken first.
         return found._replace(rank=found.rank[:0]) if self._sorted[0] else found
 
-    def _searched(
-        self,
-        fixed: Int64,
-        payload: Int64 | None,
-        wanted: bool,
-        batch_rows: int,
-        counters: Counters | None,
-        threshold: Threshold | None,
-    ) -> Iterator[Chunk]:
+    def _searched(self, fixed: Int64, counters: Counters | None) -> Iterator[Chunk]:
+        batch_rows = self._context.batch_rows
         search: Any = choose
         state = start_choosing(self._table.num_rows, len(fixed))
         work, asked = scratch(self._conditions, MOST_EVENTS), scratch(self._conditions, MOST_EVENTS)
         start = np.empty(batch_rows + 1, dtype=np.int64)
         room = batch_rows * (len(fixed) + 1) + MOST_EVENTS
         place, component = np.empty((2, room), dtype=np.int64)
-        sizes = self._sizes(batch_rows, threshold)
+        sizes = self._sizes()
         status = FULL
         while status != EXHAUSTED:
             status, found = search(
-                self._given, self._pattern, self._conditions, self._barriers, self._wanted(threshold), state,
-                work, fixed, next(sizes), start, place, component,
+                self._given, self._pattern, self._conditions, self._barriers,
+                self._wanted(self._context.threshold), state, work, fixed, next(sizes), start, place,
+                component,
             )  # fmt: skip
             if found:
                 matches = start[: found + 1], place[: start[found]], component[: start[found]]
-                chunk = self._chunk(matches, payload, wanted, asked)
+                chunk = self._chunk(matches, asked)
                 if len(chunk.lower):
                     yield chunk
             if status == TOO_LONG:
@@ -190,9 +161,10 @@ class Choosing(Search):
                 )
         self._counted(state.taken, counters)
 
-    def _chunk(self, matches: Matches, payload: Int64 | None, wanted: bool, work: Scratch) -> Chunk:
-        chunk = super()._chunk(matches, payload, wanted, work)
-        return self._by_id(chunk, payload is not None) if isinstance(chunk, KleeneChunk) else chunk
+    def _chunk(self, matches: Matches, work: Scratch) -> Chunk:
+        chunk = super()._chunk(matches, work)
+        direct = self._context.payload is not None
+        return self._by_id(chunk, direct) if isinstance(chunk, KleeneChunk) else chunk
 
     def _described(
         self, matches: Matches, wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES

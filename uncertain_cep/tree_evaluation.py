@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from eventbased import describe_chosen, promising_matches
 from eventbased.config import BLOCK_ROWS, MATERIALISED_ROWS
-from uncertain_cep.counters import Counters
 from uncertain_cep.described import describe_explicit, redo_exactly
 from uncertain_cep.join_conditions import distances
 from uncertain_cep.layout import Layout, layouts, loader
 from uncertain_cep.next_match import NextMatches
-from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.plan.trees import Tree
-from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.programs import PreparedPredicates, binding_orders
-from uncertain_cep.selection import Selection
-from uncertain_cep.sequence import Chunk, Threshold
+from uncertain_cep.sequence import Chunk
 from uncertain_cep.tree_search import TreeSearch
 
 __all__ = ["evaluate_tree"]
@@ -29,32 +24,16 @@ Int64 = NDArray[np.int64]
 
 
 def evaluate_tree(
-    plan: EvaluationPlan,
-    tree: Tree,
-    table: pa.Table,
-    selection: Selection,
-    pmfs: ExplicitPmfs | None,
-    payload: Int64 | None,
-    with_confidence: bool,
-    batch_rows: int,
-    threshold: Threshold | None = None,
-    counters: Counters | None = None,
+    context: ExecutionContext,
     *,
     block_rows: int = BLOCK_ROWS,
     materialised_rows: int = MATERIALISED_ROWS,
 ) -> Iterator[Chunk]:
-    """Yield the matches of a pattern of at least two components, in chunks of at most ``batch_rows``.
+    """Yield the matches of a plain sequence along the tree of the context, over all components.
 
     Parameters
     ----------
-    plan : EvaluationPlan
-        Of a plain sequence.
-    tree : Tree
-        Over all its components.
-    table, selection, pmfs, payload, with_confidence, batch_rows, threshold
-        As for :func:`uncertain_cep.sequence.evaluate_sequence`.
-    counters : Counters or None
-        The numbers of partial matches are added here.
+    context : ExecutionContext
     block_rows : int
         Partial matches that are extended together.
     materialised_rows : int
@@ -71,27 +50,16 @@ def evaluate_tree(
     that order, window and equalities let them see. Right subtrees are evaluated near the candidates of the
     first leaf, for one stretch of these after the other, each as long as the limit on their rows allows.
     """
-    for layout in layouts(plan, selection):
-        yield from _matches(
-            plan, tree, table, layout, pmfs, payload, with_confidence, batch_rows, threshold, counters,
-            block_rows, materialised_rows,
-        )  # fmt: skip
+    for layout in layouts(context.plan, context.candidates):
+        yield from _matches(context, layout, block_rows, materialised_rows)
 
 
 def _matches(
-    plan: EvaluationPlan,
-    tree: Tree,
-    table: pa.Table,
-    layout: Layout,
-    pmfs: ExplicitPmfs | None,
-    payload: Int64 | None,
-    wanted: bool,
-    batch_rows: int,
-    threshold: Threshold | None,
-    counters: Counters | None,
-    block_rows: int,
-    materialised_rows: int,
+    context: ExecutionContext, layout: Layout, block_rows: int, materialised_rows: int
 ) -> Iterator[Chunk]:
+    plan, tree, table, pmfs = context.plan, context.tree, context.table, context.pmfs
+    threshold, batch_rows = context.threshold, context.batch_rows
+    assert tree is not None
     shared = layout.shared
     variables = [component.variable for component in plan.components]
     prepared = PreparedPredicates(
@@ -103,7 +71,15 @@ def _matches(
     distance = distances(len(variables), layout.w + len(variables))
     assert distance is not None
     search = TreeSearch(
-        tree, variables, layout, distance, prepared, is_next, counters, block_rows, materialised_rows
+        tree,
+        variables,
+        layout,
+        distance,
+        prepared,
+        is_next,
+        context.counters,
+        block_rows,
+        materialised_rows,
     )
     programs = prepared.programs(start)
     following = None
@@ -112,7 +88,7 @@ def _matches(
             plan, table, layout.candidates, layout.rows, shared.event, shared.twin, programs, pmfs, layout.w
         )
     limit = np.empty(0, dtype=np.int64) if following is None else following.limit
-    descriptions = _Descriptions(plan, layout, pmfs, following, layout.payload(payload), wanted, threshold)
+    descriptions = _Descriptions(context, layout, following)
     # Fewer at a time where what was found raises the threshold for what is to come.
     last_rows = batch_rows if threshold is None else min(batch_rows, block_rows)
     for chosen in search.matches(programs, limit, last_rows):
@@ -122,18 +98,11 @@ def _matches(
 class _Descriptions:
     """From the candidates of matches to chunks of the result."""
 
-    def __init__(
-        self,
-        plan: EvaluationPlan,
-        layout: Layout,
-        pmfs: ExplicitPmfs | None,
-        following: NextMatches | None,
-        output: Int64,
-        wanted: bool,
-        threshold: Threshold | None,
-    ) -> None:
+    def __init__(self, context: ExecutionContext, layout: Layout, following: NextMatches | None) -> None:
+        plan, pmfs, threshold = context.plan, context.pmfs, context.threshold
         self._plan, self._layout, self._pmfs, self._following = plan, layout, pmfs, following
-        self._output, self._wanted, self._threshold = output, wanted, threshold
+        self._output, self._wanted = layout.payload(context.payload), context.with_confidence
+        self._threshold = threshold
         self._ranks = np.empty(0, dtype=np.int64)
         if threshold is not None and threshold.ranks is not None:
             self._ranks = threshold.ranks[layout.rows]

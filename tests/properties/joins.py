@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.properties.cases import Case, cases
 from tests.properties.expressions import Apply, Attribute, Constant, Expression
-from uncertain_cep import engine
+from uncertain_cep.operators import table
 from uncertain_cep.plan.trees import Join, Leaf, Tree, format_tree
 from uncertain_cep.tree_evaluation import evaluate_tree
 
@@ -67,5 +67,5 @@ def in_pieces(block_rows: int, materialised_rows: int) -> Iterator[None]:
     """Have joins work on smaller blocks, and hold fewer partial matches."""
     with pytest.MonkeyPatch.context() as patch:
         small = partial(evaluate_tree, block_rows=block_rows, materialised_rows=materialised_rows)
-        patch.setattr(engine, "evaluate_tree", small)
+        patch.setattr(table, "evaluate_tree", small)
         yield

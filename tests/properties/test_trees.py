@@ -20,6 +20,7 @@ from tests.properties.strategies import STRATEGIES, answer_of, text_of
 from tests.properties.test_medium import medium_case
 from uncertain_cep import engine
 from uncertain_cep.counters import Counters
+from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.plan import PLANNERS, make_plan
 from uncertain_cep.plan.trees import components_of, format_tree, joins_of, left_deep
 from uncertain_cep.tree_evaluation import evaluate_tree
@@ -144,10 +145,11 @@ def test_partial_matches_are_counted_once(materialised_rows: int) -> None:
         plan = make_plan(query, table.schema, planner=text)
         assert plan.tree is not None
         counters = Counters()
-        chunks = evaluate_tree(
-            plan, plan.tree, table, engine.candidates(plan, table), None, None, False, 1000,
-            counters=counters, materialised_rows=materialised_rows,
+        context = ExecutionContext(
+            plan, table, engine.candidates(plan, table), (np.arange(4 * n), np.arange(4 * n)), None, None,
+            False, 1000, counters=counters, tree=plan.tree,
         )  # fmt: skip
+        chunks = evaluate_tree(context, materialised_rows=materialised_rows)
         assert sum(len(chunk.lower) for chunk in chunks) == n**4
         assert counters.nodes[components_of(plan.tree)] == n**4
         assert all(counters.nodes[j,] == n for j in range(4))

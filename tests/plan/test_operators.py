@@ -1,0 +1,40 @@
+"""Which operator takes a plan, by golden pairs of a query and the operator that takes it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import uncertain_cep as uc
+from uncertain_cep.operators.table import OPERATORS, operator_of
+from uncertain_cep.plan import make_plan
+
+SCHEMA = pa.schema([("type", pa.string()), ("id", pa.int64()), ("lower", pa.int64()), ("upper", pa.int64())])
+
+PLANS = [
+    ("SEQ(A a, B b) WITHIN 5", {}, "join"),
+    ("SEQ(A a, B b) WHERE skip_till_next_match(a, b) WITHIN 5", {}, "join"),
+    ("SEQ(A a, B b) WITHIN 5", {"planner": "(b a)"}, "join"),
+    ("SEQ(A a, B b) WITHIN 5", {"evaluation": "any_state"}, "pool of runs"),
+    ("SEQ(A a, B b) WITHIN 5", {"evaluation": "selectivity"}, "pool of runs"),
+    ("SEQ(A a, B b) WITHIN 5", {"evaluation": "point"}, "point-based automaton"),
+    ("SEQ(A a, !C c, B b) WITHIN 5", {"evaluation": "point"}, "point-based automaton"),
+    ("SEQ(A a) WITHIN 5", {}, "single events"),
+    ("SEQ(A a) WITHIN 5", {"evaluation": "point"}, "single events"),
+    ("SEQ(A+ a[]) WITHIN 5", {}, "backtracking search"),
+    ("SEQ(A a, !C c, B b) WITHIN 5", {}, "backtracking search"),
+    ("SEQ(A a, B b) WHERE strict_contiguity(a, b) WITHIN 5", {}, "backtracking search"),
+    ("SEQ(A+ a[], B b) WITHIN 5", {"kleene": "compressed"}, "compressed search"),
+    ("AND(A a, B b) WITHIN 5", {}, "partial-order search"),
+    ("SEQ(AND(A a, B+ b[]), !D d, C c) WITHIN 5", {}, "partial-order search"),
+]
+
+
+@pytest.mark.parametrize(("text", "options", "name"), PLANS)
+def test_the_operator_of_a_plan(text: str, options: dict[str, str], name: str) -> None:
+    plan = make_plan(uc.parse(f"PATTERN {text}"), SCHEMA, **options)  # type: ignore[arg-type]
+    assert operator_of(plan).name == name
+
+
+def test_every_operator_takes_some_plan() -> None:
+    assert {name for _, _, name in PLANS} == {operator.name for operator in OPERATORS}

@@ -1,0 +1,93 @@
+"""What every operator is given: the plan, the candidates, and how the matches are to be returned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from uncertain_cep.counters import Counters
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.trees import Tree
+from uncertain_cep.pmfs import ExplicitPmfs
+from uncertain_cep.selection import Selection
+
+__all__ = ["ExecutionContext", "Threshold"]
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Threshold:
+    """What a match must have to be of interest; it rises while matches are enumerated.
+
+    Attributes
+    ----------
+    least : float
+        Matches of a smaller confidence are not wanted.
+    ranks : (n,) int64 or None
+        For each row of the table a number that is in order as the ids are.
+    last_rank : int or None
+        Matches whose first event has a larger rank are not wanted.
+    """
+
+    least: float
+    ranks: Int64 | None = None
+    last_rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionContext:
+    """One evaluation of an OR-free plan on the candidates of one table.
+
+    Attributes
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+        The events; of the columns that the plan reads.
+    candidates : Selection
+        Which of them each component can take.
+    ticks : tuple of (n,) int64
+        Lower and upper bounds of all rows, without ticks of probability 0 at their ends.
+    pmfs : ExplicitPmfs or None
+        None if every interval is uniform.
+    payload : (n,) int64 or None
+        What to return for each row of the table; None: the row itself.
+    with_confidence : bool
+        Whether confidences are asked for.
+    batch_rows : int
+        Most matches in a chunk.
+    threshold : Threshold or None
+        What matches need not be found.
+    counters : Counters or None
+        The numbers of partial matches are added here.
+    tree : Tree or None
+        Along which single events are joined; None: by the pivot join.
+    """
+
+    plan: EvaluationPlan
+    table: pa.Table
+    candidates: Selection
+    ticks: tuple[Int64, Int64]
+    pmfs: ExplicitPmfs | None
+    payload: Int64 | None
+    with_confidence: bool
+    batch_rows: int
+    threshold: Threshold | None = None
+    counters: Counters | None = None
+    tree: Tree | None = None
+
+    def among(self, candidates: Selection, threshold: Threshold | None = None) -> ExecutionContext:
+        """Return the same evaluation on some of the candidates, with another threshold if one is given."""
+        return replace(self, candidates=candidates, threshold=threshold or self.threshold)
+
+    @property
+    def span(self) -> int:
+        """WITHIN in ticks, but at most the length of the table.
+
+        Beyond the whole table a window means nothing, and sums with it have to stay within int64.
+        """
+        lower, upper = self.ticks
+        return min(self.plan.window, int(upper.max()) - int(lower.min()) + 1)

@@ -1,0 +1,115 @@
+"""Which operator takes a plan, in one table: the first row that takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from uncertain_cep.compressed import evaluate_compressed
+from uncertain_cep.growing import evaluate_growing
+from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.points import evaluate_points
+from uncertain_cep.runs import evaluate_runs
+from uncertain_cep.sequence import Chunk, evaluate_sequence
+from uncertain_cep.sets import evaluate_sets
+from uncertain_cep.tree_evaluation import evaluate_tree
+
+__all__ = ["OPERATORS", "Operator", "operator_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A way of finding the matches of an OR-free plan.
+
+    Attributes
+    ----------
+    name : str
+        As ``explain`` shows it.
+    why : str
+        Why this operator takes the plans that it takes.
+    takes : callable
+        Whether it takes a plan that no earlier operator takes.
+    matches : callable
+        Yields the matches in chunks of at most ``batch_rows``, in no particular order.
+    plans_joins : bool
+        Whether the optimizer chooses the tree of the context.
+    """
+
+    name: str
+    why: str
+    takes: Callable[[EvaluationPlan], bool]
+    matches: Callable[[ExecutionContext], Iterator[Chunk]]
+    plans_joins: bool = False
+
+
+def _single_events(context: ExecutionContext) -> Iterator[Chunk]:
+    """Yield the matches of a pattern of one component: every candidate, with certainty."""
+    found, payload = context.candidates, context.payload
+    rows = found.rows[0]
+    for start in range(0, len(rows), context.batch_rows):
+        part = slice(start, start + context.batch_rows)
+        events = rows[part] if payload is None else payload[rows[part]]
+        confidence = np.ones(len(events)) if context.with_confidence else None
+        yield Chunk(events[None, :], found.lower[0][part], found.upper[0][part], confidence)
+
+
+def _joined(context: ExecutionContext) -> Iterator[Chunk]:
+    """Yield the matches of a plain sequence along the tree of the context, else by the pivot join."""
+    return evaluate_sequence(context) if context.tree is None else evaluate_tree(context)
+
+
+OPERATORS: Final = (
+    Operator(
+        "partial-order search",
+        "AND(...) takes its events in any order",
+        lambda plan: plan.order is not None,
+        evaluate_sets,
+    ),
+    Operator(
+        "compressed search",
+        'kleene="compressed" lists the events of the Kleene component for each choice of the others',
+        lambda plan: plan.compressed,
+        evaluate_compressed,
+    ),
+    Operator(
+        "single events",
+        "every event that the component takes is a match",
+        lambda plan: plan.is_plain and len(plan.components) == 1,
+        _single_events,
+    ),
+    Operator(
+        "point-based automaton",
+        'evaluation="point" expands every interval into its ticks',
+        lambda plan: plan.evaluation == "point",
+        evaluate_points,
+    ),
+    Operator(
+        "backtracking search",
+        "Kleene components, negation and contiguity are no plain join",
+        lambda plan: not plan.is_plain,
+        evaluate_growing,
+    ),
+    Operator(
+        "pool of runs",
+        "evaluation= names an incremental method",
+        lambda plan: plan.evaluation in ("any_state", "selectivity"),
+        evaluate_runs,
+    ),
+    Operator(
+        "join",
+        "a sequence of single events is joined along a tree, or from a pivot in pattern order",
+        lambda _: True,
+        _joined,
+        plans_joins=True,
+    ),
+)
+"""The operators; each plan is taken by the first that takes it."""
+
+
+def operator_of(plan: EvaluationPlan) -> Operator:
+    """Return the operator that finds the matches of an OR-free plan."""
+    return next(operator for operator in OPERATORS if operator.takes(plan))

@@ -19,11 +19,11 @@ BLOCK_ROWS: Final = 8192
 SPARE: Final = 8
 """Places behind the last candidate, or the last match of an output column, that kernels read or write."""
 
-BOUND_MARGIN: Final = 1.0 - 1e-9
-"""A match is left out if an upper bound is below this share of the least confidence: rounding is less."""
+BOUND_MARGIN: Final = 1.0 - 4e-9
+"""A match is left out if a bound is below this share of the confidence to reach; see ``thresholds.py``."""
 
-ROUNDING: Final = 1e-15
-"""What float64 may lose of a probability in order, so that an upper bound stays one."""
+ROUNDING: Final = 4e-15
+"""Above what float64 may lose of a probability of two uniform times, so that an upper bound stays one."""
 
 BLOCK_PLACES: Final = 2**23
 """Blocks have fewer rows where all blocks of a chain of joins would hold more candidates than this."""

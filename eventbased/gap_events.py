@@ -101,6 +101,9 @@ class GapRules(NamedTuple):
 def contiguity_limits(upper, group, lower_in_pool, upper_in_pool, group_start, out):
     """Write the latest start of an event that can be the direct neighbour of each candidate. O(n log n).
 
+    An event that starts after the candidate ends, and ends before the neighbour starts, is between the two in
+    every world, and so no other event of the match.
+
     Parameters
     ----------
     upper : (n,) int64

@@ -14,9 +14,10 @@ Branches end early where
   till next match, of the candidates that pass the conditions and start after the last event ends, none that
   starts after another of them has ended; under contiguity the same of all events that forbid;
 * an event that a negation forbids is in its gap for certain (:mod:`eventbased.barriers`);
-* the events so far are too unlikely to reach the confidence that is wanted, which bounds that of all that
-  extends them: ``P(t_0 < ... < t_d, window) <= P(t_d - t_0 < W) prod P(t_i < t_{i+1})``, see
-  :mod:`eventbased.surviving`.
+* the events so far are too unlikely to reach the confidence that is wanted. A match that extends them has
+  them in order and within the window, so that its confidence is at most P(t_0 < ... < t_d, t_d - t_0 < W).
+  That is at most ``P(t_d - t_0 < W) prod P(t_i < t_{i+1})``, see :mod:`eventbased.surviving` for a proof, and
+  at most ``P(0 < t_d - t_0 < W)``, as it is part of it.
 
 Where the events of some components are chosen beforehand, the search is confined to them, one choice after
 the other, and what is left to take lies between.
@@ -35,9 +36,9 @@ from numpy.typing import NDArray
 from confidence.conditions import accumulate, all_hold
 from confidence.kernel import kernel
 from eventbased.barriers import is_barred
-from eventbased.config import BOUND_MARGIN
 from eventbased.query_order import first_above
-from eventbased.time_differences import in_order, near
+from eventbased.thresholds import needed
+from eventbased.time_differences import in_order, in_window
 
 __all__ = [
     "DEEPER",
@@ -226,7 +227,11 @@ def _reach(first_class, class_start, class_stop, lower, reach, component, until)
 
 @kernel
 def completions(first_class, class_start, class_stop, lower, upper, window, latest, reach):
-    """Fill ``latest`` and ``reach`` of :class:`SortedCandidates`. O(n c log n)."""
+    """Fill ``latest`` and ``reach`` of :class:`SortedCandidates`. O(n c log n).
+
+    The event of component j + 1 comes before ``l - 2 - j`` others, or more, and the last of them at most
+    W - 1 ticks behind that of component j: so it starts by ``until``. That of component j is before it.
+    """
     length = first_class.shape[0] - 1
     for j in range(length - 1, -1, -1):
         for k in range(first_class[j], first_class[j + 1]):
@@ -333,12 +338,22 @@ def _in_order(given, wanted, i, k):
 
 
 @kernel
-def _near(given, wanted, i, k, window):
-    """Return a bound on P(abs(t_k - t_i) < window) for two candidates."""
-    return near(
-        given.lower[i], given.upper[i], given.offset[i], given.lower[k], given.upper[k], given.offset[k],
+def _bound(given, wanted, first, last, window, chance):
+    """Return a bound on the confidence of all that begins with some events, two or more.
+
+    Parameters
+    ----------
+    first, last : int64
+        The candidates of the first and the last of them.
+    chance : float64
+        The product of ``P(t_i < t_{i+1})`` over all of them.
+    """
+    inside, ordered = in_window(
+        given.lower[first], given.upper[first], given.offset[first],
+        given.lower[last], given.upper[last], given.offset[last],
         window, wanted.pmf, wanted.head,
     )  # fmt: skip
+    return min(chance * inside, ordered)
 
 
 @kernel
@@ -357,7 +372,7 @@ def promising_choices(given, wanted, window, chosen, out):
         Overwritten.
     """
     length, count = chosen.shape
-    need = wanted.least * BOUND_MARGIN
+    need = needed(wanted.least)
     for n in range(count):
         first = chosen[0, n]
         if wanted.rank.shape[0] > 0 and wanted.rank[first] > wanted.last_rank:
@@ -367,7 +382,7 @@ def promising_choices(given, wanted, window, chosen, out):
         for j in range(1, length):
             bound *= _in_order(given, wanted, chosen[j - 1, n], chosen[j, n])
         if length > 1:
-            bound *= _near(given, wanted, first, chosen[length - 1, n], window)
+            bound = _bound(given, wanted, first, chosen[length - 1, n], window, bound)
         out[n] = bound >= need
 
 
@@ -406,7 +421,7 @@ def grow(
     """
     length = pattern.kleene.shape[0]
     frames, bounds, start, stop = state.frames, state.bounds, work.start, work.stop
-    need = wanted.least * BOUND_MARGIN
+    need = needed(wanted.least)
     ranked = wanted.rank.shape[0] > 0
     unordered = np.zeros(length, np.bool_)
     found = 0
@@ -466,7 +481,7 @@ def grow(
                 continue
         elif need > 0.0:
             chance *= _in_order(given, wanted, work.element[d - 1], at)
-            if chance < need or chance * _near(given, wanted, work.element[0], at, pattern.window) < need:
+            if chance < need or _bound(given, wanted, work.element[0], at, pattern.window, chance) < need:
                 continue
         work.element[d] = at
         bounds[EARLIEST, d + 1] = max(given.lower[at], bounds[EARLIEST, d] + 1) if d > 0 else given.lower[at]

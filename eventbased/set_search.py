@@ -9,10 +9,12 @@ as far as intervals go. A Kleene component in AND takes its events by ascending 
 So is a prefix in whose gaps a negated event is for certain (:mod:`eventbased.barriers`), and one that is too
 unlikely to reach the confidence that is wanted. That of all that extends it is at most
 
-* P(two of its events are in order and within the window), for every two of them;
-* the product over chains and pairs that share no event, whose times are independent then: for a chain
-  ``prod P(t_i < t_{i+1})`` (:mod:`eventbased.surviving`), for a pair without an order P(within the window).
-  Each event, when it is taken, is linked to the one with which it is least likely.
+* P(two of its events are in order and within the window), for every two of them, as that is part of it; of
+  two without an order, P(abs(t - s) < W);
+* the product over chains and pairs that share no event: as their times are independent, so are chains and
+  pairs. For a chain it is at most ``prod P(t_i < t_{i+1})`` (:mod:`eventbased.surviving`, step 3), for a pair
+  without an order P(abs(t - s) < W). Each event, when it is taken, is linked to the one with which it is
+  least likely: behind one that nothing is linked to yet, or beside one that no other is linked with at all.
 
 Where the events of some components are chosen beforehand, the search is confined to them, one choice after
 the other.
@@ -31,9 +33,9 @@ from numpy.typing import NDArray
 from confidence.conditions import accumulate, all_hold
 from confidence.kernel import kernel
 from eventbased.barriers import is_barred
-from eventbased.config import BOUND_MARGIN
 from eventbased.query_order import first_above
-from eventbased.time_differences import in_order, near, near_in_order
+from eventbased.thresholds import needed
+from eventbased.time_differences import in_order, in_window, near
 
 __all__ = [
     "EXHAUSTED",
@@ -289,7 +291,7 @@ def _can_reach(given, pattern, wanted, state, work, c, at, d, need):
         e = work.element[i]
         before = _is_before(pattern, state.frames[COMPONENT, i + 1], c)
         if before:
-            both = near_in_order(
+            _, both = in_window(
                 given.lower[e], given.upper[e], given.offset[e], low, high, offset, pattern.window,
                 wanted.pmf, wanted.head,
             )  # fmt: skip
@@ -343,7 +345,7 @@ def promising_sets(given, pattern, wanted, state, work, chosen, out):
         Overwritten.
     """
     length, count = chosen.shape
-    need = wanted.least * BOUND_MARGIN
+    need = needed(wanted.least)
     for c in range(length):
         state.frames[COMPONENT, c + 1] = c
     for n in range(count):
@@ -390,7 +392,7 @@ def choose(
     """
     length = pattern.kleene.shape[0]
     frames, start, stop = state.frames, work.start, work.stop
-    need = wanted.least * BOUND_MARGIN
+    need = needed(wanted.least)
     ranked = wanted.rank.shape[0] > 0
     found = 0
     filled = 0

@@ -1,12 +1,23 @@
 """The matches of a join that can still reach a confidence, by upper bounds that cost a fraction of it.
 
-For independent times, given all but the first and the last, ``t_0 < ... < t_{l-1}`` holds the rather the
-earlier the first and the later the last is, and the window the rather the closer they are: so by
-Chebyshev's inequality for monotone functions
+For independent times, whatever their distributions,
 
-    P(chain, window)  <=  P(chain) P(window)  <=  P(t_{l-1} - t_0 <= W - 1) prod_j P(t_j < t_{j+1}),
+    P(t_0 < ... < t_d, t_d - t_0 < W)  <=  P(t_d - t_0 < W) prod_j P(t_j < t_{j+1}).
 
-the second step for the same reason, event by event. Forbidden events only take away from it.
+1. Given all times but the first and the last, ``t_0 < t_1`` and ``t_{d-1} < t_d`` hold the rather the
+   smaller t_0 and the larger t_d is, the window the rather the larger t_0 and the smaller t_d is; with d = 1
+   the same is true of ``t_0 < t_1`` itself. Of one time, a rising function times a falling one has a mean of
+   at most the product of their means (Chebyshev's inequality): so for t_0, and then for t_d, order and window
+   together are at most as likely as the product.
+2. The window does not depend on the times between, so that P(chain, window) <= P(chain) P(window).
+3. P(t_0 < ... < t_d) is the mean over t_{d-1} of a rising function, P(t_0 < ... < t_{d-1} | t_{d-1}), times
+   a falling one, P(t_d > t_{d-1}): at most the product of their means, for the same reason; and so on.
+
+The window has to have its sign: ``abs(t_d - t_0) < W`` may be likelier where the two are in order, and is no
+valid factor. What is forbidden, or asked of a match besides, only takes away from its confidence. An estimate
+(:mod:`confidence.sampling`) is the confidence without what is forbidden, times an average of at most 1. What
+stands on both sides of a compressed Kleene component is in order, too. All of this needs times that are
+independent of each other.
 """
 
 from __future__ import annotations
@@ -15,18 +26,20 @@ import numpy as np
 
 from confidence.kernel import kernel
 from confidence.uniform import confidence_of_three, confidence_of_two, tight_bounds
-from eventbased.config import BOUND_MARGIN, ROUNDING
+from eventbased.config import ROUNDING
 from eventbased.describe import confidences_of_run
 from eventbased.query_order import BEGIN, PARENT, SIZE, choose
+from eventbased.thresholds import needed
 
 __all__ = ["describe_chosen", "promising_matches", "surviving_matches"]
 
 
 @kernel(inline="always")
 def _pairs_out_of_order(lower0, upper0, lower1, upper1):
-    """Return the number of pairs u_0 > u_1 of two intervals, or a little less for rounding. O(1).
+    """Return the number of pairs u_0 > u_1 of two intervals, or a little less; not all are such pairs. O(1).
 
-    A triangle, cut off by the other ends of the two intervals.
+    A triangle, cut off by the other ends of the two intervals. Its three terms lose at most 13 * 2^-53 of the
+    largest, which ``ROUNDING`` exceeds.
     """
     side = max(float(upper0 - lower1), 0.0)
     beyond0 = max(float(lower0 - lower1) - 1.0, 0.0)
@@ -124,7 +137,7 @@ def surviving_matches(
     last = np.empty(2, np.int64)
     shifts = np.empty(2, np.int64)
     most = np.empty(2, np.float64)
-    need = least * BOUND_MARGIN
+    need = needed(least)
     ranked = rank.shape[0] > 0
     # The order with the neighbour, and the window: from one candidate to the next, one becomes more likely
     # and the other less.
@@ -189,7 +202,7 @@ def promising_matches(chosen, w, lower, upper, offset, least, rank, last_rank, o
         Overwritten. O(l m).
     """
     length, count = chosen.shape
-    need = least * BOUND_MARGIN
+    need = needed(least)
     for n in range(count):
         out[n] = False
         if rank.shape[0] and rank[chosen[0, n]] > last_rank:

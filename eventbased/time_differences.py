@@ -1,20 +1,34 @@
 """How likely two independent times are in order, or near each other: what bounds on confidences are made of.
 
-Upper bounds have to stay upper bounds in float64, so that where terms could cancel, or sums of probabilities
-round, a little is added.
+Upper bounds have to stay upper bounds in float64. A sum of n non-negative terms loses at most n units in its
+last place, and of a difference of two such sums no more than of both: so much is added to each.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from confidence.distribution import at_most, exactly
+from confidence.distribution import at_least, at_most, exactly
 from confidence.kernel import kernel
-from eventbased.config import ROUNDING
 
-__all__ = ["in_order", "near", "near_in_order"]
+__all__ = ["in_order", "in_window", "near"]
 
-_GUARD: Final = 8.0 * ROUNDING
+_UNIT: Final = 2.0**-52
+"""The unit in the last place of 1, which is twice what rounding to the nearest number loses."""
+
+_STEPS: Final = 16.0
+"""Above the operations on two uniform times, each of which rounds."""
+
+
+@kernel
+def _rounding(low, high, offset, low_after, high_after, offset_after):
+    """Return more than what rounding takes from a probability of two times, or from a difference of two."""
+    steps = _STEPS
+    if offset >= 0:
+        steps += float(high - low)
+    if offset_after >= 0:
+        steps += float(high_after - low_after)
+    return steps * _UNIT
 
 
 @kernel
@@ -25,24 +39,27 @@ def _up_to(low, high, offset, low_after, high_after, offset_after, most, pmf, he
     if low_after - high > most:
         return 0.0
     if offset < 0 and offset_after < 0:
-        # For s the number of t is s + most - low_after + 1, between 0 and all: rising, then even.
-        size = float(high_after - low_after + 1)
-        ticks = float(high - low + 1)
-        top = float(high - low_after) + float(most) + 1.0
-        even = min(max(top - size + 1.0, 0.0), ticks)
-        begin = max(float(low - low_after) + float(most) + 1.0, 1.0)
-        end = top - even
-        rising = max(end - begin + 1.0, 0.0) * 0.5 * (begin + end)
-        return min((even * size + rising) / (size * ticks), 1.0)
+        # For s the number of t is s + most - low_after + 1, between 0 and all: rising, then even. In whole
+        # numbers: of times far from 0, or far apart, float64 would lose just what makes the difference.
+        ticks, size = high - low + 1, high_after - low_after + 1
+        reach = high - low_after + most
+        even = min(max(reach - (size - 2), 0), ticks)
+        top = reach - even + 1
+        rising = min(top, ticks - even)
+        mean = 0.5 * (float(top) + float(top - rising + 1))
+        sum_over = float(even) * float(size) + float(rising) * mean
+        return sum_over / (float(size) * float(ticks))
     total = 0.0
     if offset >= 0:
         for s in range(low, high + 1):
             total += pmf[offset + s - low] * at_most(low_after, high_after, offset_after, head, s + most)
     else:
         for t in range(low_after, high_after + 1):
-            later = 1.0 - at_most(low, high, offset, head, t - most - 1)
-            total += exactly(low_after, high_after, offset_after, pmf, t) * later
-    return min(total + _GUARD, 1.0)
+            # s is uniform, so that no running sums are looked at.
+            total += exactly(low_after, high_after, offset_after, pmf, t) * at_least(
+                low, high, offset, head, t - most
+            )
+    return total
 
 
 @kernel
@@ -64,7 +81,10 @@ def in_order(low, high, offset, low_after, high_after, offset_after, pmf, head):
     -----
     O(1) if both are uniform, else O(U).
     """
-    return _up_to(low_after, high_after, offset_after, low, high, offset, -1, pmf, head)
+    found = _up_to(low_after, high_after, offset_after, low, high, offset, -1, pmf, head)
+    if found == 0.0:
+        return 0.0
+    return min(found + _rounding(low, high, offset, low_after, high_after, offset_after), 1.0)
 
 
 @kernel
@@ -74,14 +94,19 @@ def near(low, high, offset, low_after, high_after, offset_after, window, pmf, he
     if later == 0.0:
         return 0.0
     earlier = _up_to(low, high, offset, low_after, high_after, offset_after, -window, pmf, head)
-    return min(later - earlier + _GUARD, 1.0)
+    return min(later - earlier + _rounding(low, high, offset, low_after, high_after, offset_after), 1.0)
 
 
 @kernel
-def near_in_order(low, high, offset, low_after, high_after, offset_after, window, pmf, head):
-    """Return P(s < t and t - s < window), or a little more; see :func:`in_order`."""
-    ordered = _up_to(low_after, high_after, offset_after, low, high, offset, -1, pmf, head)
-    if ordered == 0.0:
-        return 0.0
-    apart = _up_to(low_after, high_after, offset_after, low, high, offset, -window, pmf, head)
-    return min(ordered - apart + _GUARD, 1.0)
+def in_window(low, high, offset, low_after, high_after, offset_after, window, pmf, head):
+    """Return P(t - s < window), t before s or behind it, and P(s < t and t - s < window), or a little more.
+
+    Parameters and complexity are those of :func:`in_order`.
+    """
+    late = _up_to(low, high, offset, low_after, high_after, offset_after, window - 1, pmf, head)
+    if late == 0.0:
+        return 0.0, 0.0
+    early = _up_to(low, high, offset, low_after, high_after, offset_after, 0, pmf, head)
+    more = _rounding(low, high, offset, low_after, high_after, offset_after)
+    ordered = min(late - early + more, 1.0) if low < high_after else 0.0
+    return min(late + more, 1.0), ordered

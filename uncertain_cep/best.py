@@ -53,8 +53,11 @@ def best_chunk(
 
     Notes
     -----
-    The k-th best confidence so far is a threshold for all to come. Matches with the smallest first ids are
-    tried first: if k of them are certain, no other one is better or comes before them.
+    The k-th best confidence so far is a threshold for all to come: what is worse has k better ones already.
+    It prunes with slack, see :func:`eventbased.thresholds.needed`, as a match that ties with the k-th one and
+    comes before it by its ids is wanted. Matches with the smallest first ids are tried first: if k of them
+    are certain, no other one is better or comes before them. What a gap forbids among candidates lies between
+    the first and the last event, and so in reach of the first one.
     """
     assert plan.query.limit is not None
     best = _Best(

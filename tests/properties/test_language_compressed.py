@@ -104,7 +104,7 @@ class Case:
 
 
 @st.composite
-def _cases(draw: st.DrawFn) -> Case:
+def compressed_cases(draw: st.DrawFn) -> Case:
     drawn = draw(language_cases("skip_till_any_match", most=5, asked=False))
     types = st.sampled_from([("A",), ("B",), ("A", "B"), ("A", "B", "C")])
     length = draw(st.integers(2, 3))
@@ -115,7 +115,7 @@ def _cases(draw: st.DrawFn) -> Case:
     return Case(drawn.trace, components, tuple(conditions), (*drawn.agree, *drawn.chained), drawn.window)
 
 
-@given(_cases())
+@given(compressed_cases())
 def test_rows_are_what_the_worlds_hold(case: Case) -> None:
     note(case.text())
     series = next(part.variable for part in case.components if part.kleene)
@@ -137,7 +137,7 @@ def test_rows_are_what_the_worlds_hold(case: Case) -> None:
             assert math.isclose(row[name], number, rel_tol=1e-9), name
 
 
-@given(_cases(), st.sampled_from([0.1, 0.5, 1.0]))
+@given(compressed_cases(), st.sampled_from([0.1, 0.5, 1.0]))
 def test_output_controls(case: Case, least: float) -> None:
     note(case.text())
     table = case.trace.table()
@@ -179,7 +179,7 @@ def test_other_options_are_refused() -> None:
         uc.match(table, "PATTERN SEQ(A a, B+ b[]) WITHIN 5", kleene="compressed", approximate=0.1)
 
 
-@given(_cases(), st.integers(-3, 3), st.sampled_from([1, 2, 5, 100]))
+@given(compressed_cases(), st.integers(-3, 3), st.sampled_from([1, 2, 5, 100]))
 def test_slices_together_are_the_answer(case: Case, origin: int, length: int) -> None:
     """A row belongs to one slice, that of the first event besides those of a leading Kleene component."""
     note(case.text())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import product
 from math import isclose
 
 import numpy as np
@@ -14,8 +13,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from confidence import running_sums
-from eventbased.time_differences import in_order, near, near_in_order
+from eventbased.time_differences import in_order, near
 from tests.properties.comparison import assert_same
 from tests.properties.language import LanguageCase, language_cases
 from tests.properties.nested import NestedCase, nested_cases
@@ -70,46 +68,6 @@ def test_a_threshold_that_is_just_reached(case: LanguageCase | NestedCase, data:
     least = data.draw(st.sampled_from(reached))
     kept = case.rows(uc.match(table, f"{case.text()} HAVING CONFIDENCE >= {least!r}"))
     assert_same(kept, {key: row for key, row in every.items() if (row.confidence or 0.0) >= least})
-
-
-_Time = tuple[int, int, list[float] | None]
-
-
-@st.composite
-def _times(draw: st.DrawFn) -> _Time:
-    low = draw(st.integers(-4, 4))
-    size = draw(st.integers(1, 6))
-    weights = draw(st.none() | st.lists(st.integers(0, 3), min_size=size, max_size=size).filter(any))
-    pmf = None if weights is None else [weight / sum(weights) for weight in weights]
-    return low, low + size - 1, pmf
-
-
-def _chance(time: _Time, t: int) -> float:
-    low, high, pmf = time
-    return 1.0 / (high - low + 1) if pmf is None else pmf[t - low]
-
-
-@given(_times(), _times(), st.integers(1, 9))
-def test_probabilities_of_two_times(one: _Time, other: _Time, window: int) -> None:
-    values = np.array([*(one[2] or []), *(other[2] or [])])
-    offset = np.array([-1 if one[2] is None else 0, -1 if other[2] is None else len(one[2] or [])])
-    head, tail = np.zeros_like(values), np.zeros_like(values)
-    low, high = np.array([one[0], other[0]]), np.array([one[1], other[1]])
-    running_sums(low, high, offset, values, head, tail)
-    pair = (one[0], one[1], offset[0], other[0], other[1], offset[1])
-    sums = [0.0, 0.0, 0.0]
-    for s, t in product(range(one[0], one[1] + 1), range(other[0], other[1] + 1)):
-        both = _chance(one, s) * _chance(other, t)
-        for k, holds in enumerate((s < t, abs(t - s) < window, s < t < s + window)):
-            sums[k] += both * holds
-    found = (
-        in_order(*pair, values, head),
-        near(*pair, window, values, head),
-        near_in_order(*pair, window, values, head),
-    )
-    for value, exact in zip(found, sums, strict=True):
-        assert isclose(value, exact, abs_tol=1e-13)
-        assert value >= min(exact, 1.0) * (1.0 - 1e-12)
 
 
 @pytest.mark.parametrize("ticks", [10**6, 10**12])

@@ -23,6 +23,9 @@ Int64 = NDArray[np.int64]
 class Threshold:
     """What a match must have to be of interest; it rises while matches are enumerated.
 
+    Searches leave out only matches whose bounds stay below :func:`eventbased.thresholds.needed` of ``least``,
+    which leaves room for all that HAVING and rankings take for equal to it.
+
     Attributes
     ----------
     least : float

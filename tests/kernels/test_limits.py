@@ -1,0 +1,118 @@
+"""Limits on times by which candidates are left out, themselves, beside all times that a match can have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise, product
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eventbased import next_limits
+from eventbased.growing import NEVER, completions
+from uncertain_cep.query.branches import PartialOrder
+from uncertain_cep.windows import time_differences
+
+Interval = tuple[int, int]
+_INTERVALS = st.lists(
+    st.tuples(st.integers(0, 6), st.integers(0, 3)).map(lambda pair: (pair[0], sum(pair))),
+    min_size=1,
+    max_size=3,
+).map(sorted)
+
+
+def _worlds(chosen: Sequence[Interval], window: int) -> Iterator[tuple[int, ...]]:
+    for times in product(*(range(low, high + 1) for low, high in chosen)):
+        if all(s < t for s, t in pairwise(times)) and times[-1] - times[0] < window:
+            yield times
+
+
+@given(st.lists(_INTERVALS, min_size=1, max_size=3), st.integers(1, 9))
+def test_the_latest_time_with_which_what_follows_can_be_filled(
+    components: list[list[Interval]], window: int
+) -> None:
+    starts = np.cumsum([0, *map(len, components)])
+    lower, upper = (np.array([pair[k] for part in components for pair in part]) for k in range(2))
+    latest, reach = np.empty_like(lower), np.empty_like(lower)
+    classes = np.arange(len(components) + 1)
+    completions(classes, starts[:-1], starts[1:], lower, upper, window, latest, reach)
+    for choice in product(*(range(len(part)) for part in components)):
+        chosen = [part[i] for part, i in zip(components, choice, strict=True)]
+        for times in _worlds(chosen, window):
+            for j, (time, i) in enumerate(zip(times, choice, strict=True)):
+                assert time <= latest[starts[j] + i] <= reach[starts[j] + i]
+    for j, part in enumerate(components):
+        # It is the latest one that leaves the next component one of its own: what order alone allows.
+        best = max(latest[starts[j + 1] : starts[j + 2]], default=None) if j + 1 < len(components) else None
+        for i, (_, high) in enumerate(part):
+            assert latest[starts[j] + i] <= high
+            if best is not None and best > NEVER:
+                assert latest[starts[j] + i] < best
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 2), st.integers(1, 7)), min_size=1, max_size=7))
+def test_behind_its_next_event_s_latest_time_nothing_is_next(events: list[tuple[int, int, int]]) -> None:
+    """Each event is a candidate of the components whose bits it has, of three."""
+    length = 3
+    takes = [
+        sorted((low, low + size, n) for n, (low, size, bits) in enumerate(events) if bits >> j & 1)
+        for j in range(length)
+    ]
+    starts = np.cumsum([0, *map(len, takes)])
+    lower = np.array([low - j for j, part in enumerate(takes) for low, _, _ in part], dtype=np.int64)
+    upper = np.array([high - j for j, part in enumerate(takes) for _, high, _ in part], dtype=np.int64)
+    number = np.array([n for part in takes for _, _, n in part], dtype=np.int64)
+    twin = np.full((len(events), length), -1)
+    for place, n in enumerate(number):
+        twin[n, np.searchsorted(starts, place, side="right") - 1] = place
+    shared = (twin >= 0).sum(axis=1)[number] > 1
+    limit = np.empty(len(lower), dtype=np.int64)
+    # Components without candidates are not asked about.
+    if not all(takes):
+        return
+    next_limits(
+        np.arange(length + 1), starts[:-1], starts[1:], lower, upper, np.where(shared, number, -1), twin,
+        np.ones(length, dtype=np.bool_), limit,
+    )  # fmt: skip
+    for chosen in product(*takes):
+        places = [starts[j] + takes[j].index(event) for j, event in enumerate(chosen)]
+        if len({n for _, _, n in chosen}) < length or not any(_worlds([event[:2] for event in chosen], 99)):
+            continue
+        for j, (i, k) in enumerate(pairwise(places)):
+            if lower[k] <= limit[i]:
+                continue
+            # Something of the component, and not of the match, is between the two in every world.
+            before, after = chosen[j][1], chosen[j + 1][0]
+            own = {n for _, _, n in chosen}
+            assert any(low > before and high < after and n not in own for low, high, n in takes[j + 1])
+
+
+@st.composite
+def _orders(draw: st.DrawFn) -> PartialOrder:
+    length = draw(st.integers(1, 4))
+    before = [0] * length
+    for j in range(length):
+        for i in range(j):
+            if draw(st.booleans()):
+                before[j] |= 1 << i | before[i]
+    return PartialOrder(tuple(before), (True,) * length, ())
+
+
+@given(_orders(), st.integers(1, 6), st.booleans())
+def test_how_far_events_of_two_components_are_apart(order: PartialOrder, window: int, chain: bool) -> None:
+    length = len(order.before)
+    plan: Any = SimpleNamespace(components=[None] * length, order=None if chain else order)
+    before = [(1 << j) - 1 for j in range(length)] if chain else order.before
+    found = time_differences(plan, window)
+    pairs = [(i, j) for j in range(length) for i in range(j) if before[j] >> i & 1]
+    matches = [
+        times for times in product(range(window), repeat=length) if all(times[i] < times[j] for i, j in pairs)
+    ]
+    for i, j in combinations(range(length), 2):
+        for one, other in ((i, j), (j, i)):
+            apart = [times[other] - times[one] for times in matches]
+            if apart:
+                assert min(apart) == found[one, other]

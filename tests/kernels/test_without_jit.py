@@ -14,7 +14,7 @@ def test_kernels_as_plain_python() -> None:
     names = (
         "uniform", "pmf", "forbidden", "gaps", "orders", "join", "pointbased", "incremental_methods",
         "growing", "expected", "overlaps", "surviving", "sets", "windows", "tree_join", "survival_tables",
-        "bounds",
+        "bounds", "limits",
     )  # fmt: skip
     tests = [f"tests/kernels/test_{name}.py" for name in names]
     done = subprocess.run(

@@ -13,6 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given, note
@@ -79,8 +80,8 @@ def _answer(case: LanguageCase | NestedCase) -> list[Match]:
 
 def _just_below(answer: Sequence[Match], data: st.DataObject) -> tuple[float, list[Match]]:
     """Draw a threshold just below a confidence that occurs, and return with it what reaches it."""
-    assume(answer)
-    chosen: Fraction = data.draw(st.sampled_from(sorted({match.confidence for match in answer})))
+    occurring = sorted({match.confidence for match in answer}) or [Fraction(1, 2)]
+    chosen: Fraction = data.draw(st.sampled_from(occurring))
     least = float(chosen) * (1.0 - 1e-10)
     # As far as the engine may round, others are well above it or well below.
     assume(all(abs(found.confidence / chosen - 1) > 1e-8 for found in answer if found.confidence != chosen))
@@ -150,8 +151,8 @@ def test_the_best_are_as_likely_as_the_best_there_are(
 @given(spread_cases(compressed_cases()), st.data())
 def test_a_threshold_on_what_is_compressed(case: Case, data: st.DataObject) -> None:
     answer = case.answer()
-    assume(answer)
-    chosen: Fraction = data.draw(st.sampled_from(sorted({row[3] for row in answer.values()})))
+    occurring = sorted({row[3] for row in answer.values()}) or [Fraction(1, 2)]
+    chosen: Fraction = data.draw(st.sampled_from(occurring))
     text = case.text(f"HAVING CONFIDENCE >= {float(chosen) * (1.0 - 1e-10)!r}")
     note(text)
     single = [part.variable for part in case.components if not part.kleene]
@@ -160,6 +161,25 @@ def test_a_threshold_on_what_is_compressed(case: Case, data: st.DataObject) -> N
         for row in uc.match(case.trace.table(), text, kleene="compressed").to_pylist()
     }
     assert found == {key for key, row in answer.items() if row[3] >= chosen}
+
+
+@pytest.mark.parametrize(("half", "window"), [(2, 24), (6, 14)])
+@pytest.mark.parametrize("strategy", ["skip_till_any_match", "skip_till_next_match"])
+def test_a_threshold_on_runs_of_equally_long_intervals(strategy: str, half: int, window: int) -> None:
+    """The join cuts such runs down to where order and window are likely enough, by a search for the ends."""
+    rng = np.random.default_rng(half)
+    middle = np.sort(rng.integers(0, 120, 60))
+    columns = {"id": np.arange(60), "lower": middle - half, "upper": middle + half}
+    table = pa.table({"type": rng.choice(list("ABCD"), 60), **columns})
+    text = f"PATTERN SEQ(A a, B b, C c, D d) WHERE {strategy}(a, b, c, d) WITHIN {window}"
+    every = uc.match(table, text)
+    confidence = np.asarray(every["confidence"])
+    assert len(confidence) > 20
+    for chosen in rng.choice(confidence, 8):
+        least = float(chosen) * (1.0 - 1e-10)
+        found = uc.match(table, f"{text} HAVING CONFIDENCE >= {least!r}")
+        kept = every.filter(pa.array(confidence >= least))
+        assert sorted(map(str, found.to_pylist())) == sorted(map(str, kept.to_pylist()))
 
 
 _PAIR: dict[str, list[Any]] = {"type": ["C", "B"], "id": [8, 19], "lower": [3, 4], "upper": [7, 4]}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.conditions import CONSTANT_CELL, NO_VALUES, Conditions
+from confidence.unions import Term
 
 __all__ = ["LARGEST_WINDOW", "Action", "Automaton", "Edge", "Formulas", "compile_sequence"]
 
@@ -163,6 +164,8 @@ class Automaton:
     contiguous : bool
         Whether witnesses of one more pool, the last, are forbidden between any two neighbours.
     formulas : Formulas
+    terms : tuple of Term
+        Of the sum that the confidence of a signature is; empty if all negations are those of one pattern.
     """
 
     components: int
@@ -174,6 +177,7 @@ class Automaton:
     negations: tuple[int, ...]
     contiguous: bool
     formulas: Formulas
+    terms: tuple[Term, ...] = ()
 
     @property
     def pools(self) -> int:
@@ -254,6 +258,7 @@ def compile_sequence(
     negations: Sequence[int] = (),
     contiguous: bool = False,
     formulas: Formulas | None = None,
+    terms: Sequence[Term] = (),
 ) -> Automaton:
     """Return the automaton of ``SEQ`` of single, Kleene and negated components.
 
@@ -277,6 +282,8 @@ def compile_sequence(
         Whether the strategy is contiguity, of a partition or strict.
     formulas : Formulas or None
         The predicates across components.
+    terms : sequence of Term
+        If the pattern is the union of several readings, which differ in their negations alone.
 
     Raises
     ------
@@ -315,4 +322,5 @@ def compile_sequence(
         negations=tuple(negations),
         contiguous=contiguous,
         formulas=formulas,
+        terms=tuple(terms),
     )

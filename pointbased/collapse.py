@@ -28,6 +28,7 @@ from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR
 from confidence.gaps import INEXACT
 from confidence.kernel import kernel
 from confidence.sampling import sampled_confidence
+from confidence.unions import Union
 from pointbased.automaton import Automaton
 from pointbased.pools import (
     CHILD,
@@ -51,7 +52,7 @@ from pointbased.pools import (
     Candidates,
 )
 from pointbased.prefixes import recall
-from pointbased.witnesses import Witnesses, stretch
+from pointbased.witnesses import Witnesses, stretch, without
 
 __all__ = ["Collapse", "CostlySignatureError", "PointMatches", "no_matches"]
 
@@ -447,6 +448,7 @@ class Collapse:
         self._reach = automaton.window - 1 if automaton.components in automaton.negations else -1
         self._space = (8, 1024, 64, 64)
         self._work: Any = None
+        self._split: tuple[Witnesses, list[Witnesses]] | None = None
 
     def _make_space(self) -> None:
         length, edges, ticks, events = self._space
@@ -501,9 +503,46 @@ class Collapse:
         chosen = np.arange(count) if always else np.flatnonzero(mixed)
         if not len(chosen):
             return found
-        self._weigh(candidates, buffer, conditions, work, witnesses, always, final, chosen, found)
+        if self._automaton.terms:
+            found = self._united(candidates, buffer, conditions, work, witnesses, final, chosen, found)
+        else:
+            self._weigh(candidates, buffer, conditions, work, witnesses, always, final, chosen, found)
         possible = found.confidence > 0.0
         return found if possible.all() else found.keep(possible)
+
+    def _united(
+        self,
+        candidates: Candidates,
+        buffer: Buffer,
+        conditions: Conditions,
+        work: Scratch,
+        witnesses: Witnesses,
+        final: Int64,
+        chosen: Int64,
+        found: PointMatches,
+    ) -> PointMatches:
+        """Return the matches with the ranges and confidences of the union of their readings."""
+        union = Union(len(found.lower))
+        for term, left in zip(self._automaton.terms, self._left_by(witnesses), strict=True):
+            lower, upper = found.lower.copy(), found.upper.copy()
+            confidence, error = found.confidence.copy(), found.std_error.copy()
+            own = found._replace(lower=lower, upper=upper, confidence=confidence, std_error=error)
+            self._weigh(candidates, buffer, conditions, work, left, True, final, chosen, own)
+            upper = np.where(confidence > 0.0, upper, lower - 1)
+            union.add(term, (lower, upper), confidence, error)
+        lower, upper, confidence, error = union.result()
+        return found._replace(lower=lower, upper=upper, confidence=confidence, std_error=error)
+
+    def _left_by(self, witnesses: Witnesses) -> list[Witnesses]:
+        """Return for each term the witnesses of its negations, and those of contiguity."""
+        if self._split is None or self._split[0] is not witnesses:
+            pools = range(len(self._negations))
+            left = [
+                without(witnesses, [pool for pool in pools if pool not in term.negations])
+                for term in self._automaton.terms
+            ]
+            self._split = witnesses, left
+        return self._split[1]
 
     def _weigh(
         self,

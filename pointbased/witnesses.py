@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from confidence.kernel import kernel
 from pointbased.pools import COMPONENT, EVER, LIMIT, LOWER, NEVER, PARTITION, UPPER, Candidates
 
-__all__ = ["Witnesses", "index_witnesses", "set_limits", "stretch"]
+__all__ = ["Witnesses", "index_witnesses", "set_limits", "stretch", "without"]
 
 
 class Witnesses(NamedTuple):
@@ -62,6 +63,16 @@ def index_witnesses(candidates: Candidates, count: int, components: int, pools: 
     highest, smallest = np.empty_like(upper), np.empty_like(upper)
     _extremes(upper, start, highest, smallest)
     return Witnesses(found, row[found, LOWER], highest, smallest, start, groups)
+
+
+def without(witnesses: Witnesses, pools: Collection[int]) -> Witnesses:
+    """Return the witnesses that are in none of some pools. O(n)."""
+    sizes = np.diff(witnesses.start)
+    left_out = np.isin(np.arange(len(sizes)) // max(witnesses.groups, 1), list(pools))
+    kept = ~np.repeat(left_out, sizes)
+    start = np.concatenate(([0], np.cumsum(np.where(left_out, 0, sizes)))).astype(np.int64)
+    row, lower, highest, smallest = (column[kept] for column in witnesses[:4])
+    return Witnesses(row, lower, highest, smallest, start, witnesses.groups)
 
 
 @kernel

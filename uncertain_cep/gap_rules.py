@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence.unions import Term
 from eventbased.gap_events import ForbiddenEvents, GapRules, contiguity_limits
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.predicates import evaluate_mask
 from uncertain_cep.selection import Selection, codes_of, type_mask
 
-__all__ = ["Forbidden", "forbidden_events", "rows_taken"]
+__all__ = ["Forbidden", "forbidden_events", "rows_taken", "terms_of"]
 
 Int64 = NDArray[np.int64]
 
@@ -117,6 +118,14 @@ def forbidden_events(
             events.group_start[: events.pool_start[1] + 1], limit,
         )  # fmt: skip
     return Forbidden(events, rules, tuple(negated_rows), limit)
+
+
+def terms_of(plan: EvaluationPlan) -> tuple[Term, ...]:
+    """Return the terms of a plan, their negations by number."""
+    negated = [negation.component.variable for negation in plan.negations]
+    return tuple(
+        Term(term.weight, frozenset(map(negated.index, term.negated)), term.is_reading) for term in plan.terms
+    )
 
 
 def rows_taken(plan: EvaluationPlan, table: pa.Table, component: PlannedComponent) -> Int64:

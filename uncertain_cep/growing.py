@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confidence import exact_chain_confidence
 from confidence.conditions import Scratch, scratch
-from eventbased.gap_events import NO_BOXES, UNLIMITED, CostlyGapsError, GapConfidences
+from eventbased.gap_events import UNLIMITED, CostlyGapsError, ForbiddenEvents, GapConfidences
 from eventbased.growing import (
     DEEPER,
     EXHAUSTED,
@@ -131,18 +131,18 @@ class Growth(Search):
                 )
         self._counted(state.taken, counters)
 
-    def _described(
-        self, matches: Matches, wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES
+    def _weighed(
+        self, matches: Matches, events: ForbiddenEvents, wanted: bool, work: Scratch, boxes: Int64
     ) -> tuple[Int64, Int64, Float64, Float64]:
         start, place, _ = matches
         found = len(start) - 1
-        given, forbidden = self._given, self._forbidden
+        given = self._given
         lower, upper = np.empty((2, found), dtype=np.int64)
         confidence, std_error = np.empty((2, found))
         try:
             self._confidences.describe(
                 matches, found, (given.lower, given.upper, self._base, self._rows), self._offset,
-                forbidden.events, forbidden.rules, self._conditions, self._pmfs, wanted, work,
+                events, self._forbidden.rules, self._conditions, self._pmfs, wanted, work,
                 (lower, upper, confidence, std_error), boxes,
             )  # fmt: skip
         except CostlyGapsError as error:

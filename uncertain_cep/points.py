@@ -20,7 +20,7 @@ from pointbased import (
 from uncertain_cep.conditions import compile_conditions
 from uncertain_cep.config import LONGEST_POINT_INTERVAL, MOST_CONFIDENCE_STEPS, POINT_BATCH
 from uncertain_cep.errors import OptionError
-from uncertain_cep.gap_rules import Forbidden, forbidden_events
+from uncertain_cep.gap_rules import Forbidden, forbidden_events, terms_of
 from uncertain_cep.next_match import ids_by_component, too_dear
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.plan import EvaluationPlan
@@ -136,6 +136,7 @@ def point_candidates(
         negations=[negation.after for negation in plan.negations],
         contiguous=plan.query.strategy.endswith("contiguity"),
         formulas=formulas,
+        terms=terms_of(plan),
     )
     return PointCandidates(
         automaton,

@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 
 from confidence import running_sums
 from confidence.conditions import Conditions, Scratch, scratch
+from confidence.unions import Term, Union
 from eventbased import lay_out, partition_bases
 from eventbased.barriers import Barriers, soonest_ends
 from eventbased.config import BLOCK_ROWS, LONGEST_LINE
-from eventbased.gap_events import NO_BOXES, CostlyGapsError
+from eventbased.gap_events import NO_BOXES, CostlyGapsError, ForbiddenEvents
 from eventbased.growing import Wanted
 from uncertain_cep.conditions import compile_conditions
 from uncertain_cep.counters import Counters
 from uncertain_cep.errors import ConfidenceCostError
-from uncertain_cep.gap_rules import Forbidden, forbidden_events
+from uncertain_cep.gap_rules import Forbidden, forbidden_events, terms_of
 from uncertain_cep.joined_first import choices_of_singles, tree_of_singles
 from uncertain_cep.next_match import ids_by_component, too_dear
 from uncertain_cep.operators.context import ExecutionContext, Threshold
@@ -98,8 +99,16 @@ class Search(ABC):
         self._pmfs = values, head, tail
         self._conditions = _compiled(plan, table, self._rows, parts, self._forbidden)
         self._kleene = np.array([component.kleene for component in plan.components], dtype=np.bool_)
+        self._terms = [(term, _spared(self._forbidden, term)) for term in terms_of(plan)]
         few = len(self._kleene) <= _MOST_BITS
-        self._barriers = self._looked_at(self._gaps() if few else [(0, 0)] * len(plan.negations))
+        gaps = self._gaps() if few else [(0, 0)] * len(plan.negations)
+        # A partial match ends at a negation only if all its readings do.
+        ends = [
+            all(number in term.negations for term, _ in self._terms) for number in range(len(plan.negations))
+        ]
+        self._barriers = self._looked_at(
+            [gap if end else (0, 0) for gap, end in zip(gaps, ends, strict=True)]
+        )
         self._prepare()
 
     @abstractmethod
@@ -127,6 +136,11 @@ class Search(ABC):
         """Return which matches of single events, (l, m) int64 candidates, can be wanted."""
 
     @abstractmethod
+    def _weighed(
+        self, matches: Matches, events: ForbiddenEvents, wanted: bool, work: Scratch, boxes: Int64
+    ) -> tuple[Int64, Int64, Float64, Float64 | None]:
+        """Return what :meth:`_described` does, if ``events`` are forbidden."""
+
     def _described(
         self, matches: Matches, wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES
     ) -> tuple[Int64, Int64, Float64, Float64 | None]:
@@ -135,6 +149,14 @@ class Search(ABC):
         With ``boxes``, see :func:`eventbased.gap_events.gap_confidences`, of the worlds where the events are
         in theirs.
         """
+        if not self._terms:
+            return self._weighed(matches, self._forbidden.events, wanted, work, boxes)
+        union = Union(len(matches[0]) - 1)
+        for term, events in self._terms:
+            if wanted or term.is_reading:
+                lower, upper, confidence, error = self._weighed(matches, events, wanted, work, boxes)
+                union.add(term, (lower, upper), confidence if wanted else None, error)
+        return union.result()
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the matches, in chunks of at most ``batch_rows``."""
@@ -215,6 +237,15 @@ class Search(ABC):
             events, soonest, self._forbidden.rules.negated, np.array(stages, dtype=np.int64),
             sides_of[:, 0].copy(), sides_of[:, 1].copy(), self._base,
         )  # fmt: skip
+
+
+def _spared(forbidden: Forbidden, term: Term) -> ForbiddenEvents:
+    """Return what is forbidden without the negations that a term does not speak of."""
+    group_of = forbidden.events.group_of.copy()
+    for number, pool in enumerate(forbidden.rules.negated.tolist()):
+        if number not in term.negations:
+            group_of[pool] = -1
+    return forbidden.events._replace(group_of=group_of)
 
 
 def _compiled(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from confidence.conditions import Scratch, scratch
 from confidence.times import BETWEEN, LEADING, TRAILING
-from eventbased.gap_events import NO_BOXES, CostlyGapsError
+from eventbased.gap_events import CostlyGapsError, ForbiddenEvents
 from eventbased.growing import Wanted
 from eventbased.set_gaps import SetConfidences
 from eventbased.set_search import (
@@ -166,17 +166,17 @@ class Choosing(Search):
         direct = self._context.payload is not None
         return self._by_id(chunk, direct) if isinstance(chunk, KleeneChunk) else chunk
 
-    def _described(
-        self, matches: Matches, wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES
+    def _weighed(
+        self, matches: Matches, events: ForbiddenEvents, wanted: bool, work: Scratch, boxes: Int64
     ) -> tuple[Int64, Int64, NDArray[np.float64], None]:
-        given, forbidden = self._given, self._forbidden
+        given = self._given
         found = len(matches[0]) - 1
         lower, upper = np.empty((2, found), dtype=np.int64)
         confidence = np.empty(found)
         try:
             self._confidences.describe(
-                matches, (given.lower, given.upper, self._base, self._rows), self._offset, forbidden.events,
-                forbidden.rules.negated, self._conditions, self._pmfs, wanted, work,
+                matches, (given.lower, given.upper, self._base, self._rows), self._offset, events,
+                self._forbidden.rules.negated, self._conditions, self._pmfs, wanted, work,
                 (lower, upper, confidence), boxes,
             )  # fmt: skip
         except CostlyGapsError as error:

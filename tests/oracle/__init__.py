@@ -11,6 +11,8 @@ How it reads what the definition leaves to the reader
   ``c[]`` is decided when ``c`` is complete, so it keeps no event from being taken.
 - A predicate that mentions several Kleene variables with ``[i]`` holds for every combination of elements.
 - A predicate is asked of the OR branches that have all its variables.
+- OR branches that differ in nothing but negations are readings of one signature: it is a match in the worlds
+  in which any of them is.
 - A negation next to a set or a Kleene component: the gap ends at its first and starts at its last event.
 - A Kleene component directly in AND takes a set; in a SEQ within AND it takes a sequence.
 - ``[attr]`` on a single event holds iff the attribute is not null.

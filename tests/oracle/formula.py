@@ -7,8 +7,11 @@ other events is ever made.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations
 
 from tests.oracle.model import Component, Event, Query, Seq
 from tests.oracle.patterns import Candidate, Gap, candidates
@@ -26,24 +29,37 @@ def formula_answer(query: Query, events: Sequence[Event]) -> dict[object, Row]:
     ValueError
         If an OR-free expansion is not such a SEQ.
     """
-    rows: dict[object, Row] = {}
+    readings: dict[object, list[Candidate]] = defaultdict(list)
     for candidate in candidates(query, events):
         pattern = candidate.pattern
         items = pattern.items if isinstance(pattern, Seq) else (pattern,)
         if not all(isinstance(item, Component) for item in items):
             raise ValueError("the formula is for SEQ of components")
+        readings[key_of(candidate, query)].append(candidate)
+    rows: dict[object, Row] = {}
+    for key, found in readings.items():
         mass = {
-            times: weight * _undisturbed(candidate, times, query.window)
-            for times, weight in _increasing(candidate.events, query.window)
+            times: weight * _undisturbed_in_some(found, times, query.window)
+            for times, weight in _increasing(found[0].events, query.window)
         }
         possible = [times for times, weight in mass.items() if weight > 0]
         if possible:
-            rows[key_of(candidate, query)] = (
+            rows[key] = (
                 min(times[0] for times in possible),
                 max(times[-1] for times in possible),
                 sum(mass.values(), Fraction(0)),
             )
     return rows
+
+
+def _undisturbed_in_some(readings: Sequence[Candidate], times: tuple[int, ...], window: int) -> Fraction:
+    """Return the probability that some reading is undisturbed, by inclusion and exclusion."""
+    total = Fraction(0)
+    for count in range(1, len(readings) + 1):
+        for chosen in combinations(readings, count):
+            gaps = tuple(gap for candidate in chosen for gap in candidate.gaps)
+            total -= (-1) ** count * _undisturbed(replace(chosen[0], gaps=gaps), times, window)
+    return total
 
 
 def _increasing(

@@ -79,17 +79,28 @@ def single(draw: st.DrawFn, variable: str) -> Component:
 
 
 @st.composite
+def _absent(draw: st.DrawFn, names: list[str], several: bool | None = None) -> Pattern:
+    """Draw a negated component, or an OR of two: readings that can give one signature."""
+
+    def negation() -> Component:
+        return Component(names.pop(), draw(single("n")).types, negated=True)
+
+    several = draw(st.integers(0, 2)) == 0 if several is None else several
+    return Or((negation(), negation())) if several else negation()
+
+
+@st.composite
 def sequences(draw: st.DrawFn, names: list[str], max_positives: int = 3, closed: bool = False) -> Seq:
     """Draw a SEQ of single, Kleene and negated components; ``closed``: no negation at either end."""
     items: list[Pattern] = []
     for number in range(draw(st.integers(1, max_positives))):
         if draw(st.integers(0, 4)) == 0 and not (closed and number == 0):
-            items.append(Component(names.pop(), draw(single("n")).types, negated=True))
+            items.append(draw(_absent(names)))
         items.append(
             Component(names.pop(), draw(single("c")).types, kleene=draw(st.sampled_from([0, 0, 1])) == 1)
         )
     if draw(st.integers(0, 4)) == 0 and not closed:
-        items.append(Component(names.pop(), draw(single("n")).types, negated=True))
+        items.append(draw(_absent(names)))
     return Seq(tuple(items))
 
 
@@ -100,8 +111,8 @@ def _plain(draw: st.DrawFn, names: list[str]) -> Component:
 @st.composite
 def patterns(draw: st.DrawFn) -> Pattern:
     """Draw a pattern with sets, branches and nesting."""
-    names = list("hgfedcba")
-    shape = draw(st.sampled_from(["and", "seq of sets", "or", "or in seq", "seq in and"]))
+    names = list("ponmlkjihgfedcba")
+    shape = draw(st.sampled_from(["and", "seq of sets", "or", "or in seq", "readings", "seq in and"]))
     if shape == "and":
         return And(tuple(_plain(draw, names) for _ in range(draw(st.integers(1, 3)))))
     if shape == "seq of sets":
@@ -114,6 +125,10 @@ def patterns(draw: st.DrawFn) -> Pattern:
         return Or((draw(sequences(names, 2)), draw(sequences(names, 1))))
     if shape == "or in seq":
         return Seq((Or((_plain(draw, names), _plain(draw, names))), _plain(draw, names)))
+    if shape == "readings":
+        parts: list[Pattern] = [_plain(draw, names), _plain(draw, names)]
+        parts.insert(draw(st.integers(0, 2)), draw(_absent(names, True)))
+        return Seq(tuple(parts))
     return And((draw(sequences(names, 2, closed=True)), _plain(draw, names)))
 
 
@@ -149,7 +164,7 @@ def queries(draw: st.DrawFn, *, sequences_only: bool = False) -> Query:
     strategy: Strategy = "skip_till_any_match"
     pattern: Pattern
     if sequences_only or draw(st.booleans()):
-        pattern = draw(sequences(list("hgfedcba")))
+        pattern = draw(sequences(list("ponmlkjihgfedcba")))
         strategy = draw(
             st.sampled_from(
                 [

@@ -166,23 +166,26 @@ def answer_literally(query: Query, events: Sequence[Event]) -> list[Match]:
 def answer(query: Query, events: Sequence[Event]) -> list[Match]:
     """Return the answer by enumerating, for each signature, the worlds of the events that matter to it."""
     rows = _Rows()
-    seen: set[Key] = set()
+    readings: dict[Key, list[Candidate]] = defaultdict(list)
     for candidate in candidates(query, events):
-        key = key_of(candidate, query)
-        if key in seen:
-            raise AssertionError(f"two candidates have the signature {key}")
-        seen.add(key)
-        own = candidate.events
+        readings[key_of(candidate, query)].append(candidate)
+    for key, found in readings.items():
+        own = found[0].events
+        gaps = [gap for candidate in found for gap in candidate.gaps]
         forbidden = sorted(
-            frozenset[Event]().union(*(gap.forbidden for gap in candidate.gaps)), key=lambda x: str(x.id)
+            frozenset[Event]().union(*(gap.forbidden for gap in gaps)), key=lambda x: str(x.id)
         )
-        unhindered = Candidate(candidate.pattern, candidate.binding, ())
+        unhindered = Candidate(found[0].pattern, found[0].binding, ())
         for own_probability, own_world in worlds(own):
             # Without the gaps first: most own worlds fail the order, whatever the others do.
             if range_in(unhindered, query.window, own_world) is None:
                 continue
             for probability, world in worlds(forbidden):
-                times = range_in(candidate, query.window, {**own_world, **world})
-                if times is not None:
-                    rows.add(key, own_probability * probability, times)
+                # In any reading: the worlds of a signature are the union of those of all that give it.
+                whole = {**own_world, **world}
+                times = {range_in(candidate, query.window, whole) for candidate in found} - {None}
+                if times:
+                    (only,) = times
+                    assert only is not None
+                    rows.add(key, own_probability * probability, only)
     return rows.matches()

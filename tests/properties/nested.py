@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from string import ascii_letters
 from typing import Any
 
 import pyarrow as pa
+from hypothesis import assume
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
@@ -18,6 +20,7 @@ from tests.properties.comparison import Row, assert_answer
 from tests.properties.language import STRATEGIES, Asked, conditions, entry, equal, traces, written
 
 _KINDS: dict[str, type[Seq] | type[And] | type[Or]] = {"S": Seq, "A": And, "O": Or}
+_NAMES = [letter for letter in ascii_letters if letter not in "kx"]
 _TYPES = [("A",), ("A",), ("B",), ("B",), ("A", "B"), ()]
 
 
@@ -88,6 +91,29 @@ def _text(pattern: Pattern) -> str:
 
 
 @st.composite
+def _absent(
+    draw: st.DrawFn,
+    names: Iterator[str],
+    branches: bool,
+    shapes: Sequence[str] = ("one", "one", "one", "two"),
+) -> Pattern:
+    """Draw a negated component, or an OR of negations: readings that can give one signature."""
+
+    def negation() -> Component:
+        return Component(next(names), draw(st.sampled_from(_TYPES)), negated=True)
+
+    shape = draw(st.sampled_from(shapes)) if branches else "one"
+    if shape == "one":
+        return negation()
+    if shape in ("two", "three"):
+        return Or(tuple(negation() for _ in range(3 if shape == "three" else 2)))
+    if shape == "kept":
+        # One negation of both readings.
+        return Seq((negation(), Or((negation(), negation()))))
+    return Or((negation(), Seq((negation(), Or((negation(), negation()))))))
+
+
+@st.composite
 def _patterns(
     draw: st.DrawFn,
     names: Iterator[str],
@@ -108,10 +134,10 @@ def _patterns(
     for place, part in enumerate(parts):
         inner = in_set or kind == "A"
         if kind == "S" and (place > 0 or not in_set) and draw(st.integers(0, 3)) == 0:
-            items.append(Component(next(names), draw(st.sampled_from(_TYPES)), negated=True))
+            items.append(draw(_absent(names, "O" in kinds)))
         items.append(draw(_patterns(names, part, kinds, in_set=inner)))
     if kind == "S" and not in_set and draw(st.integers(0, 4)) == 0:
-        items.append(Component(next(names), draw(st.sampled_from(_TYPES)), negated=True))
+        items.append(draw(_absent(names, "O" in kinds)))
     return _KINDS[kind](tuple(items))
 
 
@@ -127,7 +153,37 @@ def is_nested(pattern: Pattern, kinds: str) -> bool:
 def nested_cases(draw: st.DrawFn, kinds: str, most: int = 5) -> NestedCase:
     """Draw a case of a pattern made of the given kinds."""
     size = draw(st.sampled_from([1, 2, 2, 3, 3, 4]))
-    pattern = draw(_patterns(iter("abcdefghijklmnopq"), size, kinds, outermost=True))
+    return draw(_cases_of(draw(_patterns(iter(_NAMES), size, kinds, outermost=True)), most))
+
+
+@st.composite
+def reading_cases(draw: st.DrawFn, most: int = 5, *, linear: bool = False) -> NestedCase:
+    """Draw a case of a pattern with readings that differ in their negations alone."""
+    names = iter(_NAMES)
+    shape = "alone" if linear else draw(st.sampled_from(["alone", "alone", "alone", "in set", "beside"]))
+    size = 2 if shape == "in set" else draw(st.sampled_from([1, 2, 2, 3]))
+    chosen = draw(st.integers(1, size - 1) if shape == "in set" else st.integers(0, size))
+    kleene = draw(st.integers(0, 2 * size))
+    items: list[Pattern] = []
+    for place in range(size + 1):
+        if place == chosen:
+            items.append(draw(_absent(names, True, ["two", "two", "three", "nested", "kept"])))
+        elif shape != "in set" and draw(st.integers(0, 4)) == 0:
+            items.append(draw(_absent(names, True)))
+        if place < size:
+            items.append(Component(next(names), draw(st.sampled_from(_TYPES)), kleene=place == kleene))
+    pattern: Pattern = Seq(tuple(items))
+    if shape != "alone":
+        other = Component(next(names), draw(st.sampled_from(_TYPES)))
+        pattern = And((pattern, other)) if shape == "in set" else Or((pattern, other))
+    return draw(_cases_of(pattern, most))
+
+
+@st.composite
+def _cases_of(draw: st.DrawFn, pattern: Pattern, most: int) -> NestedCase:
+    """Draw a trace, conditions and a strategy for a pattern."""
+    # More readings could take more terms than are added.
+    assume(len(expansions(pattern)) <= 32)
     strategy: Strategy = "skip_till_any_match"
     if not is_nested(pattern, "A"):
         strategy = draw(st.sampled_from(STRATEGIES))
@@ -139,7 +195,7 @@ def nested_cases(draw: st.DrawFn, kinds: str, most: int = 5) -> NestedCase:
     keyed = draw(st.integers(0, 4))
     if keyed == 0:
         agree = ("k",)
-    elif keyed == 1 and size > 1:
+    elif keyed == 1 and sum(not part.negated for part in parts) > 1:
         first = next(part for part in parts if not part.negated)
         chain = [equal(first, other) for other in parts if other is not first]
         # With OR, a branch without the first component does not hear of it.

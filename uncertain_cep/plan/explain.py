@@ -116,6 +116,7 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool 
         many = ", one or more" if component.kleene else ""
         rows.append((f"component {number}", f"{_taken(component)}{many}{count}"))
     rows += _negations(plan, len(plan.components))
+    rows += [("readings", _readings(plan))] if plan.terms else []
     keys = ", ".join(key.name or " = ".join(key.columns) for key in plan.keys) or "none: one partition"
     rows.append(("partition by", f"{keys}{partitions}"))
     rows += [("join predicate", format_expression(part)) for part in plan.joined]
@@ -139,6 +140,15 @@ def _method(plan: EvaluationPlan, along_tree: bool) -> str:
 def _negations(plan: EvaluationPlan, after: int) -> list[tuple[str, str]]:
     """Return the negated components that stand behind ``after`` positive ones."""
     return [("negated", _taken(found.component)) for found in plan.negations if found.after == after]
+
+
+def _readings(plan: EvaluationPlan) -> str:
+    names = [negation.component.variable for negation in plan.negations]
+    readings = [
+        " and ".join(name for name in names if name in term.negated) for term in plan.terms if term.is_reading
+    ]
+    how = f"a match is one of any of them, its confidence a sum of {len(plan.terms)} terms"
+    return f"without {', or without '.join(readings)}: {how}"
 
 
 def _taken(component: PlannedComponent) -> str:

@@ -43,10 +43,11 @@ def plan_dict(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = F
     -------
     dict
         ``strategy``, ``components``, ``negations``, ``partition_by``, ``predicates``, ``window_ticks``,
-        ``evaluation``, ``result`` and, with a table, ``partitions`` and ``choice``; for a pattern with OR
-        ``branches``, a list of such dicts. A choice has ``planner``, ``join`` (``pivot`` or ``tree``),
-        ``tree`` (nodes with ``components``, ``estimated``, with ``analyze`` ``actual``, and ``children``),
-        ``passes`` (of the pivot join, for each pivot: the ``order`` in which components are bound, and for
+        ``evaluation``, ``result``, ``readings`` (the variables of the negations of each, if OR leaves a
+        choice of them) and, with a table, ``partitions`` and ``choice``; for a pattern with OR ``branches``,
+        a list of such dicts. A choice has ``planner``, ``join`` (``pivot`` or ``tree``), ``tree``
+        (nodes with ``components``, ``estimated``, with ``analyze`` ``actual``, and ``children``), ``passes``
+        (of the pivot join, for each pivot: the ``order`` in which components are bound, and for
         one, two and so on of them such ``nodes``), ``matches`` (estimated), ``why``, ``expected_ns``,
         ``latency`` (its ``weight``, and the partial matches expected to be ``waiting`` for the last
         component), ``statistics`` and, with ``analyze``, ``run``.
@@ -62,6 +63,7 @@ def plan_dict(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = F
         "strategy": plan.query.strategy,
         "components": [_component(component) for component in plan.components],
         "negations": [{**_component(part.component), "after": part.after} for part in plan.negations],
+        "readings": [sorted(term.negated) for term in plan.terms if term.is_reading],
         "partition_by": [list(key.columns) for key in plan.keys],
         "predicates": [format_expression(part) for part in (*plan.joined, *plan.constant)],
         "window_ticks": plan.window,

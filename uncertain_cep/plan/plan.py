@@ -22,7 +22,7 @@ from uncertain_cep.plan.supported import check_compressed, components_beyond_pla
 from uncertain_cep.plan.trees import Tree, parse_tree
 from uncertain_cep.query import Query, bind
 from uncertain_cep.query.bound import BoundQuery
-from uncertain_cep.query.branches import PartialOrder, is_linear, order_of
+from uncertain_cep.query.branches import PartialOrder, Term, is_linear, order_of
 from uncertain_cep.query.typed import (
     TypedExpression,
     columns_in,
@@ -105,7 +105,8 @@ class EvaluationPlan:
     order : PartialOrder or None
         The order that an OR-free pattern with AND asks of its events; None if it is that of the pattern.
     branches : tuple of EvaluationPlan
-        One for each OR-free pattern that a pattern with OR stands for; their matches together are the answer.
+        Those of a pattern with OR, see :class:`~uncertain_cep.query.branches.Branch`: no signature is that of
+        two, so that their matches together are the answer.
         Then only ``keys``, ``required_columns``, the schema and the variables of this plan are looked at.
     counted : EvaluationPlan or None
         With RETURN EXPECTED COUNT, that of the matches to count.
@@ -156,9 +157,14 @@ class EvaluationPlan:
 
     @property
     def estimates(self) -> tuple[float, int]:
-        """The standard error of confidences that are left to estimate, 0 if none are, and the seed."""
+        """The standard error of what is left to estimate of confidences, 0 if nothing is, and the seed."""
         allowed = self.approximate
-        return (0.0, 0) if allowed is None else (allowed.std_error, allowed.seed)
+        return (0.0, 0) if allowed is None else (allowed.std_error / max(len(self.terms), 1), allowed.seed)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """What the confidence of a signature is the sum of; empty if it is the confidence of one pattern."""
+        return self.bound.terms
 
     @property
     def is_plain(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from uncertain_cep.query.branches import expansions
+from uncertain_cep.query.branches import Term, branches_of
 from uncertain_cep.query.syntax import Pattern, Query
 from uncertain_cep.query.traversal import components_of
 from uncertain_cep.query.typed import TypedExpression, variables_of
@@ -33,7 +33,7 @@ class BoundReturn:
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query, or one OR-free branch of it, bound to the columns of a trace.
+    """A query, or one branch of it without OR, bound to the columns of a trace.
 
     Attributes
     ----------
@@ -49,7 +49,9 @@ class BoundQuery:
     returns : tuple of BoundReturn
         Empty without RETURN.
     pattern : Pattern
-        The query's, or one of the OR-free patterns that it stands for.
+        The query's, or that of a branch.
+    terms : tuple of Term
+        How the confidence of a branch's signatures is added up; empty if it is one OR-free pattern alone.
     by : tuple of str
         The columns of ``RETURN EXPECTED COUNT BY``.
     every : int or None
@@ -63,14 +65,19 @@ class BoundQuery:
     window: int
     returns: tuple[BoundReturn, ...]
     pattern: Pattern
+    terms: tuple[Term, ...] = ()
     by: tuple[str, ...] = ()
     every: int | None = None
 
     def branches(self) -> tuple[BoundQuery, ...]:
-        """Return the query's OR-free branches; each is asked the predicates that it has all variables of."""
+        """Return the query's branches without OR.
+
+        Each is asked the predicates that it has all variables of. One with a negated variable, which is the
+        only one there, is so asked of the readings that have it.
+        """
         found = []
-        for pattern in expansions(self.pattern):
-            names = {component.variable for component in components_of(pattern)}
+        for branch in branches_of(self.pattern):
+            names = {component.variable for component in components_of(branch.pattern)}
 
             def has(expression: TypedExpression | None, names: set[str] = names) -> bool:
                 return expression is None or variables_of(expression) <= names
@@ -85,7 +92,8 @@ class BoundQuery:
                         for item in self.returns
                         if has(item.expression) and (item.variable is None or item.variable in names)
                     ),
-                    pattern=pattern,
+                    pattern=branch.pattern,
+                    terms=branch.terms if len(branch.terms) > 1 else (),
                 )
             )
         return tuple(found)

@@ -9,12 +9,18 @@ from typing import Final, Literal
 
 from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Pattern
 from uncertain_cep.query.syntax import Sequence as Series
+from uncertain_cep.query.traversal import components_of
 
 __all__ = [
     "MOST_BRANCHES",
+    "MOST_TERMS",
+    "Branch",
     "GapPlace",
     "PartialOrder",
+    "Term",
+    "branches_of",
     "count_of_expansions",
+    "count_of_terms",
     "expansions",
     "is_linear",
     "order_of",
@@ -23,6 +29,48 @@ __all__ = [
 
 MOST_BRANCHES: Final = 256
 """Most OR-free patterns that a pattern may stand for."""
+
+MOST_TERMS: Final = 255
+"""Most terms whose sum is the confidence of a signature: eight negations that OR chooses among."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A summand of the probability that some reading of a pattern has a match of a given signature.
+
+    Attributes
+    ----------
+    weight : {1, -1}
+        Of the probability of a match that all the negations spare.
+    negated : frozenset of str
+        The variables of the negations.
+    is_reading : bool
+        Whether they are those of one reading.
+    """
+
+    weight: int
+    negated: frozenset[str]
+    is_reading: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """The OR-free patterns with the same positive components: readings that can give one signature.
+
+    No variable stands twice in a pattern, so they differ in their negations, and in nothing else.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        With the negations of all of them.
+    terms : tuple of Term
+        By inclusion and exclusion over the readings: what several of them have in common is the pattern with
+        the negations of all those. No term is above the union, so their sum hardly cancels: of k terms the
+        relative error is at most k times that of one.
+    """
+
+    pattern: Pattern
+    terms: tuple[Term, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +136,80 @@ def expansions(pattern: Pattern) -> Iterator[Pattern]:
             yield from expansions(item)
         return
     for choice in product(*(list(expansions(item)) for item in pattern.items)):
-        items: list[Pattern] = []
-        for item in choice:
-            items.extend(item.items if isinstance(item, type(pattern)) else [item])
-        alone = items[0]
-        if len(items) > 1 or (isinstance(alone, Component) and (alone.kleene or alone.negated)):
-            yield replace(pattern, items=tuple(items))
+        yield _joined(pattern, choice)
+
+
+def _joined(pattern: Series | Conjunction, choice: Sequence[Pattern]) -> Pattern:
+    """Return SEQ or AND of OR-free patterns, flat as those of :func:`expansions` are."""
+    items: list[Pattern] = []
+    for item in choice:
+        items.extend(item.items if isinstance(item, type(pattern)) else [item])
+    alone = items[0]
+    if len(items) > 1 or (isinstance(alone, Component) and (alone.kleene or alone.negated)):
+        return replace(pattern, items=tuple(items))
+    return alone
+
+
+def count_of_terms(pattern: Pattern) -> int:
+    """Return the number of terms of the branch that has most, without making them."""
+    return max(_counted(pattern))
+
+
+def _counted(pattern: Pattern) -> tuple[int, int]:
+    """Return the most terms of branches with positive components, and those of the one without; or 0."""
+    if isinstance(pattern, Component):
+        return (0, 1) if pattern.negated else (1, 0)
+    counts = [_counted(item) for item in pattern.items]
+    without = 1
+    if isinstance(pattern, Disjunction):
+        for _, own in counts:
+            without *= 1 + own
+        return max(found for found, _ in counts), without - 1
+    positive = 1
+    for found, own in counts:
+        positive *= max(found, own)
+        without *= own
+    return (positive if any(found for found, _ in counts) else 0), without
+
+
+def branches_of(pattern: Pattern) -> tuple[Branch, ...]:
+    """Return the OR-free patterns that a pattern stands for, those that can give one signature together."""
+    if isinstance(pattern, Component):
+        negated = frozenset([pattern.variable] if pattern.negated else ())
+        return (Branch(pattern, (Term(1, negated, True),)),)
+    if isinstance(pattern, Disjunction):
+        return _alternatives(pattern)
+    found = []
+    for choice in product(*map(branches_of, pattern.items)):
+        terms: tuple[Term, ...] = (Term(1, frozenset(), True),)
+        for branch in choice:
+            terms = tuple(_both(one, other) for one in terms for other in branch.terms)
+        found.append(Branch(_joined(pattern, [branch.pattern for branch in choice]), terms))
+    return tuple(found)
+
+
+def _both(one: Term, other: Term) -> Term:
+    """Return the product of two terms: a match that the negations of both spare."""
+    return Term(one.weight * other.weight, one.negated | other.negated, one.is_reading and other.is_reading)
+
+
+def _alternatives(pattern: Disjunction) -> tuple[Branch, ...]:
+    """Return the branches of an OR; those of its items that consist of negations are one."""
+    found: list[Branch] = []
+    absent: int | None = None
+    for branch in (branch for item in pattern.items for branch in branches_of(item)):
+        if not all(component.negated for component in components_of(branch.pattern)):
+            found.append(branch)
+        elif absent is None:
+            absent = len(found)
+            found.append(branch)
         else:
-            yield alone
+            known = found[absent]
+            common = [_both(one, other) for one in known.terms for other in branch.terms]
+            excluded = [Term(-term.weight, term.negated, False) for term in common]
+            parts = (*components_of(known.pattern), *components_of(branch.pattern))
+            found[absent] = Branch(Series(parts, pattern.position), (*known.terms, *branch.terms, *excluded))
+    return tuple(found)
 
 
 def is_linear(pattern: Pattern) -> bool:

@@ -8,7 +8,14 @@ from typing import Final
 
 from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import Fault, QueryError
-from uncertain_cep.query.branches import MOST_BRANCHES, count_of_expansions, expansions, set_variables
+from uncertain_cep.query.branches import (
+    MOST_BRANCHES,
+    MOST_TERMS,
+    count_of_expansions,
+    count_of_terms,
+    expansions,
+    set_variables,
+)
 from uncertain_cep.query.syntax import (
     Aggregate,
     Attribute,
@@ -96,6 +103,14 @@ def _set_faults(query: Query) -> Iterator[Fault]:
     if count > MOST_BRANCHES:
         message = (
             f"OR makes {count:,} patterns of this one, and at most {MOST_BRANCHES} are answered together"
+        )
+        yield _fault(message, pattern.position)
+        return
+    terms = count_of_terms(pattern)
+    if terms > MOST_TERMS:
+        message = (
+            f"OR chooses among so many negations that one confidence would be a sum of {terms:,} terms, and "
+            f"at most {MOST_TERMS} are added: leave some of the negations out"
         )
         yield _fault(message, pattern.position)
         return

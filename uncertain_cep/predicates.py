@@ -156,6 +156,9 @@ def _bounded(expression: TypedExpression, extremes: Extremes) -> tuple[TypedExpr
     return replace(expression, operands=operands), (smallest, largest)
 
 
+_NULL: Final = Values(np.int64(0), np.zeros((), dtype=np.bool_))
+
+
 def _both(left: Mask | None, right: Mask | None) -> Mask | None:
     if left is None:
         return right
@@ -203,7 +206,7 @@ def _evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> 
         return load(expression)
     if isinstance(expression, Constant):
         if expression.value is None:
-            return Values(np.int64(0), np.zeros((), dtype=np.bool_))
+            return _NULL
         if isinstance(expression.value, str):
             return Values(pa.scalar(expression.value, pa.large_string()), None)
         return Values(expression.value, None)
@@ -215,9 +218,11 @@ def _evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> 
     if operator == "negate":
         return Values(-left.data, left.valid)
     right = parts[1]
-    valid = _both(left.valid, right.valid)
     if operator in ("and", "or"):
         return _logic(operator, left, right)
+    if any(operand.kind == "null" for operand in expression.operands):
+        return _NULL
+    valid = _both(left.valid, right.valid)
     if operator in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
         return Values(_compare(operator, left.data, right.data), valid)
     x, y = left.data, right.data

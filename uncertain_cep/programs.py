@@ -142,7 +142,12 @@ class ProgramCompiler:
         if operator in _MIRRORED:
             operator, operands = _MIRRORED[operator], operands[::-1]
         logical = operator in ("and", "or", "not")
-        real = not logical and (expression.kind == "float" or any(part.kind == "float" for part in operands))
+        # There is no division of integers: where an operand is null, the kind does not say that it is real.
+        real = not logical and (
+            operator == "divide"
+            or expression.kind == "float"
+            or any(part.kind == "float" for part in operands)
+        )
         for part in operands:
             self.push(part, real=real)
         self._emit((_FLOAT if real else _PLAIN)[operator], pushes=1 - len(operands))

@@ -175,6 +175,8 @@ class Case:
             return "int"
         if pa.types.is_floating(type_):
             return "float"
+        if pa.types.is_null(type_):
+            return "null"
         return "bool" if pa.types.is_boolean(type_) else "string"
 
     def query(self) -> Query:
@@ -247,13 +249,17 @@ def traces(
 ) -> Trace:
     """Draw a trace: ties, touching intervals, certain times, zeros in pmfs, nulls, negative times.
 
-    Ids repeat from one partition to the next where the query has partitions.
+    Now and then an attribute is null for every event, as a column of its type or of Arrow's type null. Ids
+    repeat from one partition to the next where the query has partitions.
     """
     types: dict[str, pa.DataType] = {
         name: draw(st.sampled_from(_ARROW[kind])) for name, kind in ATTRIBUTES.items()
     }
     types |= {"k": draw(st.sampled_from(_ARROW[key_kind])), "g": pa.int64()}
     types |= {"type": draw(st.sampled_from(_ARROW["string"])), "id": draw(st.sampled_from(_ARROW[id_kind]))}
+    absent = draw(st.sampled_from([None] * 5 + sorted(ATTRIBUTES)))
+    if absent is not None and draw(st.booleans()):
+        types[absent] = pa.null()
     # Few keys, so that events meet.
     keys: list[Value] = draw(st.sampled_from([["u"], ["u", "v"], ["u", "u", "u", "v", "v", "", None]]))
     if key_kind == "int":
@@ -275,6 +281,8 @@ def traces(
             "k": draw(st.sampled_from(keys)),
             "g": draw(st.sampled_from([1, 1, 1, 1, 1, 2, 2, None])),
         }
+        if absent is not None:
+            attributes[absent] = None
         group = tuple(attributes[name] for name in partition)
         if partition and None not in group:
             used[group] = used.get(group, 100) + 1

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -159,14 +159,16 @@ def conditions(
     left_text, left_mention, left = draw(_side(left_of, left_of.variable not in sets))
     relation = draw(st.sampled_from(sorted(RELATIONS)))
     test = RELATIONS[relation]
-    if draw(st.integers(0, 3)) == 0:
+    choice = draw(st.integers(0, 7))
+    if choice < 3:
         number = draw(st.integers(0, 4))
 
         def compare(event: Any) -> bool | None:
             value = left(event)
             return None if value is None else test(value, number)
 
-        return Asked(f"{left_text} {relation} {number}", where(left_mention, compare))
+        condition = Asked(f"{left_text} {relation} {number}", where(left_mention, compare))
+        return condition if choice else draw(_with_null(condition, left_text))
     right_text, right_mention, right = draw(_side(right_of, right_of.variable not in sets))
 
     def relate(one: Any, other: Any) -> bool | None:
@@ -174,6 +176,21 @@ def conditions(
         return None if None in values else test(*values)
 
     return Asked(f"{left_text} {relation} {right_text}", where(f"{left_mention} {right_mention}", relate))
+
+
+@st.composite
+def _with_null(draw: st.DrawFn, condition: Asked, value: str) -> Asked:
+    """Draw a condition made of one, and of NULL beside a value that it speaks of."""
+    text, test = condition.text, condition.predicate.test
+    unknown = draw(st.sampled_from([f"{value} = NULL", f"{value} * NULL < 1", f"NULL / 2 != {value}"]))
+    combined: dict[str, Callable[[Any], bool | None]] = {
+        unknown: lambda _: None,
+        f"NOT {unknown}": lambda _: None,
+        f"{text} OR {unknown}": lambda event: test(event) or None,
+        f"NOT ({text} AND {unknown})": lambda event: True if test(event) is False else None,
+    }
+    written_ = draw(st.sampled_from(list(combined)))
+    return Asked(written_, replace(condition.predicate, test=combined[written_]))
 
 
 def equal(one: Component, other: Component) -> Asked:
@@ -189,7 +206,11 @@ def equal(one: Component, other: Component) -> Asked:
 
 @st.composite
 def traces(draw: st.DrawFn, partition: tuple[str, ...], most: int) -> Trace:
-    """Draw a few events that overlap, tie and touch a lot."""
+    """Draw a few events that overlap, tie and touch a lot; now and then with an attribute of nulls alone."""
+    absent = draw(st.sampled_from([*[None] * 6, "x", "x", "k"]))
+    types: dict[str, pa.DataType] = {"x": pa.int64(), "k": pa.string(), "id": pa.int64()}
+    if absent is not None and draw(st.booleans()):
+        types[absent] = pa.null()
     certain = draw(st.integers(0, 3)) == 0
     kinds: list[list[Value]] = [["u"], ["u", "u", "v"], ["u", "u", "v", None]]
     keys = draw(st.sampled_from(kinds))
@@ -198,10 +219,12 @@ def traces(draw: st.DrawFn, partition: tuple[str, ...], most: int) -> Trace:
     for number in range(draw(st.sampled_from([most, most, most, *range(most)]))):
         lower = draw(st.integers(-1, 5))
         length = 1 if certain else draw(st.sampled_from([1, 2, 2, 3]))
-        attributes: Mapping[str, Value] = {
+        attributes: dict[str, Value] = {
             "x": draw(st.sampled_from([0, 1, 2, 2, 3, 3, 4, None])),
             "k": draw(st.sampled_from(keys)),
         }
+        if absent is not None:
+            attributes[absent] = None
         key = attributes["k"]
         id = number
         if partition and key is not None:
@@ -212,7 +235,7 @@ def traces(draw: st.DrawFn, partition: tuple[str, ...], most: int) -> Trace:
             pmf = tuple(Fraction(weight, sum(weights)) for weight in weights)
         kind = draw(st.sampled_from(["A", "A", "B", "B", "C"]))
         events.append(Event(kind, id, lower, lower + length - 1, pmf, attributes))
-    return Trace(tuple(draw(st.permutations(events))), {"x": pa.int64(), "k": pa.string(), "id": pa.int64()})
+    return Trace(tuple(draw(st.permutations(events))), types)
 
 
 @st.composite

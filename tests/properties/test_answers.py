@@ -131,7 +131,7 @@ def test_nan_is_null(case: Case) -> None:
     note(case.script())
     table = case.trace.table()
     place = table.schema.get_field_index("y")
-    with_nan = table.set_column(place, "y", table.column("y").fill_null(math.nan))
+    with_nan = table.set_column(place, "y", table.column("y").cast(pa.float64()).fill_null(math.nan))
     assert_answer(rows_of(uc.match(with_nan, case.text()), case), case.answer())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
@@ -30,6 +31,7 @@ QUERIES: Final = {
     "sequence of sets": "PATTERN SEQ(AND(A a, B b), C c) WHERE [key] WITHIN 9",
     "Kleene in a set": "PATTERN AND(A+ a[], C c) WHERE [key] AND count(a[]) <= 2 WITHIN 4",
     "branches": "PATTERN OR(SEQ(A a, B b), SEQ(!A n, C c, D d), AND(B e, D f)) WHERE [key] WITHIN 4",
+    "readings": "PATTERN SEQ(A a, OR(!D n, SEQ(!C m, !A l)), B b, OR(!A o, !C p)) WHERE [key] WITHIN 9",
     "best of the grown": """
         PATTERN SEQ(A a, !D n, B b) WHERE [key] WITHIN 9 ORDER BY CONFIDENCE DESC LIMIT 7
     """,
@@ -81,6 +83,17 @@ def test_any_spread(spark: SparkSession, query: str) -> None:
     frame = to_spark(spark, table)
     for partitions, slice_length in ((2, 4), (5, 37)):
         assert_same(frame, table, query, 1, partitions=partitions, slice_length=slice_length)
+
+
+def test_a_column_of_nothing_but_nulls(spark: SparkSession) -> None:
+    table = random_trace(11, 70, keys=3, span=150)
+    table = table.append_column("z", pa.nulls(table.num_rows))
+    frame = to_spark(spark, table)
+    for query in (
+        "PATTERN SEQ(A a, !D n, B b) WHERE [key] AND n.z = 3 WITHIN 9 RETURN a.z AS z",
+        "PATTERN SEQ(A a, B+ b[]) WHERE [key] AND b[i].z >= b[i-1].z WITHIN 9",
+    ):
+        assert_same(frame, table, query, 1, partitions=2, slice_length=7)
 
 
 def test_a_planner_and_the_weight_of_latency_change_no_answer(spark: SparkSession, tmp_path: Path) -> None:

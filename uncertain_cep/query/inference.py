@@ -101,9 +101,7 @@ class Binding:
                 if found is None:
                     return None
                 name, kind = found
-                # A column of nothing but nulls need not be read.
-                index = self._element(expression)
-                return _NULL if kind == "null" else Column(expression.variable, name, kind, index)
+                return Column(expression.variable, name, kind, self._element(expression))
             case syntax.Aggregate():
                 return self._aggregate(expression)
             case syntax.Unary():
@@ -133,9 +131,8 @@ class Binding:
         if function in ("min", "max") and of == "bool":
             self.refuse(f"true and false have no order: {function} needs something else", position)
             return None
-        if of == "null":
-            return Constant(0, "int") if function == "count" else _NULL
-        kind: Kind = {"count": "int", "avg": "float"}.get(function, of)  # type: ignore[assignment]
+        kinds: dict[str, Kind] = {"count": "int", "avg": "float"}
+        kind = kinds.get(function, "int" if function == "sum" and of == "null" else of)
         return Aggregated(aggregate.variable, name, kind, function=function, span=span, of=of)
 
     def _literal(self, literal: syntax.Literal) -> TypedExpression | None:
@@ -177,7 +174,7 @@ class Binding:
         if expression.operator == "-":
             if not self._number(operand, "-", expression.position):
                 return None
-            return _NULL if operand.kind == "null" else Apply("negate", (operand,), operand.kind)
+            return Apply("negate", (operand,), operand.kind)
         condition = self._boolean(operand, expression.operand.position)
         return None if condition is None else Apply("not", (condition,), "bool")
 
@@ -205,8 +202,9 @@ class Binding:
         numbers = [self._number(operand, sign, expression.position) for operand in (left, right)]
         if not all(numbers):
             return None
+        # What is always null still speaks of its variables: it fails for their events, and for no others.
         if "null" in (left.kind, right.kind):
-            return _NULL
+            return Apply(_ARITHMETIC[sign], (left, right), "null")
         whole = left.kind == right.kind == "int" and sign != "/"
         return Apply(_ARITHMETIC[sign], (left, right), "int" if whole else "float")
 
@@ -215,7 +213,7 @@ class Binding:
     ) -> TypedExpression | None:
         sign = expression.operator
         if "null" in (left.kind, right.kind):
-            return _NULL
+            return Apply(_COMPARISONS[sign], (left, right), "bool")
         if left.kind == "time" and isinstance(right, Constant) and right.kind == "string":
             timed = self._time(right, expression.right.position)
             return None if timed is None else Apply(_COMPARISONS[sign], (left, timed), "bool")

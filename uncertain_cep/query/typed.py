@@ -21,7 +21,8 @@ __all__ = [
 ]
 
 Kind = Literal["int", "float", "string", "bool", "time", "null"]
-"""``time`` is a timestamp or date column, compared as whole nanoseconds; ``null`` is the literal NULL."""
+"""``time`` is a timestamp or date column, compared as whole nanoseconds; ``null`` is that of NULL, of
+columns of nothing else, and of arithmetic with either."""
 
 Operator = Literal[
     "add", "subtract", "multiply", "divide", "remainder", "negate",
@@ -81,9 +82,9 @@ class Constant:
 class Apply:
     """An operator applied to one operand (negate, not) or two.
 
-    Kinds: ``divide`` is always float; the other arithmetic is int if both operands are int, else
-    float; ``remainder`` takes the sign of the dividend; a zero divisor gives null. Comparisons,
-    ``and``, ``or`` and ``not`` are bool with SQL's three-valued logic.
+    Kinds: arithmetic is null if an operand is; else ``divide`` is always float, and the rest is int if both
+    operands are int, else float. ``remainder`` takes the sign of the dividend; a zero divisor gives null.
+    Comparisons, ``and``, ``or`` and ``not`` are bool with SQL's three-valued logic.
     """
 
     operator: Operator

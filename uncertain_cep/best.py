@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.operators.context import Threshold
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.ranking import least_passing, least_ranked_as, ranked
 from uncertain_cep.selection import Selection
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.series import KleeneChunk, Series
@@ -34,8 +35,6 @@ def best_chunk(
     table: pa.Table,
     selection: Selection,
     chunks: Callable[[Selection, Threshold], Iterator[Chunk]],
-    *,
-    at_most_one: bool,
 ) -> Chunk | None:
     """Return the best matches among some candidates, best first.
 
@@ -48,21 +47,18 @@ def best_chunk(
     chunks : callable
         Enumerates the matches among candidates that can pass a threshold (it may yield others as well), with
         rows of the table as events.
-    at_most_one : bool
-        Whether no confidence is above 1, not even by rounding.
 
     Notes
     -----
-    The k-th best confidence so far is a threshold for all to come: what is worse has k better ones already.
-    It prunes with slack, see :func:`eventbased.thresholds.needed`, as a match that ties with the k-th one and
-    comes before it by its ids is wanted. Matches with the smallest first ids are tried first: if k of them
-    are certain, no other one is better or comes before them. What a gap forbids among candidates lies between
-    the first and the last event, and so in reach of the first one.
+    The k-th best confidence so far, as rankings round it, is a threshold for all to come: what is worse has k
+    better ones already. It prunes with slack, see :func:`eventbased.thresholds.needed`, as a match that ties
+    with the k-th one and comes before it by its ids is wanted. Matches with the smallest first ids are tried
+    first: if k of them are certain, no other one is better or comes before them. What a gap forbids among
+    candidates lies between the first and the last event, and so in reach of the first one.
     """
     assert plan.query.limit is not None
-    best = _Best(
-        plan.query.limit, plan.query.min_confidence or 0.0, _ranks(plan, table, selection), at_most_one
-    )
+    least = least_passing(plan.query.min_confidence or 0.0)
+    best = _Best(plan.query.limit, least, _ranks(plan, table, selection))
     for part in _smallest_first(plan, selection, best.ranks):
         for chunk in chunks(part, best.threshold):
             best.offer(chunk)
@@ -78,7 +74,6 @@ class _Best:
     limit: int
     least: float
     ranks: Int64
-    at_most_one: bool
     threshold: Threshold = field(init=False)
     chunk: Chunk | None = field(init=False, default=None)
 
@@ -100,18 +95,19 @@ class _Best:
         if len(chunk.lower) > self.limit:
             chunk = chunk.keep(self._not_beaten(chunk))
         assert chunk.confidence is not None
-        order = np.lexsort([*_signatures(chunk, self.ranks)[::-1], -chunk.confidence])
+        order = np.lexsort([*_signatures(chunk, self.ranks)[::-1], -ranked(chunk.confidence)])
         self.chunk = chunk.take(order[: self.limit])
         if len(self.chunk.lower) == self.limit:
             assert self.chunk.confidence is not None
-            self.threshold.least = max(float(self.chunk.confidence[-1]), self.least)
-            if self.at_most_one and self.threshold.least >= 1.0:
+            last = float(ranked(self.chunk.confidence[-1:])[0])
+            self.threshold.least = max(least_ranked_as(last), self.least)
+            if last >= 1.0:
                 self.threshold.last_rank = int(self.ranks[self.chunk.events[0, -1]])
 
     def _not_beaten(self, chunk: Chunk) -> Mask:
         """Return which matches can be among the best by confidence and first id: few more than k."""
-        confidence = chunk.confidence
-        assert confidence is not None
+        assert chunk.confidence is not None
+        confidence = ranked(chunk.confidence)
         least = np.partition(confidence, len(confidence) - self.limit)[len(confidence) - self.limit]
         tied = confidence == least
         wanted = self.limit - int((confidence > least).sum())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
+    "CONFIDENCE_TOLERANCE",
     "COUNT_BATCH",
     "FAULT_LIMIT",
     "LONGEST_PMF_CHAIN",
@@ -14,7 +15,14 @@ __all__ = [
     "MOST_COVERED_TICKS",
     "PMF_TOLERANCE",
     "POINT_BATCH",
+    "RANKED_DIGITS",
 ]
+
+CONFIDENCE_TOLERANCE: Final = 1e-9
+"""How far below a threshold, relative to it, a confidence still passes it: what rounding may take off."""
+
+RANKED_DIGITS: Final = 12
+"""Significant digits by which confidences are ranked and tie."""
 
 PMF_TOLERANCE: Final = 1e-9
 """How far the sum of a probability mass function may be from 1."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from eventbased import choose_non_overlapping
 from uncertain_cep.expected import merged_counts
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.ranking import ranked
 
 __all__ = ["finished", "non_overlapping"]
 
@@ -32,6 +33,7 @@ def finished(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Tabl
     pyarrow.Table
         Of the plan's output schema: expected counts added up; of the matches, those that OUTPUT NON
         OVERLAPPING keeps, the best ones first with ORDER BY CONFIDENCE, ties by signature, and at most LIMIT.
+        What HAVING drops is dropped before.
 
     Notes
     -----
@@ -91,8 +93,8 @@ def non_overlapping(plan: EvaluationPlan, matches: pa.Table) -> pa.Table:
 
 
 def _best_first(plan: EvaluationPlan, matches: pa.Table) -> Int64:
-    """Return the order by falling confidence, ties by signature."""
-    columns = [matches.column("confidence")]
+    """Return the order by falling confidence, ties by the values of the ids, nulls last."""
+    columns = [pa.array(ranked(np.asarray(matches.column("confidence").to_numpy())))]
     for component in plan.components:
         columns += _sortable(matches.column(component.variable))
     table = pa.table(columns, names=[str(number) for number in range(len(columns))])
@@ -101,18 +103,18 @@ def _best_first(plan: EvaluationPlan, matches: pa.Table) -> Int64:
 
 
 def _sortable(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
-    """Return columns by which to sort: nulls go first, a list element by element, before those it begins."""
+    """Return columns by which to sort: a list element by element, before those that it begins."""
     if not pa.types.is_list(column.type):
-        return [column.is_valid(), column] if column.null_count else [column]
+        return [column]
     lists = column.combine_chunks()
     lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
     lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
     starts = np.asarray(lists.offsets)[:-1]
-    return [
-        part
-        for k in range(int(lengths.max(initial=1)))
-        for part in _sortable(pa.chunked_array([lists.values.take(pa.array(starts + k, mask=lengths <= k))]))
-    ]
+    columns = [lists.is_null()]
+    for k in range(int(lengths.max(initial=1))):
+        there = lengths > k
+        columns += [pa.array(there), lists.values.take(pa.array(starts + k, mask=~there))]
+    return columns
 
 
 def _partition_codes(matches: pa.Table, names: tuple[str, ...]) -> Int64:

@@ -24,6 +24,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.choosing import choose
 from uncertain_cep.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.predicates import evaluate as evaluate_expression
+from uncertain_cep.ranking import least_passing, passing
 from uncertain_cep.selection import Selection, Slicing, select
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
@@ -182,7 +183,7 @@ def _evaluated(
     elif plan.counts:
         yield from bucketed_counts(plan, table, _owned(evaluate_bucketed(context), later))
     elif best_only:
-        best = best_chunk(plan, table, selection, matches, at_most_one=pmfs is None)
+        best = best_chunk(plan, table, selection, matches)
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
     else:
@@ -225,7 +226,7 @@ def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | N
     least = plan.query.min_confidence
     skips_any = plan.query.strategy == "skip_till_any_match"
     dear = not plan.is_plain or pmfs is not None or len(plan.components) > 3 or not skips_any
-    return Threshold(least) if dear and least is not None and least > 0.0 else None
+    return Threshold(least_passing(least)) if dear and least is not None and least > 0.0 else None
 
 
 def confident(plan: EvaluationPlan, chunk: Chunk) -> Chunk:
@@ -233,7 +234,7 @@ def confident(plan: EvaluationPlan, chunk: Chunk) -> Chunk:
     least = plan.query.min_confidence
     if least is None or chunk.confidence is None:
         return chunk
-    return chunk.keep(chunk.confidence >= least)
+    return chunk.keep(passing(chunk.confidence, least))
 
 
 def candidates(plan: EvaluationPlan, table: pa.Table) -> Selection:

@@ -137,14 +137,16 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
     for times in (chunk.lower, chunk.upper):
         ticks = times if plan.domain.tick == 1 else times * plan.domain.tick
         add(pa.array(ticks) if plan.domain.unit == "tick" else pa.array(ticks).cast(wanted()))
+    # Sums of float64 may end a little above the 1 of what is certain.
+    confidence = None if chunk.confidence is None else pa.array(np.minimum(chunk.confidence, 1.0))
     if plan.approximate is not None and "exact" in schema.names:
         error = np.zeros(len(chunk.lower)) if chunk.std_error is None else chunk.std_error
-        by_name = {"confidence": pa.array(chunk.confidence), "exact": pa.array(error == 0.0)}
+        by_name = {"confidence": confidence, "exact": pa.array(error == 0.0)}
         by_name["std_error"] = pa.array(error)
         for name in schema.names[len(columns) :]:
             add(by_name[name])
     elif "confidence" in schema.names:
-        by_name = {"confidence": pa.array(chunk.confidence)}
+        by_name = {"confidence": confidence}
         if isinstance(chunk, CompressedChunk):
             by_name |= dict(zip(COMPRESSED_COLUMNS, map(pa.array, chunk.expected), strict=True))
         for name in schema.names[len(columns) :]:

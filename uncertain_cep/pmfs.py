@@ -23,6 +23,7 @@ class ExplicitPmfs:
     offset : (n,) int64
         Where an event's probabilities start in ``values``; -1 for a uniform interval.
     values : (m,) float64
+        Those of an event sum to 1.
     """
 
     offset: Int64
@@ -48,6 +49,11 @@ def explicit_pmfs(
     pmfs : ExplicitPmfs or None
     lower, upper : (n,) int64
         Without the ticks of probability 0 at either end. O(n + m).
+
+    Notes
+    -----
+    What the sum of a pmf lacks or has too much, within ``PMF_TOLERANCE``, is taken from all its ticks in
+    proportion: no confidence is above 1.
     """
     if name not in table.column_names or table.column(name).null_count == table.num_rows:
         return None, lower, upper
@@ -58,6 +64,10 @@ def explicit_pmfs(
     ends = np.cumsum(lengths)
     starts = ends - lengths
     given = lengths > 0
+    if given.any():
+        total = np.add.reduceat(values, starts[given])
+        if (total != 1.0).any():
+            values /= np.repeat(total, lengths[given])
     # The first and last place with a positive probability at or behind, or before, each place.
     places = np.arange(len(values))
     positive = values > 0

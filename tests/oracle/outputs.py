@@ -9,15 +9,35 @@ from fractions import Fraction
 from tests.oracle.model import Match, Value
 from tests.oracle.worlds import sort_key
 
+_TOLERANCE = Fraction(1, 10**9)
+_DIGITS = 12
+
 
 def having(rows: Sequence[Match], threshold: Fraction) -> list[Match]:
-    """Return the rows of ``HAVING CONFIDENCE >= threshold``."""
-    return [row for row in rows if row.confidence >= threshold]
+    """Return the rows of ``HAVING CONFIDENCE >= threshold``: up to a relative 1e-9."""
+    return [row for row in rows if row.confidence >= threshold * (1 - _TOLERANCE)]
+
+
+def significant(confidence: Fraction) -> Fraction:
+    """Return a confidence rounded to 12 significant digits, by which rankings and ties compare."""
+    scale = Fraction(1)
+    while confidence and confidence * scale < 10 ** (_DIGITS - 1):
+        scale *= 10
+    return round(confidence * scale) / scale
+
+
+def is_clear(confidence: Fraction, error: Fraction = Fraction(1, 10**14)) -> bool:
+    """Return whether a relative error leaves a confidence the same once it is rounded."""
+    below, above = significant(confidence * (1 - error)), significant(confidence * (1 + error))
+    return below == above == significant(confidence)
 
 
 def by_falling_confidence(rows: Sequence[Match]) -> list[Match]:
     """Return the rows best first, ties in the order of their signatures."""
-    return sorted(rows, key=lambda row: (-row.confidence, sort_key(row.signature), repr(row.partition)))
+    return sorted(
+        rows,
+        key=lambda row: (-significant(row.confidence), sort_key(row.signature), repr(row.partition)),
+    )
 
 
 def best(rows: Sequence[Match], limit: int) -> list[Match]:

@@ -142,9 +142,13 @@ class _Rows:
 
 
 def sort_key(signature: Signature) -> tuple[tuple[object, ...], ...]:
-    """Return a key that puts signatures in the order that breaks ties: by the ids in pattern order."""
+    """Return a key that puts signatures in the order that breaks ties: by the ids in pattern order.
+
+    Integers as numbers, text by code point, lists element by element, nulls last.
+    """
     return tuple(
-        () if entry is None else entry if isinstance(entry, tuple) else (entry,) for _, entry in signature
+        (1,) if entry is None else (0, *(entry if isinstance(entry, tuple) else (entry,)))
+        for _, entry in signature
     )
 
 

@@ -30,6 +30,11 @@ class Row:
     confidence: float | None
 
 
+def significant(confidence: float) -> float:
+    """Return a confidence rounded to 12 significant digits, by which rankings and ties compare."""
+    return float(f"{confidence:.11e}")
+
+
 def records(frame: Frame) -> list[dict[str, Any]]:
     """Return the rows of a pyarrow, pandas or Polars frame as plain dictionaries."""
     if isinstance(frame, (pa.Table, pa.RecordBatch)):

@@ -19,7 +19,7 @@ from tests.oracle.model import Strategy
 from tests.oracle.outputs import having
 from tests.oracle.worlds import sort_key
 from tests.properties.cases import Case, Trace, cases
-from tests.properties.comparison import RELATIVE_ERROR, assert_answer, rows_of
+from tests.properties.comparison import RELATIVE_ERROR, assert_answer, rows_of, significant
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
 from uncertain_cep import best
 
@@ -40,7 +40,7 @@ def _best(case: Case, text: str, limit: int, batch_rows: int) -> None:
     # Two partitions with the same ids: which comes first is open.
     assume(len({signature for _, signature in everything}) == len(everything))
     ordered = sorted(
-        everything.items(), key=lambda item: (-(item[1].confidence or 0.0), sort_key(item[0][1]))
+        everything.items(), key=lambda item: (-significant(item[1].confidence or 0.0), sort_key(item[0][1]))
     )
     with _tried_in_parts():
         batches = list(
@@ -101,8 +101,10 @@ def test_the_best_of_a_longer_stream(half_interval: int) -> None:
     ):
         text = f"PATTERN SEQ({pattern}) WITHIN {window}"
         variables = [name for name in uc.match(table, text).column_names if len(name) == 1]
-        keys = [("confidence", "descending"), *((name, "ascending") for name in variables)]
-        ordered = uc.match(table, text).sort_by(keys)
+        keys = [("rank", "descending"), *((name, "ascending") for name in variables)]
+        ordered = uc.match(table, text)
+        rank = pa.array([significant(value) for value in ordered["confidence"].to_pylist()])
+        ordered = ordered.append_column("rank", rank).sort_by(keys).drop_columns("rank")
         with _tried_in_parts():
             found = uc.match(table, f"{text} ORDER BY CONFIDENCE DESC LIMIT 25")
         assert found.equals(ordered.slice(0, 25))

@@ -6,7 +6,7 @@ from hypothesis import given, note
 
 import uncertain_cep as uc
 from tests.oracle.worlds import sort_key
-from tests.properties.comparison import by_key
+from tests.properties.comparison import by_key, significant
 from tests.properties.nested import NestedCase, nested_cases
 
 
@@ -26,7 +26,7 @@ def test_any_nesting(case: NestedCase) -> None:
 def test_ties_of_confidence_are_ordered_by_signature(case: NestedCase) -> None:
     note(case.text())
     table = uc.match(case.trace.table(), case.text("ORDER BY CONFIDENCE DESC"))
-    confidence = table.column("confidence").to_pylist()
+    confidence = [significant(value) for value in table.column("confidence").to_pylist()]
     assert confidence == sorted(confidence, reverse=True)
     rows = list(case.rows(table))
     assert set(rows) == set(by_key(case.answer()))

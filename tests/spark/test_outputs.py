@@ -97,3 +97,41 @@ def test_the_best_of_many_slices(spark: SparkSession) -> None:
     assert len(found) == len(expected) == 7
     for one, other in zip(found, expected, strict=True):
         assert one == pytest.approx(other)
+
+
+def _tied() -> pa.Table:
+    """Return matches of one confidence that float64 tells apart, with ids whose text is in another order."""
+    pmfs = [[0.3, 0.0, 0.7, 0.0], [0.1, 0.2, 0.7, 0.0], None, [0.5, 0.5 + 9e-10]]
+    return pa.table(
+        {
+            "type": ["A", "A", "B", "C"],
+            "id": [9, 10, 1, 2],
+            "lower": [0, 0, 2, 8],
+            "upper": [3, 3, 2, 9],
+            "pmf": pa.array(pmfs, pa.list_(pa.float64())),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SEQ(A a, B b) WITHIN 99 ORDER BY CONFIDENCE DESC",
+        "SEQ(A a, B b) WITHIN 99 ORDER BY CONFIDENCE DESC LIMIT 1",
+        "SEQ(A a, B b) WITHIN 99 OUTPUT NON OVERLAPPING",
+        "SEQ(A rank, B b) WITHIN 99 OUTPUT NON OVERLAPPING ORDER BY CONFIDENCE DESC LIMIT 1",
+        "SEQ(A a, OR(B b, C+ c[])) WITHIN 99 ORDER BY CONFIDENCE DESC",
+        "SEQ(B b, C c) WITHIN 99 HAVING CONFIDENCE >= 1",
+        "SEQ(A a, B b) WITHIN 99 HAVING CONFIDENCE >= 0.3 OUTPUT NON OVERLAPPING ORDER BY CONFIDENCE DESC",
+    ],
+)
+@pytest.mark.parametrize("confidence", [True, False])
+def test_ties_are_those_of_the_engine(spark: SparkSession, query: str, confidence: bool) -> None:
+    table, text = _tied(), f"PATTERN {query}"
+    expected = uc.match(table, text, confidence=confidence)
+    found = match(to_spark(spark, table), text, partitions=2, slice_length=5, confidence=confidence).toArrow()
+    assert found.column_names == expected.column_names
+    assert expected.num_rows
+    for one, other in zip(found.to_pylist(), expected.to_pylist(), strict=True):
+        assert one == pytest.approx(other, rel=1e-14)
+        assert one.get("confidence", 0.0) <= 1.0

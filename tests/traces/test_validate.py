@@ -7,11 +7,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import uncertain_cep as uc
 from uncertain_cep.config import MAX_TICK, PMF_TOLERANCE
 from uncertain_cep.errors import TraceFault
 from uncertain_cep.timedomain import Names, TimeDomain
@@ -81,6 +84,50 @@ def test_nulls() -> None:
     ]
     # A null is one fault, not a reversed interval besides.
     assert len(check_events(table, NAMES, TICKS)) == 4
+
+
+def test_a_null_among_the_values_of_a_dictionary() -> None:
+    dictionary = pa.array(["A", None, "B"])
+    types = pa.chunked_array(
+        [
+            pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), dictionary),
+            pa.DictionaryArray.from_arrays(pa.array([None, 2]), dictionary),
+            pa.DictionaryArray.from_arrays(pa.array([1, 0]), pa.array(["A", None])),
+        ]
+    )
+    table = events(type=types, id=list("abcdefg"), lower=[0] * 7, upper=[1] * 7)
+    faults = check_nulls(table, NAMES)
+    assert where(faults) == [(2, "type", "null"), (4, "type", "null"), (6, "type", "null")]
+    plain = events(type=types.cast(pa.string()), id=list("abcdefg"), lower=[0] * 7, upper=[1] * 7)
+    assert faults == check_nulls(plain, NAMES)
+    for query in ("PATTERN SEQ(A a) WITHIN 2", "PATTERN SEQ(B b, !A a) WITHIN 2"):
+        for frame in (table, plain):
+            with pytest.raises(uc.TraceError, match="an event needs a type"):
+                uc.match(frame, query)
+            with pytest.raises(uc.TraceError, match="an event needs a type"):
+                uc.IncrementalMatcher(query, frame.schema).push(frame)
+
+
+def test_a_null_among_values_that_no_event_has_is_none() -> None:
+    types = pa.DictionaryArray.from_arrays(pa.array([0, 2]), pa.array(["A", None, "B"]))
+    assert check_nulls(events(type=types, id=[1, 2], lower=[0, 1], upper=[0, 1]), NAMES) == []
+
+
+def test_a_null_among_the_ids_of_a_dictionary() -> None:
+    ids = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["x", None]))
+    table = events(type=["A", "A"], id=ids, lower=[0, 1], upper=[0, 1])
+    assert where(check_nulls(table, NAMES)) == [(2, "id", "null")]
+
+
+def test_null_types_of_categories() -> None:
+    plain = {"id": [1, 2], "lower": [0, 1], "upper": [0, 1]}
+    for frame in (
+        pd.DataFrame({"type": pd.Categorical(["A", None]), **plain}),
+        pl.DataFrame({"type": pl.Series(["A", None], dtype=pl.Categorical), **plain}),
+        pl.DataFrame({"type": pl.Series(["A", None], dtype=pl.Enum(["A", "B"])), **plain}),
+    ):
+        with pytest.raises(uc.TraceError, match="row 2, column 'type', value null: an event needs a type"):
+            uc.match(frame, "PATTERN SEQ(A a) WITHIN 2")
 
 
 def test_intervals_that_end_before_they_begin() -> None:

@@ -10,7 +10,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.types import StructType
+from pyspark.sql import types as t
 
 from uncertain_cep.engine import Slicing
 from uncertain_cep.errors import OptionError
@@ -22,7 +22,7 @@ from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
 from uncertain_cep.spark.statistics import collect_statistics
 from uncertain_cep.spark.unique_ids import check_unique_ids
-from uncertain_cep.spark.worker import choose_in_partition, match_partition
+from uncertain_cep.spark.worker import choose_in_partition, match_partition, rank_partition, unused_name
 from uncertain_cep.timedomain import Names
 
 __all__ = ["PreparedMatch", "as_frame", "match", "prepare"]
@@ -157,17 +157,28 @@ def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
     plan = prepared.plan
     schema = from_arrow_schema(plan.batch_schema)
     if prepared.candidates is None:
-        matches = spark.createDataFrame([], schema)
-    else:
-        evaluate = partial(match_partition, plan=plan, schema=prepared.schema, slicing=prepared.slicing)
-        matches = prepared.candidates.mapInArrow(evaluate, schema)
+        nothing = spark.createDataFrame([], schema)
+        return (
+            _added_up(plan, nothing)
+            if plan.counts
+            else nothing.select(*map(column, plan.output_schema.names))
+        )
+    evaluate = partial(match_partition, plan=plan, schema=prepared.schema, slicing=prepared.slicing)
+    frame = prepared.candidates
     if plan.counts:
-        return _added_up(plan, matches)
+        return _added_up(plan, frame.mapInArrow(evaluate, schema))
     if plan.query.non_overlapping:
-        matches = _without_overlaps(plan, matches, schema)
-    if plan.query.order_by_confidence:
-        signature = (column(component.variable) for component in plan.components)
-        matches = matches.orderBy(f.desc("confidence"), *signature)
+        frame = _in_one_place(plan, frame.mapInArrow(evaluate, schema))
+        evaluate = partial(choose_in_partition, plan=plan)
+    if not plan.query.order_by_confidence:
+        matches = frame.mapInArrow(evaluate, schema)
+    else:
+        # Rounded where the engine does it: Spark has other ways to round.
+        rank = unused_name(plan.batch_schema, "rank")
+        with_rank = t.StructType([*schema.fields, t.StructField(rank, t.DoubleType())])
+        matches = frame.mapInArrow(partial(rank_partition, evaluate=evaluate, name=rank), with_rank)
+        signature = (column(component.variable).asc_nulls_last() for component in plan.components)
+        matches = matches.orderBy(column(rank).desc(), *signature)
     if plan.query.limit is not None:
         matches = matches.limit(plan.query.limit)
     return matches.select(*map(column, plan.output_schema.names))
@@ -180,13 +191,12 @@ def _added_up(plan: EvaluationPlan, counts: DataFrame) -> DataFrame:
     return counts.groupBy(*map(column, keys)).agg(total)
 
 
-def _without_overlaps(plan: EvaluationPlan, matches: DataFrame, schema: StructType) -> DataFrame:
-    """Return matches whose ranges do not overlap, chosen among all those of a partition in one place."""
+def _in_one_place(plan: EvaluationPlan, matches: DataFrame) -> DataFrame:
+    """Return matches with all those of a partition in one place."""
     keys = plan.partition_attributes
     together = matches.repartition(*map(column, keys)) if keys else matches.repartition(1)
     # Spark hands only columns of plain names to Python.
-    plain = together.toDF(*(f"c{place}" for place in range(len(plan.batch_schema))))
-    return plain.mapInArrow(partial(choose_in_partition, plan=plan), schema)
+    return together.toDF(*(f"c{place}" for place in range(len(plan.batch_schema))))
 
 
 def prepare(

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from uncertain_cep.controls import non_overlapping
 from uncertain_cep.engine import Slicing, run
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.ranking import ranked
 from uncertain_cep.traces import intervals_of
 
-__all__ = ["add_intervals", "choose_in_partition", "match_partition", "parquet_writer", "write_partition"]
+__all__ = [
+    "add_intervals",
+    "choose_in_partition",
+    "match_partition",
+    "parquet_writer",
+    "rank_partition",
+    "unused_name",
+    "write_partition",
+]
 
 
 def match_partition(
@@ -60,6 +70,35 @@ def choose_in_partition(
     if received:
         table = pa.Table.from_batches(received).rename_columns(plan.batch_schema.names)
         yield from non_overlapping(plan, table.cast(plan.batch_schema)).to_batches()
+
+
+def rank_partition(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    evaluate: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    name: str,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the matches that ``evaluate`` yields with one more column: the confidence as rankings compare it.
+
+    Parameters
+    ----------
+    batches : iterable of RecordBatch
+    evaluate : callable
+        Such as `match_partition` with its options.
+    name : str
+        Of the column.
+    """
+    for batch in evaluate(batches):
+        rank = ranked(np.asarray(batch.column("confidence").to_numpy()))
+        yield batch.append_column(name, pa.array(rank))
+
+
+def unused_name(schema: pa.Schema, name: str) -> str:
+    """Return a name that no column of a schema has, be it in capitals: Spark does not tell these apart."""
+    taken = {column.lower() for column in schema.names}
+    while name.lower() in taken:
+        name += "_"
+    return name
 
 
 def write_partition(

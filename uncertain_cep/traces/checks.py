@@ -130,7 +130,10 @@ def check_columns(schema: pa.Schema, names: Names) -> list[TraceFault]:
 
 
 def check_nulls(table: pa.Table, names: Names, *, limit: int = FAULT_LIMIT) -> list[TraceFault]:
-    """Return a fault for each null type, id or time. O(1) without nulls."""
+    """Return a fault for each null type, id or time, also one among the values of a dictionary.
+
+    O(1) without nulls.
+    """
     faults = []
     for name, what in (
         (names.type, "an event needs a type"),
@@ -139,7 +142,7 @@ def check_nulls(table: pa.Table, names: Names, *, limit: int = FAULT_LIMIT) -> l
         (names.upper, "an event needs a time"),
     ):
         column = table.column(name)
-        if column.null_count:
+        if column.null_count or _null_values(column):
             nulls = np.asarray(column.is_null().to_numpy())
             faults += row_faults(
                 nulls, f"{what}: fill it in, or leave the row out", column=name, limit=limit, values=column
@@ -236,6 +239,11 @@ def _times(table: pa.Table, name: str) -> tuple[IntArray, BoolArray | None]:
     if column.null_count == 0:
         return np.asarray(whole.to_numpy()), None
     return np.asarray(whole.fill_null(0).to_numpy()), np.asarray(column.is_valid().to_numpy())
+
+
+def _null_values(column: pa.ChunkedArray) -> bool:
+    """Return whether null is among the values of a dictionary, where Arrow does not count it."""
+    return pa.types.is_dictionary(column.type) and any(chunk.dictionary.null_count for chunk in column.chunks)
 
 
 def _both(first: BoolArray | None, second: BoolArray | None, length: int) -> BoolArray:

@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 
 from uncertain_cep.controls import finished
+from uncertain_cep.doubts import Doubts
 from uncertain_cep.engine import BATCH_ROWS, run
 from uncertain_cep.errors import MatchLimitError, OptionError
 from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
@@ -172,6 +173,13 @@ def match(
         If there are more than ``max_matches`` matches to hold.
     ConfidenceCostError
         If the confidence of a match takes too many steps.
+
+    Warns
+    -----
+    UncertainCepWarning
+        If there are no events, or none of a type that the pattern names; if no event can be a variable; if a
+        percentage such as ``95%`` is compared with a column that goes far beyond 1. Each once. Of a Spark
+        frame only variables that no event can be are known, without what a missing type may have meant.
     """
     allowed = Approximation.of(approximate)
     given: Any = events
@@ -197,7 +205,8 @@ def match(
     plan = _plan(
         query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner, latency_weight
     )
-    result = finished(plan, _limited(run(plan, table), max_matches if plan.collects else None))
+    batches = run(plan, table, doubts=Doubts())
+    result = finished(plan, _limited(batches, max_matches if plan.collects else None))
     if library == "pandas":
         result = result.to_pandas()
     elif library == "polars":
@@ -250,7 +259,7 @@ def iter_matches(
         query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner, latency_weight
     )
     limit = max_matches if plan.collects else None
-    batches = _limited(run(plan, table, batch_rows=batch_rows), limit)
+    batches = _limited(run(plan, table, batch_rows=batch_rows, doubts=Doubts()), limit)
     if not plan.needs_all:
         return batches
     return iter(finished(plan, batches).to_batches(max_chunksize=batch_rows))
@@ -306,8 +315,8 @@ def explain(
         parsed, schema, names, tick, evaluation, True, None, planner=planner, latency_weight=latency_weight
     )
     if format == "text":
-        return explain_plan(plan, table, analyze=analyze)
-    return json.dumps(plan_dict(plan, table, analyze=analyze), indent=2)
+        return explain_plan(plan, table, analyze=analyze, doubts=Doubts())
+    return json.dumps(plan_dict(plan, table, analyze=analyze, doubts=Doubts()), indent=2)
 
 
 def warm_up() -> None:

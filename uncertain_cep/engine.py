@@ -15,6 +15,7 @@ from uncertain_cep.best import best_chunk
 from uncertain_cep.buckets import evaluate_bucketed
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.counters import Counters
+from uncertain_cep.doubts import Doubts
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.expected import bucketed_counts, counts_of_matches, expected_counts
 from uncertain_cep.operators.context import ExecutionContext, Threshold
@@ -57,6 +58,7 @@ def run(
     batch_rows: int = BATCH_ROWS,
     file: str | None = None,
     counters: Counters | None = None,
+    doubts: Doubts | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Evaluate a plan on a table of events and yield the matches in batches.
 
@@ -76,6 +78,8 @@ def run(
         Where the table comes from, for error messages.
     counters : Counters or None
         Receives the numbers of partial matches where events are joined, along a tree or in pattern order.
+    doubts : Doubts or None
+        Warns of what is sound but may not be what was meant; None: nobody does. Not with ``slicing``.
 
     Yields
     ------
@@ -95,9 +99,12 @@ def run(
     announce_compilation()
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
+    if doubts is not None:
+        doubts.about(plan)
     run_part = partial(
-        run, table=table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file, counters=counters
-    )
+        run, table=table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file, counters=counters,
+        doubts=doubts,
+    )  # fmt: skip
     if plan.counted is not None and not plan.is_plain:
         if plan.bound.every is None:
             batches = run_part(plan.counted)
@@ -119,8 +126,10 @@ def run(
             yield from (widened(plan, batch) for batch in found)
         return
     check_table(plan, table, file)
+    if doubts is not None:
+        doubts.look(table)
     if slicing is None or not _grown(plan):
-        yield from _evaluated(plan, table, slicing, batch_rows, owned, counters)
+        yield from _evaluated(plan, table, slicing, batch_rows, owned, counters, doubts)
         return
     # Matches that are grown may begin with any event of a slice, and events forbid whatever slice owns them.
     numbers = np.asarray(table.column(slicing.column).to_numpy())
@@ -129,7 +138,7 @@ def run(
         begin = slicing.origin + number * slicing.length
         lower = ticks_of(part, plan.names.lower, plan)
         mine = (lower >= begin) & (lower < begin + slicing.length)
-        yield from _evaluated(plan, part, None, batch_rows, mine, counters)
+        yield from _evaluated(plan, part, None, batch_rows, mine, counters, None)
 
 
 def _evaluated(
@@ -139,6 +148,7 @@ def _evaluated(
     batch_rows: int,
     owned: Mask | None,
     counters: Counters | None,
+    doubts: Doubts | None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches among events of the model; with ``owned`` those whose owner's event is."""
     if not constants_hold(plan) or not table.num_rows:
@@ -147,6 +157,8 @@ def _evaluated(
         return
     table = table.select(_columns_of(plan, slicing)).combine_chunks()
     selection, pmfs, ticks = _selected(plan, table, slicing)
+    if doubts is not None:
+        doubts.counted(plan, selection.sizes)
     # The events of a Kleene component that come first are among those that come later.
     later = owned if plan.components[plan.owner].kleene else None
     if owned is not None and later is None:
@@ -237,8 +249,15 @@ def confident(plan: EvaluationPlan, chunk: Chunk) -> Chunk:
     return chunk.keep(passing(chunk.confidence, least))
 
 
-def candidates(plan: EvaluationPlan, table: pa.Table) -> Selection:
-    """Return the candidates of each component in a table of events.
+def candidates(plan: EvaluationPlan, table: pa.Table, doubts: Doubts | None = None) -> Selection:
+    """Return the candidates of each component of an OR-free pattern in a table of events.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+    doubts : Doubts or None
+        As for :func:`run`.
 
     Raises
     ------
@@ -246,7 +265,12 @@ def candidates(plan: EvaluationPlan, table: pa.Table) -> Selection:
         If the events are not those of the model.
     """
     check_table(plan, table)
-    return _selected(plan, table, None)[0]
+    selection = _selected(plan, table, None)[0]
+    if doubts is not None:
+        doubts.about(plan)
+        doubts.look(table)
+        doubts.counted(plan, selection.sizes)
+    return selection
 
 
 def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) -> None:

@@ -67,6 +67,11 @@ class Selection:
         """Whether some component has no candidate, so that there is no match."""
         return any(not len(part) for part in self.rows)
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many candidates each component has."""
+        return tuple(len(part) for part in self.rows)
+
     def halves(self) -> tuple[Selection, Selection]:
         """Return the candidates in the lower and in the upper half of the partitions."""
         assert self.partition is not None

@@ -28,7 +28,7 @@ def test_matches_are_events_of_the_next_query(
     second.write_text(SECOND)
     result = invoke("match", first, second, parquet, "--format", "json")
     assert result.exit_code == 0, result.stderr
-    assert "Pair: 1 matches" in result.stderr
+    assert "Pair: 1 match\n" in result.stderr
     rows = [json.loads(line) for line in result.stdout.splitlines()]
     # The trace's ids end at 4.
     assert {(row["p"], row["c"]) for row in rows} == {(5, 2), (5, 4)}

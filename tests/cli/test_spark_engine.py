@@ -133,3 +133,13 @@ def test_casestudy_elsewhere_says_where_its_queries_are(invoke: Invoke, tmp_path
     result = invoke("casestudy", "-o", tmp_path / "out", "--queries", tmp_path / "nowhere")
     assert result.exit_code == 2
     assert "datasets/cluster" in result.stderr
+
+
+def test_without_matches_the_candidates_are_counted(invoke: Invoke, parquet: Path, tmp_path: Path) -> None:
+    query = "PATTERN SEQ(A a, BB b) WITHIN 4"
+    for number, options in enumerate(([], ["--format", "csv"])):
+        out = tmp_path / f"out{number}"
+        result = invoke("match", query, parquet, "-o", out, *options, *ON_SPARK)
+        assert result.exit_code == 0, result.stderr
+        assert "warning: no event can be b: none of type BB is there" in result.stderr
+        assert "\ncandidates: a 1, b 0\n" in result.stderr

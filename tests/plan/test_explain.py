@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +15,10 @@ import uncertain_cep as uc
 from tests.plan.traces import skewed
 from uncertain_cep.cli import main
 from uncertain_cep.counters import Counters
-from uncertain_cep.engine import run
+from uncertain_cep.engine import candidates, run
 from uncertain_cep.plan import make_plan
+from uncertain_cep.plan.costs import CostModel
+from uncertain_cep.plan.measuring import measure
 
 QUERY = "PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x AND b.y < c.y AND a.y > 0.5 WITHIN 40"
 TABLE = skewed(900, (1, 3, 5), seed=11)
@@ -202,3 +205,76 @@ def test_the_command_explains_in_words_and_json(tmp_path: Any) -> None:
     assert wrong.exit_code == 2
     alone = CliRunner().invoke(main, ["explain", QUERY, "--analyze"])
     assert alone.exit_code == 2
+
+
+def _negated(lengths: list[int], of_type: str = "N", events: int = 0) -> pa.Table:
+    """Return an A, a B, negated events of some lengths, and others, in an order that is none."""
+    types = ["A", "B", *[of_type] * len(lengths), *["C"] * events]
+    size = len(types)
+    lower = [(7 * number) % size for number in range(size)]
+    long = [0, 0, *[length - 1 for length in lengths], *[0] * events]
+    return pa.table(
+        {
+            "type": types,
+            "id": range(size),
+            "lower": lower,
+            "upper": [low + length for low, length in zip(lower, long, strict=True)],
+            "y": [0, 0, *range(len(lengths)), *[0] * events],
+        }
+    )
+
+
+@pytest.mark.parametrize("events", [0, 20_000])
+def test_negated_events_have_the_lengths_that_they_have(events: int) -> None:
+    """Also where a sample of all events has none of them."""
+    table = _negated([51, 51, 51, 11, 999], events=events)
+    query = "PATTERN SEQ(A a, !N n, B b) WHERE n.y < 4 WITHIN 40"
+    part = explained(query, table)["choice"]["statistics"]["negated"][0]
+    assert part["lengths"] == {"mean": 40.0, "median": 50.0, "most": 50.0, "longest": 50.0}
+    assert part["type_share"] == pytest.approx(5 / table.num_rows)
+    assert part["local"] == [pytest.approx(4 / 5)]
+    assert part["candidates"] == pytest.approx(4)
+    assert "intervals of 41 ticks on average, half up to 51, nine in ten to 51, all to 51" in uc.explain(
+        query, table
+    )
+
+
+def test_lengths_leave_out_ticks_of_probability_zero() -> None:
+    table = _negated([5])
+    pmfs = pa.array([None, None, [0.0, 0.5, 0.5, 0.0, 0.0]], pa.list_(pa.float64()))
+    found = explained("PATTERN SEQ(A a, !N n, B b) WITHIN 40", table.append_column("pmf", pmfs))
+    assert found["choice"]["statistics"]["negated"][0]["lengths"]["mean"] == 1.0
+
+
+def test_negated_events_that_change_alone_are_measured_anew() -> None:
+    query = "PATTERN SEQ(A a, !N n, B b) WITHIN 40"
+    means = [
+        explained(query, _negated(lengths))["choice"]["statistics"]["negated"][0]["lengths"]["mean"]
+        for lengths in ([5], [9])
+    ]
+    assert means == [4.0, 8.0]
+
+
+def test_longer_negated_events_cost_more() -> None:
+    query = uc.parse("PATTERN SEQ(A a, !N n, B b) WITHIN 40")
+    costs = []
+    for length in (1, 41):
+        table = _negated([length] * 3)
+        plan = make_plan(query, table.schema)
+        model = CostModel.of(plan, measure(plan, table, candidates(plan, table)))
+        costs.append(model.checks[0].candidates)
+    # In reach of a window of 40 ticks are events that begin up to their length before it.
+    assert costs[1] == pytest.approx(2 * costs[0])
+
+
+def test_singular_and_plural() -> None:
+    text = uc.explain("PATTERN SEQ(A a, !N n, B b) WITHIN 1", _negated([1]), analyze=True)
+    assert "1 candidate, intervals of 1 tick]" in text
+    assert "intervals of 1 tick on average" in text
+    assert "1 partition]" in text
+    assert "window           1 tick\n" in text
+    assert not re.search(r"\b1 (ticks|candidates|partitions|matches)\b", text)
+    assert "2 ticks" in uc.explain("PATTERN SEQ(A a) WITHIN 2", _negated([1]))
+    assert "no length" not in uc.explain("PATTERN SEQ(A a, Z z) WITHIN 2", _negated([1]))
+    assert "window       1 tick\n" in uc.explain("PATTERN SEQ(A a) WITHIN 1")
+    assert uc.explain("PATTERN SEQ(A a) WITHIN 1 LIMIT 1").endswith("limit        1 match")

@@ -13,10 +13,10 @@ from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
 from tests.spark.traces import KEYED, as_rows, random_trace
-from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.errors import OptionError, TraceError, UncertainCepWarning
 from uncertain_cep.spark import match, read_traces, to_intervals, worker_errors
 from uncertain_cep.timedomain import TICK_METADATA
-from uncertain_cep.traces import histogram, intervals_of, load_schema, plus_minus
+from uncertain_cep.traces import columns, histogram, intervals_of, load_schema, plus_minus
 from uncertain_cep.traces import read_traces as read_table
 
 SCHEMA = """
@@ -161,3 +161,9 @@ def test_columns_at_fault(spark: SparkSession) -> None:
         to_intervals(frame, time="at", uncertainty=plus_minus(1))
     with pytest.raises(OptionError):
         to_intervals(frame, time="at", uncertainty=plus_minus(1), missing="keep")  # type: ignore[arg-type]
+
+
+def test_bounds_of_which_one_has_no_zone(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT timestamp_ntz'2024-05-31 10:00:00' AS lo, timestamp'2024-05-31 11:00:00' AS hi")
+    with pytest.warns(UncertainCepWarning, match="^no time zone in lo, and UTC in hi"):
+        to_intervals(frame, uncertainty=columns("lo", "hi"))

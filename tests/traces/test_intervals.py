@@ -73,28 +73,26 @@ def test_times_have_the_coarsest_unit_in_which_the_tick_is_whole(tick: str, unit
 
 
 def test_iso_text_with_and_without_zone() -> None:
-    raw = pa.table(
-        {
-            "t": [
-                "2024-01-01",
-                "2024-01-01 10:30",
-                "2024-01-01T10:30:00.123456789",
-                "2024-01-01T10:30:00Z",
-                "2024-01-01T10:30:00.5+02:00",
-                "2024-01-01 10:30:00-0130",
-                "1969-12-31T23:59:59.999999",
-            ]
-        }
-    )
-    assert lower(intervals_of(raw, time="t", uncertainty=exact())) == [
+    naive = [
+        "2024-01-01",
+        "2024-01-01 10:30",
+        "2024-01-01T10:30:00.123456789",
+        "1969-12-31T23:59:59.999999",
+    ]
+    zoned = ["2024-01-01T10:30:00Z", "2024-01-01T10:30:00.5+02:00", "2024-01-01 10:30:00-0130"]
+    assert lower(intervals_of(pa.table({"t": naive}), time="t", uncertainty=exact())) == [
         "2024-01-01 00:00:00.000000",
         "2024-01-01 10:30:00.000000",
         "2024-01-01 10:30:00.123456",
+        "1969-12-31 23:59:59.999999",
+    ]
+    assert lower(intervals_of(pa.table({"t": zoned}), time="t", uncertainty=exact())) == [
         "2024-01-01 10:30:00.000000",
         "2024-01-01 08:30:00.500000",
         "2024-01-01 12:00:00.000000",
-        "1969-12-31 23:59:59.999999",
     ]
+    with pytest.raises(TraceError, match="no time zone, and other stamps of this column have one"):
+        intervals_of(pa.table({"t": naive + zoned}), time="t", uncertainty=exact())
 
 
 def test_every_bad_text_is_named() -> None:

@@ -137,6 +137,7 @@ def match(
     started = time.monotonic()
     from uncertain_cep.cli.matching import Destination, Matching, deliver
     from uncertain_cep.plan import Approximation
+    from uncertain_cep.plan.wording import counted
 
     queries, traces = told_apart(query, traces)
     chosen, reason = choose_engine(engine, traces, master)
@@ -168,7 +169,7 @@ def match(
     )
     count = deliver(matching, destination)
     where = f", in {out}" if out else ""
-    note(f"{count:,} matches in {time.monotonic() - started:.1f} s{where}")
+    note(f"{counted(count, 'match', 'matches')} in {time.monotonic() - started:.1f} s{where}")
 
 
 def named_queries(queries: tuple[str, ...], types: tuple[str, ...]) -> tuple[tuple[str, Query], ...]:

@@ -20,10 +20,12 @@ from uncertain_cep.cli.progress import announced_kernels, compiling_aside, note,
 from uncertain_cep.cli.schemas import TraceOptions
 from uncertain_cep.composition import with_matches
 from uncertain_cep.controls import finished
+from uncertain_cep.doubts import Doubts
 from uncertain_cep.engine import run
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
 from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.plan.remembering import keep_on_disk
+from uncertain_cep.plan.wording import counted
 from uncertain_cep.query import Query
 from uncertain_cep.traces import validation_report
 from uncertain_cep.traces.reading import load_traces
@@ -89,18 +91,33 @@ def deliver(matching: Matching, destination: Destination) -> int:
 def _deliver_in_process(matching: Matching, destination: Destination) -> int:
     format_name = destination.format_name
     if destination.out is None or destination.as_file:
-        with _file_or_stdout(destination) as sink, _matches_in_process(matching) as (schema, batches):
-            return write_batches(batches, schema, sink, format_name)
+        with (
+            _file_or_stdout(destination) as sink,
+            _matches_in_process(matching) as (schema, batches, doubts),
+        ):
+            count = write_batches(batches, schema, sink, format_name)
+        _explain_nothing(count, doubts)
+        return count
     with written_aside(Path(destination.out), overwrite=destination.overwrite) as aside:
         aside.mkdir()
-        with _matches_in_process(matching) as (schema, batches):
+        with _matches_in_process(matching) as (schema, batches, doubts):
             count = write_batches(batches, schema, aside / f"part-00000.{format_name}", format_name)
         describe_result(aside, matching.facts(format_name, count))
+    _explain_nothing(count, doubts)
     return count
 
 
+def _explain_nothing(count: int, doubts: Doubts) -> None:
+    """Say of an empty result how many candidates there were for its matches."""
+    if not count:
+        note(doubts.summary())
+
+
 @contextmanager
-def _matches_in_process(matching: Matching) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+def _matches_in_process(
+    matching: Matching,
+) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch], Doubts]]:
+    """Yield the columns of the matches, their batches, and what counts the candidates meanwhile."""
     columns = matching.columns
     keep_on_disk()
     with working("reading") as update:
@@ -109,11 +126,13 @@ def _matches_in_process(matching: Matching) -> Iterator[tuple[pa.Schema, Iterato
             raise TraceError(loaded.faults)
         table = loaded.table
         # A line in between would disturb the moving one.
-        notes = [f"read {table.num_rows:,} events{_dropped(loaded.dropped)}"]
+        notes = [f"read {counted(table.num_rows, 'event')}{_dropped(loaded.dropped)}"]
         for name, query in matching.before:
-            found = _matches_of(matching, name, query, table, update)
-            notes.append(f"{name}: {found.num_rows:,} matches")
-            table = with_matches(table, found, name)
+            doubts = Doubts()
+            matches = _matches_of(matching, name, query, table, update, doubts)
+            notes.append(f"{name}: {counted(matches.num_rows, 'match', 'matches')}")
+            notes += [] if matches.num_rows else [f"{name}: {doubts.summary()}"]
+            table = with_matches(table, matches, name)
         plan = make_plan(
             matching.query,
             table.schema,
@@ -129,26 +148,34 @@ def _matches_in_process(matching: Matching) -> Iterator[tuple[pa.Schema, Iterato
     for line in notes:
         note(line)
     with _faults_by_file(matching, plan), working("matching") as update:
-        batches = _counted(run(plan, table), matching.max_matches if plan.collects else None, update)
+        doubts = Doubts()
+        found = run(plan, table, doubts=doubts)
+        batches = _counted(found, matching.max_matches if plan.collects else None, update)
         if plan.needs_all:
             batches = iter(finished(plan, batches).to_batches())
-        yield plan.output_schema, batches
+        yield plan.output_schema, batches, doubts
 
 
 def _dropped(rows: int) -> str:
-    return f", dropped {rows:,} rows without a time" if rows else ""
+    return f", dropped {counted(rows, 'row')} without a time" if rows else ""
 
 
 def _matches_of(
-    matching: Matching, name: str, query: Query, table: pa.Table, update: Callable[[str], None]
+    matching: Matching,
+    name: str,
+    query: Query,
+    table: pa.Table,
+    update: Callable[[str], None],
+    doubts: Doubts,
 ) -> pa.Table:
     """Return the matches of one of the queries before the last one."""
     plan = make_plan(query, table.schema, tick=matching.columns.tick, approximate=matching.approximate)
     announced_kernels()
     update(f"matching {name}")
     with _faults_by_file(matching, plan):
-        batches = _counted(run(plan, table), matching.max_matches if plan.collects else None, update)
-        return finished(plan, batches)
+        batches = run(plan, table, doubts=doubts)
+        limit = matching.max_matches if plan.collects else None
+        return finished(plan, _counted(batches, limit, update))
 
 
 @contextmanager
@@ -173,7 +200,7 @@ def _counted(
         found += batch.num_rows
         if limit is not None and found > limit:
             raise MatchLimitError(found, limit)
-        update(f"matching: {found:,} matches")
+        update(f"matching: {counted(found, 'match', 'matches')}")
         yield batch
 
 
@@ -218,15 +245,19 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
         "latency_weight": matching.latency_weight,
         "kleene": matching.kleene,
     }
+    doubts = Doubts()
     with working("matching on Spark"), worker_errors():
         events = read_traces(spark, matching.traces, matching.columns.schema)
         if destination.format_name == "parquet":
-            return match_to_parquet(
-                events, matching.query, folder, overwrite=destination.overwrite, **options
+            count = match_to_parquet(
+                events, matching.query, folder, overwrite=destination.overwrite, doubts=doubts, **options
             )
-        matches, count = _counted_frame(match_frame(events, matching.query, **options))
-        write_matches(matches, folder, destination.format_name, overwrite=destination.overwrite)
-        return count()
+        else:
+            matches, rows = _counted_frame(match_frame(events, matching.query, doubts=doubts, **options))
+            write_matches(matches, folder, destination.format_name, overwrite=destination.overwrite)
+            count = rows()
+    _explain_nothing(count, doubts)
+    return count
 
 
 def spark_session(master: str) -> SparkSession:

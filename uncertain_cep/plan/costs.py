@@ -76,7 +76,7 @@ class Check:
     needs : int
         Those positive components, as bits.
     candidates : float
-        Events of the negated component in a window.
+        Events of the negated component that can happen within a window.
     """
 
     needs: int
@@ -94,6 +94,11 @@ class CostModel(Cardinalities):
     alpha : float
         Weight of latency (section 6.1): what a partial match that waits for the event of the last component
         costs beside the work of the plan, as a multiple of looking at one.
+
+    Attributes
+    ----------
+    alpha : float
+    checks : tuple of Check
     """
 
     def __init__(
@@ -107,7 +112,7 @@ class CostModel(Cardinalities):
         alpha: float = 0.0,
     ) -> None:
         super().__init__(statistics, window, kleene=kleene, next_to=next_to)
-        self.alpha, self._checks = alpha, tuple(checks)
+        self.alpha, self.checks = alpha, tuple(checks)
         self._asked = {mask for mask, part in self.predicates if not part.equates}
 
     @classmethod
@@ -126,7 +131,9 @@ class CostModel(Cardinalities):
                 for variable in variables_of(predicate)
                 if variable in number
             }
-            checks.append(Check(mask_of([*{*gap, *named}]), part.rate * plan.window))
+            # A longer interval is in reach of more windows.
+            reached = part.rate * (plan.window + part.lengths.mean)
+            checks.append(Check(mask_of([*{*gap, *named}]), reached))
         return cls(
             statistics,
             plan.window,
@@ -162,7 +169,7 @@ class CostModel(Cardinalities):
             asked |= _first_bound(left, right, needs)
         costs = TREE.search * left_matches + np.where(asked, TREE.probe + TREE.ask, TREE.probe) * pairs
         costs += np.where(left | right == self.whole, TREE.match, TREE.partial) * matches
-        for check in self._checks:
+        for check in self.checks:
             step = TREE.probe * (1.0 + check.candidates)
             costs += np.where(_first_bound(left, right, check.needs), step * matches, 0.0)
         if self.alpha:

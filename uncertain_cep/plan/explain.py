@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from uncertain_cep.plan.plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.plan.wording import counted
 from uncertain_cep.query import Query, format_expression
-from uncertain_cep.query.syntax import ExpectedCount
+from uncertain_cep.query.syntax import Duration, ExpectedCount
 from uncertain_cep.query.traversal import components_of
+
+if TYPE_CHECKING:
+    from uncertain_cep.doubts import Doubts
 
 __all__ = ["explain_plan", "explain_query"]
 
@@ -44,7 +48,7 @@ def _output(query: Query) -> list[tuple[str, str]]:
     if query.order_by_confidence:
         rows.append(("order", "by falling confidence, ties by signature"))
     if query.limit is not None:
-        rows.append(("limit", f"{query.limit:,} matches"))
+        rows.append(("limit", counted(query.limit, "match", "matches")))
     if query.expected_count is not None:
         rows.append(("returns", _counts(query.expected_count)))
     return rows
@@ -54,8 +58,14 @@ def _counts(wanted: ExpectedCount) -> str:
     groups = f" by {', '.join(wanted.by)}" if wanted.by else ""
     if wanted.every is None:
         return f"expected number of matches{groups}"
-    bucket = f"{wanted.every.amount:g} {wanted.every.unit or 'ticks'}"
-    return f"expected number of matches{groups}, for every {bucket} of the first event's time"
+    return (
+        f"expected number of matches{groups}, for every {_duration(wanted.every)} of the first event's time"
+    )
+
+
+def _duration(duration: Duration) -> str:
+    amount = f"{duration.amount:g}"
+    return counted(1, "tick", shown=amount) if duration.unit is None else f"{amount} {duration.unit}"
 
 
 def explain_query(query: Query) -> str:
@@ -67,13 +77,14 @@ def explain_query(query: Query) -> str:
         absent = "none of " if component.negated else ""
         rows.append((f"component {number}", f"{component.variable}: {absent}{types}{many}"))
     if query.window is not None:
-        unit = query.window.unit or "ticks"
-        rows.append(("window", f"{query.window.amount:g} {unit}"))
+        rows.append(("window", _duration(query.window)))
     rows.append(("bound to", "nothing yet: name a trace to see keys, predicates and candidates"))
     return _aligned(rows + _output(query))
 
 
-def explain_plan(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = False) -> str:
+def explain_plan(
+    plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = False, doubts: Doubts | None = None
+) -> str:
     """Explain a plan; with a table, count the candidates of each component and say how they are joined.
 
     Parameters
@@ -82,17 +93,19 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool 
     table : pyarrow.Table or None
     analyze : bool
         Whether to run the plan on the table, and say how many partial matches each node had.
+    doubts : Doubts or None
+        Warns of what is sound but may not be what was meant.
 
     Raises
     ------
     TraceError
         If the table is not one of events.
     """
+    if doubts is not None:
+        doubts.about(plan)
     if plan.branches:
-        return "\n\n".join(
-            f"branch {number} of {len(plan.branches)}\n{explain_plan(branch, table, analyze=analyze)}"
-            for number, branch in enumerate(plan.branches, 1)
-        )
+        parts = [explain_plan(branch, table, analyze=analyze, doubts=doubts) for branch in plan.branches]
+        return "\n\n".join(f"branch {number} of {len(parts)}\n{part}" for number, part in enumerate(parts, 1))
     counts: list[str] = [""] * len(plan.components)
     partitions, chosen = "", None
     if table is not None:
@@ -100,16 +113,16 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool 
         from uncertain_cep.plan.explain_choice import chosen_plan
         from uncertain_cep.windows import feasible
 
-        selection = candidates(plan, table)
+        selection = candidates(plan, table, doubts)
         kept = feasible(plan, selection)
         chosen = chosen_plan(plan, table, kept, analyze=analyze)
         counts = [
-            f"  [{_counted(len(rows), len(left))}, intervals of {_lengths(lower, upper)}]"
+            f"  [{_counted(len(rows), len(left))}{_lengths(lower, upper)}]"
             for rows, lower, upper, left in zip(
                 selection.rows, selection.lower, selection.upper, kept.rows, strict=True
             )
         ]
-        partitions = f"  [{selection.partitions:,} partitions]"
+        partitions = f"  [{counted(selection.partitions, 'partition')}]"
     rows: list[tuple[str, str]] = [("strategy", plan.query.strategy)]
     for number, (component, count) in enumerate(zip(plan.components, counts, strict=True), 1):
         rows += _negations(plan, number - 1)
@@ -122,7 +135,7 @@ def explain_plan(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool 
     rows += [("join predicate", format_expression(part)) for part in plan.joined]
     rows += [("condition", format_expression(part)) for part in plan.constant]
     length = "" if plan.domain.tick_nanoseconds is None else f" of {plan.domain.describe()}"
-    rows.append(("window", f"{plan.window:,} ticks{length}"))
+    rows.append(("window", f"{counted(plan.window, 'tick')}{length}"))
     rows.append(("method", _method(plan, chosen is not None and chosen.choice.tree is not None)))
     rows += [] if chosen is None else chosen.rows()
     rows += _output(plan.query)
@@ -158,12 +171,13 @@ def _taken(component: PlannedComponent) -> str:
 
 
 def _counted(candidates: int, kept: int) -> str:
-    return f"{candidates:,} candidates" + ("" if kept == candidates else f", {kept:,} in match windows")
+    return counted(candidates, "candidate") + ("" if kept == candidates else f", {kept:,} in match windows")
 
 
 def _lengths(lower: np.ndarray, upper: np.ndarray) -> str:
     if not len(lower):
-        return "no length"
+        return ""
     lengths = upper - lower + 1
     shortest, longest = int(lengths.min()), int(lengths.max())
-    return f"{shortest:,} ticks" if shortest == longest else f"{shortest:,} to {longest:,} ticks"
+    range_ = "" if shortest == longest else f"{shortest:,} to "
+    return f", intervals of {range_}{counted(longest, 'tick')}"

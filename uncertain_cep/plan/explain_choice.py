@@ -15,6 +15,7 @@ from uncertain_cep.plan.pivot_cost import pivot_passes
 from uncertain_cep.plan.plan import EvaluationPlan
 from uncertain_cep.plan.statistics import ComponentStatistics, PairStatistics
 from uncertain_cep.plan.trees import Leaf, Tree, components_of, format_tree
+from uncertain_cep.plan.wording import counted
 from uncertain_cep.query import format_expression
 from uncertain_cep.query.typed import variables_of
 from uncertain_cep.selection import Selection
@@ -65,7 +66,7 @@ class ChosenPlan:
         if self.plan.latency_weight:
             rows.append(("latency", self._latency()))
         if self.seconds is not None:
-            found = "" if self.matches is None else f"{self.matches:,} matches in "
+            found = "" if self.matches is None else f"{counted(self.matches, 'match', 'matches')} in "
             rows.append(("run", f"{found}{time_text(1e9 * self.seconds)}"))
         return rows + self._statistics()
 
@@ -156,9 +157,12 @@ class ChosenPlan:
         waiting = self._waiting()
         if waiting is None:
             return f"weight {self.plan.latency_weight:g}"
-        last = self._variables[-1]
+        last, many = self._variables[-1], _rounded(waiting)
+        waiting_for = (
+            f"{counted(1, 'partial match', 'partial matches', shown=many)} wait{'s' * (many == '1')}"
+        )
         return (
-            f"{_rounded(waiting)} partial matches wait to be put together with the event of {last}; in what "
+            f"{waiting_for} to be put together with the event of {last}; in what "
             f"is expected each counts {self.plan.latency_weight:g} times"
         )
 
@@ -185,7 +189,7 @@ class ChosenPlan:
         keys = statistics.keys
         if keys.partitions > 1:
             skew = f"as good as {keys.effective:,.1f} of one size; the largest has {_percent(keys.largest)}"
-            rows.append(("key skew", f"{keys.partitions:,} partitions, {skew}"))
+            rows.append(("key skew", f"{counted(keys.partitions, 'partition')}, {skew}"))
         return rows
 
     def _pair(self, pair: PairStatistics) -> Row:
@@ -245,12 +249,15 @@ def chosen_plan(
 def _component(part: ComponentStatistics, local: list[str]) -> str:
     lengths = part.lengths
     tests = "".join(f", {text}: {_percent(share)}" for text, share in zip(local, part.local, strict=True))
+    found = f"{_rounded(part.rate)} a tick, type: {_percent(part.type_share)} of the events{tests}"
+    if not part.candidates:
+        return found
     ticks = [
         _rounded(length + 1.0) for length in (lengths.mean, lengths.median, lengths.most, lengths.longest)
     ]
     return (
-        f"{_rounded(part.rate)} a tick, type: {_percent(part.type_share)} of the events{tests}; intervals of "
-        f"{ticks[0]} ticks on average, half up to {ticks[1]}, nine in ten to {ticks[2]}, all to {ticks[3]}"
+        f"{found}; intervals of {counted(1, 'tick', shown=ticks[0])} on average, half up to {ticks[1]}, nine "
+        f"in ten to {ticks[2]}, all to {ticks[3]}"
     )
 
 

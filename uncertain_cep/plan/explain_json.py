@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from uncertain_cep.plan.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import Query, format_expression
 from uncertain_cep.query.traversal import components_of
+
+if TYPE_CHECKING:
+    from uncertain_cep.doubts import Doubts
 
 __all__ = ["plan_dict", "query_dict"]
 
@@ -29,7 +32,9 @@ def query_dict(query: Query) -> dict[str, Any]:
     return {"strategy": query.strategy, "components": components, "window": within}
 
 
-def plan_dict(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = False) -> dict[str, Any]:
+def plan_dict(
+    plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = False, doubts: Doubts | None = None
+) -> dict[str, Any]:
     """Return the facts of a plan; with a table, the candidates and how they are joined.
 
     Parameters
@@ -38,6 +43,8 @@ def plan_dict(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = F
     table : pyarrow.Table or None
     analyze : bool
         Whether to run the plan on the table, and say how many partial matches each node had.
+    doubts : Doubts or None
+        Warns of what is sound but may not be what was meant.
 
     Returns
     -------
@@ -57,8 +64,11 @@ def plan_dict(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = F
     TraceError
         If the table is not one of events.
     """
+    if doubts is not None:
+        doubts.about(plan)
     if plan.branches:
-        return {"branches": [plan_dict(branch, table, analyze=analyze) for branch in plan.branches]}
+        parts = [plan_dict(branch, table, analyze=analyze, doubts=doubts) for branch in plan.branches]
+        return {"branches": parts}
     found: dict[str, Any] = {
         "strategy": plan.query.strategy,
         "components": [_component(component) for component in plan.components],
@@ -75,7 +85,7 @@ def plan_dict(plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = F
         from uncertain_cep.plan.explain_choice import chosen_plan
         from uncertain_cep.windows import feasible
 
-        selection = candidates(plan, table)
+        selection = candidates(plan, table, doubts)
         kept = feasible(plan, selection)
         for component, rows, left in zip(found["components"], selection.rows, kept.rows, strict=True):
             component |= {"candidates": len(rows), "in_match_windows": len(left)}

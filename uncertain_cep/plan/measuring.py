@@ -17,6 +17,7 @@ from uncertain_cep.plan.joint_sample import JointSample
 from uncertain_cep.plan.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.plan.reach import Sample
 from uncertain_cep.plan.statistics import ComponentStatistics, KeyStatistics, LengthStatistics, Statistics
+from uncertain_cep.pmfs import explicit_pmfs
 from uncertain_cep.predicates import evaluate_mask
 from uncertain_cep.query.typed import columns_in
 from uncertain_cep.selection import Selection, type_mask
@@ -27,6 +28,9 @@ Int64 = NDArray[np.int64]
 
 SAMPLED_EVENTS: Final = 2048
 """Rows of the table that types and local predicates are looked at on."""
+
+FEW_NEGATED: Final = 64
+"""Events of a negated component in that sample below which all events of its types are looked at."""
 
 COARSE: Final = 3072
 """Candidates of all components together in the sample that is joined at first."""
@@ -81,7 +85,9 @@ def measure(
         )
         for j, (component, size) in enumerate(zip(plan.components, sizes, strict=True))
     )
-    negated = tuple(_negated(found.component, shares, table.num_rows, ticks) for found in plan.negations)
+    negated = tuple(
+        _negated(plan, found.component, shares, table.num_rows, ticks) for found in plan.negations
+    )
     joint = JointSample(plan, table, samples, sizes, window, rng)
     pairs, equalities, predicates = joint.measured()
     return Statistics(
@@ -131,13 +137,17 @@ class _Shares:
 
     def __init__(self, plan: EvaluationPlan, table: pa.Table, rng: np.random.Generator) -> None:
         size = table.num_rows
+        parts = (*plan.components, *(found.component for found in plan.negations))
+        asked = {column.name for part in parts for one in part.local for column in columns_in(one)}
+        if plan.negations:
+            asked |= {plan.names.lower, plan.names.upper, plan.names.pmf} & {*table.column_names}
+        table = table.select([plan.names.type, *sorted(asked - {plan.names.type})])
+        self._whole = self._table = table
         if size > SAMPLED_EVENTS:
             step = size / SAMPLED_EVENTS
             places = ((np.arange(SAMPLED_EVENTS) + rng.random(SAMPLED_EVENTS)) * step).astype(np.int64)
-            parts = (*plan.components, *(found.component for found in plan.negations))
-            asked = {column.name for part in parts for one in part.local for column in columns_in(one)}
-            table = table.select([plan.names.type, *sorted(asked - {plan.names.type})]).take(pa.array(places))
-        self._table, self._type, self._rows = table, plan.names.type, size
+            self._table = table.take(pa.array(places))
+        self._type, self._rows = plan.names.type, size
         self._seen: dict[str, NDArray[np.bool_]] = {}
 
     def of(self, component: PlannedComponent, candidates: int = 0) -> tuple[float, tuple[float, ...]]:
@@ -158,13 +168,40 @@ class _Shares:
         )
         return max(found / rows, candidates / self._rows), local
 
+    def events(self, component: PlannedComponent) -> tuple[float, pa.Table]:
+        """Return the share of a component's types, and a sample of their events.
 
-def _negated(component: PlannedComponent, shares: _Shares, rows: int, ticks: int) -> ComponentStatistics:
+        If a sample of all events has few of them, they are looked for among all events.
+        """
+        mask = type_mask(self._table, self._type, component.types, self._seen)
+        if mask is None:
+            return 1.0, self._table
+        if mask.sum() >= FEW_NEGATED or self._table.num_rows == self._rows:
+            return float(mask.sum()) / max(1, self._table.num_rows), self._table.filter(pa.array(mask))
+        whole = type_mask(self._whole, self._type, component.types, {})
+        assert whole is not None
+        rows = np.flatnonzero(whole)
+        step = -(-len(rows) // SAMPLED_EVENTS) or 1
+        return len(rows) / self._rows, self._whole.take(pa.array(rows[::step]))
+
+
+def _negated(
+    plan: EvaluationPlan, component: PlannedComponent, shares: _Shares, rows: int, ticks: int
+) -> ComponentStatistics:
     """Return the statistics of a negated component, whose candidates nobody selects before they are asked."""
-    share, local = shares.of(component)
+    share, events = shares.events(component)
+    masks = [evaluate_mask(predicate, events) for predicate in component.local]
+    local = tuple(float(mask.mean()) if len(mask) else 1.0 for mask in masks)
+    taken = np.logical_and.reduce([np.ones(events.num_rows, dtype=np.bool_), *masks])
     candidates = rows * share * float(np.prod(local))
-    nothing = LengthStatistics(0.0, 0.0, 0.0, 0.0)
-    return ComponentStatistics(component.variable, candidates, candidates / ticks, share, local, nothing)
+    names, tick = plan.names, plan.domain.tick
+    lower, upper = (
+        np.asarray(events.column(name).cast(pa.int64()).to_numpy()) // tick
+        for name in (names.lower, names.upper)
+    )
+    _, lower, upper = explicit_pmfs(events, names.pmf, lower, upper)
+    lengths = _lengths((upper - lower)[taken])
+    return ComponentStatistics(component.variable, candidates, candidates / ticks, share, local, lengths)
 
 
 def _keys(selection: Selection) -> KeyStatistics:

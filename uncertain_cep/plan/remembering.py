@@ -174,6 +174,14 @@ def fingerprint(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> 
     names = sorted(
         {column.name for predicate in plan.joined for column in columns_in(predicate) if column.name}
     )
+    if plan.negations:
+        # Nobody selects the events of negated components before they are asked.
+        model = [plan.names.type, plan.names.lower, plan.names.upper]
+        rows = np.linspace(0, table.num_rows - 1, min(table.num_rows, SAMPLED_ROWS)).astype(np.int64)
+        digest.update(repr(table.select(model).take(pa.array(rows)).to_pydict()).encode())
+        if plan.names.pmf in table.column_names and not pa.types.is_null(table.column(plan.names.pmf).type):
+            pmfs = table.column(plan.names.pmf).take(pa.array(rows)).combine_chunks()
+            digest.update(np.asarray(pmfs.flatten().to_numpy(zero_copy_only=False), np.float64).tobytes())
     if names:
         digest.update(repr(table.select(names).take(pa.array(sampled[0])).to_pydict()).encode())
     return digest.hexdigest()

@@ -262,11 +262,12 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         position, operand = _at(children[0]), children[1]
         value = operand.value if isinstance(operand, syntax.Literal) else None
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return syntax.Literal(-value, position)
+            return syntax.Literal(-value, position, operand.percent)
         return syntax.Unary("-", operand, position)
 
     def number(self, children: list[Token]) -> Expression:
-        return syntax.Literal(self._number(children[0]), _at(children[0]))
+        token = children[0]
+        return syntax.Literal(self._number(token), _at(token), token.type == "PERCENT")
 
     def string(self, children: list[Token]) -> Expression:
         quote = children[0][0]

@@ -44,10 +44,14 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant: a whole number, a decimal number (``95%`` is 0.95), a string, TRUE/FALSE or NULL."""
+    """A constant: a whole number, a decimal number (``95%`` is 0.95), a string, TRUE/FALSE or NULL.
+
+    ``percent`` tells that a number was written with a percent sign.
+    """
 
     value: int | float | str | bool | None
     position: Position
+    percent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

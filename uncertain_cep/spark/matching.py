@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from uncertain_cep.doubts import Doubts
 from uncertain_cep.engine import Slicing
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
@@ -67,6 +68,7 @@ def match(
     prune: bool | None = None,
     kleene: str = "matches",
     latency_weight: float = 0.0,
+    doubts: Doubts | None = None,
 ) -> DataFrame:
     """Return the matches of a query among the events of a frame.
 
@@ -100,6 +102,8 @@ def match(
         See `uncertain_cep.match`.
     latency_weight : float
         See `uncertain_cep.match`.
+    doubts : Doubts, optional
+        Receives how many candidates each component has.
 
     Returns
     -------
@@ -116,6 +120,13 @@ def match(
         time, else when the matches are computed; see `worker_errors`.
     OptionError
         If an option is at fault, or the frame is a stream.
+
+    Warns
+    -----
+    UncertainCepWarning
+        If no event can be a variable, as far as Spark can tell conditions: that is counted with the rest.
+        What would take another pass is not warned of: what a missing type may have meant, types that only
+        negations or some alternatives name, and percentages compared with columns that go far beyond 1.
 
     Notes
     -----
@@ -148,6 +159,7 @@ def match(
         prune=prune,
         kleene=kleene,
         latency_weight=latency_weight,
+        doubts=doubts,
     )
     return as_frame(prepared, frame.sparkSession)
 
@@ -214,6 +226,7 @@ def prepare(
     prune: bool | None = None,
     kleene: str = "matches",
     latency_weight: float = 0.0,
+    doubts: Doubts | None = None,
 ) -> PreparedMatch:
     """Plan a query on a frame, look through its events and spread the candidates.
 
@@ -241,6 +254,10 @@ def prepare(
     needed = frame.select(*map(column, plan.required_columns))
     candidates = candidate_filters(plan, needed.schema)
     statistics = collect_statistics(needed, plan, candidates)
+    doubts = Doubts() if doubts is None else doubts
+    doubts.about(plan)
+    for branch, sizes in zip(plan.branches or (plan,), statistics.components, strict=True):
+        doubts.counted(branch, sizes)
     arrow = pa.schema([schema.field(name) for name in plan.required_columns])
     if not statistics.first:
         return PreparedMatch(plan, None, arrow, None)

@@ -25,6 +25,7 @@ from uncertain_cep.traces.formats import FileOptions, list_files
 from uncertain_cep.traces.reading import finest_tick, reading_steps
 from uncertain_cep.traces.rows import Events
 from uncertain_cep.traces.uncertainty import Uncertainty
+from uncertain_cep.traces.zones import warn_of_naive
 
 __all__ = ["read_traces", "to_intervals"]
 
@@ -181,6 +182,7 @@ def to_intervals(
         "names": names,
     }
     given = arrow_schema(frame, names)
+    warn_of_naive((name, given.field(name).type) for name in uncertainty.stamps(time) if name in given.names)
     made = intervals_of(given.empty_table(), **options).schema
     added = [name for name in (names.lower, names.upper, names.pmf) if name in made.names]
     new = pa.schema([made.field(name) for name in added], made.metadata)

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame
 
+from uncertain_cep.doubts import Doubts
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import Approximation
 from uncertain_cep.query import Query
@@ -80,6 +81,7 @@ def match_to_parquet(
     prune: bool | None = None,
     kleene: str = "matches",
     latency_weight: float = 0.0,
+    doubts: Doubts | None = None,
 ) -> int:
     """Write the matches of a query as a folder of Parquet files and return their number.
 
@@ -89,7 +91,7 @@ def match_to_parquet(
     Parameters
     ----------
     frame, query, names, tick, evaluation, confidence, approximate, partitions, slice_length, planner, prune
-        As for `match`, and so are ``kleene`` and ``latency_weight``.
+        As for `match`, and so are ``kleene``, ``latency_weight`` and ``doubts``.
     folder, overwrite
         As for `write_matches`.
 
@@ -113,6 +115,7 @@ def match_to_parquet(
         prune=prune,
         kleene=kleene,
         latency_weight=latency_weight,
+        doubts=doubts,
     )
     if local is None or prepared.plan.needs_all:
         matches = as_frame(prepared, frame.sparkSession)

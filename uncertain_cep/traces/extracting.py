@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.errors import TraceError, TraceFault, warn
 
-__all__ = ["Extraction", "extracted_names", "extraction_groups", "sources_of", "with_extracted"]
+__all__ = [
+    "Extraction",
+    "ExtractionUses",
+    "extracted_names",
+    "extraction_groups",
+    "sources_of",
+    "with_extracted",
+]
 
 Extraction = tuple[str, str]
 """A column and a regular expression whose named groups are the new columns."""
@@ -45,7 +54,40 @@ def sources_of(extract: Sequence[Extraction], wanted: Set[str]) -> set[str]:
     return {column for column, pattern in extract if not wanted.isdisjoint(re.compile(pattern).groupindex)}
 
 
-def with_extracted(table: pa.Table, extract: Sequence[Extraction], file: str) -> pa.Table:
+@dataclass(slots=True)
+class ExtractionUses:
+    """What extraction came to in the files that were read.
+
+    Attributes
+    ----------
+    present : set of str
+        Columns that some file has.
+    tried, found : set of str
+        Columns with rows to cut something out of, and those where the expression was found in a row.
+    """
+
+    present: set[str] = field(default_factory=set)
+    tried: set[str] = field(default_factory=set)
+    found: set[str] = field(default_factory=set)
+
+    def read(self, columns: Iterable[str]) -> None:
+        """Learn of the columns of a file."""
+        self.present.update(columns)
+
+    def warn(self, extract: Sequence[Extraction]) -> None:
+        """Warn of columns that no file has, and of expressions that were not found anywhere."""
+        for column, pattern in extract:
+            if self.present and column not in self.present:
+                near = difflib.get_close_matches(column, self.present, 1)
+                hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(self.present))}"
+                warn(f"[extract] {column}: no file has such a column; {hint}")
+            elif column in self.tried and column not in self.found:
+                warn(f"[extract] {column}: {pattern!r} is not found in any row: correct the expression")
+
+
+def with_extracted(
+    table: pa.Table, extract: Sequence[Extraction], file: str, uses: ExtractionUses | None = None
+) -> pa.Table:
     """Return a table with the extracted columns, as text; null where the expression is not found.
 
     Raises
@@ -69,6 +111,10 @@ def with_extracted(table: pa.Table, extract: Sequence[Extraction], file: str) ->
             message = f"its type is {table.column(column).type}, and [extract] needs text"
             raise TraceError(TraceFault(message, file=file, column=column)) from None
         found = pc.extract_regex(text, pattern)
+        if uses is not None and table.num_rows:
+            uses.tried.add(column)
+            if found.null_count < len(found):
+                uses.found.add(column)
         for name in names:
             table = table.append_column(name, pc.struct_field(found, name))
     return table

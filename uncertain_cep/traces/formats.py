@@ -18,10 +18,17 @@ import pyarrow as pa
 
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.traces.extracting import Extraction, extracted_names, sources_of, with_extracted
+from uncertain_cep.traces.extracting import (
+    Extraction,
+    ExtractionUses,
+    extracted_names,
+    sources_of,
+    with_extracted,
+)
 from uncertain_cep.traces.faulty_rows import row_faults, shown, unreadable_rows
 from uncertain_cep.traces.instants import is_text, read_iso
 from uncertain_cep.traces.jsonlines import json_line_faults
+from uncertain_cep.traces.zones import check_rows_agree
 
 __all__ = [
     "COLUMN_TYPES",
@@ -183,7 +190,10 @@ def _own_columns(path: Path, options: FileOptions) -> list[str] | None:
 
 
 def read_file(
-    file: Path | TraceFile, columns: Collection[str] | None = None, options: FileOptions = _DEFAULT
+    file: Path | TraceFile,
+    columns: Collection[str] | None = None,
+    options: FileOptions = _DEFAULT,
+    uses: ExtractionUses | None = None,
 ) -> pa.Table:
     """Return the rows of a file.
 
@@ -193,6 +203,8 @@ def read_file(
     columns : collection of str or None
         Read these only, as far as the file has them. Default: all.
     options : FileOptions
+    uses : ExtractionUses or None
+        Receives which columns of ``[extract]`` the file has, and which expressions were found.
 
     Returns
     -------
@@ -222,7 +234,10 @@ def read_file(
     for name, text in folders.items():
         if name not in table.column_names and (needed is None or name in needed):
             table = table.append_column(name, pa.repeat(_folder_value(text), table.num_rows))
-    table = with_extracted(table, options.extract, str(path))
+    if uses is not None:
+        uses.read(names if names is not None else table.column_names)
+        uses.read(folders)
+    table = with_extracted(table, options.extract, str(path), uses)
     if asked is not None:
         table = table.select([name for name in table.column_names if name in asked])
     return _with_types(table, dict(options.types), str(path))
@@ -352,7 +367,11 @@ def _with_types(table: pa.Table, types: Mapping[str, ColumnType], file: str) -> 
         if column.type == target:
             continue
         try:
+            if pa.types.is_timestamp(target) and is_text(column.type):
+                check_rows_agree(column, name)
             table = table.set_column(place, name, _cast(column, target))
+        except TraceError as error:
+            faults += [replace(fault, file=file) for fault in error.faults]
         except pa.ArrowNotImplementedError:
             message = f"its type is {column.type}, which cannot be read as {wanted}"
             faults.append(TraceFault(message, file=file, column=name))

@@ -20,6 +20,7 @@ from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration, parse_duration, unit_nanoseconds
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, Values, row_faults, unreadable_rows
+from uncertain_cep.traces.zones import check_rows_agree, zoned_rows
 
 __all__ = [
     "Grid",
@@ -36,7 +37,6 @@ __all__ = [
 _INT64 = np.iinfo(np.int64)
 _MICROSECOND = UNIT_NANOSECONDS["us"]
 _DAY = UNIT_NANOSECONDS["d"]
-_ZONED = r":.*(Z|z|[+-][0-9]{2}(:?[0-9]{2})?)$"
 _ACCEPTED = "timestamps, dates, whole or decimal numbers (with a unit) and ISO 8601 text"
 
 
@@ -273,6 +273,7 @@ def _float_counts(
 
 def _parse_iso(values: pa.ChunkedArray, column: str) -> pa.ChunkedArray:
     text = values.cast(pa.string())
+    check_rows_agree(text, column)
     try:
         return read_iso(text)
     except pa.ArrowInvalid:
@@ -292,7 +293,7 @@ def read_iso(text: pa.ChunkedArray) -> pa.ChunkedArray:
     pyarrow.ArrowInvalid
         If one of them is no time.
     """
-    zoned = pc.match_substring_regex(text, _ZONED)
+    zoned = zoned_rows(text)
     if not pc.any(zoned).as_py():
         return text.cast(pa.timestamp("ns"))
     nothing = pa.scalar(None, pa.string())

@@ -14,6 +14,7 @@ from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces.faulty_rows import BoolArray, row_faults
 from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
 from uncertain_cep.traces.uncertainty import Stamps, Uncertainty
+from uncertain_cep.traces.zones import warn_of_naive
 
 __all__ = ["IntervalColumns", "as_arrow", "default_grid", "interval_columns", "intervals_of", "to_intervals"]
 
@@ -235,6 +236,7 @@ def to_intervals(
     }
     given: Any = frame
     result: Any
+    warn_of_naive(_stamp_types(given, uncertainty.stamps(time)))
     if isinstance(given, pa.Table):
         result = intervals_of(given, **options)
     elif isinstance(given, pa.RecordBatch):
@@ -257,6 +259,16 @@ def to_intervals(
                 "a pandas, Polars or Spark DataFrame"
             )
     return result  # type: ignore[no-any-return]
+
+
+def _stamp_types(frame: Any, columns: Sequence[str]) -> list[tuple[str, pa.DataType]]:
+    """Return the columns of stamps that a frame has, and their types; none of those of Spark."""
+    if _library(frame) not in ("pyarrow", "pandas", "polars") or hasattr(frame, "collect"):
+        return []
+    if _library(frame) == "pandas":
+        frame = frame.head(0)
+    schema = as_arrow(frame, columns).schema
+    return [(field.name, field.type) for field in schema]
 
 
 def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,11 +15,13 @@ from uncertain_cep.timedomain import TICK_METADATA, Names, TimeDomain
 from uncertain_cep.traces.assembling import Part, assembled
 from uncertain_cep.traces.checks import RowOrigin, check_columns, check_intervals, check_nulls, check_pmfs
 from uncertain_cep.traces.events_schema import EventsSchema, UncertaintySpec
+from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, list_files, read_file
 from uncertain_cep.traces.intervals import default_grid, interval_columns
 from uncertain_cep.traces.rows import Events, events_of_rows, id_column, needed_columns, type_column
 from uncertain_cep.traces.schema import TraceSchema
 from uncertain_cep.traces.uncertainty import Uncertainty
+from uncertain_cep.traces.zones import warn_of_naive
 
 __all__ = [
     "LoadedTrace",
@@ -95,6 +97,12 @@ def read_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | 
     ------
     TraceError
         With every fault found: file, row, column and value.
+
+    Warns
+    -----
+    UncertainCepWarning
+        If an ``[extract]`` names a column that no file has, or is never found; if stamps with a time zone and
+        others without are put together.
     """
     loaded = load_traces(paths, schema)
     if loaded.faults or loaded.table is None:
@@ -116,7 +124,8 @@ def load_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | 
     rows = 0
     parts: list[Part] = []
     raws: Iterator[tuple[TraceFile, pa.Table]] | list[tuple[TraceFile, pa.Table]]
-    raws = raw_tables(plan, options, faults)
+    uses = ExtractionUses()
+    raws = raw_tables(plan, options, faults, uses)
     tick = None
     if schema is not None:
         tick = schema.tick
@@ -124,9 +133,11 @@ def load_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | 
             raws = list(raws)
             tick = finest_tick(raws, plan)
     next_id = 1
+    stamps: dict[tuple[str, ...], pa.Schema] = {}
     for file, raw in raws:
         rows += raw.num_rows
         for step in plan[file]:
+            stamps.setdefault(step.rule.stamps(step.events.time), raw.schema)
             try:
                 if schema is None:
                     events = model_events(raw)
@@ -140,6 +151,8 @@ def load_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | 
                     TraceFault(f"{step.name}: {error}", file=None if schema is None else schema.file)
                 )
             next_id += raw.num_rows
+    uses.warn(options.extract)
+    _warn_of_zones(stamps, parts)
     dropped = sum(part.events.dropped for part in parts)
     table: pa.Table | None = None
     if parts:
@@ -154,6 +167,23 @@ def load_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | 
     if table is not None:
         faults += [origin.placed(fault) for fault in _model_faults(table)]
     return LoadedTrace(table, origin, tuple(faults), rows, dropped)
+
+
+def _warn_of_zones(stamps: Mapping[tuple[str, ...], pa.Schema], parts: Sequence[Part]) -> None:
+    """Warn of time zones beside none, among the stamps of one event and in one column of several files."""
+    for columns, schema in stamps.items():
+        warn_of_naive([(name, schema.field(name).type) for name in columns if name in schema.names])
+    full = [part for part in parts if part.events.table.num_rows]
+    for name in dict.fromkeys(name for part in full for name in part.events.table.column_names):
+        if name == _NAMES.upper:
+            # As the lower bound is.
+            continue
+        what = "the times" if name == _NAMES.lower else f"column {name}"
+        found = [(part.file, part.events.table.schema) for part in full]
+        warn_of_naive(
+            [(file, schema.field(name).type) for file, schema in found if name in schema.names],
+            of=f"{what} of ",
+        )
 
 
 def _model_faults(table: pa.Table) -> list[TraceFault]:
@@ -214,7 +244,10 @@ def _listed(files: Sequence[TraceFile]) -> str:
 
 
 def raw_tables(
-    plan: dict[TraceFile, list[Step]], options: FileOptions, faults: list[TraceFault]
+    plan: dict[TraceFile, list[Step]],
+    options: FileOptions,
+    faults: list[TraceFault],
+    uses: ExtractionUses | None = None,
 ) -> Iterator[tuple[TraceFile, pa.Table]]:
     """Yield each file with its raw rows, adding to ``faults`` those that cannot be read."""
     for file, steps in plan.items():
@@ -227,7 +260,7 @@ def raw_tables(
             names = column_names(file, options)
             found = [] if names is None else _absent(file, names, needs)
             if not found:
-                raw = read_file(file, wanted, options)
+                raw = read_file(file, wanted, options, uses)
                 found = _absent(file, raw.column_names, needs) if names is None else []
         except TraceError as error:
             found = list(error.faults)

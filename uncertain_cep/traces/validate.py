@@ -16,7 +16,7 @@ from uncertain_cep.traces.checks import (
     check_nulls,
     check_pmfs,
 )
-from uncertain_cep.traces.reading import load_traces
+from uncertain_cep.traces.reading import LoadedTrace, load_traces
 from uncertain_cep.traces.schema import TraceSchema
 from uncertain_cep.traces.unique_ids import check_ids
 
@@ -29,6 +29,7 @@ __all__ = [
     "check_intervals",
     "check_nulls",
     "check_pmfs",
+    "report_of",
     "validate_traces",
     "validation_report",
 ]
@@ -75,7 +76,11 @@ def validation_report(
     partition : sequence of str
         Columns within whose values an id must be unique. Default: in the whole trace.
     """
-    loaded = load_traces(paths, schema)
+    return report_of(load_traces(paths, schema), partition=partition)
+
+
+def report_of(loaded: LoadedTrace, *, partition: Sequence[str] = ()) -> ValidationReport:
+    """Check files that were loaded and return everything found; see `validation_report`."""
     faults = list(loaded.faults)
     if loaded.table is not None:
         absent = [name for name in partition if name not in loaded.table.column_names]

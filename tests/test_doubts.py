@@ -1,0 +1,300 @@
+"""What is sound but may not be what was meant is said, once in a call, and nothing else is."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from uncertain_cep import doubts
+from uncertain_cep.doubts import Doubts
+from uncertain_cep.engine import run
+from uncertain_cep.plan import make_plan
+
+Ask = Callable[[Any, str], object]
+
+TRACE = pa.table(
+    {
+        "type": ["Start", "CPU", "CPU", "Stop"],
+        "id": [1, 2, 3, 4],
+        "lower": [0, 1, 2, 9],
+        "upper": [0, 2, 3, 9],
+        "value": [None, 50.0, 97.5, None],
+        "share": [0.1, 0.5, 1.5, None],
+        "host": pa.array([None] * 4, pa.string()),
+    }
+)
+
+
+def said(ask: Callable[..., object], *arguments: object, **options: object) -> list[str]:
+    """Return what a call warns of, line by line."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ask(*arguments, **options)
+    assert all(found.category is uc.UncertainCepWarning and found.filename == __file__ for found in caught)
+    assert all("\n" not in str(found.message) for found in caught)
+    return [str(found.message) for found in caught]
+
+
+def _iterated(table: Any, query: str) -> object:
+    return list(uc.iter_matches(table, query))
+
+
+ASKS = pytest.mark.parametrize(
+    "ask",
+    [
+        uc.match,
+        _iterated,
+        lambda table, query: uc.explain(query, table),
+        lambda table, query: uc.explain(query, table, format="json"),
+        lambda table, query: uc.explain(query, table, analyze=True),
+    ],
+    ids=["match", "iter_matches", "explain", "explain json", "explain analyze"],
+)
+
+
+@ASKS
+@pytest.mark.parametrize(
+    ("query", "messages"),
+    [
+        ("SEQ(Start a, CPU b, !Stop n) WHERE b.value > 60 AND n.id > 0", []),
+        ("SEQ(Strat a, CPU b)", ["no event of type Strat; did you mean Start?"]),
+        ("SEQ(start a, CPU b)", ["no event of type start; did you mean Start?"]),
+        ("SEQ(Start a, !cpu b, CPU c)", ["no event of type cpu; did you mean CPU?"]),
+        ("SEQ(Start a, (CPU|Memory) b)", ["no event of type Memory; the types are CPU, Start, Stop"]),
+        (
+            "SEQ(Start a, OR(CPU b, Stpo c, `Sto p` d)) WHERE b.value > 1",
+            ["no event of type Stpo; did you mean Stop?", "no event of type `Sto p`; did you mean Stop?"],
+        ),
+        (
+            "SEQ(Start a, OR(CPU b, Stop c)) WHERE a.value > 1",
+            ["no event can be a: none of type Start meets a.value > 1: check its type and conditions"],
+        ),
+        (
+            "SEQ(ANY a, CPU+ b[]) WHERE b[i].value > 100 AND b[i].id > 0",
+            [
+                "no event can be b: none of type CPU meets b[i].value > 100 and meets b[i].id > 0: "
+                "check its type and conditions"
+            ],
+        ),
+        (
+            "SEQ(Start a, !CPU n, Stop b) WHERE n.value > 100",
+            ["no event can be n: none of type CPU meets n.value > 100, so that the negation forbids nothing"],
+        ),
+        (
+            "SEQ(Start a, Stop b) WHERE [host]",
+            [
+                "no event can be a: none of type Start has a value of host: check its type and conditions",
+                "no event can be b: none of type Stop has a value of host: check its type and conditions",
+            ],
+        ),
+        (
+            "SEQ(Start a, CPU b) WHERE b.value > 95%",
+            ["95% is 0.95, but b.value goes up to 97.5: if it counts in percent, compare it with 95"],
+        ),
+        (
+            "SEQ(Start a, CPU+ b[], CPU+ c[]) WHERE 5% < b[i].value AND avg(c[].value) >= 7% AND b.id > 200%",
+            [
+                "5% is 0.05, but b.value goes up to 97.5: if it counts in percent, compare it with 5",
+                "200% is 2, but b.id goes up to 3: if it counts in percent, compare it with 200",
+            ],
+        ),
+        # Written as a number, of other events, as a factor, or not beyond what a share can be.
+        ("SEQ(Start a, CPU b) WHERE b.value > 0.95", []),
+        ("SEQ(Stop a) WHERE a.value > 95% OR a.id = 4", []),
+        ("SEQ(CPU a, CPU b) WHERE b.value > 95% * a.value", []),
+        ("SEQ(Start a, CPU b) WHERE b.share > 95%", []),
+    ],
+)
+def test_what_is_said(ask: Ask, query: str, messages: list[str]) -> None:
+    assert said(ask, TRACE, f"PATTERN {query} WITHIN 20") == messages
+
+
+@ASKS
+def test_an_empty_trace(ask: Ask) -> None:
+    query = "PATTERN SEQ(Start a, OR(CPU b, Stpo c)) WITHIN 20"
+    assert said(ask, TRACE.slice(0, 0), query) == [doubts.EMPTY_TRACE]
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.chunked_array([["Start", "CPU"], ["CPU", "Stop"]], pa.large_string()),
+        pa.chunked_array([pa.array(["Start", "CPU"]).dictionary_encode()] * 2),
+        # Values that a dictionary has and no event uses.
+        pa.DictionaryArray.from_arrays([0, 1, 1, 2], ["Start", "CPU", "Stop", "Strat"]),
+    ],
+)
+def test_types_of_every_layout(column: pa.Array) -> None:
+    table = TRACE.set_column(0, "type", column)
+    query = "PATTERN SEQ(Start a, OR(CPU b, Strat c)) WITHIN 20"
+    assert said(uc.match, table, query) == ["no event of type Strat; did you mean Start?"]
+
+
+def test_frames_of_other_libraries() -> None:
+    query = "PATTERN SEQ(Strat a, CPU b) WITHIN 20"
+    frame = TRACE.to_pandas()
+    categorical = frame.assign(type=pd.Categorical(frame["type"], ["CPU", "Start", "Stop", "Strat"]))
+    for given_frame in (frame, categorical, pl.from_arrow(TRACE)):
+        assert said(uc.match, given_frame, query) == ["no event of type Strat; did you mean Start?"]
+
+
+def test_many_types_that_are_missing_are_counted() -> None:
+    types = "|".join(f"T{number}" for number in range(40))
+    lines = said(uc.match, TRACE, f"PATTERN SEQ(({types}|Start) a, CPU b) WITHIN 20")
+    assert len(lines) == 6
+    assert lines[0] == "no event of type T0; the types are CPU, Start, Stop"
+    assert lines[-1] == "no event of 35 more types that the pattern names"
+
+
+def test_a_long_list_of_types_is_cut_short() -> None:
+    types = "|".join(f"T{number}" for number in range(40))
+    query = f"PATTERN SEQ(CPU a, ({types}|Stop) b) WHERE b.id > 99 WITHIN 20"
+    last = said(uc.match, TRACE, query)[-1]
+    assert last.startswith(
+        "no event can be b: none of type T0 or T1 or T2 or T3 or T4 or T5 or T6 or T7 or 33 "
+    )
+    assert last.endswith(" more meets b.id > 99: check its type and conditions")
+
+
+def test_the_types_there_are_some_of_many() -> None:
+    table = pa.table(
+        {"type": [f"t{n:03}" for n in range(50)], "id": range(50), "lower": range(50), "upper": range(50)}
+    )
+    assert said(uc.match, table, "PATTERN SEQ(Load a) WITHIN 2") == [
+        "no event of type Load; there are 50 types, such as t000, t001, t002, t003, t004, t005, t006, t007"
+    ]
+
+
+def test_a_variable_is_spoken_of_once_whatever_the_branches() -> None:
+    query = "PATTERN SEQ(CPU a, OR(Start b, Stop c, CPU d)) WHERE a.value > 1000 WITHIN 20"
+    assert len(said(uc.match, TRACE, query)) == 1
+
+
+def test_counts_and_the_best_and_compressed_matches_are_told_the_same() -> None:
+    query = "PATTERN SEQ(CPU+ a[], Stop b) WHERE a[i].value > 1000 WITHIN 20"
+    for clause in (
+        "RETURN EXPECTED COUNT",
+        "RETURN EXPECTED COUNT EVERY 2",
+        "ORDER BY CONFIDENCE DESC LIMIT 1",
+    ):
+        assert len(said(uc.match, TRACE, f"{query} {clause}")) == 1
+    assert len(said(uc.match, TRACE, query, kleene="compressed")) == 1
+
+
+def test_a_limit_that_is_met_keeps_no_type_from_being_checked() -> None:
+    query = "PATTERN OR(SEQ(Start a, CPU b), SEQ(Strat c, CPU d)) WITHIN 20 LIMIT 1"
+    assert said(uc.match, TRACE, query) == ["no event of type Strat; did you mean Start?"]
+
+
+def test_streams_wait_for_what_may_come() -> None:
+    query = "PATTERN SEQ(Strat a, CPU b, !Nothing n) WHERE b.value > 1000 WITHIN 20"
+    for evaluation in ("auto", "point", "sliced"):
+
+        def ask(method: str) -> None:
+            matcher = uc.IncrementalMatcher(query, TRACE.schema, evaluation=method)
+            matcher.push(TRACE)
+            matcher.close()
+
+        assert said(ask, evaluation) == []
+
+
+def test_faults_come_before_doubts() -> None:
+    wrong = TRACE.set_column(2, "lower", pa.array([0, 1, 2, 100]))
+
+    def ask() -> None:
+        with pytest.raises(uc.TraceError):
+            uc.match(wrong, "PATTERN SEQ(Strat a) WITHIN 20")
+
+    assert said(ask) == []
+
+
+def test_times_with_a_zone_compared_with_times_without() -> None:
+    stamps = pa.array([0, 1, 2, 3], pa.timestamp("s"))
+    table = TRACE.append_column("at", stamps).append_column("seen", stamps.cast(pa.timestamp("us", "UTC")))
+    query = "PATTERN SEQ(Start a, CPU b) WHERE a.at <= b.seen AND a.at < b.at WITHIN 20"
+    assert said(uc.match, table, query) == [
+        "no time zone in a.at, and UTC in b.seen: what has none is read as UTC; give all a zone, or none"
+    ]
+
+
+def test_a_large_table_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doubts, "_SAMPLE", 10)
+    n = 1000
+    table = pa.table(
+        {"type": ["A"] * n, "id": range(n), "lower": range(n), "upper": range(n), "v": np.linspace(0, 100, n)}
+    )
+    assert len(said(uc.match, table, "PATTERN SEQ(A a) WHERE a.v > 99% WITHIN 2")) == 1
+
+
+@given(st.data(), st.lists(st.sampled_from(["A", "B", "C"]), max_size=12))
+def test_a_candidate_is_found_wherever_it_is(data: st.DataObject, types: list[str]) -> None:
+    """What is said does not depend on how many rows are looked at first."""
+    n = len(types)
+    values = [data.draw(st.sampled_from([1, 2, None])) for _ in types]
+    table = pa.table(
+        {
+            "type": pa.array(types, pa.string()),
+            "id": pa.array(range(n), pa.int64()),
+            "lower": pa.array(range(n), pa.int64()),
+            "upper": pa.array(range(n), pa.int64()),
+            "v": pa.array(values, pa.int64()),
+        }
+    )
+    query = "PATTERN SEQ(A a, !B b, C c) WHERE a.v > 1 AND b.v > 1 WITHIN 20"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(doubts, "_FIRST_ROWS", data.draw(st.sampled_from([1, 2, 4096])))
+        patch.setattr(doubts, "_FEW_TYPES", data.draw(st.sampled_from([0, 16])))
+        lines = said(uc.match, table, query)
+    if not types:
+        assert lines == [doubts.EMPTY_TRACE]
+        return
+    can_be = {
+        "a": [i for i in range(n) if types[i] == "A" and values[i] == 2],
+        "b": [i for i in range(n) if types[i] == "B" and values[i] == 2],
+        "c": [i for i in range(n) if types[i] == "C"],
+    }
+    missing = {name for name in "ABC" if name not in types}
+    nobody = {name for name, found in can_be.items() if not found and name.upper() not in missing}
+    assert {found[1] for line in lines if (found := re.match(r"no event of type (\w)", line))} == missing
+    assert {found[1] for line in lines if (found := re.match(r"no event can be (\w)", line))} == nobody
+    assert len(lines) == len(missing) + len(nobody)
+
+
+@pytest.mark.parametrize(
+    ("query", "line"),
+    [
+        ("SEQ(Start a, CPU b, !CPU n) WHERE b.value > 60", "candidates: a 1, b 1"),
+        ("SEQ(Start a, OR(CPU b, Stop c))", "candidates: a 1, b 2, c 1"),
+        (
+            "SEQ(Start a, Start b) WHERE 1 = 2",
+            "candidates: not looked for, as this is not true of any events: 1 = 2",
+        ),
+        ("SEQ(CPU a, CPU b, CPU c)", "candidates: a 2, b 2, c 2"),
+    ],
+)
+def test_candidates_in_one_line(query: str, line: str) -> None:
+    found = Doubts()
+    plan = make_plan(uc.parse(f"PATTERN {query} WITHIN 20"), TRACE.schema)
+    for _ in run(plan, TRACE, doubts=found):
+        pass
+    assert found.summary() == line
+
+
+def test_a_window_that_is_too_short_for_the_pattern() -> None:
+    found = Doubts()
+    plan = make_plan(uc.parse("PATTERN SEQ(Start a, CPU b, Stop c) WITHIN 2"), TRACE.schema)
+    assert not list(run(plan, TRACE, doubts=found))
+    assert found.summary() == (
+        "candidates: not looked for, as 3 events in a row take 3 ticks, more than WITHIN 2"
+    )

@@ -8,12 +8,13 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.csv import write_csv
 from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
 from tests.spark.traces import KEYED, as_rows, random_trace, to_spark
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.spark import match, match_to_parquet, write_matches
+from uncertain_cep.spark import match, match_to_parquet, read_traces, write_matches
 
 TWICE = pa.table({"type": ["A", "B", "A"], "id": [7, 8, 7], "lower": [1, 2, 3], "upper": [1, 2, 3]})
 PAIR = "PATTERN SEQ(A a, B b) WITHIN 5"
@@ -81,3 +82,32 @@ def test_a_failure_leaves_nothing(spark: SparkSession, tmp_path: Path) -> None:
 def test_unknown_format(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="parquet, csv or json"):
         write_matches(spark.range(1), tmp_path / "x", "orc")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("by", ["workers", "Spark"])
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_what_a_frame_is_made_of_is_not_overwritten(
+    spark: SparkSession, tmp_path: Path, suffix: str, by: str
+) -> None:
+    folder = tmp_path / "events"
+    folder.mkdir()
+    file = folder / f"events.{suffix}"
+    if suffix == "csv":
+        write_csv(TWICE, file)
+    else:
+        pq.write_table(TWICE, file)
+    before = file.read_bytes()
+    (tmp_path / "link").symlink_to(folder, target_is_directory=True)
+    frame = read_traces(spark, file).filter("lower >= 0")
+
+    def write(place: str | Path) -> None:
+        if by == "workers":
+            match_to_parquet(frame, PAIR, place, overwrite=True)
+        else:
+            write_matches(match(frame, PAIR), place, overwrite=True)
+
+    for place in (folder, tmp_path, tmp_path / "link", folder.as_uri()):
+        with pytest.raises(OptionError, match="name another place"):
+            write(place)
+    assert file.read_bytes() == before
+    match_to_parquet(frame, "PATTERN SEQ(B b) WITHIN 1", folder / "matches", overwrite=True)

@@ -24,6 +24,7 @@ __all__ = [
     "overwrite_option",
     "planner_option",
     "query_argument",
+    "query_file",
     "read_query",
     "told_apart",
     "traces_argument",
@@ -103,6 +104,11 @@ def told_apart(query: str, arguments: tuple[str, ...]) -> tuple[tuple[str, ...],
 
 def _is_query(argument: str) -> bool:
     return _QUERY_TEXT.match(argument) is not None or argument.lower().endswith(".sase")
+
+
+def query_file(argument: str) -> str | None:
+    """Return the file that a query argument names, or None if it is the text of a query."""
+    return None if _QUERY_TEXT.match(argument) else argument
 
 
 def read_query(argument: str) -> Query:

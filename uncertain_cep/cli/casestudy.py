@@ -11,6 +11,7 @@ import click
 from uncertain_cep.cli.arguments import out_option, overwrite_option
 from uncertain_cep.cli.progress import compiling_aside, note, working
 from uncertain_cep.errors import OptionError
+from uncertain_cep.output_place import check_output_place
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -50,6 +51,7 @@ def casestudy(
             f"{queries} does not hold schema.toml and *.query files: run this where the project's source is, "
             "or name its folder datasets/cluster with --queries"
         )
+    check_output_place(out, [("the query file", file) for file in (*files, queries / "schema.toml")])
     from uncertain_cep.cli.matching import spark_session
     from uncertain_cep.cli.outputs import describe_result, written_aside
     from uncertain_cep.cli.tables import shown_rows

@@ -20,6 +20,7 @@ from uncertain_cep.cli.arguments import (
     overwrite_option,
     planner_option,
     query_argument,
+    query_file,
     read_query,
     told_apart,
     traces_argument,
@@ -27,6 +28,7 @@ from uncertain_cep.cli.arguments import (
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.schemas import TraceOptions, schema_options
 from uncertain_cep.errors import OptionError
+from uncertain_cep.output_place import check_output_place
 
 if TYPE_CHECKING:
     from uncertain_cep.query import Query
@@ -140,6 +142,8 @@ def match(
     from uncertain_cep.plan.wording import counted
 
     queries, traces = told_apart(query, traces)
+    if out is not None:
+        check_output_place(out, inputs_of(queries, traces, columns))
     chosen, reason = choose_engine(engine, traces, master)
     if chosen == "spark" and len(queries) > 1:
         raise OptionError("not supported yet: several queries on Spark; use --engine local")
@@ -170,6 +174,23 @@ def match(
     count = deliver(matching, destination)
     where = f", in {out}" if out else ""
     note(f"{counted(count, 'match', 'matches')} in {time.monotonic() - started:.1f} s{where}")
+
+
+def inputs_of(
+    queries: tuple[str, ...], traces: tuple[str, ...], columns: TraceOptions
+) -> list[tuple[str, str | Path]]:
+    """Return all files and folders that a run reads, each behind what it is."""
+    inputs: list[tuple[str, str | Path]] = []
+    inputs += [("the query file", file) for query in queries if (file := query_file(query)) is not None]
+    inputs += [("the input folder" if os.path.isdir(trace) else "the trace", trace) for trace in traces]
+    schema = columns.schema
+    if schema is not None:
+        inputs += [] if schema.file is None else [("the schema file", schema.file)]
+        # A table in an input folder is in the way with the folder.
+        folders = [schema.folder or Path(), *(Path(trace).parent for trace in traces)]
+        places = (folder / table for table in schema.tables for folder in folders)
+        inputs += [("the table of clock offsets", place) for place in dict.fromkeys(places)]
+    return inputs
 
 
 def named_queries(queries: tuple[str, ...], types: tuple[str, ...]) -> tuple[tuple[str, Query], ...]:

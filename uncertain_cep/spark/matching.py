@@ -17,6 +17,7 @@ from uncertain_cep.engine import Slicing
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.query import Query, parse
+from uncertain_cep.spark.files_read import noted_files, noting_files
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.schemas import arrow_schema, as_names, column, from_arrow_schema
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
@@ -161,7 +162,7 @@ def match(
         latency_weight=latency_weight,
         doubts=doubts,
     )
-    return as_frame(prepared, frame.sparkSession)
+    return noting_files(as_frame(prepared, frame.sparkSession), noted_files(frame))
 
 
 def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:

@@ -16,6 +16,7 @@ from pyspark.sql import types as t
 from uncertain_cep.errors import TraceError
 from uncertain_cep.spark.failures import worker_errors
 from uncertain_cep.spark.file_worker import Reading, describe_files, events_of_files, step_events
+from uncertain_cep.spark.files_read import noting_files
 from uncertain_cep.spark.schemas import arrow_schema, as_spark_keeps, as_spark_path, from_arrow_schema
 from uncertain_cep.spark.worker import add_intervals
 from uncertain_cep.timedomain import TICK_METADATA, Names
@@ -106,7 +107,8 @@ def read_traces(
         firsts=tuple(accumulate(ids, initial=1))[:-1],
         schema=as_spark_keeps(model.schema),
     )
-    return numbers.mapInArrow(read, from_arrow_schema(model.schema, _NAMES))
+    events = numbers.mapInArrow(read, from_arrow_schema(model.schema, _NAMES))
+    return noting_files(events, [str(Path(path).absolute()) for path in given])
 
 
 def _scannable(paths: Sequence[Path]) -> bool:

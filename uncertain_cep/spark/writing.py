@@ -8,16 +8,17 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote, urlsplit
 from uuid import uuid4
 
 from pyspark.sql import DataFrame
 
 from uncertain_cep.doubts import Doubts
 from uncertain_cep.errors import OptionError
+from uncertain_cep.output_place import check_output_place, local_path
 from uncertain_cep.plan import Approximation
 from uncertain_cep.query import Query
 from uncertain_cep.spark.failures import worker_errors
+from uncertain_cep.spark.files_read import files_read
 from uncertain_cep.spark.matching import as_frame, prepare
 from uncertain_cep.spark.schemas import as_spark_path
 from uncertain_cep.spark.worker import parquet_writer, write_partition
@@ -48,13 +49,16 @@ def write_matches(
     Raises
     ------
     OptionError
-        If the format is not known, or something is there and not to be replaced.
+        If the format is not known, if something is there and not to be replaced, or if the folder holds
+        files that the frame is made of.
     TraceError
         If a worker finds an event at fault.
     """
     if format not in ("parquet", "csv", "json"):
         raise OptionError(f"format={format!r} is not known: use parquet, csv or json")
-    local = _local_path(folder)
+    local = local_path(folder)
+    if overwrite:
+        check_output_place(folder, files_read(matches))
     with worker_errors():
         if local is None:
             mode = "overwrite" if overwrite else "error"
@@ -100,7 +104,9 @@ def match_to_parquet(
     QuerySyntaxError, QueryError, TraceError, OptionError
         As `match` and `write_matches`.
     """
-    local = _local_path(folder)
+    local = local_path(folder)
+    if overwrite:
+        check_output_place(folder, files_read(frame))
     prepared = prepare(
         frame,
         query,
@@ -148,17 +154,6 @@ def _save(matches: DataFrame, uri: str, format_name: Format, mode: str) -> None:
     if format_name == "csv":
         writer = writer.option("header", True)
     writer.format(format_name).save(uri)
-
-
-def _local_path(folder: str | Path) -> Path | None:
-    """Return the path of a folder that is none of another file system's."""
-    if isinstance(folder, Path):
-        return folder.absolute()
-    parts = urlsplit(folder)
-    # A Windows path has a drive, which looks like a scheme of one letter.
-    if len(parts.scheme) <= 1:
-        return Path(folder).absolute()
-    return Path(unquote(parts.path)) if parts.scheme == "file" else None
 
 
 @contextmanager

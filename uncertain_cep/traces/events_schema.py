@@ -72,6 +72,12 @@ class UncertaintySpec:
     column: str | None = None
     values: tuple[tuple[str, UncertaintySpec], ...] = ()
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The files of clock offsets that the rule reads, as they are named."""
+        own = tuple(str(value) for name, value in self.arguments if name == "table")
+        return own + tuple(table for _, spec in self.values for table in spec.tables)
+
     def rule(self, folders: Sequence[Path] = ()) -> Uncertainty:
         """Return the rule; a table of clock offsets is looked for in each folder in turn.
 

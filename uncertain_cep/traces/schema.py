@@ -81,6 +81,11 @@ class TraceSchema:
         """The folder of the schema file."""
         return None if self.file is None else Path(self.file).parent
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The files of clock offsets that its rules read, as they are named."""
+        return tuple(table for events in self.events for table in events.uncertainty.tables)
+
     @classmethod
     def from_flags(
         cls,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -15,9 +16,19 @@ from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.traces.bounded import (
+    CSV_BLOCKS,
+    LONGEST_LINE,
+    NestingGuard,
+    UnreadableLineError,
+    header_names,
+    long_line_fault,
+    straddles,
+)
 from uncertain_cep.traces.extracting import (
     Extraction,
     ExtractionUses,
@@ -56,8 +67,6 @@ _FORMATS: Final = {
     ".parquet": "parquet", ".pq": "parquet",
 }  # fmt: skip
 _KNOWN: Final = ".csv, .tsv, .json, .jsonl, .ndjson (each also .gz, .zst or .bz2) and .parquet"
-# A line of JSON must fit into one block.
-_JSON_BLOCK: Final = 1 << 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,14 +184,13 @@ def _own_columns(path: Path, options: FileOptions) -> list[str] | None:
             names = list(pq.read_schema(path).names)
         elif kind == "csv":
             with pa.input_stream(str(path), compression="detect") as stream:
-                text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
-                names = next(csv.reader(text, delimiter=_delimiter(path, options)), [])
+                names = header_names(stream, _delimiter(path, options))
         else:
             return None
     if not names and kind == "csv":
         message = "the file is empty: a line with the column names is expected"
         raise TraceError(TraceFault(message, file=str(path)))
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         message = "two columns have this name: rename one"
         raise TraceError([TraceFault(message, file=str(path), column=name) for name in twice])
@@ -264,6 +272,8 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
         return
+    except TraceError as error:
+        raise TraceError([replace(fault, file=fault.file or str(path)) for fault in error.faults]) from None
     except FileNotFoundError:
         message = "there is no such file: check the path"
     except PermissionError:
@@ -291,9 +301,11 @@ def _read_csv(path: Path, columns: list[str] | None, options: FileOptions) -> pa
     # Without newlines_in_values Arrow may cut a value that holds a line break in two, and say nothing.
     parse = pacsv.ParseOptions(delimiter=_delimiter(path, options), newlines_in_values=True)
     try:
-        with pa.input_stream(str(path), compression="detect") as stream:
-            table = pacsv.read_csv(stream, parse_options=parse, convert_options=convert)
+        table = _csv_table(path, parse, convert)
     except pa.ArrowInvalid as error:
+        if straddles(error):
+            with pa.input_stream(str(path), compression="detect") as stream:
+                raise TraceError(long_line_fault(io.BufferedReader(stream))) from None
         faults = _broken_rows(path, parse) if "CSV parse" in str(error) else []
         if not faults:
             raise
@@ -306,6 +318,20 @@ def _read_csv(path: Path, columns: list[str] | None, options: FileOptions) -> pa
     if faults:
         raise TraceError(faults)
     return table
+
+
+def _csv_table(path: Path, parse: Any, convert: Any) -> pa.Table:
+    import pyarrow.csv as pacsv
+
+    for block_size in CSV_BLOCKS:
+        read = pacsv.ReadOptions(block_size=block_size)
+        try:
+            with pa.input_stream(str(path), compression="detect") as stream:
+                return pacsv.read_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
+        except pa.ArrowInvalid as error:
+            if block_size == CSV_BLOCKS[-1] or not straddles(error):
+                raise
+    raise AssertionError("there is a last block size")
 
 
 def _broken_rows(path: Path, parse: Any) -> list[TraceFault]:
@@ -327,7 +353,8 @@ def _broken_rows(path: Path, parse: Any) -> list[TraceFault]:
     parse.invalid_row_handler = note
     with pa.input_stream(str(path), compression="detect") as stream:
         # Only a single thread can number the rows.
-        pacsv.read_csv(stream, read_options=pacsv.ReadOptions(use_threads=False), parse_options=parse)
+        read = pacsv.ReadOptions(use_threads=False, block_size=CSV_BLOCKS[-1])
+        pacsv.read_csv(stream, read_options=read, parse_options=parse)
     if broken > FAULT_LIMIT:
         faults.append(TraceFault(f"{broken - FAULT_LIMIT:,} more rows are broken like these", file=str(path)))
     return faults
@@ -338,16 +365,28 @@ def _read_json(path: Path) -> pa.Table:
 
     try:
         with pa.input_stream(str(path), compression="detect") as stream:
-            return pajson.read_json(stream, read_options=pajson.ReadOptions(block_size=_JSON_BLOCK))
-    except pa.ArrowInvalid as error:
+            table = pajson.read_json(
+                pa.PythonFile(NestingGuard(stream), "r"),
+                read_options=pajson.ReadOptions(block_size=LONGEST_LINE),
+            )
+    except (pa.ArrowInvalid, UnreadableLineError) as error:
         if str(error).startswith("Empty JSON file"):
             message = "the file is empty: one JSON object a line is expected"
             raise TraceError(TraceFault(message, file=str(path))) from None
-        with pa.input_stream(str(path), compression="detect") as stream:
-            faults = json_line_faults(io.BufferedReader(stream))
+        faults = _line_faults(path)
         if not faults:
             raise
-        raise TraceError([replace(fault, file=str(path)) for fault in faults]) from None
+        raise TraceError(faults) from None
+    # Arrow reads a whole number of 400 digits as an infinity, and JSON has none.
+    numbers = [column for column in table.columns if pa.types.is_floating(column.type)]
+    if any(pc.any(pc.is_inf(column)).as_py() for column in numbers):
+        raise TraceError(_line_faults(path))
+    return table
+
+
+def _line_faults(path: Path) -> list[TraceFault]:
+    with pa.input_stream(str(path), compression="detect") as stream:
+        return [replace(fault, file=str(path)) for fault in json_line_faults(io.BufferedReader(stream))]
 
 
 def _read_parquet(path: Path, columns: list[str] | None) -> pa.Table:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any, BinaryIO
+import math
+from typing import Any, BinaryIO, Final, NoReturn
 
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceFault
+from uncertain_cep.traces.bounded import LONGEST_LINE, MOST_LEVELS, levels_of
 
 __all__ = ["json_line_faults"]
+
+_MOST_DIGITS: Final = 308
 
 
 def json_line_faults(stream: BinaryIO) -> list[TraceFault]:
@@ -27,16 +31,30 @@ def json_line_faults(stream: BinaryIO) -> list[TraceFault]:
     faults: list[TraceFault] = []
     kinds: dict[str, tuple[str, int]] = {}
     row = 0
-    for line in stream:
+    while line := stream.readline(LONGEST_LINE + 1):
         if not line.strip():
             continue
         row += 1
         if len(faults) >= FAULT_LIMIT:
             break
+        if len(line) > LONGEST_LINE:
+            message = f"the line is longer than {LONGEST_LINE:,} bytes, the most that is read"
+            faults.append(TraceFault(message, row=row, value=_shown(line[:80])))
+            break
+        if levels_of(line) > MOST_LEVELS:
+            message = f"arrays and objects are nested more than {MOST_LEVELS} levels deep: make the row flat"
+            faults.append(TraceFault(message, row=row, value=_shown(line)))
+            continue
         try:
-            pairs = json.loads(line.decode("utf-8-sig").strip(), object_pairs_hook=_Pairs)
+            pairs = json.loads(
+                line.decode("utf-8-sig").strip(),
+                object_pairs_hook=_Pairs,
+                parse_int=_integer,
+                parse_constant=_constant,
+            )
         except json.JSONDecodeError as error:
-            message = f"the line is no JSON: {error.msg} at character {error.pos + 1}"
+            where = f" at character {error.pos + 1}" if error.doc else ""
+            message = f"the line is no JSON: {error.msg}{where}"
             faults.append(TraceFault(message, row=row, value=_shown(line)))
             continue
         except UnicodeDecodeError:
@@ -48,6 +66,15 @@ def json_line_faults(stream: BinaryIO) -> list[TraceFault]:
             continue
         faults += _type_faults(pairs, row, kinds)
     return faults[:FAULT_LIMIT]
+
+
+def _integer(text: str) -> int | float:
+    # With more digits it may be out of the range of float64, and Python refuses thousands.
+    return int(text) if len(text) <= _MOST_DIGITS else float(text)
+
+
+def _constant(name: str) -> NoReturn:
+    raise json.JSONDecodeError(f"JSON knows no {name}, write null", "", 0)
 
 
 class _Pairs(list[tuple[str, Any]]):
@@ -63,6 +90,9 @@ def _type_faults(pairs: _Pairs, row: int, kinds: dict[str, tuple[str, int]]) -> 
         seen.add(name)
         kind = _kind(value)
         if kind is None:
+            continue
+        if isinstance(value, float) and math.isinf(value):
+            faults.append(TraceFault("the number is out of range", row=row, column=name))
             continue
         first, first_row = kinds.setdefault(name, (kind, row))
         if kind != first:

@@ -159,6 +159,10 @@ def load_schema(path: str | Path) -> TraceSchema:
         raise TraceError(TraceFault("a schema file must be UTF-8 text", file=file)) from None
     except tomllib.TOMLDecodeError as error:
         raise TraceError(TraceFault(f"the schema is no TOML: {error}", file=file)) from None
+    except (RecursionError, ValueError):
+        # Brackets nested thousands deep, or a number of thousands of digits.
+        message = "the schema holds nesting or a number that is too long to be read: it needs neither"
+        raise TraceError(TraceFault(message, file=file)) from None
     reader = SchemaReader()
     tick, events, options = reader.read(document)
     if reader.faults:

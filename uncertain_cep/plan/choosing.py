@@ -10,6 +10,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from uncertain_cep.errors import OptionError
 from uncertain_cep.plan.costs import CostModel
 from uncertain_cep.plan.growth_cost import Growth
 from uncertain_cep.plan.measuring import COARSE, FINE
@@ -38,6 +39,9 @@ MOST_BUSHY: Final = 10
 
 MOST_LEFT_DEEP: Final = 13
 """Components up to which all orders are looked at."""
+
+MOST_ESTIMATED: Final = 62
+"""Components up to which costs are estimated: sets of them are the bits of an int64."""
 
 MOST_PLANNED: Final = 24
 """Components up to which anything is looked at unless a planner is named: beyond, that takes over 0.1 s."""
@@ -116,6 +120,11 @@ def choose(
         return Choice(
             None, None, {}, "without a predicate across components the pattern's order has no dead end"
         )
+    if plan.planner != "auto" and len(plan.components) > MOST_ESTIMATED:
+        raise OptionError(
+            f"planner={plan.planner!r} takes patterns of up to {MOST_ESTIMATED} components, and this one has "
+            f"{len(plan.components)}: leave planner= out"
+        )
     if plan.planner == "auto" and len(plan.components) > MOST_PLANNED:
         return Choice(None, None, {}, f"more than {MOST_PLANNED} components are joined in pattern order")
     key = fingerprint(plan, table, selection)
@@ -190,7 +199,7 @@ def estimated(plan: EvaluationPlan, table: pa.Table, selection: Selection, choic
     choice : Choice
         What that returned.
     """
-    if choice.model is not None:
+    if choice.model is not None or len(plan.components) > MOST_ESTIMATED:
         return choice
     statistics = choice.statistics or remembered(plan, table, selection)
     model = CostModel.of(plan, statistics)

@@ -32,10 +32,16 @@ from uncertain_cep.query.syntax import (
 from uncertain_cep.query.traversal import components_of, expressions_in
 from uncertain_cep.query.words import quote_name
 
-__all__ = ["OUTPUT_COLUMNS", "check", "did_you_mean"]
+__all__ = ["MOST_COMPONENTS", "MOST_TYPES", "OUTPUT_COLUMNS", "check", "did_you_mean"]
 
 OUTPUT_COLUMNS: Final = ("range_lower", "range_upper", "confidence", "exact", "std_error")
 """Result columns that every query has, so no variable or output expression can have their names."""
+
+MOST_COMPONENTS: Final = 200
+"""Most components of a pattern, negated ones and those of all branches of OR included."""
+
+MOST_TYPES: Final = 10_000
+"""Most type names in a pattern."""
 
 _LARGEST: Final = 2**63 - 1
 
@@ -52,6 +58,9 @@ def check(query: Query) -> None:
     QueryError
         With every fault found.
     """
+    sizes = list(_size_faults(query.pattern))
+    if sizes:
+        raise QueryError(sizes, text=query.text)
     components = {component.variable: component for component in components_of(query.pattern)}
     faults = [
         *_pattern_faults(query.pattern),
@@ -82,6 +91,26 @@ def _fault(message: str, position: Position) -> Fault:
 
 def _unsupported(construct: str, position: Position) -> Fault:
     return _fault(f"not supported yet: {construct}", position)
+
+
+def _size_faults(pattern: Pattern) -> Iterator[Fault]:
+    """Yield a fault for a pattern that would take minutes to plan; the other checks may, too."""
+    components = list(components_of(pattern))
+    if len(components) > MOST_COMPONENTS:
+        message = (
+            f"the pattern has {len(components):,} components, and at most {MOST_COMPONENTS} are answered"
+        )
+        yield _fault(message, components[MOST_COMPONENTS].position)
+    names = 0
+    for component in components:
+        names += len(component.types)
+        if names > MOST_TYPES:
+            message = (
+                f"the pattern names types more than {MOST_TYPES:,} times: write ANY and a condition, or give "
+                "the events a type or an attribute that they share"
+            )
+            yield _fault(message, component.position)
+            return
 
 
 def _pattern_faults(pattern: Pattern) -> Iterator[Fault]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from lark import Lark, UnexpectedInput
 
-from uncertain_cep.errors import Fault, QueryError
+from uncertain_cep.errors import Fault, QueryError, QuerySyntaxError
 from uncertain_cep.query import syntax
 from uncertain_cep.query.builder import build
 from uncertain_cep.query.checker import check
@@ -17,7 +17,11 @@ from uncertain_cep.query.syntax_errors import syntax_error
 from uncertain_cep.query.traversal import expressions_in
 from uncertain_cep.query.words import quote_name
 
-__all__ = ["parse", "parse_row_condition", "read_query"]
+__all__ = ["MOST_CHARACTERS", "parse", "parse_row_condition", "read_query"]
+
+
+MOST_CHARACTERS: Final = 200_000
+"""Most characters of a query, which takes about a second to read then."""
 
 
 @cache
@@ -33,6 +37,9 @@ def _grammar() -> Lark:
 
 
 def _read(text: str, start: Literal["query", "row_condition"], what: str) -> object:
+    if len(text) > MOST_CHARACTERS:
+        message = f"the {what} has {len(text):,} characters, and at most {MOST_CHARACTERS:,} are read"
+        raise QuerySyntaxError(message, text=text, line=1, column=1)
     grammar = _grammar()
     try:
         tree = grammar.parse(text, start=start)
@@ -52,7 +59,7 @@ def parse(text: str) -> syntax.Query:
     Raises
     ------
     QuerySyntaxError
-        If the text does not follow the grammar.
+        If the text does not follow the grammar, or has too many characters.
     QueryError
         If it does but cannot be answered; all faults at once.
     """

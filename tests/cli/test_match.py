@@ -40,7 +40,7 @@ def test_reads_every_format(invoke: Invoke, trace: Path) -> None:
 
 def test_says_which_engine_and_how_many_on_stderr_only(invoke: Invoke, parquet: Path) -> None:
     result = invoke("match", QUERY, parquet)
-    assert "engine: in process (0.0 MiB of traces, at most 512 MiB)" in result.stderr
+    assert "engine: in process (about 0.0 MiB of traces, unpacked, at most 512 MiB)" in result.stderr
     assert "2 matches in" in result.stderr
     assert "engine" not in result.stdout
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["IN_PROCESS_BYTES", "match"]
 
 IN_PROCESS_BYTES: Final = 512 * 2**20
-"""Files of up to this size in total are matched in process, unless --engine or --master says otherwise."""
+"""Files of up to this size in total, unpacked, are matched in process, unless an option says otherwise."""
 
 Engine = Literal["local", "spark"]
 
@@ -86,8 +86,8 @@ Engine = Literal["local", "spark"]
     type=click.Choice(["auto", "local", "spark"]),
     default="auto",
     show_default=True,
-    help="local: in this process. auto: Spark for traces above 512 MiB, on another file system, or with "
-    "--master.",
+    help="local: in this process. auto: Spark for traces above 512 MiB unpacked, on another file system, or "
+    "with --master.",
 )
 @click.option(
     "--master",
@@ -242,20 +242,11 @@ def choose_engine(
         return "spark", "because of --master"
     if remote:
         return "spark", f"{remote[0]} is not on this machine's file system"
-    size = sum(map(_bytes_of, traces))
+    from uncertain_cep.traces.sizes import unpacked_bytes
+
+    size = unpacked_bytes(traces)
     limit = f"{IN_PROCESS_BYTES // 2**20} MiB"
-    shown = f"{size / 2**20:,.1f} MiB of traces"
+    shown = f"about {size / 2**20:,.1f} MiB of traces, unpacked"
     if size > IN_PROCESS_BYTES:
         return "spark", f"{shown}, more than {limit}"
     return "local", f"{shown}, at most {limit}"
-
-
-def _bytes_of(trace: str) -> int:
-    """Return the size of a file, or of all files of a directory; 0 for one that reading will complain of."""
-    path = Path(trace)
-    try:
-        if path.is_dir():
-            return sum(_bytes_of(os.fspath(entry)) for entry in path.iterdir())
-        return path.stat().st_size
-    except OSError:
-        return 0

@@ -1,0 +1,121 @@
+"""How many bytes files hold once they are unpacked, without unpacking all of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import pyarrow as pa
+
+__all__ = ["unpacked_bytes"]
+
+_COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+_PIECE: Final = 4096
+"""Packed bytes read at a time: how many were needed is known to within so many."""
+
+_LEAST: Final = 2**20
+"""Bytes that are unpacked of each file, where it has them."""
+
+_LEAST_PACKED: Final = 4 * _PIECE
+"""Packed bytes to go by, so that what was read ahead counts for little."""
+
+_MOST: Final = 2**24
+"""Bytes after which a file is unpacked no further, though few packed ones were needed."""
+
+_MOST_OF_ALL: Final = 2**30
+"""Bytes after which a file that has been read to its end, but goes on to unpack, is large enough."""
+
+_SAMPLED: Final = 16
+"""Files that are looked into; of more of them the rest counts as packed like these."""
+
+
+def unpacked_bytes(paths: Iterable[str]) -> int:
+    """Return about how many bytes files, and all files of folders, hold unpacked.
+
+    Parameters
+    ----------
+    paths : iterable of str
+        Those that cannot be read count nothing: reading will complain of them.
+
+    Returns
+    -------
+    int
+        Text counts as it is; compressed text by the ratio at which its first bytes unpack, exactly if these
+        are all; Parquet by what its footer says that its columns take.
+    """
+    total = 0.0
+    packed = unpacked = 0
+    sampled = 0
+    for path in _files(paths):
+        try:
+            size = path.stat().st_size
+            if path.suffix.lower() in (".parquet", ".pq"):
+                total += max(size, _parquet_bytes(path))
+            elif path.suffix.lower() not in _COMPRESSIONS:
+                total += size
+            elif sampled < _SAMPLED:
+                read, made = _beginning(path)
+                sampled, packed, unpacked = sampled + 1, packed + read, unpacked + made
+                total += made if read >= size else made * (size / max(read, 1))
+            else:
+                total += size * max(1.0, unpacked / max(packed, 1))
+        except (OSError, pa.ArrowException):
+            continue
+    return int(total)
+
+
+def _files(paths: Iterable[str]) -> Iterator[Path]:
+    for given in map(Path, paths):
+        try:
+            inside = sorted(given.iterdir()) if given.is_dir() else None
+        except OSError:
+            continue
+        if inside is None:
+            yield given
+        else:
+            yield from _files(map(os.fspath, inside))
+
+
+def _parquet_bytes(path: Path) -> int:
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_metadata(path)
+    return sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
+
+
+class _Pieces:
+    """A file that hands out a few bytes at a time, and counts them."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.count = 0
+        self.closed = False
+
+    def read(self, size: int = -1) -> bytes:
+        found = self._file.read(_PIECE if size < 0 else min(size, _PIECE))
+        self.count += len(found)
+        return found
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def _beginning(path: Path) -> tuple[int, int]:
+    """Return how many bytes of a compressed file were read, and what they unpack to."""
+    with path.open("rb", buffering=0) as file:
+        pieces = _Pieces(file)
+        source = pa.PythonFile(pieces, "r")
+        size, made = path.stat().st_size, 0
+        with pa.CompressedInputStream(source, _COMPRESSIONS[path.suffix.lower()]) as stream:
+            while (
+                made < _LEAST
+                or (made < _MOST and pieces.count < _LEAST_PACKED)
+                or (made < _MOST_OF_ALL and pieces.count >= size)
+            ):
+                found = stream.read(2**18)
+                if not found:
+                    break
+                made += len(found)
+        return pieces.count, made

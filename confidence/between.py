@@ -9,6 +9,7 @@ negative, so that small probabilities keep their digits.
 
 from __future__ import annotations
 
+from confidence.counting import with_pairs
 from confidence.distribution import exactly, inside
 from confidence.forbidden import DONE, IMPOSSIBLE, NO_SPACE, TOO_DEAR, chain, forward
 from confidence.kernel import kernel
@@ -173,7 +174,7 @@ def events_between(
         bounds[2, j] = edges
         ticks = max(ticks, b[j] - a[j] + 1)
         if j > 0:
-            edges += (b[j - 1] - a[j - 1] + 1) * (b[j] - a[j] + 1)
+            edges = with_pairs(edges, b[j - 1] - a[j - 1] + 1, b[j] - a[j] + 1)
     within = 0 < gap < length
     steps = float(max(edges, 1)) * float(b[0] - a[0] + 1 + count)
     if within:

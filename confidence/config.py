@@ -9,3 +9,6 @@ WORST_CANCELLATION: Final = 1e5
 
 LARGEST_COUNT: Final = 1e280
 """Counts above this leave float64's range soon; they are redone in exact arithmetic."""
+
+MOST_EXACT_TICKS: Final = 2**53
+"""Most ticks from the first to the last bound of a chain whose positions float64 tells apart."""

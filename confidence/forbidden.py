@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from confidence.counting import with_pairs
 from confidence.distribution import at_least, at_most, exactly, inside
 from confidence.kernel import kernel
 
@@ -476,7 +477,7 @@ def forbidden_confidence(
         edge_start[j] = edges
         ticks = max(ticks, b[j] - a[j] + 1)
         if j > 0:
-            edges += (b[j - 1] - a[j - 1] + 1) * (b[j] - a[j] + 1)
+            edges = with_pairs(edges, b[j - 1] - a[j - 1] + 1, b[j] - a[j] + 1)
     passes = 1.0
     if length > 3:
         passes += float(1 + min(max(0, b[length - 1] - window + 1 - a[0]), b[0] - a[0] + 1))

@@ -18,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from confidence.counting import with_pairs
 from confidence.distribution import exactly
 from confidence.forbidden import COUPLED, DONE, IMPOSSIBLE, NO_SPACE, TOO_DEAR, chain
 from confidence.kernel import kernel
@@ -61,7 +62,7 @@ def _lay_out(bounds, length, window):
         edge_start[j] = edges
         ticks = max(ticks, b[j] - a[j] + 1)
         if j > 0:
-            edges += (b[j - 1] - a[j - 1] + 1) * (b[j] - a[j] + 1)
+            edges = with_pairs(edges, b[j - 1] - a[j - 1] + 1, b[j] - a[j] + 1)
     passes = 1.0
     if length > 3:
         passes += float(min(max(0, b[length - 1] - window + 1 - a[0]), b[0] - a[0] + 1))
@@ -296,8 +297,12 @@ def _by_held_times(
 
 
 @kernel
-def _of_nothing_forbidden(lower, upper, offset, pmf, window, bounds):
-    """Return the confidence of a match that no event can spoil, and its range; NaN if float64 cancels."""
+def _of_nothing_forbidden(lower, upper, offset, pmf, window, bounds, most_steps):
+    """Return the confidence of a match that no event can spoil, and its range; NaN if float64 cancels.
+
+    Minus the number of steps in place of the confidence if they are more than ``most_steps``: an explicit
+    pmf has every tick from the first to the last time gone through.
+    """
     length = lower.shape[0]
     uniform = True
     for j in range(length):
@@ -306,6 +311,9 @@ def _of_nothing_forbidden(lower, upper, offset, pmf, window, bounds):
         first, last = support_range(lower, upper, offset, pmf, window)
         if first > last:
             return 0.0, first, last
+        steps = float(last - first + 1) * float(length)
+        if steps > most_steps:
+            return -steps, first, last
         return chain_confidence_pmf(lower, upper, offset, pmf, window, first, last), first, last
     first = bounds[0, 0]
     last = bounds[1, length - 1]
@@ -386,13 +394,15 @@ def gap_confidence(
             places[0, active] = many
             active += 1
     if active == 0:
-        value, first, last = _of_nothing_forbidden(lower, upper, offset, pmf, window, bounds)
+        value, first, last = _of_nothing_forbidden(lower, upper, offset, pmf, window, bounds, most_steps)
         if value == 0.0:
             return IMPOSSIBLE, 0.0, 0, -1
+        if value < 0.0:
+            return TOO_DEAR, -value, 0, -1
         if not np.isnan(value):
             return DONE, min(value, 1.0), first, last
     edges, ticks, passes = _lay_out(bounds, length, window)
-    steps = float(max(edges, 1)) * (passes + float(active))
+    steps = float(max(edges, ticks)) * (passes + float(active))
     if steps > most_steps:
         if active == 0:
             return INEXACT, 0.0, a[0], b[length - 1]

@@ -264,7 +264,9 @@ def order_confidence(
             lower, upper, offset, pmf, head, tail, window, before, a, b, gap_place, gap_after, gap_before,
             active[:others], x_low, x_high, x_offset, x_gap, most_steps,
         )  # fmt: skip
-    ticks = float((b - a + 1).sum())
+    ticks = 0.0
+    for j in range(count):
+        ticks += float(b[j] - a[j] + 1)
     if ticks > most_steps:
         return TOO_DEAR, ticks, 0, -1
     if others == 0 and offset.max() < 0 and before.max() == 0:

@@ -19,7 +19,7 @@ from typing import Final
 
 import numpy as np
 
-from confidence.config import LARGEST_COUNT, WORST_CANCELLATION
+from confidence.config import LARGEST_COUNT, MOST_EXACT_TICKS, WORST_CANCELLATION
 from confidence.kernel import kernel
 
 __all__ = [
@@ -177,9 +177,11 @@ def _long_path_confidence(low, high, begin, size, floats):
     for k in range(size):
         a = max(a, low[begin + k])
         b = min(b, high[begin + size - 1 - k])
-        # No more ticks than float64 counts exactly: the product of the sizes does.
         floats[LOW, k] = float(a - low[begin])
         floats[HIGH, size - 1 - k] = float(b - low[begin])
+    # Positions are differences of these: float64 must hold each of them exactly.
+    if floats[HIGH, size - 1] > float(MOST_EXACT_TICKS):
+        return np.nan
     for k in range(size):
         if floats[LOW, k] > floats[HIGH, k]:
             return 0.0
@@ -295,7 +297,8 @@ def chain_confidence(lower, upper, w, a, b, bounds, floats):
         sizes = 1.0
         for j in range(length):
             sizes *= float(upper[j] - lower[j] + 1)
-        if sizes > LARGEST_COUNT:
+        # The positions are differences of these bounds: float64 must hold each of them exactly.
+        if sizes > LARGEST_COUNT or b[length - 1] - a[0] > MOST_EXACT_TICKS - w or w > MOST_EXACT_TICKS:
             return np.nan
         count = _count(a, b, w, floats)
         if math.isnan(count):

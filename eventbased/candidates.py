@@ -124,7 +124,9 @@ def _lift(lower, upper, partition, shift, position, out_lower, out_upper, out_ba
             ascending = False
         size = upper[i] - lower[i]
         k = 0
-        while size >> (k * CLASS_RATIO_BITS):
+        rest = size
+        while rest:
+            rest >>= CLASS_RATIO_BITS
             k += 1
         lengths[k, 0] += 1
         lengths[k, 1] = max(lengths[k, 1], size)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from confidence.between import events_between
+from confidence.counting import MOST_EDGES
 from confidence.forbidden import DONE, NO_SPACE, TOO_DEAR
 from confidence.kernel import kernel
 from confidence.uniform import tight_bounds
@@ -93,7 +94,7 @@ def compressed_matches(
         if status == NO_SPACE:
             return n, SPACE, (size, first, last, 0)
         if status == TOO_DEAR:
-            return n, COSTLY, (int(steps), 0, 0, 0)
+            return n, COSTLY, (int(min(steps, float(MOST_EDGES))), 0, 0, 0)
         filled = list_start[n]
         list_start[n + 1] = filled
         if status != DONE:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.conditions import Conditions, Scratch, accumulate, all_hold
+from confidence.counting import MOST_EDGES, enlarged
 from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR, workspace
 from confidence.gaps import INEXACT, gap_confidence
 from confidence.kernel import kernel
@@ -359,7 +360,7 @@ def gap_confidences(
                 most_steps, work,
             )  # fmt: skip
         if status in (TOO_DEAR, COUPLED):
-            return n, COSTLY, (int(value), 0, 0, 0)
+            return n, COSTLY, (int(min(value, float(MOST_EDGES))), 0, 0, 0)
         out_lower[n] = earliest
         out_upper[n] = latest
         out_confidence[n] = value * share
@@ -462,8 +463,6 @@ class GapConfidences:
                 return
             if reason == COSTLY:
                 raise CostlyGapsError(done, need[0])
-            length, edges, ticks, events_ = (
-                max(old, 2 * new if new > old else old) for old, new in zip(self._space, need, strict=True)
-            )
+            length, edges, ticks, events_ = enlarged(self._space, need)
             self._space = (length, edges, ticks, events_)
             self._make_space()

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.counting import MOST_EDGES, enlarged, with_pairs
 from confidence.forbidden import COUPLED, DONE, FEW_STEPS, NO_SPACE, TOO_DEAR, forbidden_confidence, workspace
 from confidence.gaps import gap_confidence
 from confidence.kernel import kernel
@@ -265,7 +266,7 @@ def next_confidences(
                 start, stop = a[j - 1] + j - 1, b[j - 1] + j - 1
                 next_start, next_stop = a[j] + j, b[j] + j
                 at = edges
-                edges += (stop - start + 1) * (next_stop - next_start + 1)
+                edges = with_pairs(edges, stop - start + 1, next_stop - next_start + 1)
                 if edges > work[1].shape[0]:
                     break
                 if not tabled[j]:
@@ -285,7 +286,7 @@ def next_confidences(
         if status == COUPLED:
             return n, GAPS, (found, int(weighed), 0)
         if status == TOO_DEAR:
-            return n, COSTLY, (int(value), 0, 0)
+            return n, COSTLY, (int(min(value, float(MOST_EDGES))), 0, 0)
         if status == NO_SPACE:
             return n, SPACE, (first, last, 0)
         out_error[n] = 0.0
@@ -342,7 +343,7 @@ def _coupled_confidence(
             most_steps, work,
         )  # fmt: skip
     if status in (TOO_DEAR, COUPLED):
-        return COSTLY, (int(value), 0, 0)
+        return COSTLY, (int(min(value, float(MOST_EDGES))), 0, 0)
     out_error[0] = error
     out_confidence[0] = value if status == DONE else 0.0
     out_lower[0] = first if status == DONE else 0
@@ -480,8 +481,6 @@ class NextConfidences:
                 self._spread = 1 << (int(need[0]) - 1).bit_length()
                 self._tables = new_tables(self._length, self._spread)
                 continue
-            grown = [
-                max(old, 2 * new if new > old else old) for old, new in zip(self._space, need, strict=True)
-            ]
-            self._space = (grown[0], grown[1], grown[2])
+            edges, ticks, events = enlarged(self._space, need)
+            self._space = (edges, ticks, events)
             self._make_space()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.conditions import Conditions, Scratch, accumulate
+from confidence.counting import MOST_EDGES
 from confidence.forbidden import TOO_DEAR
 from confidence.ideals import MOST_STEPS_BETWEEN_IDEALS, Order, tight_order_bounds
 from confidence.kernel import kernel
@@ -267,6 +268,6 @@ class SetConfidences:
                     self._room, *out,
                 )  # fmt: skip
                 if reason == COSTLY:
-                    raise CostlyGapsError(int(chosen[done]), int(steps))
+                    raise CostlyGapsError(int(chosen[done]), int(min(steps, MOST_EDGES)))
                 if reason == SPACE:
                     self._make_room(2 * len(self._room[0]))

@@ -226,7 +226,8 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, fixed):
     number = d - work.start[c]
     above = work.element[d - 1] if pattern.is_set[c] and number > 0 else -1
     needed = max(after, bounds[TOP, d] - pattern.window + 1)
-    until = bounds[LOW, d] + pattern.window - 1
+    # In this order: the bound and the window together may be 2^63.
+    until = pattern.window - 1 + bounds[LOW, d]
     begin = conditions.stages[c, 0] if number == 0 else conditions.stages[c, 1]
     end = conditions.stages[c, 2]
     choice = state.choice[0]
@@ -247,7 +248,7 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, fixed):
             if own >= 0:
                 start = own
             elif d > 0:
-                least = needed - given.class_longest[k] - 1
+                least = max(needed - 1, -FAR) - given.class_longest[k]
                 start = first_above(given.lower, start, given.class_stop[k], least, start)
             frames[INDEX, d] = start
         at = frames[INDEX, d]

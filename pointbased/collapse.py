@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from confidence import gap_confidence, workspace
 from confidence.conditions import Conditions, Scratch, all_hold
+from confidence.counting import MOST_EDGES, enlarged
 from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR
 from confidence.gaps import INEXACT
 from confidence.kernel import kernel
@@ -414,7 +415,7 @@ def _weigh(
                 candidates.above, first, std_error, seed, most_steps, kernel_work,
             )  # fmt: skip
         if status in (TOO_DEAR, COUPLED):
-            return i, _COSTLY, (int(value), 0, 0, 0)
+            return i, _COSTLY, (int(min(value, float(MOST_EDGES))), 0, 0, 0)
         if status == INEXACT and not always:
             return i, _COSTLY, (int(most_steps), 0, 0, 0)
         if status == INEXACT:
@@ -574,8 +575,6 @@ class Collapse:
                 m = chosen[done]
                 own = slice(int(found.start[m]), int(found.start[m + 1]))
                 raise CostlySignatureError(found.component[own].tolist(), found.event[own].tolist(), need[0])
-            length, edges, ticks, others = (
-                max(old, 2 * new if new > old else old) for old, new in zip(self._space, need, strict=True)
-            )
+            length, edges, ticks, others = enlarged(self._space, need)
             self._space = (length, edges, ticks, others)
             self._make_space()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from confidence import workspace
 from confidence.conditions import Scratch
+from confidence.counting import enlarged
 from eventbased.compressed import LISTS, compressed_matches
 from eventbased.gap_events import ALL, COSTLY, CostlyGapsError
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
@@ -149,7 +150,5 @@ class _CompressedGrowth(Growth):
             if reason == LISTS:
                 rows = np.concatenate((rows, np.empty(max(len(rows), need[3]), dtype=np.int64)))
                 continue
-            grown = [
-                max(old, 2 * new if new > old else old) for old, new in zip(self._space, need, strict=True)
-            ]
-            self._space = (grown[0], grown[1], grown[2], grown[3])
+            length, edges, ticks, events = enlarged(self._space, need)
+            self._space = (length, edges, ticks, events)

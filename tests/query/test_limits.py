@@ -78,7 +78,7 @@ def test_too_many_branches(count: int) -> None:
 
 def test_too_long_a_text() -> None:
     text = "PATTERN SEQ(A a) WITHIN 5"
-    assert parse(text.ljust(MOST_CHARACTERS))
+    assert parse(text.ljust(MOST_CHARACTERS)).window is not None
     with pytest.raises(QuerySyntaxError, match=f"has {MOST_CHARACTERS + 1:,} characters, and at most"):
         parse(text.ljust(MOST_CHARACTERS + 1))
 

@@ -24,9 +24,7 @@ from tests.properties.comparison import assert_answer, rows_of
 from tests.properties.language import STRATEGIES, LanguageCase, language_cases
 from tests.properties.nested import NestedCase, nested_cases
 from tests.properties.test_incremental import arrivals, streamed
-from tests.properties.test_sliced import streamed as streamed_by_slices
 from uncertain_cep.config import MAX_TICK
-from uncertain_cep.incremental import INCREMENTAL_EVALUATIONS
 from uncertain_cep.query.binder import MAX_WINDOW
 
 METHODS = ("query_order", "any_state", "selectivity")
@@ -283,7 +281,7 @@ def test_pruned_searches(case: Case, control: str) -> None:
     assert confidences == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("evaluation", [name for name in INCREMENTAL_EVALUATIONS if name != "point"])
+@pytest.mark.parametrize("evaluation", ["any_state", "selectivity", "query_order"])
 @given(case=far_cases(), data=st.data(), small=st.booleans())
 def test_streams(evaluation: str, case: Case, data: st.DataObject, small: bool) -> None:
     note(case.script())
@@ -292,14 +290,6 @@ def test_streams(evaluation: str, case: Case, data: st.DataObject, small: bool) 
         found, late = streamed(case, stream, evaluation)
     assert not late.num_rows
     assert_answer(rows_of(found, case), case.answer())
-
-
-@given(case=far_nested_cases(), data=st.data(), length=st.sampled_from([None, 1, 7, 2**40, MAX_WINDOW]))
-def test_streams_slice_by_slice(case: NestedCase, data: st.DataObject, length: int | None) -> None:
-    note(case.text())
-    stream = data.draw(arrivals(case.trace.events))
-    found = streamed_by_slices(case.trace, stream, case.text(), length)
-    assert_answer(case.rows(found), case.answer())
 
 
 @given(far_cases())

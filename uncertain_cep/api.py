@@ -16,7 +16,7 @@ from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.plan.explain import explain_plan, explain_query
 from uncertain_cep.plan.explain_json import plan_dict, query_dict
 from uncertain_cep.query import Query, parse
-from uncertain_cep.timedomain import TICK_METADATA, Names
+from uncertain_cep.timedomain import Names, with_noted_tick
 from uncertain_cep.traces.intervals import as_arrow
 
 __all__ = ["MAX_MATCHES", "explain", "iter_matches", "match", "warm_up"]
@@ -36,13 +36,10 @@ def _library(frame: object) -> str:
 
 
 def _table(events: Any, names: Names | Mapping[str, str] | None) -> pa.Table:
+    model = _names(names)
     if isinstance(events, pa.RecordBatchReader):
-        return events.read_all()
-    table = _with_texts(as_arrow(events), _names(names))
-    tick = getattr(events, "attrs", {}).get(TICK_METADATA.decode())
-    if tick is not None:
-        table = table.replace_schema_metadata({TICK_METADATA: tick})
-    return table
+        return with_noted_tick(events.read_all(), model)
+    return with_noted_tick(_with_texts(as_arrow(events), model), model)
 
 
 def _with_texts(table: pa.Table, names: Names) -> pa.Table:
@@ -114,13 +111,14 @@ def match(
     events : pyarrow.Table or RecordBatchReader, pandas, Polars or Spark DataFrame
         One row an event: ``type`` (string), ``id`` (integer or string), ``lower`` and ``upper`` (int64
         ticks or timestamps, inclusive), optionally ``pmf`` (list of float64, one for each tick; null:
-        uniform), and any attributes.
+        uniform) and ``tick`` (text such as ``100ms``, the same for all events: how long a tick is, as
+        `to_intervals` writes it), and any attributes.
     query : Query or str
     names : Names or mapping, optional
         Other names of those columns, such as ``{"type": "event_type"}``.
     tick : str, optional
-        Length of a tick, such as ``"100ms"``. Default: what the table's metadata says, else the
-        resolution of its timestamp columns; for int64 columns needed only for ``WITHIN 15 seconds``.
+        Length of a tick, such as ``"100ms"``; it must not contradict the events' own. Default: theirs, else
+        1us for timestamps, whatever their unit; for int64 columns needed only for ``WITHIN 15 seconds``.
     evaluation : {"auto", "query_order", "any_state", "selectivity", "point"}
         The method; all give the same answer. ``auto`` is ``query_order``, or any other order in which the
         planner prefers to put events together.
@@ -157,7 +155,8 @@ def match(
     -------
     the same kind of frame (a Table for a reader)
         In order: the partition attributes, if any; a column for each variable with the event's id; RETURN
-        expressions; ``range_lower`` and ``range_upper``, of the type of the input's times; ``confidence``.
+        expressions; ``range_lower`` and ``range_upper``, of the type of the input's times, or in
+        microseconds where those are seconds or milliseconds and ticks are shorter; ``confidence``.
         With ``RETURN EXPECTED COUNT``: the attributes of BY; with EVERY ``bucket``, of the type of the times;
         ``expected_count``. Without BY and EVERY it is one row.
 
@@ -305,9 +304,9 @@ def explain(
     if events is None:
         return explain_query(parsed) if format == "text" else json.dumps(query_dict(parsed), indent=2)
     if on_spark:
-        from uncertain_cep.spark import arrow_schema
+        from uncertain_cep.spark import noted_schema
 
-        schema, table = arrow_schema(events), None
+        schema, table = noted_schema(events, _names(names)), None
     else:
         table = _table(events, names)
         schema = table.schema

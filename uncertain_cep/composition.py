@@ -8,9 +8,10 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.errors import OptionError
 from uncertain_cep.query.kinds import kind_of
-from uncertain_cep.timedomain import TICK_METADATA, Names
+from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column, with_noted_tick
 from uncertain_cep.traces.intervals import as_arrow
 
 __all__ = ["to_events", "with_matches"]
@@ -45,10 +46,9 @@ def to_events(
     prefix : str, optional
         Make the ids text: this and the number, for traces whose ids are text.
     tick : str, optional
-        Length of a tick, such as ``"100ms"``, if it was given to :func:`uncertain_cep.match`: noted with the
-        result as ``to_intervals`` does, for pyarrow and pandas.
+        Length of a tick, such as ``"100ms"``, of the events that were matched, for the column ``tick``.
     names : Names or mapping, optional
-        Other names for the columns ``type``, ``id``, ``lower`` and ``upper`` of the result.
+        Other names for the columns ``type``, ``id``, ``lower``, ``upper`` and ``tick`` of the result.
 
     Returns
     -------
@@ -88,10 +88,13 @@ def to_events(
         model.lower: table.column(_RANGE[0]),
         model.upper: table.column(_RANGE[1]),
     }
+    if tick is not None:
+        tick = format_duration(parse_duration(tick, what="tick"))
+        columns[model.tick] = tick_column(tick, table.num_rows)
     for name in table.column_names:
         if name in _RANGE or (name == id == model.id):
             continue
-        if name in columns or name == model.pmf:
+        if name in columns or name in (model.pmf, model.tick):
             raise OptionError(
                 f"the matches have an attribute {name}, which is a column of the model: return it by another "
                 "name with AS, or map the model's columns with names="
@@ -136,20 +139,23 @@ def with_matches(
         If the trace has events of the type, or the two have an attribute of different kinds.
     """
     table = as_arrow(events)
-    tick = getattr(events, "attrs", {}).get(TICK_METADATA.decode())
-    if tick is not None:
-        table = table.replace_schema_metadata({TICK_METADATA: tick})
     model = Names.of(names)
     for name in (model.type, model.id, model.lower, model.upper):
         if name not in table.column_names:
             raise OptionError(f"the events have no column {name}: they have {', '.join(table.column_names)}")
     if pc.any(pc.equal(table.column(model.type).cast(pa.string()), type)).as_py():
         raise OptionError(f"the trace has events of type {type} already: give those of the matches another")
+    table = with_noted_tick(table, model)
+    noted = (table.schema.metadata or {}).get(TICK_METADATA)
+    options: dict[str, Any] = {"names": model, "tick": None if noted is None else noted.decode()}
     ids = table.column(model.id)
     if pa.types.is_integer(ids.type):
-        made = to_events(_matches(matches), type, first_id=max(pc.max(ids).as_py() or 0, 0) + 1, names=model)
+        options["first_id"] = max(pc.max(ids).as_py() or 0, 0) + 1
     else:
-        made = to_events(_matches(matches), type, prefix=f"{type}:", names=model)
+        options["prefix"] = f"{type}:"
+    made = to_events(_matches(matches), type, **options)
+    if model.tick not in table.column_names and noted is not None:
+        table = table.append_column(model.tick, tick_column(noted.decode(), table.num_rows))
     for name in made.column_names:
         if name in table.column_names:
             place = made.schema.get_field_index(name)
@@ -198,9 +204,5 @@ def _like(table: pa.Table, frame: Any) -> Any:
 
         return pl.from_arrow(table)
     if library == "pandas":
-        result = table.to_pandas()
-        tick = (table.schema.metadata or {}).get(TICK_METADATA)
-        if tick is not None:
-            result.attrs[TICK_METADATA.decode()] = tick.decode()
-        return result
+        return table.to_pandas()
     return table

@@ -51,7 +51,7 @@ def describe_explicit(
     if too_long >= 0:
         message = (
             f"a match with an explicit pmf reaches over more than {LONGEST_PMF_CHAIN:,} ticks, "
-            "too many to sum over: choose a longer tick or a shorter WITHIN"
+            'too many to sum over: give a longer tick, such as tick="1ms", or a shorter WITHIN'
         )
         raise TraceError(TraceFault(message, column=plan.names.pmf))
 

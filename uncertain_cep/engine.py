@@ -319,5 +319,4 @@ def _no_column(column: object) -> NoReturn:
 
 def ticks_of(table: pa.Table, name: str, plan: EvaluationPlan) -> Int64:
     """Return a time column in ticks, (n,) int64."""
-    times = np.asarray(table.column(name).cast(pa.int64()).to_numpy())
-    return times if plan.domain.tick == 1 else times // plan.domain.tick
+    return plan.domain.ticks(table.column(name))

@@ -283,6 +283,6 @@ def _batches(
         found = table.column(name).take(pa.array(rows)).cast(schema.field(name).type)
         columns.append(found.combine_chunks() if found.num_chunks != 1 else found.chunk(0))
     if plan.bound.every is not None:
-        columns.append(pa.array(bucket * plan.domain.tick).cast(schema.field("bucket").type))
+        columns.append(plan.domain.times(bucket))
     columns.append(pa.array(value))
     yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -16,6 +16,7 @@ from eventbased.completed import Matches
 from eventbased.runs import MOST_COMPONENTS
 from eventbased.streaming import EVER
 from uncertain_cep.arrival import ArrivalPromise
+from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.engine import check_table, confident, constants_hold, ticks_of
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.output import to_batch
@@ -30,7 +31,7 @@ from uncertain_cep.runs import RunEvaluation
 from uncertain_cep.selection import Selection, select
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.sliced import SlicedEvaluation
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timedomain import TICK_METADATA, Names, with_noted_tick
 from uncertain_cep.traces.intervals import as_arrow
 
 __all__ = ["INCREMENTAL_EVALUATIONS", "IncrementalMatcher"]
@@ -86,7 +87,8 @@ class IncrementalMatcher:
     names : Names or mapping, optional
         Other names of the model's columns, such as ``{"type": "event_type"}``.
     tick : str, optional
-        Length of a tick, such as ``"100ms"``; see :func:`uncertain_cep.match`.
+        Length of a tick, such as ``"100ms"``; see :func:`uncertain_cep.match`. The schema alone does not tell
+        what stands in the column ``tick`` of the events: it must be this, or the default.
     evaluation : {"auto", "any_state", "selectivity", "query_order", "sliced", "point"}
         The method; all give the same matches. ``any_state`` and ``selectivity`` return a match with the
         event that completes it; ``query_order`` waits until no event to come can precede one in it, and
@@ -169,6 +171,7 @@ class IncrementalMatcher:
             approximate=Approximation.of(approximate),
         )
         self.schema = schema
+        self._length_of_tick = self.plan.domain.tick_nanoseconds
         self.late_count = 0
         self._late: list[pa.Table] = []
         self._promise = ArrivalPromise(largest_interval, _types(self.plan))
@@ -399,12 +402,30 @@ class IncrementalMatcher:
                 [TraceFault("the schema has it, the events lack it", column=name) for name in missing]
             )
         table = table.select(self.schema.names)
-        if table.schema.equals(self.schema):
-            return table
-        try:
-            return table.cast(self.schema)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-            raise TraceError(f"the events are not of the schema: {error}") from None
+        if not table.schema.equals(self.schema):
+            try:
+                table = table.cast(self.schema)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+                raise TraceError(f"the events are not of the schema: {error}") from None
+        self._check_tick(table)
+        return table
+
+    def _check_tick(self, table: pa.Table) -> None:
+        """Check that events which say how long a tick is agree with the matcher, and with one another."""
+        name = self.plan.names.tick
+        noted = with_noted_tick(table.replace_schema_metadata(None), self.plan.names).schema.metadata
+        if noted is None:
+            return
+        tick = noted[TICK_METADATA].decode()
+        length = parse_duration(tick)
+        if self._length_of_tick is None:
+            self._length_of_tick = length
+        if length != self._length_of_tick:
+            message = (
+                f"the events were made with ticks of {tick}, but a tick is "
+                f'{format_duration(self._length_of_tick)} here: give the matcher tick="{tick}"'
+            )
+            raise TraceError(TraceFault(message, column=name))
 
     def _tick(self, time: Any) -> int:
         domain = self.plan.domain
@@ -413,7 +434,7 @@ class IncrementalMatcher:
         if domain.unit == "tick":
             raise OptionError(f"a heartbeat at {time!r}: the times of this stream are whole ticks")
         try:
-            return int(pa.array([time]).cast(domain.arrow_type)[0].value) // domain.tick
+            return domain.tick_of(time)
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError):
             raise OptionError(
                 f"a heartbeat at {time!r}: that is no time of type {domain.arrow_type}"

@@ -158,17 +158,20 @@ def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int) -> Confidence
     instead = "approximate="
     if plan.approximate is not None:
         instead = f"a standard error above {plan.approximate.std_error}"
+    longer = 'Give a longer tick, such as tick="1s" where the intervals are made'
     why = (
         "several events must stay out of more than one of its gaps, which couples them. "
-        f"Choose a longer tick, a shorter WITHIN, predicates that tell the components apart, or {instead}"
+        f"{longer}, a shorter WITHIN, predicates that tell the components apart, or {instead}"
     )
     if plan.order is not None:
         why = (
             "its sets many events, or an event is forbidden in several of its gaps or in one beside other "
-            "events. Choose a longer tick, a shorter WITHIN, or predicates that leave fewer events"
+            f"events. {longer}, a shorter WITHIN, or predicates that leave fewer events"
         )
+    # Kernels count in int64, and count too far where the estimate is beyond.
+    many = f"about {steps:.1e}" if steps > 0 else "more than 9.2e+18"
     message = (
-        f"the confidence of the match ({signature}) under {plan.query.strategy} takes about {steps:.1e} "
+        f"the confidence of the match ({signature}) under {plan.query.strategy} takes {many} "
         f"steps, and at most {MOST_CONFIDENCE_STEPS:.1e} are spent on one: its intervals have many ticks, or "
         f"{why}"
     )

@@ -135,8 +135,7 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
         elif item.name != item.variable and item.variable is not None:
             add(ids[item.variable])
     for times in (chunk.lower, chunk.upper):
-        ticks = times if plan.domain.tick == 1 else times * plan.domain.tick
-        add(pa.array(ticks) if plan.domain.unit == "tick" else pa.array(ticks).cast(wanted()))
+        add(plan.domain.times(times))
     # Sums of float64 may end a little above the 1 of what is certain.
     confidence = None if chunk.confidence is None else pa.array(np.minimum(chunk.confidence, 1.0))
     if plan.approximate is not None and "exact" in schema.names:

@@ -228,7 +228,8 @@ def evaluate_points(context: ExecutionContext) -> Iterator[Chunk]:
     longest = max(int((high - low).max()) + 1 for low, high in intervals)
     if longest > LONGEST_POINT_INTERVAL:
         message = f"an interval has {longest:,} ticks, and evaluation='point' goes through at most "
-        raise OptionError(f"{message}{LONGEST_POINT_INTERVAL:,} of each: choose a longer tick")
+        advice = 'give a longer tick, such as tick="1ms"'
+        raise OptionError(f"{message}{LONGEST_POINT_INTERVAL:,} of each: {advice}")
     candidates = point_candidates(plan, table, selection, context.ticks, context.pmfs)
     std_error, seed = plan.estimates
     evaluation = PointEvaluation(

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration, parse_duration
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 
-__all__ = ["TICK_METADATA", "Names", "TimeDomain"]
+__all__ = [
+    "DEFAULT_TICK",
+    "TICK_METADATA",
+    "Names",
+    "TimeDomain",
+    "check_one_tick",
+    "check_tick_type",
+    "coarsest_unit",
+    "is_text",
+    "tick_column",
+    "with_noted_tick",
+]
 
 TICK_METADATA = b"uncertain_cep.tick"
 """Key in an Arrow schema's metadata that holds the tick of its time columns, such as ``b"100ms"``."""
+
+DEFAULT_TICK = UNIT_NANOSECONDS["us"]
+"""Nanoseconds of a tick of timestamps for which nobody named one, whatever the unit of their column."""
+
+Int64 = npt.NDArray[np.int64]
+Unit = Literal["tick", "s", "ms", "us", "ns"]
+
+_RENAMED: Final = 'an attribute of that name has to be renamed, or the column mapped, names={"tick": "..."}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +48,7 @@ class Names:
     lower: str = "lower"
     upper: str = "upper"
     pmf: str = "pmf"
+    tick: str = "tick"
 
     @classmethod
     def of(cls, names: Names | Mapping[str, str] | None) -> Names:
@@ -45,6 +68,108 @@ class Names:
             raise OptionError(f"names={dict(names or {})!r}: its keys are among {known}") from None
 
 
+def is_text(dtype: pa.DataType) -> bool:
+    """Tell whether a column holds text (of any Arrow layout, dictionary-encoded or not)."""
+    if pa.types.is_dictionary(dtype):
+        dtype = dtype.value_type
+    return bool(
+        pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype)
+    )
+
+
+def tick_column(tick: str, length: int) -> pa.Array:
+    """Return the column that says the tick of each of so many events."""
+    return pa.repeat(pa.scalar(tick, pa.string()), length)
+
+
+def check_one_tick(texts: Sequence[str | None], name: str) -> str | None:
+    """Return the tick that the different values of a tick column stand for; None if there is none.
+
+    Parameters
+    ----------
+    texts : sequence of str or None
+        Each value once; None where an event has none.
+    name : str
+        The column.
+
+    Raises
+    ------
+    TraceError
+        If they are no lengths of time, several, or there are events with and without.
+    """
+    found: dict[int, str] = {}
+    for text in texts:
+        if text is None:
+            continue
+        try:
+            length = parse_duration(text, what="tick")
+        except OptionError:
+            length = 0
+        if not length:
+            message = f"it says how long a tick is, such as 100ms, and this is no such length: {_RENAMED}"
+            raise TraceError(TraceFault(message, column=name, value=text[:80]))
+        found.setdefault(length, text)
+    if len(found) > 1:
+        first, second = list(found.values())[:2]
+        message = (
+            f"the events were made with several ticks, such as {first} and {second}: make the intervals of "
+            "all with one tick"
+        )
+        raise TraceError(TraceFault(message, column=name))
+    if not found:
+        return None
+    if None in texts:
+        tick = next(iter(found.values()))
+        message = f"some events have no tick, and others {tick}: fill it in, or make their intervals with it"
+        raise TraceError(TraceFault(message, column=name))
+    return format_duration(next(iter(found)))
+
+
+def with_noted_tick(table: pa.Table, names: Names = Names()) -> pa.Table:
+    """Return a table of events whose schema's metadata says the tick that its tick column has, if any.
+
+    O(n), and next to nothing beside reading the events.
+
+    Raises
+    ------
+    TraceError
+        If the column holds something else than one tick, or another one than the metadata.
+    """
+    check_tick_type(table.schema, names)
+    if names.tick not in table.column_names:
+        return table
+    column = table.column(names.tick)
+    if pa.types.is_null(column.type) or not len(column):
+        return table
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string())
+    tick = check_one_tick(pc.unique(column).to_pylist(), names.tick)
+    if tick is None:
+        return table
+    metadata = dict(table.schema.metadata or {})
+    noted = metadata.get(TICK_METADATA, tick.encode()).decode()
+    if parse_duration(noted, what="tick") != parse_duration(tick):
+        message = f"it says {tick}, but the metadata of the table say {noted}: correct one of them"
+        raise TraceError(TraceFault(message, column=names.tick))
+    return table.replace_schema_metadata({**metadata, TICK_METADATA: tick.encode()})
+
+
+def check_tick_type(schema: pa.Schema, names: Names) -> None:
+    """Check that a column which is called as ticks are is text.
+
+    Raises
+    ------
+    TraceError
+        If it is of another type.
+    """
+    if names.tick not in schema.names:
+        return
+    dtype = schema.field(names.tick).type
+    if not is_text(dtype) and not pa.types.is_null(dtype):
+        message = f"its type is {dtype}, but it says how long a tick is, as text such as 100ms: {_RENAMED}"
+        raise TraceError(TraceFault(message, column=names.tick))
+
+
 @dataclass(frozen=True, slots=True)
 class TimeDomain:
     """The time columns' type and the tick.
@@ -59,12 +184,18 @@ class TimeDomain:
         Length of a tick; None for int64 columns whose tick was not named.
     timezone : str or None
         Time zone of the timestamp columns.
+    per_unit : int
+        Ticks in one unit, where ticks are shorter than the resolution of the columns; else 1.
+    named : bool
+        Whether someone chose how long a tick is: not where it is as by default, and the caller says none.
     """
 
-    unit: Literal["tick", "s", "ms", "us", "ns"]
+    unit: Unit
     tick: int
     tick_nanoseconds: int | None
     timezone: str | None = None
+    per_unit: int = 1
+    named: bool = True
 
     @classmethod
     def of(cls, schema: pa.Schema, names: Names = Names(), tick: str | None = None) -> TimeDomain:
@@ -73,17 +204,19 @@ class TimeDomain:
         Parameters
         ----------
         schema : pyarrow.Schema
+            With the tick in its metadata, if the table has one: see :func:`with_noted_tick`.
         names : Names
         tick : str or None
-            Length of a tick, such as ``100ms``. Default: the one in the schema's metadata, else the
-            columns' own resolution.
+            Length of a tick, such as ``100ms``. Default: the one in the schema's metadata, else 1us for
+            timestamps, whatever their unit.
 
         Raises
         ------
         TraceError
             If a time column is missing, or the two differ or are neither int64 nor timestamps.
         OptionError
-            If the tick is not a whole multiple of the columns' resolution.
+            If the tick contradicts that of the metadata, or one of the tick and the columns' resolution is
+            no whole multiple of the other.
         """
         faults = [
             TraceFault(
@@ -104,11 +237,8 @@ class TimeDomain:
                     column=names.upper,
                 )
             )
-        if tick is None and schema.metadata and TICK_METADATA in schema.metadata:
-            tick = schema.metadata[TICK_METADATA].decode()
-        nanoseconds = None if tick is None else parse_duration(tick, what="tick")
-        if nanoseconds == 0:
-            raise OptionError("tick must be longer than 0")
+        check_tick_type(schema, names)
+        nanoseconds = _named_tick(schema, tick)
         if pa.types.is_int64(lower):
             return cls("tick", 1, nanoseconds)
         if not pa.types.is_timestamp(lower):
@@ -118,19 +248,81 @@ class TimeDomain:
                 )
             )
         resolution = UNIT_NANOSECONDS[lower.unit]
-        if nanoseconds is None:
-            nanoseconds = resolution
-        if nanoseconds % resolution:
-            raise OptionError(
-                f"tick {tick} is not a whole multiple of the time columns' resolution, 1{lower.unit}"
-            )
-        return cls(lower.unit, nanoseconds // resolution, nanoseconds, lower.tz)
+        length = DEFAULT_TICK if nanoseconds is None else nanoseconds
+        named = tick is not None or length != DEFAULT_TICK
+        if length % resolution == 0:
+            return cls(lower.unit, length // resolution, length, lower.tz, named=named)
+        if resolution % length == 0:
+            return cls(lower.unit, 1, length, lower.tz, resolution // length, named)
+        raise OptionError(
+            f"tick {format_duration(length)} is neither a multiple nor a part of the time columns' "
+            f"resolution, 1{lower.unit}"
+        )
 
     @property
     def arrow_type(self) -> pa.DataType:
-        """Type of the time columns, and so of ``range_lower`` and ``range_upper``."""
-        return pa.int64() if self.unit == "tick" else pa.timestamp(self.unit, self.timezone)
+        """Type of ``range_lower`` and ``range_upper``: as the time columns, but finer if ticks are."""
+        if self.unit == "tick":
+            return pa.int64()
+        if self.per_unit == 1 or self.tick_nanoseconds is None:
+            return pa.timestamp(self.unit, self.timezone)
+        return pa.timestamp(coarsest_unit(self.tick_nanoseconds), self.timezone)
+
+    def ticks(self, times: pa.ChunkedArray | pa.Array) -> Int64:
+        """Return times of the columns' type without nulls in ticks, rounded down, (n,) int64."""
+        return self.ticks_of_units(np.asarray(times.cast(pa.int64()).to_numpy()))
+
+    def ticks_of_units(self, units: Int64) -> Int64:
+        """Return times in the columns' unit in ticks, rounded down, (n,) int64."""
+        if self.per_unit != 1:
+            return units * self.per_unit
+        return units if self.tick == 1 else units // self.tick
+
+    def times(self, ticks: Int64) -> pa.Array:
+        """Return ticks as an array of ``arrow_type``."""
+        values = pa.array(ticks if self._per_tick == 1 else ticks * self._per_tick)
+        return values if self.unit == "tick" else values.cast(self.arrow_type)
+
+    def tick_of(self, time: object) -> int:
+        """Return the tick of a point in time, rounded down.
+
+        Raises
+        ------
+        pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError, TypeError, ValueError
+            If it is no time of ``arrow_type``.
+        """
+        return int(pa.array([time]).cast(self.arrow_type)[0].value) // self._per_tick
+
+    @property
+    def _per_tick(self) -> int:
+        """Length of a tick in the unit of ``arrow_type``."""
+        if self.per_unit == 1 or self.tick_nanoseconds is None:
+            return self.tick
+        return self.tick_nanoseconds // UNIT_NANOSECONDS[self.arrow_type.unit]
 
     def describe(self) -> str:
         """Return the tick in words, such as ``100ms`` or ``tick``."""
         return "tick" if self.tick_nanoseconds is None else format_duration(self.tick_nanoseconds)
+
+
+def _named_tick(schema: pa.Schema, tick: str | None) -> int | None:
+    """Return the nanoseconds of the tick that the caller or the schema's metadata name."""
+    given = None if tick is None else parse_duration(tick, what="tick")
+    if given == 0:
+        raise OptionError("tick must be longer than 0")
+    noted = (schema.metadata or {}).get(TICK_METADATA)
+    if noted is None:
+        return given
+    length = parse_duration(noted.decode(), what="tick")
+    if given is not None and given != length:
+        raise OptionError(
+            f"tick={tick!r}: the intervals of these events were made with ticks of {noted.decode()}, as "
+            "their tick column or metadata say: leave tick out, or make them with that tick"
+        )
+    return length
+
+
+def coarsest_unit(nanoseconds: int) -> Literal["s", "ms", "us", "ns"]:
+    """Return the coarsest unit of timestamps in which a length is whole."""
+    units: tuple[Literal["s", "ms", "us", "ns"], ...] = ("s", "ms", "us", "ns")
+    return next(unit for unit in units if nanoseconds % UNIT_NANOSECONDS[unit] == 0)

@@ -110,3 +110,23 @@ def test_generate_cluster(invoke: Invoke, tmp_path: Path) -> None:
     assert invoke(*arguments).exit_code == 2
     assert invoke(*arguments, "--overwrite").exit_code == 0
     assert pq.read_table(out / "tasks.parquet").equals(first)
+
+
+@pytest.mark.parametrize("command", ["match", "explain", "validate"])
+def test_what_a_tick_takes_from_the_times_is_said(invoke: Invoke, tmp_path: Path, command: str) -> None:
+    raw = tmp_path / "raw.csv"
+    raw.write_text("type,id,at\nA,1,2024-05-01 00:00:00\nB,2,2024-05-01 00:00:00.04\n", encoding="utf-8")
+    query = [] if command == "validate" else ["PATTERN SEQ(A a, B b) WITHIN 1 s"]
+    flags = ["--time", "at", "--id", "id", "--uncertainty", "exact"]
+    result = invoke(command, *query, raw, *flags, "--tick", "100ms")
+    said = "warning: 2 certain times share a tick of 100ms with different ones: none of these is before"
+    assert result.stderr.count(said) == 1
+    assert result.exit_code == 0
+    assert "ticks of 100ms" in result.stderr or command == "explain"
+    fine = invoke(command, *query, raw, *flags)
+    assert "warning" not in fine.stderr
+    uneven = invoke(
+        command, *query, raw, "--time", "at", "--uncertainty", "plus_minus:50ms", "--tick", "100ms"
+    )
+    assert uneven.exit_code == 2
+    assert "plus_minus 50ms must be whole ticks of 100ms" in uneven.stdout + uneven.stderr

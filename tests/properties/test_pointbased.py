@@ -167,7 +167,7 @@ def test_a_key_keeps_out_only_what_a_component_asks_for(chain: str, found: int, 
 
 def test_intervals_too_long_for_points() -> None:
     table = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [0, 1], "upper": [10**7, 10**7]})
-    with pytest.raises(uc.OptionError, match="choose a longer tick"):
+    with pytest.raises(uc.OptionError, match="give a longer tick"):
         uc.match(table, "PATTERN SEQ(A a, B b) WITHIN 10", evaluation="point")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.query.dump import dump_bound, dump_typed
 from tests.query.golden import Case, cases, compare
-from uncertain_cep.errors import QueryError
+from uncertain_cep.errors import QueryError, UncertainCepWarning
 from uncertain_cep.query import bind, bind_row_condition, parse, parse_row_condition
 from uncertain_cep.query.bound import BoundQuery
 from uncertain_cep.query.kinds import format_time, kind_of, parse_time
@@ -139,14 +139,16 @@ def test_windows_become_ticks(window: str, tick: str, ticks: int) -> None:
     assert bound(f"PATTERN SEQ(ANY a) WITHIN {window}", tick=tick).window == ticks
 
 
-def test_the_tick_of_timestamps_is_their_resolution_unless_given() -> None:
+def test_the_tick_of_timestamps_is_a_microsecond_unless_given() -> None:
     times = pa.schema(
         {"type": pa.string(), "id": pa.string(), "lower": pa.timestamp("us"), "upper": pa.timestamp("us")}
     )
     assert bound("PATTERN SEQ(ANY a) WITHIN 2 ms", times).window == 2_000
     assert bound("PATTERN SEQ(ANY a) WITHIN 2 ms", times, tick="1ms").window == 2
     assert bound("PATTERN SEQ(ANY a) WITHIN 2", times, tick="1ms").window == 2
-    (condition,) = bound("PATTERN SEQ(ANY a) WHERE a.lower >= '2024-01-01' WITHIN 2", times).predicates
+    with pytest.warns(UncertainCepWarning, match="WITHIN 2 counts ticks of 1us here, which is 2us: write a"):
+        assert bound("PATTERN SEQ(ANY a) WITHIN 2", times).window == 2
+    (condition,) = bound("PATTERN SEQ(ANY a) WHERE a.lower >= '2024-01-01' WITHIN 2us", times).predicates
     assert dump_typed(condition) == "(greater_equal a.lower:time 1704067200000000000:time):bool"
 
 

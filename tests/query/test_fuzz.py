@@ -28,7 +28,7 @@ SCHEMA = pa.schema(
         "limit": pa.int32(),
     }
 )
-DOMAIN = TimeDomain.of(SCHEMA)
+DOMAIN = TimeDomain.of(SCHEMA, tick="1ms")
 
 _TOKENS = [
     *("PATTERN", "SEQ", "AND", "OR", "NOT", "ANY", "WHERE", "WITHIN", "HAVING", "CONFIDENCE", "RETURN", "AS"),

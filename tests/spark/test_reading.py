@@ -92,7 +92,7 @@ def test_parquet_is_scanned_by_spark(spark: SparkSession, tmp_path: Path) -> Non
         assert frame.count() == 100
     query = "PATTERN SEQ(A a, B b) WITHIN 5"
     found = match(read_traces(spark, tmp_path), query).toArrow()
-    assert found.num_rows == uc.match(table, query).num_rows > 0
+    assert found.num_rows == uc.match(table, query, tick="1ms").num_rows > 0
 
 
 def test_nanoseconds_are_read_where_they_are_whole_microseconds(spark: SparkSession, tmp_path: Path) -> None:

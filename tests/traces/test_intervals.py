@@ -40,17 +40,18 @@ def lower(table: pa.Table) -> list[str]:
     [
         (pa.array([5], pa.uint8()), None, pa.int64(), None),
         (pa.array([5.0, None]), "tick", pa.int64(), None),
-        (pa.array([5]), "ms", pa.timestamp("ms"), b"1ms"),
+        (pa.array([5]), "ms", pa.timestamp("us"), b"1us"),
         (pa.array([5.5]), "s", pa.timestamp("us"), b"1us"),
-        (pa.array([5.5]), "ns", pa.timestamp("ns"), b"1ns"),
-        (pa.array([5], pa.timestamp("s", "Asia/Tokyo")), None, pa.timestamp("s", "Asia/Tokyo"), b"1s"),
+        (pa.array([5000]), "ns", pa.timestamp("us"), b"1us"),
+        (pa.array([5], pa.timestamp("s", "Asia/Tokyo")), None, pa.timestamp("us", "Asia/Tokyo"), b"1us"),
+        (pa.array([5000], pa.timestamp("ns")), None, pa.timestamp("us"), b"1us"),
         (pa.array([dt.date(2024, 1, 1)]), None, pa.timestamp("s"), b"1d"),
         (pa.array([0], pa.date64()), None, pa.timestamp("s"), b"1d"),
         (pa.array(["2024-01-01"]), None, pa.timestamp("us"), b"1us"),
         (pa.array(["2024-01-01"]).dictionary_encode(), None, pa.timestamp("us"), b"1us"),
         (pa.array(["2024-01-01"], pa.large_string()), None, pa.timestamp("us"), b"1us"),
         (pa.array([None], pa.null()), None, pa.timestamp("us"), b"1us"),
-        (pa.array([None], pa.null()), "ms", pa.timestamp("ms"), b"1ms"),
+        (pa.array([None], pa.null()), "ms", pa.timestamp("us"), b"1us"),
     ],
 )
 def test_the_type_of_stamps_alone_tells_type_and_tick(
@@ -61,6 +62,8 @@ def test_the_type_of_stamps_alone_tells_type_and_tick(
         made = intervals_of(part, time="t", uncertainty=exact(), unit=unit, missing="drop")
         assert made.schema.field("lower").type == made.schema.field("upper").type == dtype
         assert made.schema.metadata == (None if tick is None else {TICK_METADATA: tick})
+        assert ("tick" in made.column_names) == (tick is not None)
+        assert tick is None or set(made.column("tick").to_pylist()) <= {tick.decode()}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +83,9 @@ def test_iso_text_with_and_without_zone() -> None:
         "1969-12-31T23:59:59.999999",
     ]
     zoned = ["2024-01-01T10:30:00Z", "2024-01-01T10:30:00.5+02:00", "2024-01-01 10:30:00-0130"]
-    assert lower(intervals_of(pa.table({"t": naive}), time="t", uncertainty=exact())) == [
+    with pytest.raises(TraceError, match=r'row 3, .*finer than 1us, the default tick: .*tick="1ns"'):
+        intervals_of(pa.table({"t": naive}), time="t", uncertainty=exact())
+    assert lower(intervals_of(pa.table({"t": naive}), time="t", uncertainty=exact(), tick="1us")) == [
         "2024-01-01 00:00:00.000000",
         "2024-01-01 10:30:00.000000",
         "2024-01-01 10:30:00.123456",
@@ -214,7 +219,8 @@ def test_pandas_keeps_index_columns_and_tick() -> None:
         pd.Timestamp("2024-01-01 00:00:46"),
     ]
     assert made["lower"].dtype == "datetime64[s]"
-    assert made.attrs == {"uncertain_cep.tick": "1s"}
+    assert made["tick"].tolist() == ["1s", "1s"]
+    assert made.attrs == {}
     assert list(frame.columns) == ["at", "kind", "mixed"]
 
 
@@ -233,7 +239,8 @@ def test_polars() -> None:
     frame = pl.DataFrame({"at": [1000, None, 3000], "host": ["a", "a", "b"]})
     made = to_intervals(frame, time="at", unit="ms", uncertainty=plus_minus("5ms"), missing="drop")
     assert isinstance(made, pl.DataFrame)
-    assert made.columns == ["at", "host", "lower", "upper"]
+    assert made.columns == ["at", "host", "lower", "upper", "tick"]
+    assert made["tick"].to_list() == ["1us", "1us"]
     assert made["lower"].to_list() == [
         dt.datetime(1970, 1, 1, 0, 0, 0, 995000),
         dt.datetime(1970, 1, 1, 0, 0, 2, 995000),
@@ -254,7 +261,7 @@ def test_offsets_from_pandas_and_polars() -> None:
     table = {"host": ["a"], "offset_lo": [-1], "offset_hi": [1]}
     for frame in (pd.DataFrame(table), pl.DataFrame(table), pa.record_batch(table)):
         made = intervals_of(raw, time="t", uncertainty=clock_offset(frame), unit="ms")
-        assert made.column("upper").cast(pa.int64()).to_pylist() == [11]
+        assert made.column("upper").cast(pa.int64()).to_pylist() == [11_000]
 
 
 def test_the_tick_survives_parquet(tmp_path: Path) -> None:

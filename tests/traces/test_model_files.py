@@ -27,7 +27,7 @@ def test_files_of_the_model_need_no_schema(tmp_path: Path) -> None:
     assert read_traces(str(packed)).to_pylist() == rows
     times = put(tmp_path / "b.csv", "id,type,upper,lower\nx,A,2024-01-02,2024-01-01\n")
     table = read_traces(times)
-    assert table.schema.names == ["type", "id", "lower", "upper"]
+    assert table.schema.names == ["type", "id", "lower", "upper", "tick"]
     assert TimeDomain.of(table.schema).describe() == "1d"
     text = put(
         tmp_path / "c.jsonl",
@@ -74,7 +74,7 @@ def test_bounds_of_a_file_of_the_model_may_be_written_differently(tmp_path: Path
     table = read_traces(path)
     assert table.schema.field("lower").type == table.schema.field("upper").type == pa.timestamp("ns")
     dates = put(tmp_path / "b.csv", "type,id,lower,upper\nA,5,2024-01-01,2024-01-01 10:00:00\n")
-    assert TimeDomain.of(read_traces(dates).schema).describe() == "1s"
+    assert TimeDomain.of(read_traces(dates).schema).describe() == "1us"
 
 
 def test_files_that_are_not_of_the_model(tmp_path: Path) -> None:

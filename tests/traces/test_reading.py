@@ -48,11 +48,11 @@ def test_one_row_gives_several_events(tmp_path: Path) -> None:
     put(data / "offsets.csv", OFFSETS)
     schema = schema_of(tmp_path, TWO_EVENTS)
     table = read_traces(data / "attempts.csv", schema)
-    assert table.schema.names == ["type", "id", "lower", "upper", "job", "host", "node"]
+    assert table.schema.names == ["type", "id", "lower", "upper", "tick", "job", "host", "node"]
     assert TimeDomain.of(table.schema).describe() == "1ms"
     rows = (
         table.set_column(2, "lower", table.column("lower").cast(pa.int64()))
-        .drop_columns(["upper"])
+        .drop_columns(["upper", "tick"])
         .to_pylist()
     )
     assert rows == [
@@ -211,10 +211,10 @@ def test_several_files_with_different_columns(tmp_path: Path) -> None:
     )
 
 
-def test_without_tick_the_finest_of_all_stamps_counts(tmp_path: Path) -> None:
+def test_without_tick_it_is_a_microsecond_however_the_stamps_are_written(tmp_path: Path) -> None:
     seconds = put(tmp_path / "a.csv", "type,t\nA,2024-01-01 00:00:01\n")
     text = put(tmp_path / "b.jsonl", '{"type": "B", "t": "2024-01-01T00:00:02.5Z"}\n')
-    assert TimeDomain.of(read_traces(seconds, flags()).schema).describe() == "1s"
+    assert TimeDomain.of(read_traces(seconds, flags()).schema).describe() == "1us"
     table = read_traces([seconds, text], flags())
     assert TimeDomain.of(table.schema).describe() == "1us"
     assert table.column("lower").cast(pa.string()).to_pylist() == [
@@ -224,7 +224,7 @@ def test_without_tick_the_finest_of_all_stamps_counts(tmp_path: Path) -> None:
     numbers = put(tmp_path / "c.csv", "type,t\nC,7\n")
     first, second = messages(seconds, numbers, schema=flags())
     assert first.startswith(
-        f"{numbers}, column 'lower': its type is int64 here, but timestamp[s] in {seconds}"
+        f"{numbers}, column 'lower': its type is int64 here, but timestamp[us] in {seconds}"
     )
     assert "say the unit of the numbers" in second
 

@@ -75,7 +75,17 @@ def test_hadoop_attempts_by_the_clocks_of_their_hosts(shared_data: Path, tmp_pat
     }
     assert intervals(table) == wanted
     assert (report.rows, report.events, report.dropped) == (13_041, len(wanted), len(rows) - len(wanted))
-    assert table.column_names == ["type", "id", "lower", "upper", "job_id", "task_id", "attempt", "host"]
+    assert table.column_names == [
+        "type",
+        "id",
+        "lower",
+        "upper",
+        "tick",
+        "job_id",
+        "task_id",
+        "attempt",
+        "host",
+    ]
     assert table.column("attempt").to_pylist() == [
         int(name.removesuffix(":finish").rpartition("_")[2]) for name in table.column("id").to_pylist()
     ]
@@ -87,6 +97,7 @@ def test_spark_tasks_with_the_slack_of_their_executors(shared_data: Path, tmp_pa
     schema = schema_of(
         tmp_path,
         """
+        tick = "1ms"
         [types]
         executor = "string"
         [[events]]
@@ -168,5 +179,5 @@ def test_cloudwatch_statistics_cover_the_five_minutes_after_their_stamp(shared_d
         table.column("lower").cast(pa.string())[0].as_py(),
         table.column("upper").cast(pa.string())[0].as_py(),
     )
-    assert first == ("2014-02-14 14:30:00", "2014-02-14 14:34:59")
+    assert first == ("2014-02-14 14:30:00.000000", "2014-02-14 14:34:59.999999")
     assert table.column("id").to_pylist() == list(range(1, 4033))

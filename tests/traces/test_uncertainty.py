@@ -45,10 +45,10 @@ def test_plus_minus_of_plain_ticks() -> None:
 
 
 def test_plus_minus_floors_both_ends() -> None:
-    # 12.3 s +- 0.5 s in ticks of a second: 11.8 .. 12.8 falls into the ticks 11 and 12.
+    # 12.3 s +- 1 s in ticks of a second: 11.3 .. 13.3 falls into the ticks 11 to 13.
     raw = pa.table({"t": pa.array([12_300]).cast(pa.timestamp("ms"))})
-    table = intervals_of(raw, time="t", uncertainty=plus_minus("500ms"), tick="1s")
-    assert bounds(table) == [(11, 12)]
+    table = intervals_of(raw, time="t", uncertainty=plus_minus("1s"), tick="1s")
+    assert bounds(table) == [(11, 13)]
     assert table.schema.field("lower").type == pa.timestamp("s")
 
 
@@ -61,7 +61,9 @@ def test_granularity_covers_the_truncated_part() -> None:
 
 def test_window_ends_at_the_stamp_and_leaves_its_start_out() -> None:
     table = intervals_of(pa.table({"t": [60]}), time="t", uncertainty=window("15s"), unit="s")
-    assert bounds(table) == [(46, 60)]
+    assert bounds(table) == [(45_000_001, 60_000_000)]
+    coarse = intervals_of(pa.table({"t": [60]}), time="t", uncertainty=window("15s"), unit="s", tick="1s")
+    assert bounds(coarse) == [(46, 60)]
 
 
 def test_days() -> None:
@@ -85,7 +87,7 @@ def test_clock_offsets_by_host(offsets: str) -> None:
         high = pa.array([-44, 9]).cast(types[offsets])
         table = pa.table({"host": ["a", "b"], "offset_lo": low, "offset_hi": high})
         rule = clock_offset(table, key="node")
-    events = intervals_of(raw, time="t", uncertainty=rule, unit="ms")
+    events = intervals_of(raw, time="t", uncertainty=rule, unit="ms", tick="1ms")
     assert bounds(events) == [(947, 956), (1002, 1009), (1947, 1956)]
 
 
@@ -115,7 +117,7 @@ def test_a_host_without_offset_is_an_error_or_dropped() -> None:
         (2, "host", "'b'"),
         (3, "host", "'c'"),
     ]
-    kept = intervals_of(raw, time="t", uncertainty=rule, unit="ms", missing="drop")
+    kept = intervals_of(raw, time="t", uncertainty=rule, unit="ms", missing="drop", tick="1ms")
     assert bounds(kept) == [(11, 12)]
     assert kept.column("host").to_pylist() == ["a"]
 
@@ -144,7 +146,7 @@ def test_bounds_as_sums_of_columns() -> None:
     rule = columns("finish - slack", "finish")
     assert rule.reads(None) == ("finish", "slack")
     table = intervals_of(raw, time=None, uncertainty=rule, unit="ms", missing="drop")
-    assert bounds(table) == [(1420, 1500)]
+    assert bounds(table) == [(1_420_000, 1_500_000)]
     ticks = intervals_of(raw, time=None, uncertainty=columns("launch", "launch + slack"), missing="drop")
     assert bounds(ticks) == [(1000, 1080)]
     far = pa.table({"at": [0], "a": [2**33], "b": [2**33]})
@@ -225,7 +227,11 @@ def test_truncation_and_windows_take_whole_ticks() -> None:
     with pytest.raises(OptionError, match="granularity 7ms must be one or more whole ticks of 2ms"):
         intervals_of(raw, time="t", uncertainty=granularity("7ms"), unit="ms", tick="2ms")
     with pytest.raises(OptionError, match="window 1ms must be one or more whole ticks of 1s"):
-        intervals_of(raw, time="t", uncertainty=window("1ms"), unit="s")
+        intervals_of(raw, time="t", uncertainty=window("1ms"), unit="s", tick="1s")
+    with pytest.raises(OptionError, match="plus_minus 500ms must be whole ticks of 1s: give a tick= that"):
+        intervals_of(raw, time="t", uncertainty=plus_minus("500ms"), unit="s", tick="1s")
+    with pytest.raises(OptionError, match="plus_minus 500ns must be whole ticks of 1us, the default: give"):
+        intervals_of(raw, time="t", uncertainty=plus_minus("500ns"), unit="s")
     with pytest.raises(OptionError, match="is a length of time, but the times are plain whole numbers"):
         intervals_of(raw, time="t", uncertainty=window("1ms"))
     named = intervals_of(raw, time="t", uncertainty=window("5ms"), tick="1ms")
@@ -280,16 +286,16 @@ def in_ticks(table: pa.Table, tick: int) -> list[tuple[int, int]]:
     return found
 
 
-@given(STAMPS, st.sampled_from(list(NANOSECONDS)), st.booleans(), TICKS, LENGTHS)
+@given(STAMPS, st.sampled_from(list(NANOSECONDS)), st.booleans(), TICKS, st.integers(0, 100))
 def test_plus_minus_is_the_floor_of_both_ends(
     stamps: list[int | None], unit: str, as_timestamps: bool, tick: int, by: int
 ) -> None:
     numbers = pa.array(stamps, pa.int64())
     raw = pa.table({"t": numbers.cast(pa.timestamp(unit)) if as_timestamps else numbers})
     table = intervals_of(
-        raw, time="t", uncertainty=plus_minus(f"{by}ns"), tick=f"{tick}ns", unit=unit, missing="drop"
+        raw, time="t", uncertainty=plus_minus(f"{by * tick}ns"), tick=f"{tick}ns", unit=unit, missing="drop"
     )
-    assert in_ticks(table, tick) == expected(stamps, unit, tick, -by, by)
+    assert in_ticks(table, tick) == expected(stamps, unit, tick, -by * tick, by * tick)
 
 
 @given(STAMPS, st.sampled_from(list(NANOSECONDS)), TICKS, st.integers(1, 100))

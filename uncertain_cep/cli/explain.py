@@ -48,7 +48,7 @@ def explain(
     if traces:
         from uncertain_cep.traces import read_traces
 
-        table = read_traces(traces, columns.schema)
+        table = read_traces(traces, columns.schema, tick=columns.tick)
     found = uc.explain(
         parsed,
         table,

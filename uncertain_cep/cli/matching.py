@@ -16,7 +16,7 @@ from uncertain_cep import __version__
 from uncertain_cep.cli.arguments import Format
 from uncertain_cep.cli.formats import write_batches
 from uncertain_cep.cli.outputs import describe_result, written_aside
-from uncertain_cep.cli.progress import announced_kernels, compiling_aside, note, working
+from uncertain_cep.cli.progress import announced_kernels, compiling_aside, note, of_ticks, working
 from uncertain_cep.cli.schemas import TraceOptions
 from uncertain_cep.composition import with_matches
 from uncertain_cep.controls import finished
@@ -121,12 +121,14 @@ def _matches_in_process(
     columns = matching.columns
     keep_on_disk()
     with working("reading") as update:
-        loaded = load_traces(matching.traces, columns.schema)
+        loaded = load_traces(matching.traces, columns.schema, tick=columns.tick)
         if loaded.table is None or loaded.faults:
             raise TraceError(loaded.faults)
+        loaded.warn()
         table = loaded.table
         # A line in between would disturb the moving one.
-        notes = [f"read {counted(table.num_rows, 'event')}{_dropped(loaded.dropped)}"]
+        ticks = of_ticks(loaded.tick, loaded.floored)
+        notes = [f"read {counted(table.num_rows, 'event')}{ticks}{_dropped(loaded.dropped)}"]
         for name, query in matching.before:
             doubts = Doubts()
             matches = _matches_of(matching, name, query, table, update, doubts)
@@ -185,7 +187,10 @@ def _faults_by_file(matching: Matching, plan: EvaluationPlan) -> Iterator[None]:
         yield
     except TraceError:
         report = validation_report(
-            matching.traces, matching.columns.schema, partition=plan.partition_attributes
+            matching.traces,
+            matching.columns.schema,
+            partition=plan.partition_attributes,
+            tick=matching.columns.tick,
         )
         if report.faults:
             raise TraceError(report.faults) from None
@@ -247,7 +252,7 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
     }
     doubts = Doubts()
     with working("matching on Spark"), worker_errors():
-        events = read_traces(spark, matching.traces, matching.columns.schema)
+        events = read_traces(spark, matching.traces, matching.columns.schema, tick=matching.columns.tick)
         if destination.format_name == "parquet":
             count = match_to_parquet(
                 events, matching.query, folder, overwrite=destination.overwrite, doubts=doubts, **options

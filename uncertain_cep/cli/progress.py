@@ -9,12 +9,20 @@ from contextlib import contextmanager
 
 import click
 
-__all__ = ["announced_kernels", "compiling_aside", "note", "working"]
+__all__ = ["announced_kernels", "compiling_aside", "note", "of_ticks", "working"]
 
 
 def note(message: str) -> None:
     """Print a line on stderr."""
     click.echo(message, err=True)
+
+
+def of_ticks(tick: str | None, floored: int) -> str:
+    """Return what to say behind a number of events of their tick, and of what was rounded down to it."""
+    if tick is None:
+        return ""
+    rounded = f" ({floored:,} with an offset or length rounded down to ticks)" if floored else ""
+    return f" with ticks of {tick}{rounded}"
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from uncertain_cep.cli.arguments import read_query, traces_argument
-from uncertain_cep.cli.progress import note
+from uncertain_cep.cli.progress import note, of_ticks
 from uncertain_cep.cli.schemas import TraceOptions, schema_options
 
 if TYPE_CHECKING:
@@ -41,16 +41,18 @@ def validate(ctx: click.Context, traces: tuple[str, ...], query: str | None, col
     from uncertain_cep.traces.validate import report_of
 
     parsed = None if query is None else read_query(query)
-    loaded = load_traces(traces, columns.schema)
+    loaded = load_traces(traces, columns.schema, tick=columns.tick)
     plan = None
     if parsed is not None and loaded.table is not None and not loaded.faults:
         plan = make_plan(parsed, loaded.table.schema, tick=columns.tick)
     report = report_of(loaded, partition=() if plan is None else plan.partition_attributes)
+    report.warn()
     for fault in report.faults:
         click.echo(str(fault))
     dropped = f", {report.dropped:,} dropped" if report.dropped else ""
     found = counted(len(report.faults), "fault") if report.faults else "no faults"
-    note(f"{counted(report.rows, 'row')}{dropped}, {counted(report.events, 'event')}, {found}")
+    ticks = of_ticks(report.tick, report.floored)
+    note(f"{counted(report.rows, 'row')}{dropped}, {counted(report.events, 'event')}{ticks}, {found}")
     if report.faults:
         ctx.exit(2)
     if not report.events:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from uncertain_cep.durations import format_duration
 from uncertain_cep.plan.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.plan.wording import counted
 from uncertain_cep.query import Query, format_expression
 from uncertain_cep.query.syntax import Duration, ExpectedCount
 from uncertain_cep.query.traversal import components_of
+from uncertain_cep.timedomain import TimeDomain
 
 if TYPE_CHECKING:
     from uncertain_cep.doubts import Doubts
@@ -134,13 +136,24 @@ def explain_plan(
     rows.append(("partition by", f"{keys}{partitions}"))
     rows += [("join predicate", format_expression(part)) for part in plan.joined]
     rows += [("condition", format_expression(part)) for part in plan.constant]
-    length = "" if plan.domain.tick_nanoseconds is None else f" of {plan.domain.describe()}"
-    rows.append(("window", f"{counted(plan.window, 'tick')}{length}"))
+    domain = plan.domain
+    rows.append(("tick", describe_tick(domain)))
+    ticks = counted(plan.window, "tick")
+    if domain.tick_nanoseconds is not None:
+        ticks = f"{format_duration(plan.window * domain.tick_nanoseconds)}: {ticks} of {domain.describe()}"
+    rows.append(("window", ticks))
     rows.append(("method", _method(plan, chosen is not None and chosen.choice.tree is not None)))
     rows += [] if chosen is None else chosen.rows()
     rows += _output(plan.query)
     rows.append(("result", ", ".join(f"{field.name} {field.type}" for field in plan.output_schema)))
     return _aligned(rows)
+
+
+def describe_tick(domain: TimeDomain) -> str:
+    """Return how long a tick is, and who says so."""
+    if domain.tick_nanoseconds is None:
+        return "of no named length: times are whole numbers"
+    return domain.describe() + ("" if domain.named else ", the default")
 
 
 def _method(plan: EvaluationPlan, along_tree: bool) -> str:

@@ -50,11 +50,12 @@ def plan_dict(
     -------
     dict
         ``strategy``, ``components``, ``negations``, ``partition_by``, ``predicates``, ``window_ticks``,
-        ``evaluation``, ``result``, ``readings`` (the variables of the negations of each, if OR leaves a
-        choice of them) and, with a table, ``partitions`` and ``choice``; for a pattern with OR ``branches``,
-        a list of such dicts. A choice has ``planner``, ``join`` (``pivot`` or ``tree``), ``tree``
-        (nodes with ``components``, ``estimated``, with ``analyze`` ``actual``, and ``children``), ``passes``
-        (of the pivot join, for each pivot: the ``order`` in which components are bound, and for
+        ``tick`` (its length, or null), ``evaluation``, ``result``, ``readings`` (the variables of the
+        negations of each, if OR leaves a choice of them) and, with a table, ``partitions`` and ``choice``;
+        for a pattern with OR ``branches``, a list of such dicts. A choice has ``planner``, ``join`` (``pivot``
+        or ``tree``), ``tree`` (nodes with ``components``, ``estimated``, with ``analyze`` ``actual``, and
+        ``children``), ``passes`` (of the pivot join, for each pivot: the ``order`` in which components are
+        bound, and for
         one, two and so on of them such ``nodes``), ``matches`` (estimated), ``why``, ``expected_ns``,
         ``latency`` (its ``weight``, and the partial matches expected to be ``waiting`` for the last
         component), ``statistics`` and, with ``analyze``, ``run``.
@@ -77,6 +78,7 @@ def plan_dict(
         "partition_by": [list(key.columns) for key in plan.keys],
         "predicates": [format_expression(part) for part in (*plan.joined, *plan.constant)],
         "window_ticks": plan.window,
+        "tick": None if plan.domain.tick_nanoseconds is None else plan.domain.describe(),
         "evaluation": plan.evaluation,
         "result": {field.name: str(field.type) for field in plan.output_schema},
     }

@@ -8,14 +8,14 @@ from typing import Final
 import pyarrow as pa
 
 from uncertain_cep.durations import format_duration
-from uncertain_cep.errors import QueryError
+from uncertain_cep.errors import QueryError, warn
 from uncertain_cep.query.bound import BoundComponent, BoundQuery, BoundReturn
 from uncertain_cep.query.checker import check
 from uncertain_cep.query.inference import Binding
 from uncertain_cep.query.syntax import Duration, Equivalence, Expression, Query, ReturnItem, Variable
 from uncertain_cep.query.traversal import components_of
 from uncertain_cep.query.typed import TypedExpression
-from uncertain_cep.timedomain import Names, TimeDomain
+from uncertain_cep.timedomain import DEFAULT_TICK, Names, TimeDomain
 
 __all__ = ["MAX_WINDOW", "bind", "bind_row_condition"]
 
@@ -57,7 +57,8 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
             if typed is not None:
                 predicates.append(typed)
     assert query.window is not None
-    window = _ticks(query.window, domain, binding, "WITHIN")
+    counting = query.expected_count is not None
+    window = _ticks(query.window, domain, binding, "WITHIN", counting=counting)
     by, every = _bound_expected_count(query, domain, binding)
     variables = [component.variable for component in components_of(query.pattern)]
     returns = [_bound_return(item, variables, binding) for item in query.returns]
@@ -100,7 +101,8 @@ def bind_row_condition(expression: Expression, schema: pa.Schema, *, text: str =
     QueryError
         With every fault.
     """
-    binding = Binding(schema, Names())
+    # The rows of a raw table have no tick yet.
+    binding = Binding(schema, Names(tick=""))
     typed = binding.condition(expression)
     if typed is None:
         raise QueryError(binding.faults, text=text)
@@ -127,9 +129,18 @@ def _bound_expected_count(
     return tuple(column[0] for column in found if column is not None), every
 
 
-def _ticks(duration: Duration, domain: TimeDomain, binding: Binding, clause: str) -> int:
+def _ticks(
+    duration: Duration, domain: TimeDomain, binding: Binding, clause: str, *, counting: bool = False
+) -> int:
     if duration.nanoseconds is None:
         ticks = int(duration.amount)
+        # A query for counts is bound a second time without them, for its matches.
+        if not domain.named and not counting:
+            length = format_duration(ticks * DEFAULT_TICK)
+            warn(
+                f"{clause} {ticks} counts ticks of {domain.describe()} here, which is {length}: write a "
+                f"unit, such as {clause} {ticks} seconds, or {clause} {length} if that is what is meant"
+            )
     elif domain.tick_nanoseconds is None:
         binding.refuse(
             "the times of this trace are plain ticks of unknown length: give the tick, such as tick='1ms', "

@@ -78,6 +78,12 @@ class Binding:
         if columns.count(name) > 1:
             self.refuse(f"the trace has several columns named {name}: rename them", position)
             return None
+        if name == self.names.tick:
+            rename = 'rename the column, or map names={"tick": "..."}, to use an attribute of that name'
+            self.refuse(
+                f"{name} says how long a tick of the trace is, and is no attribute: {rename}", position
+            )
+            return None
         type_ = self.schema.field(name).type
         kind = kind_of(type_)
         if kind is None:

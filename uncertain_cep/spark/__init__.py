@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from uncertain_cep.spark.failures import worker_errors
     from uncertain_cep.spark.matching import match
     from uncertain_cep.spark.reading import read_traces, to_intervals
-    from uncertain_cep.spark.schemas import arrow_schema
+    from uncertain_cep.spark.schemas import arrow_schema, noted_schema
     from uncertain_cep.spark.writing import match_to_parquet, write_matches
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "get_session",
     "match",
     "match_to_parquet",
+    "noted_schema",
     "read_traces",
     "to_intervals",
     "worker_errors",
@@ -34,6 +35,7 @@ _HOMES: Final = {
     "arrow_schema": "schemas",
     "match": "matching",
     "match_to_parquet": "writing",
+    "noted_schema": "schemas",
     "read_traces": "reading",
     "to_intervals": "reading",
     "worker_errors": "failures",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
 
-from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.errors import TraceError, TraceFault, UncertainCepError
+from uncertain_cep.timedomain import with_noted_tick
 from uncertain_cep.traces.formats import FileOptions, TraceFile
 from uncertain_cep.traces.reading import Step, model_events, raw_tables
-from uncertain_cep.traces.rows import events_of_rows
+from uncertain_cep.traces.rounding import merged_times
+from uncertain_cep.traces.rows import Events, events_of_rows
 
 __all__ = ["FileWork", "Reading", "describe_files", "events_of_files", "step_events"]
 
@@ -31,32 +34,62 @@ class Reading:
     options : FileOptions
     model : bool
         Whether the columns are those of the model already.
+    tick : str or None
+        Length of a tick, if one was chosen.
     """
 
     work: FileWork
     options: FileOptions
     model: bool
+    tick: str | None
 
 
-def step_events(raw: pa.Table, step: Step, *, model: bool, tick: str | None, first_id: int = 1) -> pa.Table:
+def step_events(
+    raw: pa.Table, step: Step, reading: Reading, *, days: bool = True, first_id: int = 1
+) -> Events:
     """Return what a table of a schema makes of the rows of a file."""
-    if model:
-        return model_events(raw).table
-    return events_of_rows(raw, step.events, step.rule, tick=tick, first_id=first_id).table
+    if reading.model:
+        return model_events(raw, reading.tick)
+    return events_of_rows(raw, step.events, step.rule, tick=reading.tick, days=days, first_id=first_id)
 
 
 def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> Iterator[pa.RecordBatch]:
-    """Yield the number, the count of raw rows and the raw schema of each file numbered in the batches."""
+    """Yield what is known of each file numbered in the batches.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        Its number, its count of raw rows, the raw schema, with the tick that the rows name in the metadata,
+        and how many certain times share a tick that was chosen for them with different ones.
+    """
     for number, raw in _raw_files(batches, reading):
-        schema = raw.schema.serialize().to_pybytes()
-        yield pa.RecordBatch.from_pylist([{"file": number, "rows": raw.num_rows, "schema": schema}])
+        noted = with_noted_tick(raw) if reading.model else raw
+        found = {
+            "file": number,
+            "rows": raw.num_rows,
+            "schema": noted.schema.serialize().to_pybytes(),
+            "merged": _merged(raw, reading.work[number][1], reading),
+        }
+        yield pa.RecordBatch.from_pylist([found])
+
+
+def _merged(raw: pa.Table, steps: tuple[Step, ...], reading: Reading) -> int:
+    if reading.tick is None or reading.model:
+        return 0
+    roundings = []
+    for step in steps:
+        # A fault here is met again when the events are asked for.
+        with suppress(UncertainCepError):
+            rounding = step_events(raw, step, reading).rounding
+            roundings += [] if rounding is None else [rounding]
+    return merged_times(roundings)
 
 
 def events_of_files(
     batches: Iterable[pa.RecordBatch],
     *,
     reading: Reading,
-    tick: str | None,
+    days: bool,
     firsts: tuple[int, ...],
     schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
@@ -67,8 +100,8 @@ def events_of_files(
     batches : iterable of RecordBatch
         One column: places in the work.
     reading : Reading
-    tick : str or None
-        Of all files.
+    days : bool
+        Whether a tick that nobody named is a day.
     firsts : tuple of int
         The running number of each file's first row.
     schema : pyarrow.Schema
@@ -79,8 +112,8 @@ def events_of_files(
         for place, step in enumerate(steps):
             first = firsts[number] + place * raw.num_rows
             try:
-                events = step_events(raw, step, model=reading.model, tick=tick, first_id=first)
-                table = _as(events, schema)
+                events = step_events(raw, step, reading, days=days, first_id=first)
+                table = _as(events.table, schema)
             except TraceError as error:
                 raise TraceError([replace(fault, file=str(file.path)) for fault in error.faults]) from None
             yield from table.to_batches(max_chunksize=_BATCH_ROWS)

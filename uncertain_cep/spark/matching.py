@@ -19,13 +19,13 @@ from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.query import Query, parse
 from uncertain_cep.spark.files_read import noted_files, noting_files
 from uncertain_cep.spark.filters import candidate_filters
-from uncertain_cep.spark.schemas import arrow_schema, as_names, column, from_arrow_schema
+from uncertain_cep.spark.schemas import as_names, column, from_arrow_schema, noted_schema
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
 from uncertain_cep.spark.statistics import collect_statistics
 from uncertain_cep.spark.unique_ids import check_unique_ids
 from uncertain_cep.spark.worker import choose_in_partition, match_partition, rank_partition, unused_name
-from uncertain_cep.timedomain import Names
+from uncertain_cep.timedomain import TICK_METADATA, Names
 
 __all__ = ["PreparedMatch", "as_frame", "match", "prepare"]
 
@@ -81,7 +81,8 @@ def match(
     names : Names or mapping of str to str, optional
         The columns of the model, where they are called otherwise, such as ``{"lower": "begin"}``.
     tick : str, optional
-        Length of a tick of timestamp columns. Default: what `to_intervals` noted, else 1us.
+        Length of a tick of timestamp columns, which must not contradict the events' own. Default: theirs, in
+        the column ``tick``, else 1us.
     evaluation : str
         See `uncertain_cep.plan.make_plan`.
     confidence : bool
@@ -239,7 +240,7 @@ def prepare(
         raise OptionError(f"partitions must be 1 or more, not {partitions}")
     model = as_names(names)
     parsed = parse(query) if isinstance(query, str) else query
-    schema = arrow_schema(frame, model)
+    schema = noted_schema(frame, model)
     plan = make_plan(
         parsed,
         schema,
@@ -252,9 +253,16 @@ def prepare(
         kleene=kleene,
         latency_weight=latency_weight,
     )
+    if plan.domain.per_unit != 1:
+        raise OptionError(
+            f"a tick of {plan.domain.describe()} is too short: Spark keeps times to the microsecond"
+        )
     needed = frame.select(*map(column, plan.required_columns))
     candidates = candidate_filters(plan, needed.schema)
-    statistics = collect_statistics(needed, plan, candidates)
+    ticks = [model.tick] if model.tick in schema.names else []
+    checked = frame.select(*map(column, [*plan.required_columns, *ticks]))
+    noted = (schema.metadata or {}).get(TICK_METADATA)
+    statistics = collect_statistics(checked, plan, candidates, None if noted is None else noted.decode())
     doubts = Doubts() if doubts is None else doubts
     doubts.about(plan)
     for branch, sizes in zip(plan.branches or (plan,), statistics.components, strict=True):

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
-from uncertain_cep.errors import TraceError
+from uncertain_cep.errors import TraceError, warn
 from uncertain_cep.spark.failures import worker_errors
 from uncertain_cep.spark.file_worker import Reading, describe_files, events_of_files, step_events
 from uncertain_cep.spark.files_read import noting_files
@@ -23,7 +23,8 @@ from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema, intervals_of
 from uncertain_cep.traces.assembling import Part, assembled
 from uncertain_cep.traces.formats import FileOptions, list_files
-from uncertain_cep.traces.reading import finest_tick, reading_steps
+from uncertain_cep.traces.reading import all_days, chosen_tick, reading_steps
+from uncertain_cep.traces.rounding import merged_message
 from uncertain_cep.traces.rows import Events
 from uncertain_cep.traces.uncertainty import Uncertainty
 from uncertain_cep.traces.zones import warn_of_naive
@@ -36,7 +37,11 @@ _LARGEST_SPREAD: Final = 200
 
 
 def read_traces(
-    spark: SparkSession, paths: Sequence[str | Path] | str | Path, schema: TraceSchema | None = None
+    spark: SparkSession,
+    paths: Sequence[str | Path] | str | Path,
+    schema: TraceSchema | None = None,
+    *,
+    tick: str | None = None,
 ) -> DataFrame:
     """Read files into a frame of events, as `uncertain_cep.traces.read_traces` does into a table.
 
@@ -48,6 +53,9 @@ def read_traces(
         `schema` None also the URI of Parquet files, such as ``s3a://bucket/events``.
     schema : TraceSchema or None
         None for files whose columns are those of the model.
+    tick : str or None
+        Length of a tick. Default: what the schema or the files say, else 1us; a day where all stamps are
+        dates.
 
     Returns
     -------
@@ -60,6 +68,11 @@ def read_traces(
     ------
     TraceError
         With the faults of the first file that has any.
+
+    Warns
+    -----
+    UncertainCepWarning
+        If certain times of one file that differ are now in one tick, so that none is before the other.
     """
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
     if schema is None and any("://" in str(path) for path in given):
@@ -72,11 +85,13 @@ def read_traces(
     if faults or not steps:
         raise TraceError(faults or "no file is given: name one or more")
     work = tuple((file, tuple(parts)) for file, parts in steps.items())
-    reading = Reading(work, FileOptions() if schema is None else schema.options, schema is None)
+    if schema is not None:
+        tick = chosen_tick(tick, schema)
+    reading = Reading(work, FileOptions() if schema is None else schema.options, schema is None, tick)
     numbers = spark.range(0, len(work), 1, min(len(work), _LARGEST_SPREAD))
     with worker_errors():
         rows = numbers.mapInArrow(
-            partial(describe_files, reading=reading), "file long, rows long, schema binary"
+            partial(describe_files, reading=reading), "file long, rows long, schema binary, merged long"
         ).collect()
     counts = {row["file"]: row["rows"] for row in rows}
     # What a file without rows takes its columns for is a guess.
@@ -85,12 +100,13 @@ def read_traces(
         for row in sorted(rows, key=lambda row: row["file"])
         if row["rows"] or not any(counts.values())
     }
-    tick = None if schema is None else schema.tick
-    if schema is not None and tick is None:
-        tick = finest_tick([(work[number][0], table) for number, table in empty.items()], steps)
+    days = schema is None or all_days([(work[number][0], table) for number, table in empty.items()], steps)
+    merged = sum(row["merged"] for row in rows)
+    if merged:
+        warn(merged_message(merged, tick))
     model, faults = assembled(
         [
-            Part(str(file.path), Events(step_events(table, step, model=reading.model, tick=tick), None, 0))
+            Part(str(file.path), Events(step_events(table, step, reading, days=days).table, None, 0))
             for number, table in empty.items()
             for file, parts in [work[number]]
             for step in parts
@@ -103,7 +119,7 @@ def read_traces(
     read = partial(
         events_of_files,
         reading=reading,
-        tick=tick,
+        days=days,
         firsts=tuple(accumulate(ids, initial=1))[:-1],
         schema=as_spark_keeps(model.schema),
     )
@@ -164,8 +180,8 @@ def to_intervals(
     Returns
     -------
     pyspark.sql.DataFrame
-        With the columns ``lower`` and ``upper``, and ``pmf`` for histograms; the tick stands in the metadata
-        of the two time columns, where `match` finds it. Spark keeps times to the microsecond.
+        With the columns ``lower`` and ``upper``, ``pmf`` for histograms, and ``tick``. Spark keeps times to
+        the microsecond.
 
     Raises
     ------
@@ -186,7 +202,7 @@ def to_intervals(
     given = arrow_schema(frame, names)
     warn_of_naive((name, given.field(name).type) for name in uncertainty.stamps(time) if name in given.names)
     made = intervals_of(given.empty_table(), **options).schema
-    added = [name for name in (names.lower, names.upper, names.pmf) if name in made.names]
+    added = [name for name in (names.lower, names.upper, names.pmf, names.tick) if name in made.names]
     new = pa.schema([made.field(name) for name in added], made.metadata)
     fields = {field.name: field for field in frame.schema.fields}
     fields |= {field.name: field for field in from_arrow_schema(new, names).fields}

@@ -12,9 +12,17 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from uncertain_cep.errors import OptionError
-from uncertain_cep.timedomain import TICK_METADATA, Names
+from uncertain_cep.timedomain import TICK_METADATA, Names, check_one_tick, check_tick_type
 
-__all__ = ["arrow_schema", "as_names", "as_spark_keeps", "as_spark_path", "column", "from_arrow_schema"]
+__all__ = [
+    "arrow_schema",
+    "as_names",
+    "as_spark_keeps",
+    "as_spark_path",
+    "column",
+    "from_arrow_schema",
+    "noted_schema",
+]
 
 _TICK: Final = TICK_METADATA.decode()
 
@@ -96,6 +104,27 @@ def arrow_schema(frame: DataFrame, names: Names | None = None) -> pa.Schema:
     times = [field.metadata for field in given if field.name in (names.lower, names.upper)]
     tick = next((metadata[_TICK] for metadata in times if _TICK in metadata), None)
     return pa.schema(fields, None if tick is None else {TICK_METADATA: str(tick).encode()})
+
+
+def noted_schema(frame: DataFrame, names: Names | None = None) -> pa.Schema:
+    """Return the schema of `arrow_schema` with the tick in its metadata, asked of an event if need be.
+
+    Raises
+    ------
+    TraceError
+        If what stands in the tick column is none.
+    """
+    names = names or Names()
+    schema = arrow_schema(frame, names)
+    check_tick_type(schema, names)
+    noted = dict(schema.metadata or {})
+    if TICK_METADATA in noted or names.tick not in schema.names:
+        return schema
+    if isinstance(frame.schema[names.tick].dataType, t.NullType):
+        return schema
+    first = frame.select(column(names.tick)).limit(1).collect()
+    tick = check_one_tick([row[0] for row in first], names.tick)
+    return schema if tick is None else schema.with_metadata({**noted, TICK_METADATA: tick.encode()})
 
 
 def _arrow_type(spark: t.DataType) -> pa.DataType:

@@ -14,6 +14,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.spark.schemas import column
 from uncertain_cep.spark.ticks import in_microseconds, in_ticks
+from uncertain_cep.timedomain import check_one_tick
 from uncertain_cep.traces.checks import check_intervals, check_nulls, check_pmfs
 
 __all__ = ["FrameStatistics", "collect_statistics"]
@@ -55,9 +56,18 @@ class FrameStatistics:
 
 
 def collect_statistics(
-    frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters
+    frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters, tick: str | None = None
 ) -> FrameStatistics:
     """Return the statistics of a frame of events.
+
+    Parameters
+    ----------
+    frame : pyspark.sql.DataFrame
+        With the columns that the plan requires, and the tick column if there is one.
+    plan : EvaluationPlan
+    candidates : CandidateFilters
+    tick : str or None
+        What the events say how long a tick is, as far as is known.
 
     Raises
     ------
@@ -66,7 +76,7 @@ def collect_statistics(
     """
     schema = frame.schema
     lower, upper = (in_ticks(plan, schema, name) for name in (plan.names.lower, plan.names.upper))
-    faulty = _faulty(plan, schema)
+    faulty = _faulty(plan, schema, tick)
     each = [takes for branch in candidates.components for takes in branch]
     # Each condition is computed once, into a column, instead of once for each aggregate that uses it.
     marked = frame.select(
@@ -96,7 +106,7 @@ def collect_statistics(
         .collect()[0]
     )
     if found["faulty"]:
-        _report(frame.filter(faulty), plan, found["faulty"])
+        _report(frame.filter(faulty), plan, found["faulty"], tick)
     counts = iter([found[f"component{number}"] for number in range(len(each))])
     return FrameStatistics(
         first=found["first"],
@@ -111,7 +121,7 @@ def collect_statistics(
     )
 
 
-def _faulty(plan: EvaluationPlan, schema: t.StructType) -> Column:
+def _faulty(plan: EvaluationPlan, schema: t.StructType, tick: str | None) -> Column:
     """Return the condition of rows that are no event of the model; never null."""
     names, domain = plan.names, plan.domain
     lower, upper = column(names.lower), column(names.upper)
@@ -132,12 +142,18 @@ def _faulty(plan: EvaluationPlan, schema: t.StructType) -> Column:
             & (f.abs(total - 1) <= PMF_TOLERANCE)
         )
         sound &= pmf.isNull() | is_pmf
-    return ~f.coalesce(sound, f.lit(False))
+    sound = f.coalesce(sound, f.lit(False))
+    if names.tick in schema.names:
+        sound &= column(names.tick).eqNullSafe(f.lit(tick))
+    return ~sound
 
 
-def _report(faulty: DataFrame, plan: EvaluationPlan, count: int) -> None:
+def _report(faulty: DataFrame, plan: EvaluationPlan, count: int, tick: str | None) -> None:
     """Raise for some rows at fault what the in-process engine would raise for all."""
     names = plan.names
+    if names.tick in faulty.columns:
+        several = faulty.select(column(names.tick)).distinct().limit(FAULT_LIMIT).collect()
+        check_one_tick([tick, *(row[0] for row in several)], names.tick)
     wanted = [names.type, names.id, names.lower, names.upper]
     if names.pmf in plan.required_columns:
         wanted.append(names.pmf)

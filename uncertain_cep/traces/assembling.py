@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import TraceFault
-from uncertain_cep.timedomain import TICK_METADATA, Names
-from uncertain_cep.traces.instants import is_text
+from uncertain_cep.timedomain import TICK_METADATA, Names, is_text
 from uncertain_cep.traces.rows import Events
 
 __all__ = ["Part", "assembled", "common_type"]
@@ -37,6 +36,8 @@ def assembled(parts: Sequence[Part]) -> tuple[pa.Table | None, list[TraceFault]]
     # What an empty part takes its columns for is a guess: it only counts where nothing else is known.
     full = [part for part in parts if part.events.table.num_rows] or list(parts)
     names = dict.fromkeys(name for part in parts for name in part.events.table.column_names)
+    if not any(_NAMES.tick in part.events.table.column_names for part in full):
+        names.pop(_NAMES.tick, None)
     types: dict[str, pa.DataType] = {}
     for name in _ordered(names):
         dtype = _column_type(name, full, faults)
@@ -60,7 +61,9 @@ def assembled(parts: Sequence[Part]) -> tuple[pa.Table | None, list[TraceFault]]
 
 def _ordered(names: dict[str, None]) -> list[str]:
     first = [
-        name for name in (_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper, _NAMES.pmf) if name in names
+        name
+        for name in (_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper, _NAMES.pmf, _NAMES.tick)
+        if name in names
     ]
     return first + [name for name in names if name not in first]
 

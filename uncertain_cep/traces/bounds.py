@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
+from uncertain_cep.durations import unit_nanoseconds
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
 from uncertain_cep.traces.lengths import lengths_of
-from uncertain_cep.traces.uncertainty import Intervals, Stamps, missing_where
+from uncertain_cep.traces.uncertainty import Intervals, Stamps, Ticks, missing_where
 
 __all__ = ["Columns", "columns"]
 
@@ -44,11 +44,21 @@ class Columns:
 
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
-        lower, has_lower = _bound(stamps, self.lower)
-        upper, has_upper = _bound(stamps, self.upper)
+        low, high = _bound(stamps, self.lower), _bound(stamps, self.upper)
+        (lower,), has_lower = low.moved, low.present
+        (upper,), has_upper = high.moved, high.present
         gaps = missing_where(has_lower, _terms(self.lower)[0], f"there is no bound {self.lower!r}")
         gaps += missing_where(has_upper, _terms(self.upper)[0], f"there is no bound {self.upper!r}")
-        return Intervals(lower, upper, gaps)
+        return Intervals(lower, upper, gaps, rests=low.rests, floored=max(low.floored, high.floored))
+
+    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:
+        """Return whether the lengths, if there are any, are whole ticks by the types of their columns."""
+        lengths = [name for bound in (self.lower, self.upper) for _, name in _terms(bound)[1]]
+        if not lengths:
+            return True
+        step = None if unit is None else unit_nanoseconds(unit)
+        whole = step is not None and step % tick == 0
+        return whole and all(pa.types.is_integer(schema.field(name).type) for name in lengths)
 
 
 def columns(lower: str, upper: str) -> Columns:
@@ -72,11 +82,10 @@ def _terms(bound: str) -> tuple[str, list[tuple[int, str]]]:
     return first, list(zip(signs, rest[1::2], strict=True))
 
 
-def _bound(stamps: Stamps, bound: str) -> tuple[IntArray, BoolArray]:
+def _bound(stamps: Stamps, bound: str) -> Ticks:
     base, lengths = _terms(bound)
     if not lengths:
-        (ticks,), present = stamps.ticks(base, 0)
-        return ticks, present
+        return stamps.ticks(base, 0)
     shift = np.zeros(stamps.table.num_rows, np.int64)
     known = np.ones(stamps.table.num_rows, np.bool_)
     unit = None if stamps.unit is None or stamps.unit.lower() in ("tick", "ticks") else stamps.unit
@@ -95,5 +104,5 @@ def _bound(stamps: Stamps, bound: str) -> tuple[IntArray, BoolArray]:
             raise TraceError(f"{bound!r} adds up to more than 292 years: is the unit right?")
         shift += sign * length
         known &= present
-    (ticks,), present = stamps.ticks(base, shift)
-    return ticks, present & known
+    found = stamps.ticks(base, shift)
+    return replace(found, present=found.present & known)

@@ -55,6 +55,7 @@ class ByValue:
         keys = table.column(self.column).cast(pa.string())
         chosen = np.asarray(pc.fill_null(pc.index_in(keys, given), len(given)).to_numpy())
         lower, upper = np.zeros(table.num_rows, np.int64), np.zeros(table.num_rows, np.int64)
+        rests, floored = np.zeros(table.num_rows, np.int64), 0
         gaps: list[Missing] = []
         pieces: list[tuple[IntArray, pa.Array | None]] = []
         choices: list[Uncertainty | None] = [*(rule for _, rule in self.rules), self.otherwise]
@@ -76,7 +77,15 @@ class ByValue:
                 where[rows[gap.rows]] = True
                 gaps.append(Missing(where, gap.column, gap.message))
             pieces.append((rows, found.pmf))
-        return Intervals(lower, upper, tuple(gaps), _reassembled(pieces))
+            floored += found.floored
+            if found.rests is not None:
+                rests[rows] = found.rests
+        found_rests = rests if rests.any() else None
+        return Intervals(lower, upper, tuple(gaps), _reassembled(pieces), found_rests, floored)
+
+    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:
+        """Return whether all lengths of all rules are whole ticks."""
+        return all(rule.is_whole(tick, schema, unit) for rule in self._all())
 
     def _unknown(self, rows: BoolArray) -> Missing:
         known = ", ".join(repr(value) for value, _ in self.rules)

@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 
 from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
 from uncertain_cep.errors import TraceFault
-from uncertain_cep.timedomain import Names, TimeDomain
+from uncertain_cep.timedomain import Names, TimeDomain, is_text
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
-from uncertain_cep.traces.instants import is_text
 from uncertain_cep.traces.unique_ids import check_ids
 
 __all__ = [
@@ -166,7 +165,7 @@ def check_intervals(
             message = f"the interval ends before it begins: {names.upper} is {high}"
             faults.append(TraceFault(message, row=row + 1, column=names.lower, value=low))
         faults += _rest(int(reversed_.sum()), limit, "intervals end before they begin", names.lower)
-    largest = MAX_TICK * domain.tick
+    largest = MAX_TICK * domain.tick // domain.per_unit
     # Where no interval is reversed, two extremes bound all times.
     near = not faults and (not len(lower) or (int(lower.min()) >= -largest and int(upper.max()) <= largest))
     for name, times in ((names.lower, lower), (names.upper, upper)):
@@ -177,9 +176,14 @@ def check_intervals(
             faults += row_faults(far, message, column=name, values=values, limit=limit)
         if domain.tick != 1:
             message = (
-                f"not a whole number of ticks of {domain.describe()}: name the tick that the trace was "
-                "made with, or make its intervals again"
+                f"not a whole number of ticks of {domain.describe()}: give the tick that the trace was made "
+                "with, or make its intervals again"
             )
+            if not domain.named:
+                message = (
+                    f"finer than a tick of {domain.describe()}, the default: give a shorter tick, such as "
+                    'tick="1ns"'
+                )
             uneven = times % domain.tick != 0
             faults += row_faults(uneven, message, column=name, values=values, limit=limit)
     return faults
@@ -201,15 +205,16 @@ def check_pmfs(
     numbers = np.asarray(pc.fill_null(lists.flatten(), np.nan).to_numpy(zero_copy_only=False))
     lower, has_lower = _times(table, names.lower)
     upper, has_upper = _times(table, names.upper)
-    ticks = upper // domain.tick - lower // domain.tick + 1
+    ticks = domain.ticks_of_units(upper) - domain.ticks_of_units(lower) + 1
     faults = []
     # Where the interval itself is at fault, the length would only be a second complaint of the same.
     wrong_length = given & (lengths != ticks) & (ticks >= 1) & _both(has_lower, has_upper, len(ticks))
     if wrong_length.any():
+        hint = "" if domain.named or domain.unit == "tick" else ', or say how long a tick is, tick="1s"'
         for row in np.flatnonzero(wrong_length)[:limit].tolist():
             message = (
                 f"the pmf has {lengths[row]:,} probabilities for an interval of {ticks[row]:,} ticks of "
-                f"{domain.describe()}: give one for each tick"
+                f"{domain.describe()}: give one for each tick{hint}"
             )
             faults.append(TraceFault(message, row=row + 1, column=names.pmf, value=_list_text(values, row)))
         faults += _rest(int(wrong_length.sum()), limit, "pmfs have the wrong length", names.pmf)

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -361,14 +361,8 @@ def _broken_rows(path: Path, parse: Any) -> list[TraceFault]:
 
 
 def _read_json(path: Path) -> pa.Table:
-    import pyarrow.json as pajson
-
     try:
-        with pa.input_stream(str(path), compression="detect") as stream:
-            table = pajson.read_json(
-                pa.PythonFile(NestingGuard(stream), "r"),
-                read_options=pajson.ReadOptions(block_size=LONGEST_LINE),
-            )
+        table = _with_dates(path, _parsed_json(path, None))
     except (pa.ArrowInvalid, UnreadableLineError) as error:
         if str(error).startswith("Empty JSON file"):
             message = "the file is empty: one JSON object a line is expected"
@@ -387,6 +381,49 @@ def _read_json(path: Path) -> pa.Table:
 def _line_faults(path: Path) -> list[TraceFault]:
     with pa.input_stream(str(path), compression="detect") as stream:
         return [replace(fault, file=str(path)) for fault in json_line_faults(io.BufferedReader(stream))]
+
+
+def _parsed_json(path: Path, texts: Sequence[str] | None) -> pa.Table:
+    """Return the rows of a JSON file; with ``texts`` those columns alone, as they stand there."""
+    import pyarrow.json as pajson
+
+    options = None
+    if texts is not None:
+        schema = pa.schema([(name, pa.string()) for name in texts])
+        options = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    with pa.input_stream(str(path), compression="detect") as stream:
+        block = pajson.ReadOptions(block_size=LONGEST_LINE)
+        guarded = pa.PythonFile(NestingGuard(stream), "r")
+        return pajson.read_json(guarded, read_options=block, parse_options=options)
+
+
+def _with_dates(path: Path, table: pa.Table) -> pa.Table:
+    """Return a table in which texts such as 2024-05-31 are dates, as Arrow finds them in CSV files."""
+    midnights = [
+        field.name
+        for field in table.schema
+        if field.type == pa.timestamp("s") and _all_hold(_is_midnight, table.column(field.name))
+    ]
+    if not midnights:
+        return table
+    texts = _parsed_json(path, midnights)
+    for name in midnights:
+        if _all_hold(_is_day, texts.column(name)):
+            place = table.schema.get_field_index(name)
+            table = table.set_column(place, name, table.column(name).cast(pa.date32()))
+    return table
+
+
+def _all_hold(test: Callable[[pa.ChunkedArray], pa.ChunkedArray], column: pa.ChunkedArray) -> bool:
+    return bool(pc.all(test(column), min_count=1).as_py())
+
+
+def _is_midnight(stamps: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.equal(pc.floor_temporal(stamps, unit="day"), stamps)
+
+
+def _is_day(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    return pc.equal(pc.utf8_length(texts), len("2024-05-31"))
 
 
 def _read_parquet(path: Path, columns: list[str] | None) -> pa.Table:

@@ -19,16 +19,19 @@ import pyarrow.compute as pc
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration, parse_duration, unit_nanoseconds
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.timedomain import DEFAULT_TICK, coarsest_unit, is_text
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, Values, row_faults, unreadable_rows
 from uncertain_cep.traces.zones import check_rows_agree, zoned_rows
 
 __all__ = [
     "Grid",
     "StampKind",
+    "check_whole",
     "counts_of",
     "grid_of",
     "is_text",
     "read_iso",
+    "rests_of",
     "stamp_kind",
     "ticks_of",
 ]
@@ -36,6 +39,7 @@ __all__ = [
 
 _INT64 = np.iinfo(np.int64)
 _MICROSECOND = UNIT_NANOSECONDS["us"]
+_UNCHOSEN = "is a number of ticks, and nobody said what a tick is: give a length of time, or tick="
 _DAY = UNIT_NANOSECONDS["d"]
 _ACCEPTED = "timestamps, dates, whole or decimal numbers (with a unit) and ISO 8601 text"
 
@@ -48,14 +52,14 @@ class StampKind:
     ----------
     resolution : int or None
         Nanoseconds of one count; None for plain ticks.
-    default_tick : int or None
-        The tick, in nanoseconds, if the caller names none; None for plain ticks.
+    is_day : bool
+        Whether they are dates, without a time.
     timezone : str or None
         Time zone of the column.
     """
 
     resolution: int | None
-    default_tick: int | None
+    is_day: bool = False
     timezone: str | None = None
 
 
@@ -71,21 +75,29 @@ class Grid:
         Type of the time columns: int64, or a timestamp of the coarsest unit in which the tick is whole.
     per_tick : int
         Length of a tick in that type's unit; 1 for int64.
+    named : bool
+        Whether the caller named the tick. If not, no stamp may lie between two ticks.
+    countable : bool
+        Whether numbers may count ticks: not where a tick is the microsecond that nobody named.
     """
 
     tick: int | None
     type: pa.DataType
     per_tick: int
+    named: bool
+    countable: bool
 
-    def length(self, duration: str | int, *, what: str, whole: bool = False) -> int:
+    def length(self, duration: str | int, *, what: str, least: int = 0) -> int:
         """Return a length in nanoseconds (in ticks if the tick has no name); a number counts ticks.
 
         Raises
         ------
         OptionError
-            If it is a text and the tick has no length, or if ``whole`` and it is not one or more ticks.
+            If it is a text and the tick has no length, a number and nobody named the tick, or if it is not a
+            whole number of ticks, or of fewer than ``least``.
         """
         if isinstance(duration, int):
+            self.check_countable(f"{what} {duration}")
             nanoseconds = duration * (self.tick or 1)
         elif self.tick is None:
             raise OptionError(
@@ -94,12 +106,24 @@ class Grid:
             )
         else:
             nanoseconds = parse_duration(duration, what=what)
-        if whole and (nanoseconds % (self.tick or 1) or nanoseconds < 1):
+        if nanoseconds % (self.tick or 1) or nanoseconds < least:
+            some = "one or more whole ticks" if least else "whole ticks"
             raise OptionError(
-                f"{what} {duration} must be one or more whole ticks of {format_duration(self.tick or 1)}: "
-                "choose a tick that divides it"
+                f"{what} {duration} must be {some} of {format_duration(self.tick or 1)}"
+                f"{'' if self.named else ', the default'}: give a tick= that divides it"
             )
         return nanoseconds
+
+    def check_countable(self, what: str) -> None:
+        """Check that numbers may count ticks.
+
+        Raises
+        ------
+        OptionError
+            If nobody said what a tick is.
+        """
+        if not self.countable:
+            raise OptionError(f'{what} {_UNCHOSEN}, such as tick="1ms"')
 
     def column(self, ticks: IntArray, name: str) -> pa.Array:
         """Return ticks as a column of the grid's type; ``name`` is for the message of an error."""
@@ -111,15 +135,6 @@ class Grid:
     def text(self) -> str | None:
         """The tick as it stands in a schema's metadata, such as ``100ms``."""
         return None if self.tick is None else format_duration(self.tick)
-
-
-def is_text(dtype: pa.DataType) -> bool:
-    """Tell whether a column holds text (of any Arrow layout, dictionary-encoded or not)."""
-    if pa.types.is_dictionary(dtype):
-        dtype = dtype.value_type
-    return bool(
-        pa.types.is_string(dtype) or pa.types.is_large_string(dtype) or pa.types.is_string_view(dtype)
-    )
 
 
 def stamp_kind(column: str, dtype: pa.DataType, unit: str | None) -> StampKind:
@@ -148,23 +163,23 @@ def stamp_kind(column: str, dtype: pa.DataType, unit: str | None) -> StampKind:
                 f"unit {unit!r} is not known: write one of {', '.join(UNIT_NANOSECONDS)} or tick"
             )
     if pa.types.is_timestamp(dtype):
-        return StampKind(UNIT_NANOSECONDS[dtype.unit], UNIT_NANOSECONDS[dtype.unit], dtype.tz)
+        return StampKind(UNIT_NANOSECONDS[dtype.unit], timezone=dtype.tz)
     if pa.types.is_date(dtype):
-        return StampKind(_DAY if pa.types.is_date32(dtype) else UNIT_NANOSECONDS["ms"], _DAY)
+        return StampKind(_DAY if pa.types.is_date32(dtype) else UNIT_NANOSECONDS["ms"], is_day=True)
     if pa.types.is_integer(dtype) or (pa.types.is_null(dtype) and epoch is not None):
-        return StampKind(epoch, epoch)
+        return StampKind(epoch)
     if pa.types.is_floating(dtype):
         # A double holds today's epoch to about a quarter of a microsecond, in whichever unit.
         resolution = None if epoch is None else min(epoch, _MICROSECOND)
-        return StampKind(resolution, resolution)
+        return StampKind(resolution)
     if is_text(dtype) or pa.types.is_null(dtype):
-        return StampKind(1, _MICROSECOND)
+        return StampKind(1)
     raise TraceError(
         TraceFault(f"its type is {dtype}, which is no time: {_ACCEPTED} can be read", column=column)
     )
 
 
-def grid_of(kinds: Sequence[tuple[str, StampKind]], tick: str | None) -> Grid:
+def grid_of(kinds: Sequence[tuple[str, StampKind]], tick: str | None, whole_days: bool = True) -> Grid:
     """Return the grid for the times of some columns.
 
     Parameters
@@ -172,7 +187,9 @@ def grid_of(kinds: Sequence[tuple[str, StampKind]], tick: str | None) -> Grid:
     kinds : sequence of (str, StampKind)
         Column names and what their stamps mean; at least one.
     tick : str or None
-        Length of a tick. Default: the finest of the columns' own.
+        Length of a tick. Default: 1us, whatever the columns' resolution; one day if all hold dates.
+    whole_days : bool
+        Whether a tick may be a day, as all lengths of the uncertainty are whole days.
 
     Raises
     ------
@@ -186,7 +203,7 @@ def grid_of(kinds: Sequence[tuple[str, StampKind]], tick: str | None) -> Grid:
     if named == 0:
         raise OptionError("tick must be longer than 0")
     if len(plain) == len(kinds):
-        return Grid(named, pa.int64(), 1)
+        return Grid(named, pa.int64(), 1, named=named is not None, countable=True)
     if plain:
         timed = next(name for name, kind in kinds if kind.resolution is not None)
         raise TraceError(
@@ -196,11 +213,18 @@ def grid_of(kinds: Sequence[tuple[str, StampKind]], tick: str | None) -> Grid:
                 column=plain[0],
             )
         )
-    length = named or min(kind.default_tick for _, kind in kinds if kind.default_tick is not None)
+    days = whole_days and all(kind.is_day for _, kind in kinds)
+    length = named or (_DAY if days else DEFAULT_TICK)
     zones = {kind.timezone for _, kind in kinds if kind.timezone is not None}
     zone = None if not zones else zones.pop() if len(zones) == 1 else "UTC"
-    unit = next(unit for unit in ("s", "ms", "us", "ns") if length % UNIT_NANOSECONDS[unit] == 0)
-    return Grid(length, pa.timestamp(unit, zone), length // UNIT_NANOSECONDS[unit])
+    unit = coarsest_unit(length)
+    return Grid(
+        length,
+        pa.timestamp(unit, zone),
+        length // UNIT_NANOSECONDS[unit],
+        named=named is not None,
+        countable=named is not None or days,
+    )
 
 
 def counts_of(
@@ -340,6 +364,69 @@ def ticks_of(
     if not isinstance(moved, int) or moved:
         scaled = scaled + moved
     return scaled if tick == common else np.floor_divide(scaled, tick // common)
+
+
+def check_whole(
+    counts: IntArray, present: BoolArray, resolution: int | None, grid: Grid, *, column: str, values: Values
+) -> None:
+    """Check that no stamp lies between two ticks, if nobody named the tick.
+
+    Parameters
+    ----------
+    counts : (n,) int64
+    present : (n,) bool
+        Where there is a stamp.
+    resolution : int or None
+        Nanoseconds of a count.
+    grid : Grid
+    column : str
+        For the message of an error.
+    values : (n,)
+        The stamps as they stand in the trace, for the message of an error.
+
+    Raises
+    ------
+    TraceError
+        With every such stamp, up to a limit.
+    """
+    if grid.named or grid.tick is None or resolution is None or resolution % grid.tick == 0:
+        return
+    rests = counts % (grid.tick // math.gcd(resolution, grid.tick)) * resolution
+    between = present & (rests != 0)
+    if between.any():
+        rests = rests[between]
+        finest = math.gcd(grid.tick, int(np.gcd.reduce(rests)))
+        shorter = format_duration(max(unit for unit in UNIT_NANOSECONDS.values() if finest % unit == 0))
+        message = (
+            f"finer than {format_duration(grid.tick)}, the default tick: give a shorter one, such as "
+            f'tick="{shorter}", or a longer one that all times are to be rounded down to'
+        )
+        raise TraceError(row_faults(between, message, column=column, values=values))
+
+
+def rests_of(
+    counts: IntArray, resolution: int | None, grid: Grid, shift: int | IntArray = 0
+) -> IntArray | None:
+    """Return what ``ticks_of``, which has found all to fit, rounds off each stamp; None if nothing.
+
+    Parameters
+    ----------
+    counts, resolution, grid, shift
+        As for `ticks_of`.
+
+    Returns
+    -------
+    (n,) int64 or None
+        Nanoseconds.
+    """
+    tick = grid.tick or 1
+    step = resolution or tick
+    constant = shift if isinstance(shift, int) else int(np.gcd.reduce(shift)) if len(shift) else 0
+    common = math.gcd(step, tick, constant)
+    if tick == common:
+        return None
+    rests: IntArray = (counts * (step // common) + shift // common) % (tick // common)
+    return rests * common if rests.any() else None
 
 
 def _check_fits(counts: IntArray, factor: int, shift: int | IntArray, column: str, values: Values) -> None:

@@ -9,10 +9,12 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
-from uncertain_cep.timedomain import TICK_METADATA, Names
+from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column
 from uncertain_cep.traces.faulty_rows import BoolArray, row_faults
 from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
+from uncertain_cep.traces.rounding import Rounding, warn_of_merged
 from uncertain_cep.traces.uncertainty import Stamps, Uncertainty
 from uncertain_cep.traces.zones import warn_of_naive
 
@@ -35,6 +37,8 @@ class IntervalColumns:
     keep : (n,) bool or None
         Which rows have an interval; None for all.
     grid : Grid
+    rounding : Rounding
+        What the ticks did to the kept rows.
     """
 
     lower: pa.Array
@@ -42,12 +46,21 @@ class IntervalColumns:
     pmf: pa.Array | None
     keep: BoolArray | None
     grid: Grid
+    rounding: Rounding
 
 
 def default_grid(
-    schema: pa.Schema, *, time: str | None, uncertainty: Uncertainty, tick: str | None, unit: str | None
+    schema: pa.Schema,
+    *,
+    time: str | None,
+    uncertainty: Uncertainty,
+    tick: str | None,
+    unit: str | None,
+    days: bool = True,
 ) -> Grid:
     """Return the ticks that the times of a table with these columns are floored to.
+
+    ``days`` tells whether a tick of dates may be a day if there is no other.
 
     Raises
     ------
@@ -63,7 +76,7 @@ def default_grid(
             [TraceFault(f"there is no such column; there is {has}", column=name) for name in absent]
         )
     kinds = [(name, stamp_kind(name, schema.field(name).type, unit)) for name in uncertainty.stamps(time)]
-    return grid_of(kinds, tick)
+    return grid_of(kinds, tick, days and uncertainty.is_whole(UNIT_NANOSECONDS["d"], schema, unit))
 
 
 def interval_columns(
@@ -74,8 +87,11 @@ def interval_columns(
     tick: str | None = None,
     unit: str | None = None,
     missing: MissingChoice = "error",
+    days: bool = True,
 ) -> IntervalColumns:
     """Return the time columns of a table, as `intervals_of` would add them.
+
+    ``days`` tells whether a tick of dates may be a day if there is no other.
 
     Raises
     ------
@@ -84,7 +100,7 @@ def interval_columns(
     """
     if missing not in ("error", "drop"):
         raise OptionError(f'missing={missing!r} is not known: write "error" or "drop"')
-    grid = default_grid(table.schema, time=time, uncertainty=uncertainty, tick=tick, unit=unit)
+    grid = default_grid(table.schema, time=time, uncertainty=uncertainty, tick=tick, unit=unit, days=days)
     found = uncertainty.intervals(Stamps(table, time, unit, grid))
     keep = None
     if any(gap.rows.any() for gap in found.missing):
@@ -103,7 +119,10 @@ def interval_columns(
     lower, upper = found.lower, found.upper
     if keep is not None:
         lower, upper = np.where(keep, lower, 0), np.where(keep, upper, 0)
-    return IntervalColumns(grid.column(lower, "lower"), grid.column(upper, "upper"), found.pmf, keep, grid)
+    rounding = Rounding.of(found.lower, found.upper, found.rests, keep, found.floored)
+    return IntervalColumns(
+        grid.column(lower, "lower"), grid.column(upper, "upper"), found.pmf, keep, grid, rounding
+    )
 
 
 def intervals_of(
@@ -129,8 +148,10 @@ def intervals_of(
     uncertainty : Uncertainty
         Such as ``plus_minus("500ms")``.
     tick : str or None
-        Length of a tick, such as ``"1ms"``. Default: the resolution of timestamps, a day for dates, the unit
-        of epoch numbers (1us for decimals), 1us for text.
+        Length of a tick, such as ``"1ms"``, to which all times are rounded down; lengths of the uncertainty
+        must be whole ticks, but the offsets and lengths of single rows are rounded down. Default: 1us,
+        whatever the type of the stamps; for dates one day, or 1us if a length of the uncertainty is not
+        whole days. Stamps between two default ticks are an error.
     unit : str or None
         Unit of numeric stamps since 1970-01-01T00:00:00Z, such as ``ms``; None or ``tick``: plain ticks.
     missing : {"error", "drop"}
@@ -142,8 +163,9 @@ def intervals_of(
     -------
     pyarrow.Table
         With ``lower`` and ``upper``: int64 for plain ticks, else timestamps of the coarsest Arrow unit in
-        which the tick is whole; with ``pmf`` for histograms; the tick stands in the schema's metadata. Text
-        with a zone offset is converted to UTC; text without one is taken as it stands.
+        which the tick is whole; with ``pmf`` for histograms; with ``tick``, text such as ``100ms`` in every
+        row, unless the times are plain ticks of no named length. Text with a zone offset is converted to
+        UTC; text without one is taken as it stands.
 
     Raises
     ------
@@ -152,11 +174,17 @@ def intervals_of(
     OptionError
         If the tick, the unit or the length of an uncertainty cannot be used.
     """
-    added = interval_columns(table, time=time, uncertainty=uncertainty, tick=tick, unit=unit, missing=missing)
-    new = {names.lower: added.lower, names.upper: added.upper}
-    if added.pmf is not None:
-        new[names.pmf] = added.pmf
-    _check_overwrites(table.column_names, new, uncertainty.reads(time))
+    return _with_intervals(
+        table,
+        interval_columns(table, time=time, uncertainty=uncertainty, tick=tick, unit=unit, missing=missing),
+        names,
+        uncertainty.reads(time),
+    )
+
+
+def _with_intervals(table: pa.Table, added: IntervalColumns, names: Names, read: Sequence[str]) -> pa.Table:
+    new = _new_columns(added, names)
+    _check_overwrites(table.column_names, new, read, names)
     result = table
     for name, column in new.items():
         place = result.schema.get_field_index(name)
@@ -170,8 +198,19 @@ def intervals_of(
     return result.replace_schema_metadata(metadata or None)
 
 
-def _check_overwrites(present: Sequence[str], new: dict[str, pa.Array], read: Sequence[str]) -> None:
-    lost = [name for name in new if name in present and name not in read]
+def _new_columns(added: IntervalColumns, names: Names) -> dict[str, pa.Array]:
+    new = {names.lower: added.lower, names.upper: added.upper}
+    if added.pmf is not None:
+        new[names.pmf] = added.pmf
+    if added.grid.text is not None:
+        new[names.tick] = tick_column(added.grid.text, len(added.lower))
+    return new
+
+
+def _check_overwrites(
+    present: Sequence[str], new: dict[str, pa.Array], read: Sequence[str], names: Names
+) -> None:
+    lost = [name for name in new if name in present and (name not in read or name == names.tick)]
     if lost:
         raise TraceError(
             [
@@ -207,9 +246,13 @@ def to_intervals(
     Returns
     -------
     the same kind of frame
-        With the columns ``lower`` and ``upper``, and ``pmf`` for histograms. pyarrow keeps the tick in the
-        schema's metadata and pandas in ``frame.attrs``; Polars and Spark have no place for it, so that a tick
-        other than the columns' own resolution must be given to ``match`` too.
+        With the columns ``lower`` and ``upper``, ``pmf`` for histograms, and ``tick``, by which `match` and
+        others know how long a tick is, whatever happens to the frame in between.
+
+    Warns
+    -----
+    UncertainCepWarning
+        If certain times that differ are now in one tick, so that none is before the other. Not for Spark.
 
     Raises
     ------
@@ -238,9 +281,9 @@ def to_intervals(
     result: Any
     warn_of_naive(_stamp_types(given, uncertainty.stamps(time)))
     if isinstance(given, pa.Table):
-        result = intervals_of(given, **options)
+        result = _table_intervals(given, options)
     elif isinstance(given, pa.RecordBatch):
-        table = intervals_of(pa.Table.from_batches([given]), **options).combine_chunks()
+        table = _table_intervals(pa.Table.from_batches([given]), options).combine_chunks()
         batches = table.to_batches()
         result = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
     else:
@@ -311,8 +354,14 @@ def _pandas_intervals(frame: Any, options: dict[str, Any]) -> Any:
     result = frame.copy(deep=False) if keep is None else frame.loc[keep].copy()
     for name in table.column_names:
         result[name] = table.column(name).to_pandas().array
-    if table.schema.metadata:
-        result.attrs[TICK_METADATA.decode()] = table.schema.metadata[TICK_METADATA].decode()
+    return result
+
+
+def _table_intervals(table: pa.Table, options: dict[str, Any]) -> pa.Table:
+    uncertainty, names = options["uncertainty"], options["names"]
+    added = interval_columns(table, **{key: value for key, value in options.items() if key != "names"})
+    result = _with_intervals(table, added, names, uncertainty.reads(options["time"]))
+    warn_of_merged([added.rounding], added.grid.text)
     return result
 
 
@@ -334,12 +383,10 @@ def _on_needed_columns(
     arguments = {key: value for key, value in options.items() if key != "names"}
     needed = uncertainty.reads(options["time"])
     added = interval_columns(as_arrow(frame, needed), **arguments)
-    new = {names.lower: added.lower, names.upper: added.upper}
-    if added.pmf is not None:
-        new[names.pmf] = added.pmf
-    _check_overwrites(present, new, needed)
+    new = _new_columns(added, names)
+    _check_overwrites(present, new, needed, names)
     table = pa.table(new)
     if added.keep is not None:
         table = table.filter(pa.array(added.keep))
-    metadata = None if added.grid.text is None else {TICK_METADATA: added.grid.text.encode()}
-    return table.replace_schema_metadata(metadata), added.keep
+    warn_of_merged([added.rounding], added.grid.text)
+    return table, added.keep

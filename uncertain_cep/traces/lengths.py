@@ -47,7 +47,7 @@ def lengths_of(values: pa.ChunkedArray, column: str, unit: str | None) -> tuple[
     step = length
     if length is not None and pa.types.is_floating(values.type):
         step = min(length, UNIT_NANOSECONDS["us"])
-    counts, present = counts_of(values, column, StampKind(step, step), unit)
+    counts, present = counts_of(values, column, StampKind(step), unit)
     factor = step or 1
     if len(counts) and max(abs(int(counts.min())), abs(int(counts.max()))) * factor >= 2**63:
         raise TraceError(

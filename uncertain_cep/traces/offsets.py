@@ -64,19 +64,28 @@ class ClockOffset:
                 "clock offsets are lengths of time, but the times are plain whole numbers: say what a tick "
                 'is (tick="1ms"), or the unit of the numbers (unit="ms"), or unit="tick" for the offsets too'
             )
+        if self.in_ticks:
+            stamps.grid.check_countable("a clock offset")
         scale = (stamps.grid.tick or 1) if self.in_ticks else 1
         keys = stamps.table.column(self.key).cast(pa.string())
         found = pc.index_in(keys, self.hosts)
         known = np.asarray(found.is_valid().to_numpy())
         position = np.asarray(found.fill_null(0).to_numpy())
         shifts = [self._shift(bounds, position, known, scale) for bounds in (self.lower, self.upper)]
-        (lower, upper), present = stamps.ticks(column, *shifts)
+        moved = stamps.ticks(column, *shifts)
+        (lower, upper), present = moved.moved, moved.present
         gaps = []
         if not present.all():
             gaps.append(Missing(~present, column, "there is no time"))
         if not known.all():
             gaps.append(Missing(~known, self.key, "there is no clock offset for this host"))
-        return Intervals(lower, upper, tuple(gaps))
+        return Intervals(lower, upper, tuple(gaps), rests=moved.rests, floored=moved.floored)
+
+    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
+        """Return whether all offsets are whole ticks."""
+        if self.in_ticks:
+            return True
+        return all(not (np.asarray(bounds.to_numpy()) % tick).any() for bounds in (self.lower, self.upper))
 
     @staticmethod
     def _shift(bounds: pa.Array, position: IntArray, known: BoolArray, scale: int) -> IntArray:

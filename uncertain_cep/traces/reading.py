@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from uncertain_cep.durations import format_duration
-from uncertain_cep.errors import OptionError, TraceError, TraceFault
-from uncertain_cep.timedomain import TICK_METADATA, Names, TimeDomain
+from uncertain_cep.durations import UNIT_NANOSECONDS, parse_duration
+from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
+from uncertain_cep.timedomain import TICK_METADATA, Names, TimeDomain, tick_column, with_noted_tick
 from uncertain_cep.traces.assembling import Part, assembled
 from uncertain_cep.traces.checks import RowOrigin, check_columns, check_intervals, check_nulls, check_pmfs
 from uncertain_cep.traces.events_schema import EventsSchema, UncertaintySpec
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, list_files, read_file
 from uncertain_cep.traces.intervals import default_grid, interval_columns
+from uncertain_cep.traces.rounding import merged_message, merged_times
 from uncertain_cep.traces.rows import Events, events_of_rows, id_column, needed_columns, type_column
 from uncertain_cep.traces.schema import TraceSchema
 from uncertain_cep.traces.uncertainty import Uncertainty
@@ -26,7 +27,8 @@ from uncertain_cep.traces.zones import warn_of_naive
 __all__ = [
     "LoadedTrace",
     "Step",
-    "finest_tick",
+    "all_days",
+    "chosen_tick",
     "load_traces",
     "model_events",
     "raw_tables",
@@ -57,6 +59,12 @@ class LoadedTrace:
         Raw rows read.
     dropped : int
         Rows left out for want of a time or offset.
+    floored : int
+        Events whose own offset or length is no whole number of ticks.
+    merged : int
+        Events of a certain time that share their tick with one of another certain time.
+    tick : str or None
+        The tick; None if it has no length, or the table is None.
     """
 
     table: pa.Table | None
@@ -64,6 +72,14 @@ class LoadedTrace:
     faults: tuple[TraceFault, ...]
     rows: int
     dropped: int
+    floored: int = 0
+    merged: int = 0
+    tick: str | None = None
+
+    def warn(self) -> None:
+        """Warn if ticks took the order from certain times."""
+        if self.merged:
+            warn(merged_message(self.merged, self.tick))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +91,9 @@ class Step:
     rule: Uncertainty
 
 
-def read_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | None = None) -> pa.Table:
+def read_traces(
+    paths: Sequence[str | Path] | str | Path, schema: TraceSchema | None = None, *, tick: str | None = None
+) -> pa.Table:
     """Read files into one table of events.
 
     Parameters
@@ -83,15 +101,19 @@ def read_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | 
     paths : path or sequence of paths
         CSV, JSON lines or Parquet files (text also compressed), or folders of such files.
     schema : TraceSchema or None
-        None for files whose columns are those of the model: type, id, lower, upper and, if wanted, pmf.
+        None for files whose columns are those of the model: type, id, lower, upper and, if wanted, pmf and
+        tick.
+    tick : str or None
+        Length of a tick, such as ``1ms``. Default: what the schema or the files say, else 1us; a day where
+        all stamps are dates.
 
     Returns
     -------
     pyarrow.Table
         Columns ``type`` (string), ``id`` (int64 or string), ``lower`` and ``upper`` (int64 ticks or
-        timestamps), ``pmf`` (list of double, null for uniform) if there are any, then the attributes; the
-        tick stands in the schema's metadata. Whether ids are unique is not checked, since that depends on
-        the partition.
+        timestamps), ``pmf`` (list of double, null for uniform) if there are any, ``tick`` (string), unless
+        the times are plain ticks of no named length, then the attributes. Whether ids are unique is not
+        checked, since that depends on the partition.
 
     Raises
     ------
@@ -102,15 +124,19 @@ def read_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | 
     -----
     UncertainCepWarning
         If an ``[extract]`` names a column that no file has, or is never found; if stamps with a time zone and
-        others without are put together.
+        others without are put together; if certain times that differ are now in one tick, so that none is
+        before the other.
     """
-    loaded = load_traces(paths, schema)
+    loaded = load_traces(paths, schema, tick=tick)
     if loaded.faults or loaded.table is None:
         raise TraceError(loaded.faults)
+    loaded.warn()
     return loaded.table
 
 
-def load_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | None = None) -> LoadedTrace:
+def load_traces(
+    paths: Sequence[str | Path] | str | Path, schema: TraceSchema | None = None, *, tick: str | None = None
+) -> LoadedTrace:
     """Read files into one table of events, and note what is wrong instead of stopping at it.
 
     Parameters are those of `read_traces`.
@@ -126,12 +152,12 @@ def load_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | 
     raws: Iterator[tuple[TraceFile, pa.Table]] | list[tuple[TraceFile, pa.Table]]
     uses = ExtractionUses()
     raws = raw_tables(plan, options, faults, uses)
-    tick = None
+    days = True
     if schema is not None:
-        tick = schema.tick
+        tick = chosen_tick(tick, schema)
         if tick is None:
             raws = list(raws)
-            tick = finest_tick(raws, plan)
+            days = all_days(raws, plan)
     next_id = 1
     stamps: dict[tuple[str, ...], pa.Schema] = {}
     for file, raw in raws:
@@ -140,9 +166,11 @@ def load_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | 
             stamps.setdefault(step.rule.stamps(step.events.time), raw.schema)
             try:
                 if schema is None:
-                    events = model_events(raw)
+                    events = model_events(raw, tick)
                 else:
-                    events = events_of_rows(raw, step.events, step.rule, tick=tick, first_id=next_id)
+                    events = events_of_rows(
+                        raw, step.events, step.rule, tick=tick, days=days, first_id=next_id
+                    )
                 parts.append(Part(str(file.path), events))
             except TraceError as error:
                 faults += [replace(fault, file=str(file.path)) for fault in error.faults]
@@ -164,9 +192,21 @@ def load_traces(paths: Sequence[str | Path] | str | Path, schema: TraceSchema | 
         tuple(part.events.table.num_rows for part in kept),
         tuple(part.events.rows for part in kept),
     )
+    named = None
     if table is not None:
-        faults += [origin.placed(fault) for fault in _model_faults(table)]
-    return LoadedTrace(table, origin, tuple(faults), rows, dropped)
+        found, named = _model_faults(table, tick if schema is None else None)
+        faults += [origin.placed(fault) for fault in found]
+    roundings = [part.events.rounding for part in kept if part.events.rounding is not None]
+    return LoadedTrace(
+        table,
+        origin,
+        tuple(faults),
+        rows,
+        dropped,
+        sum(rounding.floored for rounding in roundings),
+        merged_times(roundings),
+        named,
+    )
 
 
 def _warn_of_zones(stamps: Mapping[tuple[str, ...], pa.Schema], parts: Sequence[Part]) -> None:
@@ -186,17 +226,34 @@ def _warn_of_zones(stamps: Mapping[tuple[str, ...], pa.Schema], parts: Sequence[
         )
 
 
-def _model_faults(table: pa.Table) -> list[TraceFault]:
+def chosen_tick(tick: str | None, schema: TraceSchema) -> str | None:
+    """Return the tick that the caller or the schema names.
+
+    Raises
+    ------
+    OptionError
+        If they name different ones.
+    """
+    if tick is None or schema.tick is None:
+        return tick or schema.tick
+    if parse_duration(tick, what="tick") != parse_duration(schema.tick):
+        raise OptionError(f"tick={tick!r}: the schema says {schema.tick}: leave one of them out")
+    return tick
+
+
+def _model_faults(table: pa.Table, tick: str | None) -> tuple[list[TraceFault], str | None]:
+    """Return what is wrong with a table of events, and its tick."""
     faults = check_columns(table.schema, _NAMES)
     if faults:
-        return faults
+        return faults, None
     try:
-        domain = TimeDomain.of(table.schema, _NAMES)
+        domain = TimeDomain.of(table.schema, _NAMES, tick)
     except (TraceError, OptionError) as error:
-        return list(error.faults) if isinstance(error, TraceError) else [TraceFault(str(error))]
+        return (list(error.faults) if isinstance(error, TraceError) else [TraceFault(str(error))]), None
     faults += check_nulls(table, _NAMES)
     faults += check_intervals(table, _NAMES, domain)
-    return faults + check_pmfs(table, _NAMES, domain)
+    faults += check_pmfs(table, _NAMES, domain)
+    return faults, None if domain.tick_nanoseconds is None else domain.describe()
 
 
 def reading_steps(
@@ -288,9 +345,9 @@ def _absent(file: TraceFile, names: Sequence[str], needs: dict[str, dict[str, st
     return faults
 
 
-def finest_tick(raws: Sequence[tuple[TraceFile, pa.Table]], plan: dict[TraceFile, list[Step]]) -> str | None:
-    """Return the finest tick that the stamps of all files suggest."""
-    ticks: dict[bool, list[int]] = {True: [], False: []}
+def all_days(raws: Sequence[tuple[TraceFile, pa.Table]], plan: dict[TraceFile, list[Step]]) -> bool:
+    """Return whether all stamps are dates, and all lengths whole days, so that a tick may be a day."""
+    found: dict[bool, list[bool]] = {True: [], False: []}
     for file, raw in raws:
         for step in plan[file]:
             events = step.events
@@ -299,28 +356,45 @@ def finest_tick(raws: Sequence[tuple[TraceFile, pa.Table]], plan: dict[TraceFile
                 grid = default_grid(
                     raw.schema, time=events.time, uncertainty=step.rule, tick=None, unit=events.unit
                 )
-                if grid.tick is not None:
-                    ticks[raw.num_rows > 0].append(grid.tick)
+                found[raw.num_rows > 0].append(grid.tick == UNIT_NANOSECONDS["d"])
     # What a file without rows takes its columns for is a guess.
-    found = ticks[True] or ticks[False]
-    return format_duration(min(found)) if found else None
+    return all(found[True] or found[False])
 
 
-def model_events(raw: pa.Table) -> Events:
-    """Take a table whose columns are those of the model already; only dates and text become timestamps."""
+def model_events(raw: pa.Table, tick: str | None = None) -> Events:
+    """Take a table whose columns are those of the model already; only dates and text become timestamps.
+
+    Parameters
+    ----------
+    raw : pyarrow.Table
+    tick : str or None
+        Length of a tick, for dates and text. Default: the one in the table, else 1us; one day for dates.
+    """
+    raw = with_noted_tick(raw)
     lower, upper = raw.column(_NAMES.lower), raw.column(_NAMES.upper)
     metadata = {key: value for key, value in (raw.schema.metadata or {}).items() if key == TICK_METADATA}
     if not all(
         pa.types.is_timestamp(times.type) or pa.types.is_int64(times.type) for times in (lower, upper)
     ):
-        made = interval_columns(raw, time=None, uncertainty=_MODEL.uncertainty.rule())
+        noted = metadata.get(TICK_METADATA)
+        made = interval_columns(
+            raw,
+            time=None,
+            uncertainty=_MODEL.uncertainty.rule(),
+            tick=tick if noted is None else noted.decode(),
+        )
         lower, upper = made.lower, made.upper
-        metadata = {} if made.grid.text is None else {TICK_METADATA: made.grid.text.encode()}
+        if noted is None and made.grid.text is not None and made.grid.countable:
+            metadata = {TICK_METADATA: made.grid.text.encode()}
+    elif tick is not None:
+        metadata.setdefault(TICK_METADATA, tick.encode())
     columns = {
         _NAMES.type: type_column(raw, _MODEL),
         _NAMES.id: id_column(raw, _MODEL.id),
         _NAMES.lower: lower,
         _NAMES.upper: upper,
     }
+    if TICK_METADATA in metadata and _NAMES.tick not in raw.column_names:
+        columns[_NAMES.tick] = tick_column(metadata[TICK_METADATA].decode(), raw.num_rows)
     others = {name: raw.column(name) for name in raw.column_names if name not in columns}
     return Events(pa.table({**columns, **others}).replace_schema_metadata(metadata or None), None, 0)

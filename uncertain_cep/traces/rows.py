@@ -11,17 +11,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import QueryError, QuerySyntaxError, TraceError, TraceFault
-from uncertain_cep.timedomain import TICK_METADATA, Names
+from uncertain_cep.timedomain import TICK_METADATA, Names, is_text, tick_column
 from uncertain_cep.traces.events_schema import EventsSchema
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
-from uncertain_cep.traces.instants import is_text
 from uncertain_cep.traces.intervals import interval_columns
+from uncertain_cep.traces.rounding import Rounding
 from uncertain_cep.traces.uncertainty import Uncertainty
 
 __all__ = ["Events", "events_of_rows", "id_column", "needed_columns", "type_column"]
 
 _NAMES: Final = Names()
-_CANONICAL: Final = (_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper, _NAMES.pmf)
+_CANONICAL: Final = (_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper, _NAMES.pmf, _NAMES.tick)
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]+)\}")
 
 
@@ -32,16 +32,20 @@ class Events:
     Attributes
     ----------
     table : pyarrow.Table
-        Columns type, id, lower, upper, pmf if there are any, attributes; the tick in the metadata.
+        Columns type, id, lower, upper, pmf if there are any, tick if it has a length, attributes; the tick
+        also in the metadata.
     rows : (n,) int64 or None
         The raw row, counted from 0, of each event; None if there is one event for each row, in order.
     dropped : int
         Rows left out for want of a time or offset.
+    rounding : Rounding or None
+        What the ticks did to them; None if they were in ticks already.
     """
 
     table: pa.Table
     rows: IntArray | None
     dropped: int
+    rounding: Rounding | None = None
 
 
 def needed_columns(events: EventsSchema, rule: Uncertainty) -> dict[str, str]:
@@ -66,7 +70,13 @@ def needed_columns(events: EventsSchema, rule: Uncertainty) -> dict[str, str]:
 
 
 def events_of_rows(
-    raw: pa.Table, events: EventsSchema, rule: Uncertainty, *, tick: str | None, first_id: int = 1
+    raw: pa.Table,
+    events: EventsSchema,
+    rule: Uncertainty,
+    *,
+    tick: str | None,
+    days: bool = True,
+    first_id: int = 1,
 ) -> Events:
     """Return the events of raw rows.
 
@@ -79,6 +89,8 @@ def events_of_rows(
         Of these events.
     tick : str or None
         Length of a tick. Default: as for `intervals_of`.
+    days : bool
+        Whether that default may be a day.
     first_id : int
         The id of the first row, if neither the schema nor the rows have one: row ``i`` gets ``first_id + i``.
 
@@ -102,6 +114,7 @@ def events_of_rows(
             tick=tick,
             unit=events.unit,
             missing=events.missing,
+            days=days,
         )
     except TraceError as error:
         if rows is None:
@@ -115,9 +128,11 @@ def events_of_rows(
     }
     if intervals.pmf is not None:
         columns[_NAMES.pmf] = intervals.pmf
+    text = intervals.grid.text
+    if text is not None:
+        columns[_NAMES.tick] = tick_column(text, chosen.num_rows)
     for new, old in _attributes(raw.column_names, events, rule):
         columns[new] = chosen.column(old)
-    text = intervals.grid.text
     table = pa.table(columns).replace_schema_metadata(
         None if text is None else {TICK_METADATA: text.encode()}
     )
@@ -126,7 +141,7 @@ def events_of_rows(
         table = table.filter(pa.array(intervals.keep))
         rows = np.flatnonzero(intervals.keep) if rows is None else rows[intervals.keep]
         dropped = len(intervals.keep) - table.num_rows
-    return Events(table, rows, dropped)
+    return Events(table, rows, dropped, intervals.rounding)
 
 
 def type_column(raw: pa.Table, events: EventsSchema) -> pa.Array | pa.ChunkedArray:

@@ -17,12 +17,7 @@ import pyarrow.compute as pc
 from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
-from uncertain_cep.traces.instants import (
-    Grid,
-    counts_of,
-    stamp_kind,
-    ticks_of,
-)
+from uncertain_cep.traces.instants import Grid, check_whole, counts_of, rests_of, stamp_kind, ticks_of
 
 __all__ = [
     "Exact",
@@ -32,6 +27,7 @@ __all__ = [
     "Missing",
     "PlusMinus",
     "Stamps",
+    "Ticks",
     "Uncertainty",
     "Window",
     "exact",
@@ -41,6 +37,28 @@ __all__ = [
     "plus_minus",
     "window",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """Stamps of a column in ticks.
+
+    Attributes
+    ----------
+    moved : tuple of (n,) int64
+        Moved by each shift; of no meaning where there is no stamp.
+    present : (n,) bool
+        Where there is a stamp.
+    rests : (n,) int64 or None
+        What was rounded off with the first shift, nanoseconds; None if nothing.
+    floored : int
+        Stamps that were moved by a shift of their own which is no whole number of ticks.
+    """
+
+    moved: tuple[IntArray, ...]
+    present: BoolArray
+    rests: IntArray | None
+    floored: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +87,22 @@ class Stamps:
         counts, present = counts_of(values, column, kind, self.unit)
         return counts, present, kind.resolution
 
-    def ticks(self, column: str, *shifts: int | IntArray) -> tuple[list[IntArray], BoolArray]:
-        """Return the ticks of a column's stamps moved by each shift, and where there are stamps."""
+    def ticks(self, column: str, *shifts: int | IntArray) -> Ticks:
+        """Return the ticks of a column's stamps moved by each shift."""
         counts, present, resolution = self.counts(column)
         values = self.table.column(column)
+        check_whole(counts, present, resolution, self.grid, column=column, values=values)
         moved = [
             ticks_of(counts, resolution, self.grid, column=column, values=values, shift=shift)
             for shift in shifts
         ]
-        return moved, present
+        rests = rests_of(counts, resolution, self.grid, shifts[0])
+        tick = self.grid.tick or 1
+        floored = np.zeros(len(counts), np.bool_)
+        for shift in shifts:
+            if not isinstance(shift, int):
+                floored |= shift % tick != 0
+        return Ticks(tuple(moved), present, rests, int((floored & present).sum()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +132,18 @@ class Intervals:
     missing : tuple of Missing
     pmf : list array or None
         Probabilities of the ticks; null where uniform.
+    rests : (n,) int64 or None
+        What was rounded off each lower bound, nanoseconds; None if nothing.
+    floored : int
+        Rows whose own offset or length is no whole number of ticks.
     """
 
     lower: IntArray
     upper: IntArray
     missing: tuple[Missing, ...] = ()
     pmf: pa.Array | None = None
+    rests: IntArray | None = None
+    floored: int = 0
 
 
 class Uncertainty(Protocol):
@@ -126,6 +157,16 @@ class Uncertainty(Protocol):
 
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
+
+    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:
+        """Return whether all lengths of the rule are whole ticks of so many nanoseconds, whatever the rows.
+
+        A number of ticks is. ``schema`` and ``unit`` are those of the rows.
+        """
+
+
+def _is_whole_length(length: str | int, tick: int) -> bool:
+    return isinstance(length, int) or parse_duration(length) % tick == 0
 
 
 def _required(time: str | None, rule: str) -> str:
@@ -158,8 +199,13 @@ class Exact(_OfTime):
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
         (column,) = self.stamps(stamps.time)
-        (ticks,), present = stamps.ticks(column, 0)
-        return Intervals(ticks, ticks, missing_where(present, column))
+        found = stamps.ticks(column, 0)
+        (ticks,) = found.moved
+        return Intervals(ticks, ticks, missing_where(found.present, column), rests=found.rests)
+
+    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
+        """Return True: there is no length."""
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +227,13 @@ class PlusMinus(_OfTime):
         """Return the interval of each row."""
         (column,) = self.stamps(stamps.time)
         by = stamps.grid.length(self.by, what="plus_minus")
-        (lower, upper), present = stamps.ticks(column, -by, by)
-        return Intervals(lower, upper, missing_where(present, column))
+        found = stamps.ticks(column, -by, by)
+        lower, upper = found.moved
+        return Intervals(lower, upper, missing_where(found.present, column), rests=found.rests)
+
+    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
+        """Return whether the length is whole ticks."""
+        return _is_whole_length(self.by, tick)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +254,14 @@ class Granularity(_OfTime):
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
         (column,) = self.stamps(stamps.time)
-        of = stamps.grid.length(self.of, what="granularity", whole=True)
-        (lower, upper), present = stamps.ticks(column, 0, of - (stamps.grid.tick or 1))
-        return Intervals(lower, upper, missing_where(present, column))
+        of = stamps.grid.length(self.of, what="granularity", least=1)
+        found = stamps.ticks(column, 0, of - (stamps.grid.tick or 1))
+        lower, upper = found.moved
+        return Intervals(lower, upper, missing_where(found.present, column), rests=found.rests)
+
+    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
+        """Return whether the length is whole ticks."""
+        return _is_whole_length(self.of, tick)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +282,14 @@ class Window(_OfTime):
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
         (column,) = self.stamps(stamps.time)
-        length = stamps.grid.length(self.length, what="window", whole=True)
-        (lower, upper), present = stamps.ticks(column, (stamps.grid.tick or 1) - length, 0)
-        return Intervals(lower, upper, missing_where(present, column))
+        length = stamps.grid.length(self.length, what="window", least=1)
+        found = stamps.ticks(column, (stamps.grid.tick or 1) - length, 0)
+        lower, upper = found.moved
+        return Intervals(lower, upper, missing_where(found.present, column), rests=found.rests)
+
+    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
+        """Return whether the length is whole ticks."""
+        return _is_whole_length(self.length, tick)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +318,9 @@ class Histogram:
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
         (column,) = self.stamps(stamps.time)
-        (lower,), present = stamps.ticks(column, 0)
+        stamps.grid.check_countable("a probability of a histogram")
+        found = stamps.ticks(column, 0)
+        (lower,), present = found.moved, found.present
         lists = stamps.table.column(self.pmf)
         if pa.types.is_null(lists.type):
             lists = lists.cast(pa.list_(pa.float64()))
@@ -269,7 +332,11 @@ class Histogram:
             ) from None
         bins = pc.fill_null(pc.list_value_length(pmf), 0).to_numpy(zero_copy_only=False).astype(np.int64)
         gaps = missing_where(present, column) + missing_where(bins > 0, self.pmf, "there is no probability")
-        return Intervals(lower, lower + np.maximum(bins, 1) - 1, gaps, pmf)
+        return Intervals(lower, lower + np.maximum(bins, 1) - 1, gaps, pmf, found.rests)
+
+    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
+        """Return True: there is one probability for each tick."""
+        return True
 
 
 def _check_length(length: str | int, what: str, *, least: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from uncertain_cep.errors import TraceFault
+from uncertain_cep.errors import TraceFault, warn
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.checks import (
     RowOrigin,
@@ -17,6 +17,7 @@ from uncertain_cep.traces.checks import (
     check_pmfs,
 )
 from uncertain_cep.traces.reading import LoadedTrace, load_traces
+from uncertain_cep.traces.rounding import merged_message
 from uncertain_cep.traces.schema import TraceSchema
 from uncertain_cep.traces.unique_ids import check_ids
 
@@ -51,12 +52,26 @@ class ValidationReport:
         Events they gave.
     dropped : int
         Rows left out for want of a time or offset, as the schema allows.
+    floored : int
+        Events whose own offset or length is no whole number of ticks, and was rounded down.
+    merged : int
+        Events of a certain time that share their tick with one of another certain time.
+    tick : str or None
+        The tick; None if it has no length or is not known.
     """
 
     faults: tuple[TraceFault, ...]
     rows: int
     events: int
     dropped: int
+    floored: int
+    merged: int
+    tick: str | None
+
+    def warn(self) -> None:
+        """Warn if ticks took the order from certain times."""
+        if self.merged:
+            warn(merged_message(self.merged, self.tick))
 
 
 def validation_report(
@@ -64,6 +79,7 @@ def validation_report(
     schema: TraceSchema | None = None,
     *,
     partition: Sequence[str] = (),
+    tick: str | None = None,
 ) -> ValidationReport:
     """Check trace files and return everything found.
 
@@ -75,8 +91,10 @@ def validation_report(
         None for files whose columns are those of the model.
     partition : sequence of str
         Columns within whose values an id must be unique. Default: in the whole trace.
+    tick : str or None
+        As for `read_traces`.
     """
-    return report_of(load_traces(paths, schema), partition=partition)
+    return report_of(load_traces(paths, schema, tick=tick), partition=partition)
 
 
 def report_of(loaded: LoadedTrace, *, partition: Sequence[str] = ()) -> ValidationReport:
@@ -94,7 +112,9 @@ def report_of(loaded: LoadedTrace, *, partition: Sequence[str] = ()) -> Validati
             found = check_ids(loaded.table, _NAMES, partition=partition)
             faults += [loaded.origin.placed(fault) for fault in found]
     events = 0 if loaded.table is None else loaded.table.num_rows
-    return ValidationReport(tuple(faults), loaded.rows, events, loaded.dropped)
+    return ValidationReport(
+        tuple(faults), loaded.rows, events, loaded.dropped, loaded.floored, loaded.merged, loaded.tick
+    )
 
 
 def validate_traces(

@@ -70,7 +70,7 @@ def non_overlapping(plan: EvaluationPlan, matches: pa.Table) -> pa.Table:
     plan : EvaluationPlan
     matches : pyarrow.Table
         All matches of some partitions, of the plan's batch schema. A partition is one combination of values
-        of the attributes that lead the result.
+        of the plan's partition columns.
 
     Notes
     -----
@@ -78,7 +78,7 @@ def non_overlapping(plan: EvaluationPlan, matches: pa.Table) -> pa.Table:
     """
     if not matches.num_rows:
         return matches
-    partition = _partition_codes(matches, plan.partition_attributes)
+    partition = _partition_codes(matches, plan.partition_columns)
     lower, upper = (
         np.asarray(matches.column(name).cast(pa.int64()).to_numpy())
         for name in ("range_lower", "range_upper")

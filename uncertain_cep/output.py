@@ -25,7 +25,7 @@ _INT64: Final = (-(2**63), 2**63 - 1)
 def id_payload(plan: EvaluationPlan, table: pa.Table) -> NDArray[np.int64] | None:
     """Return the ids if they alone are needed of the events and are int64; else None: rows are needed."""
     column = table.column(plan.names.id)
-    if plan.partition_attributes or any(item.expression is not None for item in plan.bound.returns):
+    if plan.partition_columns or any(item.expression is not None for item in plan.bound.returns):
         return None
     if not pa.types.is_int64(column.type):
         return None
@@ -138,18 +138,20 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
         add(plan.domain.times(times))
     # Sums of float64 may end a little above the 1 of what is certain.
     confidence = None if chunk.confidence is None else pa.array(np.minimum(chunk.confidence, 1.0))
+    by_name: dict[str, pa.Array] = {}
     if plan.approximate is not None and "exact" in schema.names:
         error = np.zeros(len(chunk.lower)) if chunk.std_error is None else chunk.std_error
         by_name = {"confidence": confidence, "exact": pa.array(error == 0.0)}
         by_name["std_error"] = pa.array(error)
-        for name in schema.names[len(columns) :]:
-            add(by_name[name])
     elif "confidence" in schema.names:
         by_name = {"confidence": confidence}
         if isinstance(chunk, CompressedChunk):
             by_name |= dict(zip(COMPRESSED_COLUMNS, map(pa.array, chunk.expected), strict=True))
-        for name in schema.names[len(columns) :]:
-            add(by_name[name])
+    unnamed = [key.columns[0] for key in plan.keys if key.name is None]
+    for field, name in zip(plan.unnamed_keys, unnamed, strict=False):
+        by_name[field.name] = _taken(table.column(name), bound[variables[0]].rows, field.type)
+    for name in schema.names[len(columns) :]:
+        add(by_name[name])
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from pathlib import Path
 
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,6 +14,7 @@ from pyspark.sql import functions as f
 
 import uncertain_cep as uc
 from tests.properties.test_kinds_of_frames import US, answer, expected, raw_table
+from tests.spark.traces import as_rows
 from uncertain_cep.spark import match, read_traces, to_intervals
 from uncertain_cep.traces import TraceSchema, plus_minus
 
@@ -92,3 +94,15 @@ def test_merged_times_are_said_for_files(spark: SparkSession, tmp_path: Path) ->
     schema = TraceSchema.from_flags(time="at", uncertainty="exact", tick="100ms")
     with pytest.warns(uc.UncertainCepWarning, match="2 certain times share a tick of 100ms"):
         read_traces(spark, tmp_path / "raw.csv", schema)
+
+
+def test_non_overlapping_works_per_partition_however_its_keys_are_called(spark: SparkSession) -> None:
+    rows = [("A", 0, 0, 9), ("B", 2, 9, 0), ("A", 1, 1, 9), ("B", 3, 9, 1), ("A", 2, 0, 9), ("B", 4, 9, 0)]
+    kinds, times, own, other = zip(*rows, strict=True)
+    table = pa.table({"type": kinds, "id": range(6), "lower": times, "upper": times, "k": own, "node": other})
+    query = "PATTERN SEQ(A a, B b) WHERE a.k = b.node WITHIN 3 OUTPUT NON OVERLAPPING"
+    wanted = uc.match(table, query)
+    assert wanted.select(["a", "b"]).to_pylist() == [{"a": 0, "b": 1}, {"a": 2, "b": 3}]
+    found = match(spark.createDataFrame(pl.DataFrame(table).to_pandas()), query, partitions=3)
+    assert found.columns == wanted.column_names
+    assert as_rows(found.toArrow()) == as_rows(wanted)

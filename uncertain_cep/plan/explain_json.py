@@ -52,11 +52,11 @@ def plan_dict(
         ``strategy``, ``components``, ``negations``, ``partition_by``, ``predicates``, ``window_ticks``,
         ``tick`` (its length, or null), ``evaluation``, ``result``, ``readings`` (the variables of the
         negations of each, if OR leaves a choice of them) and, with a table, ``partitions`` and ``choice``;
-        for a pattern with OR ``branches``, a list of such dicts. A choice has ``planner``, ``join`` (``pivot``
-        or ``tree``), ``tree`` (nodes with ``components``, ``estimated``, with ``analyze`` ``actual``, and
-        ``children``), ``passes`` (of the pivot join, for each pivot: the ``order`` in which components are
-        bound, and for
-        one, two and so on of them such ``nodes``), ``matches`` (estimated), ``why``, ``expected_ns``,
+        for a pattern with OR ``branches``, a list of such dicts. A choice has ``planner``, ``join``
+        (``pivot`` or ``tree``), ``tree`` (nodes with ``components``, ``estimated``, with ``analyze``
+        ``actual``, and ``children``), ``passes`` (of the pivot join, for each pivot: the ``order`` in which
+        components are bound, and for one, two and so on of them such ``nodes``), ``matches`` (estimated),
+        ``why``, ``expected_ns``,
         ``latency`` (its ``weight``, and the partial matches expected to be ``waiting`` for the last
         component), ``statistics`` and, with ``analyze``, ``run``.
 

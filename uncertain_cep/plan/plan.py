@@ -17,7 +17,7 @@ from uncertain_cep.plan.options import (
     check_latency_weight,
     checked_method,
 )
-from uncertain_cep.plan.result import output_schema
+from uncertain_cep.plan.result import output_schema, plain_type
 from uncertain_cep.plan.supported import check_compressed, components_beyond_plain
 from uncertain_cep.plan.trees import Tree, parse_tree
 from uncertain_cep.query import Query, bind
@@ -120,6 +120,9 @@ class EvaluationPlan:
         the costs that a planner compares, in probes; 0: nothing.
     match_windows : bool
         Whether candidates that have too few others in reach are left out before anything is matched.
+    unnamed_keys : tuple of pyarrow.Field
+        With OUTPUT NON OVERLAPPING, the columns of batches that hold the values of those partition keys that
+        the components call differently.
     """
 
     bound: BoundQuery
@@ -144,6 +147,7 @@ class EvaluationPlan:
     tree: Tree | None = None
     latency_weight: float = 0.0
     match_windows: bool = True
+    unnamed_keys: tuple[pa.Field, ...] = ()
 
     @property
     def query(self) -> Query:
@@ -193,12 +197,19 @@ class EvaluationPlan:
         return tuple(key.name for key in self.keys if key.name is not None)
 
     @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The columns of batches that tell the partition of a match, to choose among those of one."""
+        return (*self.partition_attributes, *(field.name for field in self.unnamed_keys))
+
+    @property
     def batch_schema(self) -> pa.Schema:
-        """Columns of the engine's batches: the result's, and the confidence if it only chooses among them."""
-        query = self.query
+        """Columns of the engine's batches: the result's, and those that only choose among the matches."""
+        query, schema = self.query, self.output_schema
         if (query.order_by_confidence or query.non_overlapping) and not self.confidence:
-            return self.output_schema.append(pa.field("confidence", pa.float64()))
-        return self.output_schema
+            schema = schema.append(pa.field("confidence", pa.float64()))
+        for field in self.unnamed_keys:
+            schema = schema.append(field)
+        return schema
 
     @property
     def needs_confidence(self) -> bool:
@@ -341,6 +352,7 @@ def _planned(
         for part in bound.components
     ]
     negated = [part.negated for part in bound.components]
+    unnamed = [key for key in keys if key.name is None] if bound.query.non_overlapping else []
     return EvaluationPlan(
         bound=bound,
         names=names,
@@ -369,6 +381,10 @@ def _planned(
             confidence,
             approximate is not None and confidence,
             compressed,
+        ),
+        unnamed_keys=tuple(
+            pa.field(f"partition by {' = '.join(key.columns)} ({number})", plain_type(schema, key.columns[0]))
+            for number, key in enumerate(unnamed, 1)
         ),
     )
 

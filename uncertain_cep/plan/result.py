@@ -31,6 +31,12 @@ def _arrow_type(expression: TypedExpression, schema: pa.Schema) -> pa.DataType:
     return types[expression.kind]
 
 
+def plain_type(schema: pa.Schema, name: str) -> pa.DataType:
+    """Return the type of a column, of its values if it is dictionary-encoded."""
+    found = schema.field(name).type
+    return found.value_type if pa.types.is_dictionary(found) else found
+
+
 def output_schema(
     bound: BoundQuery, keys: tuple[PartitionKey, ...], schema: pa.Schema, names: Names, domain: TimeDomain,
     confidence: bool, approximate: bool, compressed: bool,
@@ -54,17 +60,13 @@ def output_schema(
     QueryError
         If two columns would have one name.
     """
-
-    def plain(name: str) -> pa.DataType:
-        found = schema.field(name).type
-        return found.value_type if pa.types.is_dictionary(found) else found
-
+    id_type = plain_type(schema, names.id)
     ids = {
-        component.variable: pa.list_(plain(names.id)) if component.kleene else plain(names.id)
+        component.variable: pa.list_(id_type) if component.kleene else id_type
         for component in bound.components
         if not component.negated
     }
-    fields = [(key.name, plain(key.name)) for key in keys if key.name is not None]
+    fields = [(key.name, plain_type(schema, key.name)) for key in keys if key.name is not None]
     fields += list(ids.items())
     for item in bound.returns:
         if item.expression is not None:

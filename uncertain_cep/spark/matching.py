@@ -207,7 +207,7 @@ def _added_up(plan: EvaluationPlan, counts: DataFrame) -> DataFrame:
 
 def _in_one_place(plan: EvaluationPlan, matches: DataFrame) -> DataFrame:
     """Return matches with all those of a partition in one place."""
-    keys = plan.partition_attributes
+    keys = plan.partition_columns
     together = matches.repartition(*map(column, keys)) if keys else matches.repartition(1)
     # Spark hands only columns of plain names to Python.
     return together.toDF(*(f"c{place}" for place in range(len(plan.batch_schema))))

@@ -24,8 +24,8 @@ __all__ = ["SlicedEvaluation"]
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_NEVER: Final = 2**62
-"""A time beyond all others, with room to add to it."""
+_NEVER: Final = 2**63 - 1
+"""A time beyond all others, and beyond what any of them can reach."""
 
 
 _FEW: Final = 1024

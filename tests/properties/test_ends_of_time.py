@@ -281,7 +281,7 @@ def test_pruned_searches(case: Case, control: str) -> None:
     assert confidences == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("evaluation", ["any_state", "selectivity", "query_order"])
+@pytest.mark.parametrize("evaluation", ["any_state", "selectivity", "query_order", "auto", "sliced"])
 @given(case=far_cases(), data=st.data(), small=st.booleans())
 def test_streams(evaluation: str, case: Case, data: st.DataObject, small: bool) -> None:
     note(case.script())
@@ -296,3 +296,15 @@ def test_streams(evaluation: str, case: Case, data: st.DataObject, small: bool) 
 def test_explain(case: Case) -> None:
     note(case.script())
     assert uc.explain(case.text(), case.trace.table())
+
+
+def test_a_closed_stream_keeps_no_event_of_all_time() -> None:
+    events = {"type": ["A"], "id": [1], "lower": [-(2**61)], "upper": [2**61]}
+    table = pa.table(events)
+    matcher = uc.IncrementalMatcher(
+        f"PATTERN AND(A+ a[], B b) WITHIN {2**61 + 1}", table.schema, evaluation="sliced"
+    )
+    matcher.push(table)
+    assert matcher.state_size == 1
+    matcher.close()
+    assert matcher.state_size == 0

@@ -35,6 +35,7 @@ STAMP = ENVIRONMENT / "installed.json"
 INSTALL_LOG = ROOT / "build" / "install.log"
 RESULTS = ROOT / "build" / "casestudy"
 BESIDE = ("tests/cli", "tests/project", "tests/spark")
+SLOWEST_SHOWN = 10
 BESIDE_LOG = ROOT / "build" / "pytest.log"
 
 LOCKS = {
@@ -179,7 +180,9 @@ def test(thorough: bool, arguments: Sequence[str]) -> int:
         "ruff format": [PYTHON, "-m", "ruff", "format", "--check", "."],
         "mypy": [PYTHON, "-m", "mypy"],
     }
-    pytest: list[str | Path] = [PYTHON, "-m", "pytest", *(["--thorough"] if thorough else [])]
+    pytest: list[str | Path] = [PYTHON, "-m", "pytest", f"--durations={SLOWEST_SHOWN}"]
+    if thorough:
+        pytest.append("--thorough")
     if arguments:
         checks["pytest"] = [*pytest, *arguments]
     failed = []

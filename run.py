@@ -23,7 +23,7 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -183,30 +183,32 @@ def test(thorough: bool, arguments: Sequence[str]) -> int:
     pytest: list[str | Path] = [PYTHON, "-m", "pytest", f"--durations={SLOWEST_SHOWN}"]
     if thorough:
         pytest.append("--thorough")
-    if arguments:
-        checks["pytest"] = [*pytest, *arguments]
-    failed = []
-    for name, command in checks.items():
-        say(f"{name}: {' '.join(map(str, command[1:]))}")
-        if run(command):
-            failed.append(name)
-    if not arguments:
-        failed += all_tests(pytest)
+    chosen = {**checks, "pytest": [*pytest, *arguments]}
+    failed = failing(chosen) if arguments else all_checks(checks, pytest)
     if failed:
         say(f"failed: {', '.join(failed)}")
     return 1 if failed else 0
 
 
-def all_tests(pytest: Sequence[str | Path]) -> list[str]:
-    """Run those that start processes and Spark beside the others, and return the names of what failed."""
+def failing(checks: Mapping[str, Sequence[str | Path]]) -> list[str]:
+    """Run one check after the other, and return the names of those that failed."""
+    failed = []
+    for name, command in checks.items():
+        say(f"{name}: {' '.join(map(str, command[1:]))}")
+        if run(command):
+            failed.append(name)
+    return failed
+
+
+def all_checks(checks: Mapping[str, Sequence[str | Path]], pytest: Sequence[str | Path]) -> list[str]:
+    """Run the tests that start processes and Spark beside all else, and return the names of what failed."""
     beside = [*pytest, *BESIDE]
     others = [*pytest, *(f"--ignore={folder}" for folder in BESIDE)]
     BESIDE_LOG.parent.mkdir(parents=True, exist_ok=True)
-    say(f"pytest: {' '.join(map(str, others[1:]))}")
-    say(f"beside it, shown when it has ended: {' '.join(map(str, beside[1:]))} > {BESIDE_LOG}")
+    say(f"beside the rest, shown when it has ended: {' '.join(map(str, beside[1:]))} > {BESIDE_LOG}")
     with BESIDE_LOG.open("wb") as log:
         process = start(beside, log)
-        failed = ["pytest"] if ended(start(others)) else []
+        failed = failing({**checks, "pytest": others})
         if ended(process):
             failed.append("pytest beside it")
     sys.stdout.write(BESIDE_LOG.read_text(errors="replace"))

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 import runpy
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -109,8 +110,8 @@ def test_a_failing_step_shows_what_it_said(
     assert "no luck" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("failing", ["", "beside", "others"])
-def test_both_parts_of_the_tests_run_and_either_can_fail(
+@pytest.mark.parametrize("failing", ["", "lint", "beside", "others"])
+def test_all_checks_and_both_parts_of_the_tests_run_and_each_can_fail(
     failing: str,
     run_py: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
@@ -124,8 +125,10 @@ part = "others" if all(one.startswith("--ignore=tests/") for one in sys.argv[2:]
 print(part, *sys.argv[2:])
 sys.exit(sys.argv[1] == part)
 """
-    failed = run_py.all_tests([sys.executable, "-c", program, failing])
-    assert failed == {"": [], "beside": ["pytest beside it"], "others": ["pytest"]}[failing]
+    checks = {"lint": [sys.executable, "-c", f"exit({failing == 'lint'})"]}
+    failed = run_py.all_checks(checks, [sys.executable, "-c", program, failing])
+    named = {"": [], "lint": ["lint"], "beside": ["pytest beside it"], "others": ["pytest"]}
+    assert failed == named[failing]
     said = capfd.readouterr().out.splitlines()
     folders = run_py.BESIDE
     assert said == [
@@ -133,3 +136,22 @@ sys.exit(sys.argv[1] == part)
         " ".join(["beside", *folders]),
     ]
     assert all((ROOT / folder).is_dir() for folder in folders)
+
+
+@pytest.mark.parametrize("arguments", [[], ["-k", "spark"]])
+def test_the_ten_slowest_tests_are_shown(
+    arguments: list[str], run_py: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(run_py, "BESIDE_LOG", tmp_path / "build" / "pytest.log")
+    started: list[list[str]] = []
+
+    def start(command: list[object], output: object = None) -> subprocess.Popen[bytes]:
+        started.append([str(part) for part in command])
+        return subprocess.Popen([sys.executable, "-c", ""])
+
+    monkeypatch.setattr(run_py, "install", lambda lock_set: None)
+    monkeypatch.setattr(run_py, "start", start)
+    assert run_py.test(False, arguments) == 0
+    tests = [command for command in started if "pytest" in command]
+    assert len(tests) == (1 if arguments else 2)
+    assert all("--durations=10" in command for command in tests)

@@ -160,6 +160,7 @@ def sampled(chain: Chain, seed: int, std_error: float) -> tuple[float, float, in
     return value, error, low, high
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("window", [40, 7])
 def test_samples_cover_the_truth_as_often_as_their_errors_say(window: int) -> None:
     chain = Chain(wide(6, 8).match, window, wide(6, 8).others)

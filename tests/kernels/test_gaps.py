@@ -174,6 +174,7 @@ def sampled(match: Match, seed: int, std_error: float) -> tuple[float, float, in
     return value, error, low, high
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("gaps", "window"), [({0, 4}, 14), ({1, 2, 3}, 40)])
 def test_samples_cover_the_truth_as_often_as_their_errors_say(gaps: set[int], window: int) -> None:
     match = wide(4, 5, 6, frozenset(gaps), window)

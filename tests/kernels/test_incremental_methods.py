@@ -155,6 +155,7 @@ def test_held_signatures_come_out_once_nothing_can_lie_before_their_end(
     assert signatures([method.close()]) == [(1, 3)]
 
 
+@pytest.mark.compiled
 def test_a_rare_component_keeps_the_others_from_becoming_runs() -> None:
     size = {}
     for kind in (AnyState, Selectivity):
@@ -166,6 +167,7 @@ def test_a_rare_component_keeps_the_others_from_becoming_runs() -> None:
     assert size[Selectivity] == 0 < size[AnyState]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", METHODS)
 def test_state_stays_flat(kind: type[IncrementalMethod]) -> None:
     method = kind(3, 20)

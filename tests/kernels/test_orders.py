@@ -149,6 +149,7 @@ def test_uniform_events(match: Match) -> None:
     assert_true(Match(match.events, match.order, match.window, (), ()))
 
 
+@pytest.mark.compiled
 def test_a_set_of_long_intervals() -> None:
     """P(|s - t| <= d) for two times in 0..n-1 is 1 - (n - d - 1) (n - d) / n^2."""
     n, d = 100_000, 1_000

@@ -224,6 +224,7 @@ def test_a_range_survives_probabilities_too_small_for_a_float() -> None:
     assert rows_of(evaluation.close())[0, 1][:2] == (0, 100)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("size", [3, 7, 11, 49, 1000])
 def test_a_certain_match_has_confidence_1(size: int) -> None:
     for next_match in (False, True):
@@ -233,6 +234,7 @@ def test_a_certain_match_has_confidence_1(size: int) -> None:
         assert 1 - 1e-12 <= confidence <= 1
 
 
+@pytest.mark.compiled
 def test_state_stays_flat() -> None:
     rng = np.random.default_rng(5)
     for next_match in (False, True):
@@ -248,6 +250,7 @@ def test_state_stays_flat() -> None:
         assert max(sizes[20:]) <= 1.2 * max(sizes[:20])
 
 
+@pytest.mark.compiled
 def test_negated_events_are_held_as_long_as_they_matter() -> None:
     """SEQ(A, !N, B, !M): one in the gap, one up to a window after the first event."""
     rng = np.random.default_rng(5)

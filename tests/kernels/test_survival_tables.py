@@ -138,6 +138,7 @@ def test_tables_are_left_aside_where_gaps_are_coupled() -> None:
             assert math.isclose(confidence[n], total, rel_tol=1e-9)
 
 
+@pytest.mark.compiled
 def test_tables_grow_with_the_spread_of_a_gap() -> None:
     followers = tuple((uniform(lower, 70), frozenset({1})) for lower in range(1, 8))
     events = ((uniform(0, 2), frozenset({0})), (uniform(0, 70), frozenset({0})), *followers)

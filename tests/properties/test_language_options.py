@@ -48,6 +48,7 @@ KLEENE = "PATTERN SEQ(A a, A+ b[], A c) WHERE skip_till_next_match(a, b[], c) { 
 NEGATED = "PATTERN SEQ(!A n, A a, A b, A c, !A m) WHERE n.k = a.k WITHIN 100"
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("query", [KLEENE, NEGATED])
 def test_too_dear_is_an_error_that_names_the_match(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(growing, "MOST_CONFIDENCE_STEPS", 10_000)
@@ -57,6 +58,7 @@ def test_too_dear_is_an_error_that_names_the_match(query: str, monkeypatch: pyte
     assert caught.value.steps > 10_000
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("query", [KLEENE, NEGATED])
 def test_estimates_are_near_and_marked(query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def rows(table: pa.Table) -> dict[str, dict[str, object]]:

@@ -105,13 +105,17 @@ def assert_true(match: Match) -> None:
 
 
 @st.composite
-def matches(draw: st.DrawFn, *, uniform: bool = False) -> Match:
-    """Draw a sequence of sets with gaps, or a set of two sequences with a gap in the first."""
-    sizes = draw(
-        st.sampled_from([(1,), (2,), (3,), (1, 1), (2, 1), (1, 2), (2, 2), (1, 1, 1), (1, 2, 1), (4,)])
-    )
+def matches(draw: st.DrawFn, *, uniform: bool = False, several: bool = False) -> Match:
+    """Draw a sequence of sets with gaps, or a set of two sequences with a gap in the first.
+
+    With ``several`` what is forbidden is so in two gaps at least. Most matches are possible.
+    """
+    shapes: list[tuple[int, ...]] = [(1, 1), (2, 1), (1, 2), (2, 2), (1, 1, 1), (1, 2, 1)]
+    sizes = draw(st.sampled_from(shapes if several else [(1,), (2,), (3,), (4,), *shapes]))
     count = sum(sizes)
     events = tuple(draw(st.lists(intervals(4), min_size=count, max_size=count)))
+    if several or draw(st.integers(0, 2)):
+        events = tuple(sorted(events, key=lambda part: part.lower))
     if uniform:
         size = len(events[0].pmf)
         events = tuple(Interval(part.lower, (Fraction(1, size),) * size, explicit=False) for part in events)
@@ -130,12 +134,19 @@ def matches(draw: st.DrawFn, *, uniform: bool = False) -> Match:
         gaps += [(BETWEEN, earlier, later) for earlier, later in itertools.pairwise(parts)]
     gap = st.sampled_from(range(len(gaps)))
     which = st.one_of(gap.map(lambda g: frozenset({g})), st.frozensets(gap, min_size=1))
-    others = tuple(draw(st.lists(st.tuples(intervals(), which), max_size=2)))
-    return Match(events, order, draw(st.integers(1, 14)), tuple(gaps), others)
+    if several:
+        which = st.frozensets(gap, min_size=2)
+    others = tuple(draw(st.lists(st.tuples(intervals(), which), min_size=2 * several, max_size=2)))
+    return Match(events, order, draw(st.integers(4 if several else 1, 14)), tuple(gaps), others)
 
 
 @given(matches())
 def test_confidence_is_the_formula(match: Match) -> None:
+    assert_true(match)
+
+
+@given(matches(several=True))
+def test_events_forbidden_in_several_gaps(match: Match) -> None:
     assert_true(match)
 
 

@@ -24,9 +24,8 @@ FOLDERS = ("tests/kernels", "tests/properties")
 COMPILED_ONLY = (
     "tests/kernels/test_kernel_cache.py",
     "tests/kernels/test_without_jit.py",
-    # Hundreds of events, or searches that are long on purpose.
+    # Hundreds of events, or confidences that are dear on purpose.
     "tests/properties/test_approximate.py",
-    "tests/properties/test_long_chains.py",
     "tests/properties/test_medium.py",
     "tests/properties/test_language_medium.py",
     "tests/properties/test_pointbased_medium.py",

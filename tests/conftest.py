@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-hypothesis.settings.register_profile("sample", deadline=None, print_blob=True, max_examples=10)
+hypothesis.settings.register_profile("sample", deadline=None, print_blob=True, max_examples=4)
 hypothesis.settings.register_profile("quick", deadline=None, print_blob=True, max_examples=35)
 hypothesis.settings.register_profile("thorough", deadline=None, print_blob=True, max_examples=2000)
 

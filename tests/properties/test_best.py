@@ -80,6 +80,7 @@ def test_pruning_by_a_threshold_loses_nothing(case: Case, percent: int, strategy
     assert_answer(rows_of(uc.match(case.trace.table(), text), case), having(matches, threshold))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("half_interval", [0, 3, 20])
 def test_the_best_of_a_longer_stream(half_interval: int) -> None:
     """Equally long intervals: runs are narrowed. Ids in no order of time: the first part is everywhere."""

@@ -75,6 +75,7 @@ def test_batches_hold_the_same_rows(case: LanguageCase, batch_rows: int, planner
     assert_same(case.rows(pa.Table.from_batches(batches, whole.schema)), case.rows(whole))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("pattern", "conditions", "kleene"),
     [
@@ -110,6 +111,7 @@ def test_a_longer_trace(pattern: str, conditions: str, kleene: str) -> None:
         assert in_order(uc.match(table, text, planner=planner, kleene=kleene)) == in_order(expected)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("pattern", "strategy", "conditions", "joined"),
     [

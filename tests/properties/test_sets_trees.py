@@ -35,6 +35,7 @@ def test_every_planner_is_the_oracle(case: NestedCase, planner: str) -> None:
     case.check(planner=planner)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("planner", ["auto", "((c a) d)", "(a (c d))"])
 def test_a_longer_trace(planner: str) -> None:
     rng = np.random.default_rng(5)

@@ -36,6 +36,7 @@ _MAIN: Final = {
     "memory": "memory",
     "spark": "spark_job",
     "cold": "cold",
+    "compile": "compiling",
 }
 """Name of a benchmark -> its module, in the order in which they run."""
 

@@ -159,8 +159,10 @@ def events_between(
     bounds, edge, _, nodes, _, front, _, _, _, _ = work
     length = lower.shape[0]
     a, b = bounds[0], bounds[1]
-    sums[:] = 0.0
-    chance[:count] = 0.0
+    for k in range(3):
+        sums[k] = 0.0
+    for x in range(count):
+        chance[x] = 0.0
     for j in range(length):
         bounds[3, j] = lower[j] - j
         bounds[4, j] = upper[j] - j
@@ -187,7 +189,8 @@ def events_between(
     for j in range(length):
         for t in range(a[j], b[j] + 1):
             node[j, t - a[j]] = exactly(lower[j], upper[j], offset[j], pmf, t)
-    edge[:edges] = 1.0
+    for e in range(edges):
+        edge[e] = 1.0
     if within:
         first, last = _within(
             gap, count, x_low, x_high, x_offset, pmf, window, bounds, node, edge, front, sums, chance

@@ -227,7 +227,8 @@ def _three_events(bounds, edge_start, node, edge, front):
     before, behind = front[0], front[1]
     width = b[1] - a[1] + 1
     last_width = b[2] - a[2] + 1
-    before[:width] = 0.0
+    for u in range(width):
+        before[u] = 0.0
     for s in range(a[0], b[0] + 1):
         weight = node[0, s - a[0]]
         row = edge_start[1] + (s - a[0]) * width
@@ -387,7 +388,8 @@ def _by_places(
     total = 0.0
     first_time = b[0] + 1
     last_time = a[length - 1] - 1
-    digit[:count] = 0
+    for k in range(count):
+        digit[k] = 0
     while True:
         for j in range(length):
             for t in range(b[j] - a[j] + 1):
@@ -488,12 +490,14 @@ def forbidden_confidence(
         return NO_SPACE, 0.0, edges, ticks
     for j in range(length):
         if offset[j] < 0:
-            node[j, : b[j] - a[j] + 1] = 1.0 / float(upper[j] - lower[j] + 1)
+            for k in range(b[j] - a[j] + 1):
+                node[j, k] = 1.0 / float(upper[j] - lower[j] + 1)
             continue
         for t in range(a[j], b[j] + 1):
             node[j, t - a[j]] = exactly(lower[j], upper[j], offset[j], pmf, t)
     if not weighed:
-        edge[:edges] = 1.0
+        for e in range(edges):
+            edge[e] = 1.0
     count = 0
     choices = 1.0
     for x in range(x_count):

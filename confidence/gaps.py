@@ -88,7 +88,8 @@ def _weigh_all(
         t[j] = a[j]
         for s in range(a[j], b[j] + 1):
             node[j, s - a[j]] = exactly(lower[j], upper[j], offset[j], pmf, s)
-    edge[:edges] = 1.0
+    for e in range(edges):
+        edge[e] = 1.0
     count = 0
     for x in range(found):
         low, high = x_low[x], x_high[x]
@@ -130,7 +131,8 @@ def _solve(
         return _sum(bounds, window, edge_start, node[:length], edge, front)
     edges = _lay_out(bounds, length, window)[0]
     digit = places[1]
-    digit[:count] = 0
+    for k in range(count):
+        digit[k] = 0
     total = 0.0
     first_time = b[0] + 1
     last_time = a[length - 1] - 1
@@ -193,15 +195,16 @@ def _steps(chosen, bounds, window, active, kind, at, places, group, spot, marks,
 
 @kernel
 def _choose(bounds, window, active, work, room, chosen, trial):
-    """Choose the times to hold; return the steps that it takes and whether some event couples the others.
+    """Choose the times to hold; return the steps, whether events couple gaps, and whether any time is held.
 
     One time after the other, always the one that helps most, down to all: the cheapest choice on the way.
     """
     _, _, _, _, _, _, _, kind, at, places = work
     held, group, spot, _, marks, _ = room
     length = trial.shape[0]
-    chosen[:] = False
-    trial[:] = False
+    for j in range(length):
+        chosen[j] = trial[j] = False
+    holding = False
     best, choices = _steps(trial, bounds, window, active, kind, at, places[0], group[0], spot[0], marks, held)
     coupled = choices > 1.0
     while choices > 1.0:
@@ -226,8 +229,10 @@ def _choose(bounds, window, active, work, room, chosen, trial):
         )
         if least < best:
             best = least
-            chosen[:] = trial
-    return best, coupled
+            holding = True
+            for j in range(length):
+                chosen[j] = trial[j]
+    return best, coupled, holding
 
 
 @kernel
@@ -238,8 +243,12 @@ def _by_held_times(
     """Return what :func:`_solve` returns, summed over the times to hold, the bounds tightened by each."""
     bounds = work[0]
     length = lower.shape[0]
-    order = np.flatnonzero(chosen)
-    depth = order.shape[0]
+    order = np.empty(length, np.int64)
+    depth = 0
+    for j in range(length):
+        if chosen[j]:
+            order[depth] = j
+            depth += 1
     low = np.empty((depth + 1, length), np.int64)
     high = np.empty((depth + 1, length), np.int64)
     now = np.empty(depth, np.int64)
@@ -260,8 +269,9 @@ def _by_held_times(
         if not exactly(lower[j], upper[j], offset[j], pmf, now[d] + j) > 0.0:
             continue
         a, b = bounds[3, :length], bounds[4, :length]
-        a[:] = low[d]
-        b[:] = high[d]
+        for i in range(length):
+            a[i] = low[d, i]
+            b[i] = high[d, i]
         a[j] = b[j] = now[d]
         if not tight_bounds(a, b, window - length, low[d + 1], high[d + 1]):
             continue
@@ -418,9 +428,11 @@ def gap_confidence(
         np.empty((2, length), np.int64),
         np.empty((2, ticks)),
     )
-    chosen = np.zeros(length, np.bool_)
+    chosen = np.empty(length, np.bool_)
     t = np.empty(length, np.int64)
-    steps, may_couple = _choose(bounds, window, active, work, room, chosen, np.zeros(length, np.bool_))
+    steps, may_couple, holding = _choose(
+        bounds, window, active, work, room, chosen, np.empty(length, np.bool_)
+    )
     if may_couple and steps > most_steps:
         count = _weigh_all(
             lower,
@@ -440,7 +452,7 @@ def gap_confidence(
             t,
         )
         return COUPLED, steps, count, -1
-    if chosen.any():
+    if holding:
         total, first, last = _by_held_times(
             lower, upper, offset, pmf, head, tail, window, found, x_low, x_high, x_offset, x_gap, work, room,
             chosen, t,

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.arrays import largest, smallest
 from confidence.kernel import kernel
 from confidence.times import BETWEEN
 
@@ -136,11 +137,14 @@ def tight_order_bounds(lower, upper, before, window, a, b):
             for i in range(j):
                 if before[j] >> i & 1:
                     b[i] = min(b[i], b[j] - 1)
-        earliest = a.max() - window + 1
-        latest = b.min() + window - 1
+        earliest = largest(a) - window + 1
+        latest = smallest(b) + window - 1
         for j in range(count):
             if again == 1 and (a[j] < earliest or b[j] > latest):
                 return False
             a[j] = max(a[j], earliest)
             b[j] = min(b[j], latest)
-    return (b - a).min() >= 0
+    feasible = True
+    for j in range(count):
+        feasible = feasible and a[j] <= b[j]
+    return feasible

@@ -28,8 +28,11 @@ from typing import Any, Final
 
 import numba
 import numpy as np
-from numba.core import compiler
+from numba.core import compiler, types
+from numba.core.registry import CPUDispatcher
 from numba.core.serialize import dumps
+
+from confidence.linked import LinkedDispatcher, kernel_flags, rebuilt, set_environments
 
 __all__ = ["PACKAGES", "cache_folder", "kernel", "sources", "why_not_kept"]
 
@@ -43,7 +46,7 @@ _IMPORT: Final = re.compile(rf"^\s*(?:from|import)\s+((?:{'|'.join(PACKAGES)})\b
 _DIGEST: Final = hashlib.sha256().digest_size
 
 
-def kernel(function: Any = None, *, inline: str = "never") -> Any:
+def kernel(function: Any = None, *, inline: bool = False) -> Any:
     """Compile a function with Numba at its first call with arguments of these types; keep it on disk.
 
     Parameters
@@ -51,8 +54,9 @@ def kernel(function: Any = None, *, inline: str = "never") -> Any:
     function : callable
         A function at the top of a module of the kernel packages. It runs without the interpreter's lock; a
         division by zero gives NaN or an infinity.
-    inline : {'never', 'always'}
-        Whether Numba puts the function's body into its callers.
+    inline : bool
+        Whether LLVM always puts the function's body into its callers. Numba's own ``inline="always"`` copies
+        the body before types are inferred, which has to be paid for at each call again.
 
     Returns
     -------
@@ -60,16 +64,58 @@ def kernel(function: Any = None, *, inline: str = "never") -> Any:
         The compiled function, or the function itself under ``NUMBA_DISABLE_JIT``.
     """
     if function is None:
-        return lambda given: _dispatcher(given, inline)
-    return _dispatcher(function, inline)
+        return lambda given: kernel(given, inline=inline)
+    settings: Any = numba.config
+    return function if settings.DISABLE_JIT else _Kernel(function, targetoptions=_options(inline))
 
 
-def _dispatcher(function: Any, inline: str) -> Any:
-    jit: Any = numba.njit
-    dispatcher = jit(nogil=True, error_model="numpy", inline=inline)(function)
-    if dispatcher is not function:  # as it is under NUMBA_DISABLE_JIT
-        dispatcher._cache = _KernelCache(function)
-    return dispatcher
+def _options(inline: bool) -> dict[str, Any]:
+    # What is not given is taken over from the caller that happens to compile the function first.
+    return {
+        "nopython": True,
+        "boundscheck": None,
+        "nogil": True,
+        "error_model": "numpy",
+        "fastmath": False,
+        "forceinline": inline,
+        "no_cfunc_wrapper": True,
+    }
+
+
+class _Kernel(CPUDispatcher):
+    """A function to compile: for calls by Python, and otherwise for calls by other kernels.
+
+    A call with a constant makes no variant of a kernel for that constant.
+    """
+
+    _compiler: Any
+
+    def __init__(self, py_func: Any, locals: Any = None, targetoptions: Any = None) -> None:
+        super().__init__(py_func, locals, targetoptions)
+        # Read now: by the time of the first call a file may have been edited.
+        _sources_hash(py_func.__module__)
+        self._compiler._customize_flags = kernel_flags
+        self._cache = _KernelCache(py_func, linked=False)
+        self._linked = LinkedDispatcher(py_func, targetoptions)
+        self._linked._cache = _KernelCache(py_func, linked=True)
+
+    def add_overload(self, cres: Any) -> None:
+        """Let Python find the code."""
+        super().add_overload(cres)
+        set_environments(cres)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Compile the kernel for a call by another one, whose arguments have these types."""
+        _, folded = self._compiler.fold_argument_types(args, kws)
+        given = tuple(types.unliteral(argument) for argument in folded)
+        home: Any = super() if given in self.overloads else self._linked
+        return home.get_call_template(given, {})
+
+    def get_overload(self, sig: Any) -> Any:
+        """Return the key of the code for a call by another kernel."""
+        given = tuple(sig)
+        home: Any = self._linked if given in self._linked.overloads else super()
+        return home.get_overload(sig)
 
 
 def cache_folder() -> Path | None:
@@ -157,8 +203,9 @@ def _sources_hash(module: str) -> bytes:
 class _KernelCache:
     """What Numba asks for compiled code and hands it to, for one kernel."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, linked: bool) -> None:
         self._function = function
+        self._linked = linked
         self._enabled = True
 
     @property
@@ -194,6 +241,8 @@ class _KernelCache:
         if stored != sig:
             return None
         _touch(path)
+        if self._linked:
+            return rebuilt(target_context, compiled)
         return compiler.CompileResult._rebuild(target_context, *compiled)
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -218,6 +267,7 @@ class _KernelCache:
         function = self._function
         parts = (
             sys.version, numba.__version__, np.__version__, codegen.magic_tuple(), function.__qualname__, sig,
+            self._linked,
         )  # fmt: skip
         name = hashlib.sha256(repr(parts).encode())
         name.update(_sources_hash(function.__module__))

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from confidence.arrays import ascending, count_up_to, largest, smallest
 from confidence.distribution import at_least, at_most, exactly, inside
 from confidence.forbidden import DONE, IMPOSSIBLE, TOO_DEAR
 from confidence.ideals import tight_order_bounds
@@ -34,7 +35,7 @@ def _of_a_set(lower, upper, window, a, b):
     count = lower.shape[0]
     total = 0.0
     latest = np.empty(count + 1)
-    for s in range(a.min(), b.min() + 1):
+    for s in range(smallest(a), smallest(b) + 1):
         end = s + window - 1
         latest[count] = 1.0
         for j in range(count - 1, -1, -1):
@@ -53,14 +54,15 @@ def _of_a_set(lower, upper, window, a, b):
 @kernel
 def _busy(a, b):
     """Return the ticks at which some event can happen, ascending. O(n^2 + sum U)."""
-    order = np.argsort(a)
+    order = ascending(a, a.shape[0])
     size = 0
     for again in range(2):
         if again == 1:
             busy = np.empty(size, np.int64)
         size = 0
-        until = a.min() - 1
-        for e in order:
+        until = smallest(a) - 1
+        for k in range(order.shape[0]):
+            e = order[k]
             for t in range(max(a[e], until + 1), b[e] + 1):
                 if again == 1:
                     busy[size] = t
@@ -87,9 +89,12 @@ def _sweep(
         Whether the first event is at that tick; else the window has to reach behind the last tick.
     """
     full = state.shape[0] - gates.shape[0] - 1
-    state[:] = 0.0
+    for k in range(state.shape[0]):
+        state[k] = 0.0
     state[0] = 1.0
-    entered[:] = 0.0
+    for k in range(entered.shape[0]):
+        for m in range(begin, entered.shape[1]):
+            entered[k, m] = 0.0
     total = 0.0
     last = busy[begin] - 1
     n = begin
@@ -124,8 +129,8 @@ def _sweep(
 @kernel
 def _reaches(place, after, behind, low, high, a, b, window):
     """Return whether an event can lie inside a gap."""
-    latest = a.min()
-    earliest = b.max()
+    latest = smallest(a)
+    earliest = largest(b)
     if place == BETWEEN:
         for j in range(a.shape[0]):
             if after >> j & 1:
@@ -134,8 +139,8 @@ def _reaches(place, after, behind, low, high, a, b, window):
                 earliest = min(earliest, b[j])
         return high > latest and low < earliest
     if place == LEADING:
-        return low < b.min() and high > a.max() - window
-    return high > a.max() and low < b.min() + window
+        return low < smallest(b) and high > largest(a) - window
+    return high > largest(a) and low < smallest(b) + window
 
 
 @kernel
@@ -182,16 +187,27 @@ def _classify(
 @kernel
 def _open_gates(busy, source, ideals, gap_cut, count, active, role, x_low, x_high, x_offset, head, tail):
     """Return the gates that an event may bar, the steps through them, and P(a gate is free from s to t)."""
-    used = np.zeros(gap_cut.shape[0], np.bool_)
-    for k in range(count):
-        if role[k, 1] >= 0:
-            used[role[k, 1]] = True
-    chosen = np.flatnonzero(used)
-    gates = gap_cut[chosen]
-    size = busy.shape[0] if gates.shape[0] else 0
-    free = np.ones((gates.shape[0], size, size))
-    through = source.copy()
-    for q in range(gates.shape[0]):
+    chosen = np.empty(gap_cut.shape[0], np.int64)
+    gates = np.empty(gap_cut.shape[0], np.int64)
+    opened = 0
+    for g in range(gap_cut.shape[0]):
+        used = False
+        for k in range(count):
+            used = used or role[k, 1] == g
+        if used:
+            chosen[opened] = g
+            gates[opened] = gap_cut[g]
+            opened += 1
+    gates = gates[:opened]
+    size = busy.shape[0] if opened else 0
+    free = np.empty((opened, size, size))
+    through = np.empty(source.shape[0], np.int64)
+    for k in range(source.shape[0]):
+        through[k] = source[k]
+    for q in range(opened):
+        for s in range(size):
+            for t in range(size):
+                free[q, s, t] = 1.0
         for k in range(source.shape[0]):
             if source[k] == gates[q]:
                 through[k] = ideals + q
@@ -269,15 +285,16 @@ def order_confidence(
         ticks += float(b[j] - a[j] + 1)
     if ticks > most_steps:
         return TOO_DEAR, ticks, 0, -1
-    if others == 0 and offset.max() < 0 and before.max() == 0:
-        return DONE, min(_of_a_set(lower, upper, window, a, b), 1.0), a.min(), b.max()
+    if others == 0 and largest(offset) < 0 and largest(before) == 0:
+        return DONE, min(_of_a_set(lower, upper, window, a, b), 1.0), smallest(a), largest(b)
     busy = _busy(a, b)
     barred = 0
     for k in range(others):
         barred += 1 if role[k, 1] >= 0 else 0
-    binding = 1 + np.searchsorted(busy, min(b.min(), b.max() - window), side="right")
+    soonest, latest = smallest(b), largest(b)
+    binding = 1 + count_up_to(busy, 0, busy.shape[0], min(soonest, latest - window))
     if others > barred:
-        binding = np.searchsorted(busy, b.min(), side="right")
+        binding = count_up_to(busy, 0, busy.shape[0], soonest)
     ticks = float(busy.shape[0])
     reach = min(ticks, float(window))
     steps = float(binding + 1) * reach * float(source.shape[0] + others - barred)
@@ -289,16 +306,18 @@ def order_confidence(
         busy, source, ideals, gap_cut, others, active, role, x_low, x_high, x_offset, head, tail
     )
     entered = np.empty((gates.shape[0], busy.shape[0]))
-    ends = np.ones(busy.shape[0])
+    ends = np.empty(busy.shape[0])
+    for m in range(busy.shape[0]):
+        ends[m] = 1.0
     state = np.empty(ideals + gates.shape[0])
     total = 0.0
-    first = b.max() + 1
-    last = a.min() - 1
+    first = latest + 1
+    last = smallest(a) - 1
     n = 0
-    while n < busy.shape[0] and busy[n] <= b.min():
+    while n < busy.shape[0] and busy[n] <= soonest:
         s = busy[n]
         # Once the first time is known, those for which the window reaches behind the last tick go together.
-        alone = others > barred or total == 0.0 or b.max() - s >= window
+        alone = others > barred or total == 0.0 or latest - s >= window
         for m in range(n, busy.shape[0] if others > barred else n):
             if busy[m] - s >= window:
                 break

@@ -93,7 +93,9 @@ def support_range(lower, upper, offset, pmf, window):
 @kernel
 def _without_window(lower, upper, offset, pmf, first, last):
     length = lower.shape[0]
-    reached = np.zeros(length)
+    reached = np.empty(length)
+    for j in range(length):
+        reached[j] = 0.0
     for t in range(first, last + 1):
         for j in range(length - 1, 0, -1):
             if reached[j - 1] > 0.0:
@@ -114,10 +116,12 @@ def _with_window(lower, upper, offset, pmf, window, first, last):
     block = first
     while block <= stop:
         # rows[i] is row 0 of M_{block+i+1} ... M_{block+span}: what a window from s = block + i still sees
-        suffix[:] = 0.0
         for j in range(length):
-            suffix[j, j] = 1.0
-        rows[span] = suffix[0]
+            for k in range(length):
+                suffix[j, k] = prefix[j, k] = 0.0
+            suffix[j, j] = prefix[j, j] = 1.0
+        for k in range(length):
+            rows[span, k] = suffix[0, k]
         for i in range(span - 1, -1, -1):
             t = block + i + 1
             for j in range(length - 1):
@@ -125,10 +129,8 @@ def _with_window(lower, upper, offset, pmf, window, first, last):
                 if p > 0.0:
                     for k in range(j + 1, length):
                         suffix[j, k] += p * suffix[j + 1, k]
-            rows[i] = suffix[0]
-        prefix[:] = 0.0
-        for j in range(length):
-            prefix[j, j] = 1.0
+            for k in range(length):
+                rows[i, k] = suffix[0, k]
         for i in range(span + 1):
             s = block + i
             if s > stop:

@@ -114,7 +114,8 @@ def sampled_confidence(
     steps = float(draws) * float(2 * ticks + count * length)
     if steps > most_steps:
         return TOO_DEAR, steps, 0.0, 0, -1
-    state = np.ones(1, np.uint64)
+    state = np.empty(1, np.uint64)
+    state[0] = np.uint64(1)
     _stir(state, seed)
     for j in range(length):
         _stir(state, lower[j])
@@ -129,7 +130,9 @@ def sampled_confidence(
         weight[k] = 0.0
         for s in range(b[length - 1] - a[length - 1] + 1):
             weight[k] += front[length - 1, s]
-    drawn = np.zeros(starts, np.int64)
+    drawn = np.empty(starts, np.int64)
+    for k in range(starts):
+        drawn[k] = 0
     for _ in range(draws):
         target = _uniform(state) * total
         chosen = 0

@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from confidence.arrays import largest, smallest
 from confidence.distribution import at_least, at_most, exactly
 from confidence.forbidden import DONE, IMPOSSIBLE, TOO_DEAR
 from confidence.kernel import kernel
@@ -22,14 +23,14 @@ def _close(t, window, gap_place, gap_after, gap_before, inside):
     """Write the first and the last tick inside each gap of a match with times t."""
     for g in range(gap_place.shape[0]):
         if gap_place[g] == LEADING:
-            inside[g, 0] = t.max() - window + 1
-            inside[g, 1] = t.min() - 1
+            inside[g, 0] = largest(t) - window + 1
+            inside[g, 1] = smallest(t) - 1
         elif gap_place[g] == TRAILING:
-            inside[g, 0] = t.max() + 1
-            inside[g, 1] = t.min() + window - 1
+            inside[g, 0] = largest(t) + 1
+            inside[g, 1] = smallest(t) + window - 1
         else:
-            inside[g, 0] = t.min()
-            inside[g, 1] = t.max()
+            inside[g, 0] = smallest(t)
+            inside[g, 1] = largest(t)
             for j in range(t.shape[0]):
                 if gap_after[g] >> j & 1:
                     inside[g, 0] = max(inside[g, 0], t[j] + 1)
@@ -97,8 +98,8 @@ def confidence_by_times(
     inside = np.empty((gap_place.shape[0], 2), np.int64)
     weight[0] = 1.0
     total = 0.0
-    first = b.max() + 1
-    last = a.min() - 1
+    first = largest(b) + 1
+    last = smallest(a) - 1
     j = 0
     t[0] = a[0] - 1
     latest[0] = b[0]
@@ -112,9 +113,11 @@ def confidence_by_times(
             continue
         if j + 1 < count:
             j += 1
-            earliest = max(a[j], t[:j].max() - window + 1)
-            latest[j] = min(b[j], t[:j].min() + window - 1)
+            earliest = a[j]
+            latest[j] = b[j]
             for i in range(j):
+                earliest = max(earliest, t[i] - window + 1)
+                latest[j] = min(latest[j], t[i] + window - 1)
                 if before[j] >> i & 1:
                     earliest = max(earliest, t[i] + 1)
             t[j] = earliest - 1
@@ -126,8 +129,8 @@ def confidence_by_times(
             mass *= _outside(x_low[x], x_high[x], x_offset[x], pmf, head, tail, x_gap[x], inside)
         if mass > 0.0:
             total += mass
-            first = min(first, t.min())
-            last = max(last, t.max())
+            first = min(first, smallest(t))
+            last = max(last, largest(t))
     if not total > 0.0:
         return IMPOSSIBLE, 0.0, 0, -1
     return DONE, min(total, 1.0), first, last

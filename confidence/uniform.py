@@ -255,10 +255,8 @@ def _count_in_pieces(a, b, w, bounds, floats):
         if low[0] > high[0] or low[0] < first or high[0] > last:
             continue
         ta, tb = bounds[2], bounds[3]
-        if tight_bounds(low.copy(), high.copy(), w, ta, tb):
-            low[:] = ta
-            high[:] = tb
-            total += _count(low, high, w, floats)
+        if tight_bounds(low, high, w, ta, tb):
+            total += _count(ta, tb, w, floats)
     return total
 
 
@@ -320,8 +318,9 @@ def chain_confidence(lower, upper, w, a, b, bounds, floats):
 @kernel
 def _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, length, w):
     """Return :func:`chain_confidence` for the rare short chains on which the written-out sum cancels."""
-    lower = np.array([lower0, lower1, lower2])[:length].copy()
-    upper = np.array([upper0, upper1, upper2])[:length].copy()
+    lower, upper = np.empty(length, np.int64), np.empty(length, np.int64)
+    lower[0], lower[1], lower[length - 1] = lower0, lower1, lower2
+    upper[0], upper[1], upper[length - 1] = upper0, upper1, upper2
     bounds = np.empty((6, length), np.int64)
     return chain_confidence(lower, upper, w, bounds[4], bounds[5], bounds[:4], np.empty((4, 2 * length + 1)))
 

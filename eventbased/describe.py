@@ -100,8 +100,9 @@ def _write_ids(ordered, blocks, runs, count, payload, out_ids, done):
     row = np.empty(count, np.int64)
     sizes = np.empty(count, np.int64)
     values = np.empty(count, np.int64)
-    row[:] = runs[PARENT, :count]
-    sizes[:] = runs[SIZE, :count]
+    for k in range(count):
+        row[k] = runs[PARENT, k]
+        sizes[k] = runs[SIZE, k]
     rows = count
     for level in range(last, -1, -1):
         place = blocks[level, PLACE]
@@ -303,7 +304,8 @@ def _write_long_confidences(ordered, blocks, runs, count, w, lower, upper, longe
             high[j] = upper[chosen[j]]
             certain = certain and low[j] == high[j]
         if certain:
-            out[n : n + stop - begin] = 1.0
+            for i in range(stop - begin):
+                out[n + i] = 1.0
         else:
             confidences_of_run(
                 running, begin, stop, w, lower, upper, low, high, ring_low, ring_high, a, b, bounds, floats,
@@ -387,7 +389,8 @@ def matches_of_runs(ordered, blocks, runs, count, out):
         choose(ordered, blocks, length - 2, runs[PARENT, k], chosen)
         for x in range(runs[SIZE, k]):
             chosen[ordered[length - 1]] = runs[BEGIN, k] + x
-            out[:, n] = chosen
+            for s in range(length):
+                out[s, n] = chosen[s]
             n += 1
 
 

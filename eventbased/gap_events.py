@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.arrays import largest
 from confidence.conditions import Conditions, Scratch, accumulate, all_hold
 from confidence.counting import MOST_EDGES, enlarged
 from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR, workspace
@@ -175,7 +176,8 @@ def collect(
                     mark[row] = at
                     x_low[at], x_high[at], x_offset[at] = events.lower[x], events.upper[x], offsets[row]
                     x_row[at] = row
-                    x_gap[at] = False
+                    for g in range(x_gap.shape[1]):
+                        x_gap[at, g] = False
                     found += 1
                 x_gap[at, gap] = True
         x += 1
@@ -322,7 +324,7 @@ def gap_confidences(
             scratch.stop[part[k]] = k + 1
             accumulate(conditions, scratch, part[k], k)
         feasible = tight_bounds(bounds[0], bounds[1], window - size, bounds[2], bounds[3]) and share > 0.0
-        certain = offset.max() < 0
+        certain = largest(offset) < 0
         for k in range(size):
             bounds[2, k] += k
             bounds[3, k] += k

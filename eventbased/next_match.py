@@ -78,7 +78,8 @@ def next_limits(first_class, class_start, class_stop, lower, upper, event, twin,
         Overwritten. O(n log n).
     """
     length = first_class.shape[0] - 1
-    out[:] = UNLIMITED
+    for i in range(out.shape[0]):
+        out[i] = UNLIMITED
     for j in range(length - 1):
         if not prunable[j + 1]:
             continue
@@ -179,7 +180,8 @@ def next_confidences(
     whole = np.empty(STACK_DEPTH, np.int64)
     real = np.empty(STACK_DEPTH, np.float64)
     absent = np.empty(STACK_DEPTH, np.bool_)
-    tabled = np.zeros(length, np.bool_)
+    tabled = np.empty(length, np.bool_)
+    tabled[0] = False
     inverse = np.empty(2 * MOST_SPREAD)
     for n in range(first_match, count):
         for k in range(length):
@@ -238,7 +240,8 @@ def next_confidences(
                             x_high[at] = others.upper[x] + j
                             x_offset[at] = others.pmf_offset[x]
                             x_event[at] = others.event[x]
-                            x_gap[at] = False
+                            for k in range(x_gap.shape[1]):
+                                x_gap[at, k] = False
                             found += 1
                             if tables is not None and n != untabled and not others.shared[x]:
                                 x_event[at] = -1
@@ -259,7 +262,9 @@ def next_confidences(
             out_lower[n] = 0
             out_upper[n] = -1
             continue
-        weighed = tabled.any()
+        weighed = False
+        for j in range(1, length):
+            weighed = weighed or tabled[j]
         if tables is not None and weighed:
             edges = 0
             for j in range(1, length):
@@ -270,7 +275,8 @@ def next_confidences(
                 if edges > work[1].shape[0]:
                     break
                 if not tabled[j]:
-                    work[1][at:edges] = 1.0
+                    for e in range(at, edges):
+                        work[1][e] = 1.0
                     continue
                 of_component = group[n] * length + j
                 survive(

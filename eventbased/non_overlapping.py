@@ -28,8 +28,11 @@ def choose_non_overlapping(best, partition, lower, upper, chosen):
         Overwritten.
     """
     count = best.shape[0]
-    tree = np.zeros(count + 1, np.int64)
-    chosen[:] = False
+    tree = np.empty(count + 1, np.int64)
+    tree[count] = 0
+    for k in range(count):
+        tree[k] = 0
+        chosen[k] = False
     for k in range(count):
         i = best[k]
         begun = i + 1

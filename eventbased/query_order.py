@@ -154,7 +154,7 @@ def start_search(length: int, classes: int, block_rows: int = BLOCK_ROWS) -> Sea
     )
 
 
-@kernel(inline="always")
+@kernel(inline=True)
 def first_above(values, start, stop, x, hint):
     """Return the first index in [start, stop] whose value is > x, galloping away from ``hint``. O(log d)."""
     if hint < start:
@@ -293,7 +293,7 @@ def choose(ordered, blocks, level, row, chosen):
         row = blocks[s, PARENT_ROW, row]
 
 
-@kernel(inline="always")
+@kernel(inline=True)
 def _first_reaching(lower, begin, stop, x):
     """Return the first index in [begin, stop] whose lower bound is > x, the first eight without a branch."""
     i = begin & POSITIVE

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.arrays import largest, smallest
 from confidence.conditions import Conditions, Scratch, accumulate
 from confidence.counting import MOST_EDGES
 from confidence.forbidden import TOO_DEAR
@@ -51,11 +52,11 @@ def _forbidden(
     found = 0
     for n in range(pools.shape[0]):
         g = gap_of[n]
-        above = a.max()
-        until = b.min()
+        above = largest(a)
+        until = smallest(b)
         if gap_place[g] == BETWEEN:
-            above = a.min()
-            until = b.max()
+            above = smallest(a)
+            until = largest(b)
             for j in range(a.shape[0]):
                 if gap_after[g] >> j & 1:
                     above = max(above, a[j])
@@ -108,7 +109,8 @@ def _set_confidences(
             accumulate(conditions, scratch, part, k)
         found = 0
         feasible = share > 0.0
-        if feasible and tight_order_bounds(low, high, before, window, a, b):
+        fits = feasible and tight_order_bounds(low, high, before, window, a, b)
+        if fits:
             found = _forbidden(
                 events, pools, gap_of, (gap_place, gap_after, gap_before), conditions, length, a, b, window,
                 place[start[n]], scratch, own, mark, offsets, room,
@@ -122,9 +124,9 @@ def _set_confidences(
         if not feasible:
             out_lower[n], out_upper[n], out_confidence[n] = 0, -1, 0.0
             continue
-        if found == 0 and not wanted and offset.max() < 0 and (b - a).min() >= 0:
-            out_lower[n] = a.min()
-            out_upper[n] = b.max()
+        if found == 0 and not wanted and fits and largest(offset) < 0:
+            out_lower[n] = smallest(a)
+            out_upper[n] = largest(b)
             continue
         status, value, first, last = order_confidence(
             low, high, offset, pmf, head, tail, window, before, first_step, source, target, ideals, gap_place,

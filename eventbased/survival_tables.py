@@ -109,7 +109,8 @@ def _fill(
 ):  # fmt: skip
     """Fill a row from one time to another. O(x (until - begin))."""
     free = tables.free[j, row]
-    free[begin - s - 1 : until - s] = 1.0
+    for t in range(begin - s - 1, until - s):
+        free[t] = 1.0
     for c in range(class_begin, class_end):
         stop = class_stop[c]
         x = first_above(others.lower, class_start[c], stop, s - j - class_longest[c], class_start[c])
@@ -121,7 +122,8 @@ def _fill(
                 if low > s and high < until:
                     # It is surely in between from here on.
                     sure = max(begin, high + 1)
-                    free[sure - s - 1 : until - s] = 0.0
+                    for t in range(sure - s - 1, until - s):
+                        free[t] = 0.0
                     until = sure - 1
             x += 1
 

@@ -34,7 +34,7 @@ from eventbased.thresholds import needed
 __all__ = ["describe_chosen", "promising_matches", "surviving_matches"]
 
 
-@kernel(inline="always")
+@kernel(inline=True)
 def _pairs_out_of_order(lower0, upper0, lower1, upper1):
     """Return the number of pairs u_0 > u_1 of two intervals, or a little less; not all are such pairs. O(1).
 
@@ -48,7 +48,7 @@ def _pairs_out_of_order(lower0, upper0, lower1, upper1):
     return 0.5 * (pairs - beyond0 * (beyond0 + 1.0) - beyond1 * (beyond1 + 1.0))
 
 
-@kernel(inline="always")
+@kernel(inline=True)
 def _in_order(x, y, shift, lower, upper, offset):
     """Return a bound on P(u_x <= u_y + shift): 1 if one of the two candidates has a pmf of its own."""
     if offset.shape[0] and (offset[x] >= 0 or offset[y] >= 0):
@@ -60,7 +60,7 @@ def _in_order(x, y, shift, lower, upper, offset):
     return min(1.0 - _pairs_out_of_order(low0, high0, low1, high1) / size + ROUNDING, 1.0)
 
 
-@kernel(inline="always")
+@kernel(inline=True)
 def _reaches(x, y, shift, lower, upper, most):
     """Return whether at most so many pairs of the times of two candidates break u_x <= u_y + shift."""
     low1, high1 = lower[y] + shift, upper[y] + shift

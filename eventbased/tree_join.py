@@ -179,7 +179,7 @@ def reach(
             group[r] = at if at < keys.shape[0] and keys[at] == group[r] else -1
 
 
-@kernel(inline="always")
+@kernel(inline=True)
 def _pairs_hold(pairs, block, r, places, i, lower, upper, limit):
     """Return whether the conditions on pairs of a left and a right component hold."""
     for q in range(pairs.shape[0]):

@@ -1,0 +1,122 @@
+"""How a kernel is compiled that other kernels call and Python does not.
+
+Numba makes each kernel into native code, even one whose body only ever runs within its callers. Here such a
+kernel becomes LLVM bitcode to link into its callers, which are optimised as a whole: its own native code,
+and the door to Python with its checks of arguments, are never made.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+from numba.core import compiler
+from numba.core.codegen import JITCodeLibrary
+from numba.core.registry import CPUDispatcher
+
+__all__ = ["LinkedDispatcher", "kernel_flags", "rebuilt", "set_environments"]
+
+
+class _Library(JITCodeLibrary):
+    """A module to link into others, which the execution engine never sees."""
+
+    def _optimize_final_module(self) -> None:
+        """Leave it to the callers, who optimise what they link anyway."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def serialize_using_object_code(self) -> tuple[str, str, bytes]:
+        self._ensure_finalized()
+        return self.name, "linked", self._final_module.as_bitcode()
+
+
+class _Pipeline(compiler.Compiler):
+    def define_pipelines(self) -> Any:
+        state = self.state
+        state.library = _Library(state.targetctx.codegen(), state.func_id.func_qualname)
+        return super().define_pipelines()
+
+
+class _Inherited(compiler.Flags):
+    """What Numba's own functions take over from the kernel that they are compiled for.
+
+    Numba keeps each such function under these settings, and compares them thousands of times for a kernel.
+    """
+
+    def __init__(self, flags: Any) -> None:
+        super().__init__(flags)
+        for name in ("no_cpython_wrapper", "no_cfunc_wrapper", "no_compile", "forceinline"):
+            self.discard(name)
+        self._known = super().values()
+
+    def values(self) -> Any:
+        return self._known
+
+    def copy(self) -> Any:
+        return compiler.Flags(self)
+
+
+_inherited: Final[list[_Inherited]] = []
+
+
+class _KernelFlags(compiler.Flags):
+    """The settings of one kernel, of which what it calls sees those that all kernels have in common."""
+
+    def copy(self) -> Any:
+        found = _Inherited(self)
+        for known in _inherited:
+            if known == found:
+                return known
+        _inherited.append(found)
+        return found
+
+
+def kernel_flags(flags: Any) -> Any:
+    """Return the settings for a kernel that Python calls."""
+    return _KernelFlags(flags)
+
+
+def _linked_flags(flags: Any) -> Any:
+    flags.no_cpython_wrapper = True
+    flags.no_compile = True
+    return _KernelFlags(flags)
+
+
+class LinkedDispatcher(CPUDispatcher):
+    """Compiles a function for calls by others. Python cannot call it."""
+
+    _cache: Any
+    _compiler: Any
+
+    def __init__(self, py_func: Any, targetoptions: Any) -> None:
+        super().__init__(py_func, {}, targetoptions)
+        self._compiler.pipeline_class = _Pipeline
+        self._compiler._customize_flags = _linked_flags
+
+    def add_overload(self, cres: Any) -> None:
+        """Let callers find the code, by a key that stands for the function that Python could call."""
+        key = object()
+        self.targetctx.insert_user_function(key, cres.fndesc, [cres.library])
+        self.overloads[tuple(cres.signature.args)] = cres._replace(entry_point=key)
+
+
+def rebuilt(target_context: Any, stored: Any) -> Any:
+    """Return the compile result of which a :class:`LinkedDispatcher` stored ``_reduce()``."""
+    (name, _, bitcode), fndesc, environment, signature, *_ = stored
+    library = _Library(target_context.codegen(), name)
+    library._final_module = llvm.parse_bitcode(bitcode)
+    library._finalized = True
+    return compiler.compile_result(
+        target_context=target_context, typing_context=target_context.typing_context, library=library,
+        environment=environment, entry_point=object(), fndesc=fndesc, signature=signature, objectmode=False,
+        lifted=(), reload_init=[],
+    )  # fmt: skip
+
+
+def set_environments(result: Any) -> None:
+    """Tell native code where the environments of the kernels linked into it are, which errors need."""
+    for environment in result._find_referenced_environments():
+        result.library.codegen.set_env(environment.env_name, environment)

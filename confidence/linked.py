@@ -1,8 +1,9 @@
 """How a kernel is compiled that other kernels call and Python does not.
 
 Numba makes each kernel into native code, even one whose body only ever runs within its callers. Here such a
-kernel becomes LLVM bitcode to link into its callers, which are optimised as a whole: its own native code,
-and the door to Python with its checks of arguments, are never made.
+kernel becomes optimised LLVM bitcode to link into its callers: its own native code, and the door to Python
+with its checks of arguments, are never made. To leave the optimising to the outermost callers as well would
+take a quarter less, but what comes out is up to 8% slower.
 """
 
 from __future__ import annotations
@@ -19,9 +20,6 @@ __all__ = ["LinkedDispatcher", "kernel_flags", "rebuilt", "set_environments"]
 
 class _Library(JITCodeLibrary):
     """A module to link into others, which the execution engine never sees."""
-
-    def _optimize_final_module(self) -> None:
-        """Leave it to the callers, who optimise what they link anyway."""
 
     def _finalize_final_module(self) -> None:
         self._finalize_dynamic_globals()

@@ -3,7 +3,7 @@
 Numba makes each kernel into native code, even one whose body only ever runs within its callers. Here such a
 kernel becomes optimised LLVM bitcode to link into its callers: its own native code, and the door to Python
 with its checks of arguments, are never made. To leave the optimising to the outermost callers as well would
-take a quarter less, but what comes out is up to 8% slower.
+take a seventh less, but what comes out is up to 8% slower.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from eventbased.config import BOUND_MARGIN
 __all__ = ["needed"]
 
 
-@kernel(inline="always")
+@kernel(inline=True)
 def needed(least):
     """Return what an upper bound has to reach for a match not to be left out.
 

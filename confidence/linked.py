@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import llvmlite.binding as llvm
-from numba.core import compiler
+from numba.core import codegen, compiler
 from numba.core.codegen import JITCodeLibrary
 from numba.core.registry import CPUDispatcher
 
@@ -105,7 +104,8 @@ def rebuilt(target_context: Any, stored: Any) -> Any:
     """Return the compile result of which a :class:`LinkedDispatcher` stored ``_reduce()``."""
     (name, _, bitcode), fndesc, environment, signature, *_ = stored
     library = _Library(target_context.codegen(), name)
-    library._final_module = llvm.parse_bitcode(bitcode)
+    numbas: Any = codegen
+    library._final_module = numbas.ll.parse_bitcode(bitcode)
     library._finalized = True
     return compiler.compile_result(
         target_context=target_context, typing_context=target_context.typing_context, library=library,

@@ -74,6 +74,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "CACHE_DIR", str(tmp_path))
 
 
+@pytest.mark.compiled
 @pytest.mark.usefixtures("empty_cache")
 def test_constants_make_no_variants_and_what_kernels_call_is_no_python_function() -> None:
     values = np.array([3, 4], dtype=np.int64)
@@ -86,6 +87,7 @@ def test_constants_make_no_variants_and_what_kernels_call_is_no_python_function(
     assert names == ["_scaled"]
 
 
+@pytest.mark.compiled
 @pytest.mark.usefixtures("empty_cache")
 def test_linked_code_is_found_by_the_next_caller() -> None:
     caller = _sum_scaled.py_func
@@ -100,6 +102,7 @@ def test_linked_code_is_found_by_the_next_caller() -> None:
     assert names == ["_last_scaled"]
 
 
+@pytest.mark.compiled
 @pytest.mark.usefixtures("empty_cache")
 def test_errors_of_linked_code_reach_python_compiled_or_cached() -> None:
     values, out = np.arange(3), np.arange(2)

@@ -156,7 +156,7 @@ def events_between(
     -----
     O(k l U^2) in a gap of the match's own, O(U l U^2 + k U^2) before or behind it.
     """
-    bounds, edge, _, nodes, _, front, _, _, _, _ = work
+    bounds, edge, _, nodes, _, front, _, _, _, _, spent = work
     length = lower.shape[0]
     a, b = bounds[0], bounds[1]
     for k in range(3):
@@ -185,6 +185,7 @@ def events_between(
         return TOO_DEAR, steps, 0, -1
     if edges > edge.shape[0] or ticks > nodes.shape[1]:
         return NO_SPACE, 0.0, edges, ticks
+    spent[0] += steps
     node = nodes[:length]
     for j in range(length):
         for t in range(a[j], b[j] + 1):

@@ -118,6 +118,8 @@ class Scratch(NamedTuple):
         their sum, smallest or largest.
     cells, position, lowest, stack
         Work arrays.
+    steps : (1,) int64
+        Steps taken since it was set to 0, see :func:`confidence.budget.steps_per_call`.
     """
 
     element: Int64
@@ -130,6 +132,7 @@ class Scratch(NamedTuple):
     position: Int64
     lowest: Int64
     stack: tuple[Int64, NDArray[np.float64], NDArray[np.bool_]]
+    steps: Int64
 
     def deeper(self, conditions: Conditions, depth: int) -> Scratch:
         """Return the same for matches of at most ``depth`` events, which are more."""
@@ -164,6 +167,7 @@ def scratch(conditions: Conditions, depth: int) -> Scratch:
             np.empty(STACK_DEPTH, dtype=np.float64),
             np.empty(STACK_DEPTH, dtype=np.bool_),
         ),
+        steps=np.zeros(1, dtype=np.int64),
     )
 
 
@@ -247,7 +251,9 @@ def _holds(conditions, work, c, newest):
             return True
         work.lowest[component] = lowest
         work.position[component] = lowest
+    weight = 4 * (1 + conditions.rows[c + 1] - conditions.rows[c])
     while True:
+        work.steps[0] += weight
         _provide(conditions, work, c)
         if not holds(
             conditions.code, conditions.rows[c], conditions.rows[c + 1], conditions.ints, conditions.floats,

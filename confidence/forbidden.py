@@ -65,12 +65,17 @@ INSIDE: Final = 3
 BEHIND: Final = 4
 AHEAD: Final = 5
 
+SPENT: Final = 10
+"""Where a workspace counts multiplications, see :func:`confidence.budget.multiplications_per_call`."""
+
 Workspace = tuple[Any, ...]
 """The work arrays of :func:`forbidden_confidence`, see :func:`workspace`."""
 
 
 def workspace(length: int, most_edges: int, most_ticks: int, most_events: int) -> Workspace:
     """Return the work arrays of :func:`forbidden_confidence` and :func:`confidence.gaps.gap_confidence`.
+
+    The last one counts the multiplications they took, see :func:`confidence.budget.multiplications_per_call`.
 
     Parameters
     ----------
@@ -95,6 +100,7 @@ def workspace(length: int, most_edges: int, most_ticks: int, most_events: int) -
         np.empty((events, 2 * length + 4), dtype=np.int64),
         np.empty((events, 2 * length + 4), dtype=np.int64),
         np.empty((2, events), dtype=np.int64),
+        np.zeros(1),
     )
 
 
@@ -467,7 +473,7 @@ def forbidden_confidence(
     first, last : int64
         The tightest range, ticks; for NO_SPACE the edges and ticks needed, for COUPLED the coupling events.
     """
-    bounds, edge, work_edge, node, work_node, front, coupled, kind, at, places = work
+    bounds, edge, work_edge, node, work_node, front, coupled, kind, at, places, spent = work
     length = lower.shape[0]
     a, b, edge_start = bounds[0], bounds[1], bounds[2]
     for j in range(length):
@@ -488,6 +494,7 @@ def forbidden_confidence(
         return TOO_DEAR, steps, 0, -1
     if edges > edge.shape[0] or ticks > node.shape[1]:
         return NO_SPACE, 0.0, edges, ticks
+    spent[0] += steps
     for j in range(length):
         if offset[j] < 0:
             for k in range(b[j] - a[j] + 1):
@@ -523,6 +530,7 @@ def forbidden_confidence(
         steps = choices * float(edges) * passes
         if steps > min(most_steps, few_steps):
             return COUPLED, steps, count, -1
+        spent[0] += steps
         total, first, last = _by_places(
             bounds, window, edge_start, edges, node[:length], edge, work_node, work_edge, front, coupled,
             count, x_low, x_high, x_offset, pmf, head, tail, kind, at, places[0], places[1],

@@ -78,7 +78,7 @@ def _weigh_all(
     -1 if some event has no place at all. The rows of ``kind``, ``at`` and ``group`` up to that number belong
     to the coupling events.
     """
-    bounds, edge, _, node, _, _, coupled, kind, at, places = work
+    bounds, edge, _, node, _, _, coupled, kind, at, places, _ = work
     held, group, spot, groups, marks, side = room
     length = lower.shape[0]
     a, b, edge_start = bounds[0], bounds[1], bounds[2]
@@ -118,7 +118,7 @@ def _solve(
     lower, upper, offset, pmf, head, tail, window, found, x_low, x_high, x_offset, x_gap, work, room, t
 ):
     """Return the weight, first and last time of the match within the bounds, held times included."""
-    bounds, edge, work_edge, node, work_node, front, coupled, kind, at, places = work
+    bounds, edge, work_edge, node, work_node, front, coupled, kind, at, places, _ = work
     held, group, spot, groups, _, side = room
     length = lower.shape[0]
     a, b, edge_start = bounds[0], bounds[1], bounds[2]
@@ -199,7 +199,7 @@ def _choose(bounds, window, active, work, room, chosen, trial):
 
     One time after the other, always the one that helps most, down to all: the cheapest choice on the way.
     """
-    _, _, _, _, _, _, _, kind, at, places = work
+    _, _, _, _, _, _, _, kind, at, places, _ = work
     held, group, spot, _, marks, _ = room
     length = trial.shape[0]
     for j in range(length):
@@ -384,7 +384,7 @@ def gap_confidence(
     costs. Else O(l U^2) and as much for each other event, for each first time if the window binds, for each
     choice of places of the events that couple gaps, or for each choice of the times held instead.
     """
-    bounds, edge, _, node, _, _, _, kind, at, places = work
+    bounds, edge, _, node, _, _, _, kind, at, places, spent = work
     length = lower.shape[0]
     a, b = bounds[0, :length], bounds[1, :length]
     for j in range(length):
@@ -404,6 +404,8 @@ def gap_confidence(
             places[0, active] = many
             active += 1
     if active == 0:
+        # What explicit probabilities cost; of uniform ones it is less than of finding what is forbidden.
+        spent[0] += float(length) * (float(b[length - 1] - a[0] + 1) if offset.max() >= 0 else float(length))
         value, first, last = _of_nothing_forbidden(lower, upper, offset, pmf, window, bounds, most_steps)
         if value == 0.0:
             return IMPOSSIBLE, 0.0, 0, -1
@@ -419,6 +421,7 @@ def gap_confidence(
         return TOO_DEAR, steps, 0, -1
     if edges > edge.shape[0] or ticks > node.shape[1]:
         return NO_SPACE, 0.0, edges, ticks
+    spent[0] += steps
     rows = max(active, 1)
     room = (
         np.empty(length, np.bool_),
@@ -452,6 +455,7 @@ def gap_confidence(
             t,
         )
         return COUPLED, steps, count, -1
+    spent[0] += steps
     if holding:
         total, first, last = _by_held_times(
             lower, upper, offset, pmf, head, tail, window, found, x_low, x_high, x_offset, x_gap, work, room,

@@ -225,7 +225,7 @@ def _open_gates(busy, source, ideals, gap_cut, count, active, role, x_low, x_hig
 @kernel
 def order_confidence(
     lower, upper, offset, pmf, head, tail, window, before, start, source, target, ideals, gap_place,
-    gap_after, gap_before, gap_cut, found, x_low, x_high, x_offset, x_gap, most_steps,
+    gap_after, gap_before, gap_cut, found, x_low, x_high, x_offset, x_gap, most_steps, spent,
 ):  # fmt: skip
     """Return the confidence of partially ordered events, and their tight time range.
 
@@ -249,6 +249,8 @@ def order_confidence(
         Whether each is forbidden in each gap.
     most_steps : float64
         Most multiplications to spend.
+    spent : (1,) float64
+        Those that were spent are added.
 
     Returns
     -------
@@ -278,13 +280,14 @@ def order_confidence(
     if not simple:
         return confidence_by_times(
             lower, upper, offset, pmf, head, tail, window, before, a, b, gap_place, gap_after, gap_before,
-            active[:others], x_low, x_high, x_offset, x_gap, most_steps,
+            active[:others], x_low, x_high, x_offset, x_gap, most_steps, spent,
         )  # fmt: skip
     ticks = 0.0
     for j in range(count):
         ticks += float(b[j] - a[j] + 1)
     if ticks > most_steps:
         return TOO_DEAR, ticks, 0, -1
+    spent[0] += ticks * float(count)
     if others == 0 and largest(offset) < 0 and largest(before) == 0:
         return DONE, min(_of_a_set(lower, upper, window, a, b), 1.0), smallest(a), largest(b)
     busy = _busy(a, b)
@@ -302,6 +305,7 @@ def order_confidence(
         steps += ticks * ticks * float(barred) + float(binding + 1) * reach * reach
     if steps > most_steps:
         return TOO_DEAR, steps, 0, -1
+    spent[0] += steps
     gates, through, free = _open_gates(
         busy, source, ideals, gap_cut, others, active, role, x_low, x_high, x_offset, head, tail
     )

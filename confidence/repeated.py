@@ -75,8 +75,8 @@ def _bucket_of(t, every):
 
 @kernel
 def repeated_uses(
-    uses, lower, upper, offset, pmf, shift, starts, places, high, low, window, every, out_event, out_bucket,
-    out_value,
+    uses, lower, upper, offset, pmf, shift, starts, places, high, low, window, every, first, stop, out_event,
+    out_bucket, out_value,
 ):  # fmt: skip
     """Write how much the uses of one event in several places count, by the bucket of the first time.
 
@@ -94,6 +94,8 @@ def repeated_uses(
         As for :func:`confidence.expected_by_bucket`.
     high, low : (l, T + 1) float64
         From :func:`running_totals`.
+    first, stop : int64
+        The events to look at: ``first .. stop - 1``.
     out_event, out_bucket : (k,) int64; out_value : (k,) float64
         Overwritten: an event, first tick of a bucket, and what to take off there. Room for each bucket that
         the interval and the window before it touch.
@@ -109,7 +111,7 @@ def repeated_uses(
     """
     length = uses.shape[1]
     written = 0
-    for e in range(uses.shape[0]):
+    for e in range(first, stop):
         ticks = upper[e] - lower[e] + 1
         begin = lower[e] - shift[e]
         first_bucket = _bucket_of(begin - window, every)
@@ -121,7 +123,7 @@ def repeated_uses(
         for a in range(ticks):
             if p[a] == 0.0:
                 continue
-            stop = _covered_before(starts, places, lower[e] + a + window)
+            end = _covered_before(starts, places, lower[e] + a + window)
             later = 0.0
             own = 0.0
             for b in range(min(ticks - 1, a + window - 1), a, -1):
@@ -131,7 +133,7 @@ def repeated_uses(
                         own += w
                     else:
                         if uses[e, 0] and uses[e, 1]:
-                            own += w * _between(high, low, 2, place + b + 1, stop)
+                            own += w * _between(high, low, 2, place + b + 1, end)
                         if uses[e, 0] and uses[e, 2]:
                             own += w * _between(high, low, 1, place + a + 1, place + b)
                         if uses[e, 0] and uses[e, 1] and uses[e, 2]:
@@ -140,14 +142,14 @@ def repeated_uses(
                             t = lower[e] + b - window + 1
                             while t < lower[e] + a:
                                 bucket = _bucket_of(t - shift[e], every)
-                                end = lower[e] + a
+                                until = lower[e] + a
                                 if every > 0:
-                                    end = min(end, (bucket + 1) * every + shift[e])
+                                    until = min(until, (bucket + 1) * every + shift[e])
                                 sums[bucket - first_bucket] += w * _between(
                                     high, low, 0, _covered_before(starts, places, t),
-                                    _covered_before(starts, places, end),
+                                    _covered_before(starts, places, until),
                                 )  # fmt: skip
-                                t = end
+                                t = until
                 later += p[b]
             sums[_bucket_of(begin + a, every) - first_bucket] += own
         for k in range(sums.shape[0]):
@@ -225,8 +227,8 @@ def _add_chains(rows, part, shift, window, every, weight, first_bucket, sums):
 
 @kernel
 def repeated_choices(
-    uses, lower, upper, offset, pmf, shift, rates, starts, places, window, every, apart, out_event,
-    out_bucket, out_value,
+    uses, lower, upper, offset, pmf, shift, rates, starts, places, window, every, apart, first, stop,
+    out_event, out_bucket, out_value,
 ):  # fmt: skip
     """Write what :func:`repeated_uses` does, for up to five components.
 
@@ -238,7 +240,7 @@ def repeated_choices(
         As for :func:`repeated_uses`; ascending ``lower``.
     rates : (l, T) float64
         From :func:`confidence.event_rates`.
-    starts, places, window, every, out_event, out_bucket, out_value
+    starts, places, window, every, first, stop, out_event, out_bucket, out_value
         As for :func:`repeated_uses`.
     apart : bool
         Whether two blocks of several components each may be taken by one event each.
@@ -258,7 +260,7 @@ def repeated_choices(
     for e in range(lower.shape[0]):
         longest = max(longest, upper[e] - lower[e])
     written = 0
-    for e in range(lower.shape[0]):
+    for e in range(first, stop):
         begin = lower[e] - shift[e]
         first_bucket = _bucket_of(begin - window, every)
         sums = np.zeros(_bucket_of(upper[e] - shift[e], every) - first_bucket + 1)

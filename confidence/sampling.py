@@ -101,7 +101,7 @@ def sampled_confidence(
     first, last : int64
         A range that holds the tightest one: what coupled events exclude is not taken off.
     """
-    bounds, edge, _, node, _, front, coupled, kind, at, places = work
+    bounds, edge, _, node, _, front, coupled, kind, at, places, spent = work
     length = lower.shape[0]
     a, b, edge_start = bounds[0], bounds[1], bounds[2]
     total, first, last = chain(bounds, window, edge_start, node[:length], edge, front)
@@ -114,6 +114,7 @@ def sampled_confidence(
     steps = float(draws) * float(2 * ticks + count * length)
     if steps > most_steps:
         return TOO_DEAR, steps, 0.0, 0, -1
+    spent[0] += steps
     state = np.empty(1, np.uint64)
     state[0] = np.uint64(1)
     _stir(state, seed)

@@ -67,7 +67,7 @@ def _outside(low, high, offset, pmf, head, tail, forbidden, inside):
 @kernel
 def confidence_by_times(
     lower, upper, offset, pmf, head, tail, window, before, a, b, gap_place, gap_after, gap_before, others,
-    x_low, x_high, x_offset, x_gap, most_steps,
+    x_low, x_high, x_offset, x_gap, most_steps, spent,
 ):  # fmt: skip
     """Return what :func:`confidence.orders.order_confidence` does, by trying every choice of times.
 
@@ -79,7 +79,7 @@ def confidence_by_times(
         Tight bounds.
     others : (k,) int64
         Which other events to look at.
-    x_low, x_high, x_offset, x_gap, most_steps
+    x_low, x_high, x_offset, x_gap, most_steps, spent
         As there. O(U^n k).
     """
     count = lower.shape[0]
@@ -92,6 +92,7 @@ def confidence_by_times(
     steps *= float(count) + float(others.shape[0]) * float(longest)
     if steps > most_steps:
         return TOO_DEAR, steps, 0, -1
+    spent[0] += steps
     t = np.empty(count, np.int64)
     latest = np.empty(count, np.int64)
     weight = np.empty(count + 1)

@@ -4,11 +4,12 @@ from eventbased.candidates import Candidates, lay_out, partition_bases
 from eventbased.describe import describe_matches, describe_uncertain, matches_of_runs
 from eventbased.next_match import CostlyMatchError, EventArrays, NextConfidences, next_limits
 from eventbased.non_overlapping import choose_non_overlapping
-from eventbased.query_order import PASS, Search, join, start_search
+from eventbased.query_order import PASS, PAUSED, Search, join, start_search
 from eventbased.surviving import describe_chosen, promising_matches, surviving_matches
 
 __all__ = [
     "PASS",
+    "PAUSED",
     "Candidates",
     "CostlyMatchError",
     "EventArrays",

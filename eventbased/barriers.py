@@ -124,6 +124,7 @@ def is_barred(barriers, conditions, work, component, is_set, earliest, upper):
             return True
         slot = work.start[length + n]
         while x < stop and events.lower[x] < until:
+            work.steps[0] += 1
             if events.upper[x] < until:
                 work.element[slot] = events.place[x]
                 if all_hold(conditions, work, begin, end, -1):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence import exact_chain_confidence
+from confidence.budget import pieces
 from confidence.kernel import kernel
 from confidence.pmf import chain_confidence_pmf, support_range
 from confidence.uniform import chain_confidence, confidence_of_three, confidence_of_two
@@ -131,8 +132,15 @@ def describe(found: Int64, pool: CandidatePool, w: int, *, confidence: bool, lon
         np.empty((length, count), dtype=np.int64), np.empty(count, dtype=np.int64),
         np.empty(count, dtype=np.int64), np.full(count, np.nan), np.zeros(count),
     )  # fmt: skip
-    if _describe(found, w, pool.arrays, pool.pmf, longest, confidence, *matches[:4]) >= 0:
-        raise LongChainError
+    # Of uniform intervals, whatever they are long.
+    costs = np.full(count, float(length) ** 3)
+    if confidence and len(pool.pmf):
+        ticks = (found[:, length + 1] - found[:, length] + 1).astype(np.float64)
+        costs += ticks * np.where(ticks > w + length, length**2, length)
+    for part in pieces(costs):
+        described = (column[..., part] for column in matches[:4])
+        if _describe(found[part], w, pool.arrays, pool.pmf, longest, confidence, *described) >= 0:
+            raise LongChainError
     possible = matches.lower <= matches.upper
     # A sum is NaN if anything in it is, and much cheaper to look at.
     if confidence and np.isnan(matches.confidence.sum()):

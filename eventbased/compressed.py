@@ -6,10 +6,10 @@ import numpy as np
 
 from confidence.between import events_between
 from confidence.counting import MOST_EDGES
-from confidence.forbidden import DONE, NO_SPACE, TOO_DEAR
+from confidence.forbidden import DONE, NO_SPACE, SPENT, TOO_DEAR
 from confidence.kernel import kernel
 from confidence.uniform import tight_bounds
-from eventbased.gap_events import ALL, COSTLY, SPACE, forbidden_in
+from eventbased.gap_events import ALL, COSTLY, PAUSED, SPACE, forbidden_in
 
 __all__ = ["LISTS", "compressed_matches"]
 
@@ -20,8 +20,8 @@ LISTS = 3
 @kernel
 def compressed_matches(
     start, place, component, first_match, count, lower, upper, base, row, offsets, window, gap, events, rules,
-    conditions, pmf, most_steps, scratch, mark, work, room, chance, out_lower, out_upper, out_sums,
-    list_start, list_rows,
+    conditions, pmf, most_steps, budget, scratch, mark, work, room, chance, out_lower, out_upper,
+    out_sums, list_start, list_rows,
 ):  # fmt: skip
     """Find the events that may be in one gap of matches of the other components, and sum up over them.
 
@@ -35,7 +35,7 @@ def compressed_matches(
         With the Kleene component as the only negated one.
     pmf, most_steps, work
         See :func:`confidence.between.events_between`.
-    scratch, mark, room
+    budget, scratch, mark, room
         See :func:`eventbased.gap_events.gap_confidences`.
     chance : (q,) float64
         Work array, as large as the room.
@@ -53,7 +53,13 @@ def compressed_matches(
     """
     own = mark.shape[0]
     sums = np.zeros(3)
+    spent = work[SPENT]
+    spent[0] = 0.0
+    scratch.steps[0] = 0
     for n in range(first_match, count):
+        if spent[0] + float(scratch.steps[0]) >= budget:
+            return n, PAUSED, (0, 0, 0, 0)
+        spent[0] += 1.0
         size = start[n + 1] - start[n]
         if size >= room[4].shape[1]:
             return n, SPACE, (size, 0, 0, 0)

@@ -33,3 +33,9 @@ MATERIALISED_ROWS: Final = 2**20
 
 DENSE_KEYS: Final = 4
 """Groups of equal values are found by a table while it has at most so many entries for each row."""
+
+SEARCH_STEPS: Final = 16
+"""Steps that a search by bisection among the candidates counts for."""
+
+MATCH_CUBES: Final = 2**24
+"""Matches times the third power of their length that are described at a time: a tenth of a second or so."""

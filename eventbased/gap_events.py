@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.arrays import largest
+from confidence.budget import checkpoint, multiplications_per_call
 from confidence.conditions import Conditions, Scratch, accumulate, all_hold
 from confidence.counting import MOST_EDGES, enlarged
-from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR, workspace
+from confidence.forbidden import COUPLED, DONE, NO_SPACE, SPENT, TOO_DEAR, workspace
 from confidence.gaps import INEXACT, gap_confidence
 from confidence.kernel import kernel
 from confidence.sampling import sampled_confidence
@@ -37,6 +38,7 @@ __all__ = [
 ALL: Final = 0
 COSTLY: Final = 1
 SPACE: Final = 2
+PAUSED: Final = 4
 
 UNLIMITED: Final = 2**63 - 1
 
@@ -160,6 +162,7 @@ def collect(
     x, stop = _pool_range(events, pool, first, above, until)
     kept = work.element[max(slot, 0)]
     while x < stop:
+        work.steps[0] += 1
         row = events.row[x]
         at = mark[row]
         if events.upper[x] > above and at != own:
@@ -248,8 +251,8 @@ def clip(low, high, offset, k, begin, end):
 @kernel
 def gap_confidences(
     start, place, component, first_match, count, lower, upper, base, row, offsets, boxes, window, events,
-    rules, conditions, pmf, head, tail, most_steps, std_error, seed, wanted, scratch, mark, work, room,
-    out_lower, out_upper, out_confidence, out_error,
+    rules, conditions, pmf, head, tail, most_steps, std_error, seed, budget, wanted, scratch, mark, work,
+    room, out_lower, out_upper, out_confidence, out_error,
 ):  # fmt: skip
     """Fill range and confidence of matches whose gaps must stay free.
 
@@ -275,6 +278,8 @@ def gap_confidences(
         See :func:`confidence.gaps.gap_confidence`.
     std_error, seed
         See :func:`confidence.sampling.sampled_confidence`; a standard error of 0 allows exact values only.
+    budget : float64
+        Multiplications after which to pause, see :func:`confidence.budget.multiplications_per_call`.
     wanted : bool
         Whether a confidence is needed where no event is in the way.
     scratch : Scratch
@@ -291,12 +296,18 @@ def gap_confidences(
     done : int64
         Matches done.
     reason : int64
-        ALL, SPACE if work arrays are too small, COSTLY if match ``done`` takes too many steps.
+        ALL, SPACE if work arrays are too small, COSTLY if match ``done`` takes too many steps, PAUSED.
     need : tuple of 4 int64
         For SPACE the events of a match, edges, ticks and forbidden events needed; for COSTLY the steps.
     """
     own = mark.shape[0]
+    spent = work[SPENT]
+    spent[0] = 0.0
+    scratch.steps[0] = 0
     for n in range(first_match, count):
+        if spent[0] + float(scratch.steps[0]) >= budget:
+            return n, PAUSED, (0, 0, 0, 0)
+        spent[0] += 1.0
         size = start[n + 1] - start[n]
         # Before a leading gap there is one more event than in the match.
         if size + 1 > room[4].shape[1] - 2:
@@ -459,10 +470,14 @@ class GapConfidences:
         while True:
             done, reason, need = kernel(
                 *matches, done, count, *candidates, offsets, boxes, self._window, events, rules, conditions,
-                *pmfs, *self._limits, wanted, scratch, self._mark, self._work, self._room, *out,
+                *pmfs, *self._limits, multiplications_per_call(), wanted, scratch, self._mark, self._work,
+                self._room, *out,
             )  # fmt: skip
             if reason == ALL:
                 return
+            if reason == PAUSED:
+                checkpoint()
+                continue
             if reason == COSTLY:
                 raise CostlyGapsError(done, need[0])
             length, edges, ticks, events_ = enlarged(self._space, need)

@@ -36,6 +36,7 @@ from numpy.typing import NDArray
 from confidence.conditions import accumulate, all_hold
 from confidence.kernel import kernel
 from eventbased.barriers import is_barred
+from eventbased.config import SEARCH_STEPS
 from eventbased.query_order import first_above
 from eventbased.thresholds import needed
 from eventbased.time_differences import in_order, in_window
@@ -44,6 +45,7 @@ __all__ = [
     "DEEPER",
     "EXHAUSTED",
     "FULL",
+    "PAUSED",
     "TOO_LONG",
     "Growing",
     "Pattern",
@@ -59,6 +61,7 @@ EXHAUSTED: Final = 0
 FULL: Final = 1
 DEEPER: Final = 2
 TOO_LONG: Final = 3
+PAUSED: Final = 4
 
 TAKE: Final = 0
 PROCEED: Final = 1
@@ -69,6 +72,9 @@ FRESH: Final = -1
 
 UNLIMITED: Final = 2**63 - 1
 NEVER: Final = -(2**63)
+
+NO_MORE: Final = -1
+SPENT: Final = -2
 
 Int64 = NDArray[np.int64]
 
@@ -247,8 +253,8 @@ def completions(first_class, class_start, class_stop, lower, upper, window, late
 
 
 @kernel
-def _next_candidate(c, d, given, pattern, conditions, state, work, fixed, remaining):
-    """Return the next candidate that component ``c`` takes as event ``d`` of the match, or -1."""
+def _next_candidate(c, d, given, pattern, conditions, state, work, fixed, remaining, most_steps):
+    """Return the next candidate that component ``c`` takes as event ``d`` of the match, NO_MORE, or SPENT."""
     frames, bounds = state.frames, state.bounds
     earliest = bounds[EARLIEST, d]
     until = UNLIMITED
@@ -269,6 +275,8 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, fixed, remain
     number = d - work.start[c]
     begin = conditions.stages[c, 0] if number == 0 else conditions.stages[c, 1]
     end = conditions.stages[c, 2]
+    classes_ahead = given.first_class[c + 2] - given.first_class[c + 1] if remaining > 0 else 0
+    tried = False
     while frames[CLASS, d] < given.first_class[c + 1]:
         k = frames[CLASS, d]
         if k == FRESH or frames[INDEX, d] == FRESH:
@@ -279,12 +287,18 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, fixed, remain
             if own >= 0:
                 start = own
             elif d > 0:
+                work.steps[0] += SEARCH_STEPS
                 above = earliest - given.class_longest[k]
                 start = first_above(given.lower, start, given.class_stop[k], above, start)
             frames[INDEX, d] = start
         i = frames[INDEX, d]
         stop = given.class_stop[k] if own < 0 else own + 1
         while i < stop and given.lower[i] <= until and given.lower[i] <= frames[LIMIT, d]:
+            if tried and work.steps[0] >= most_steps:
+                frames[INDEX, d] = i
+                return SPENT
+            tried = True
+            work.steps[0] += 1
             at = i
             i += 1
             if given.upper[at] <= earliest or state.used[given.row[at]]:
@@ -305,6 +319,7 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, fixed, remain
             if not fits:
                 continue
             if remaining > 0:
+                work.steps[0] += SEARCH_STEPS * classes_ahead
                 until_next = pattern.window - 1 + low - (remaining - 1)
                 after = _reach(
                     given.first_class, given.class_start, given.class_stop, given.lower, given.reach, c + 1,
@@ -316,7 +331,7 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, fixed, remain
             return at
         frames[CLASS, d] = k + 1 if own < 0 else given.first_class[c + 1]
         frames[INDEX, d] = FRESH
-    return -1
+    return NO_MORE
 
 
 @kernel
@@ -388,7 +403,7 @@ def promising_choices(given, wanted, window, chosen, out):
 
 @kernel
 def grow(
-    given, pattern, conditions, barriers, wanted, state, work, fixed, most, out_start, out_place,
+    given, pattern, conditions, barriers, wanted, state, work, fixed, most_steps, most, out_start, out_place,
     out_component,
 ):  # fmt: skip
     """Find matches and go on from there at the next call.
@@ -406,6 +421,8 @@ def grow(
     fixed : (l, m) int64
         For each choice made beforehand, all different, the candidate of each component; -1 for one that takes
         any. A single choice of -1 leaves everything to the search.
+    most_steps : int64
+        Steps after which to pause, at least 1; see :func:`confidence.budget.steps_per_call`.
     most : int64
         Most matches to find.
     out_start : (most + 1,) int64; out_place, out_component : (s,) int64
@@ -415,7 +432,7 @@ def grow(
     -------
     status : int64
         EXHAUSTED; FULL; DEEPER if ``state`` and ``work`` have no room for another event; TOO_LONG if the
-        output has none for a single match.
+        output has none for a single match; PAUSED if it took ``most_steps``.
     found : int64
         Matches found by this call.
     """
@@ -427,7 +444,11 @@ def grow(
     found = 0
     filled = 0
     out_start[0] = 0
+    work.steps[0] = 0
     while True:
+        if work.steps[0] >= most_steps:
+            return PAUSED, found
+        work.steps[0] += SEARCH_STEPS
         if state.depth[0] < 0:
             if state.choice[0] + 1 >= fixed.shape[1]:
                 return EXHAUSTED, found
@@ -468,8 +489,10 @@ def grow(
         if phase == PROCEED:
             start[c] = d
         stop[c] = d + 1
-        at = _next_candidate(c, d, given, pattern, conditions, state, work, fixed, length - 1 - c)
-        if at < 0:
+        at = _next_candidate(c, d, given, pattern, conditions, state, work, fixed, length - 1 - c, most_steps)
+        if at == SPENT:
+            return PAUSED, found
+        if at == NO_MORE:
             if phase == TAKE:
                 _enter(d, PROCEED, UNLIMITED, state)
             else:
@@ -480,6 +503,9 @@ def grow(
             if ranked and wanted.rank[at] > wanted.last_rank:
                 continue
         elif need > 0.0:
+            if wanted.pmf.shape[0] > 0:
+                for other in (work.element[0], work.element[d - 1], at):
+                    work.steps[0] += given.upper[other] - given.lower[other]
             chance *= _in_order(given, wanted, work.element[d - 1], at)
             if chance < need or _bound(given, wanted, work.element[0], at, pattern.window, chance) < need:
                 continue

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint, steps_per_call
 from confidence.kernel import kernel
 from eventbased.candidates import Candidates
 from eventbased.config import BLOCK_PLACES, BLOCK_ROWS, DENSE_KEYS
@@ -230,7 +231,7 @@ class _Level:
         count, found = join(
             self.count, self.block, step.left, lo, hi, group, step.right, step.pairs, step.shared,
             events.event, events.twin, events.lower, events.upper, events.limit, *step.rows, events.programs,
-            self._cursor, out.shape[1] - filled, runs,
+            self._cursor, steps_per_call(), out.shape[1] - filled, runs,
         )  # fmt: skip
         write(self.block, step.left, step.right.places, step.right.components, runs, count, out, filled)
         if self._cursor[ROW] == self.count:
@@ -307,6 +308,7 @@ def joined(
             found = out[first, before:filled]
         if counted is not None:
             counted(k, found)
+        checkpoint()
         if filled == last_rows:
             yield out
             out, filled = np.empty((length, last_rows), dtype=np.int64), 0

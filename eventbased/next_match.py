@@ -12,8 +12,18 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint, multiplications_per_call
 from confidence.counting import MOST_EDGES, enlarged, with_pairs
-from confidence.forbidden import COUPLED, DONE, FEW_STEPS, NO_SPACE, TOO_DEAR, forbidden_confidence, workspace
+from confidence.forbidden import (
+    COUPLED,
+    DONE,
+    FEW_STEPS,
+    NO_SPACE,
+    SPENT,
+    TOO_DEAR,
+    forbidden_confidence,
+    workspace,
+)
 from confidence.gaps import gap_confidence
 from confidence.kernel import kernel
 from confidence.programs import STACK_DEPTH, holds
@@ -32,6 +42,7 @@ COSTLY: Final = 1
 SPACE: Final = 2
 SPREAD: Final = 3
 GAPS: Final = 4
+PAUSED: Final = 5
 
 FEW: Final = 4
 """Forbidden events of a gap from which on its survival table pays."""
@@ -115,8 +126,8 @@ def _keep_shared(start, stop, low, high, offset, event, in_gap):
 @kernel
 def next_confidences(
     matches, group, first_match, w, own, others, first_class, class_start, class_stop, class_longest,
-    pmf, head, tail, program_start, code, ints, floats, nulls, slots, most_steps, few_steps, work, room,
-    tables, untabled, out_lower, out_upper, out_confidence, out_error,
+    pmf, head, tail, program_start, code, ints, floats, nulls, slots, most_steps, few_steps, budget, work,
+    room, tables, untabled, out_lower, out_upper, out_confidence, out_error,
 ):  # fmt: skip
     """Fill range and confidence of matches whose gaps no event that could have been taken may have come in.
 
@@ -147,6 +158,8 @@ def next_confidences(
         See :func:`confidence.programs.holds`.
     most_steps, few_steps, work
         See :func:`confidence.forbidden.forbidden_confidence`.
+    budget : float64
+        Multiplications after which to pause, see :func:`confidence.budget.multiplications_per_call`.
     room : tuple
         (q,) int64 four times and (q, l + 1) bool: room for the forbidden events of one match.
     tables : SurvivalTables or None
@@ -162,7 +175,7 @@ def next_confidences(
         Matches done; m if all are.
     reason : int64
         ALL, SPACE if the work arrays are too small, SPREAD if the tables are, COSTLY if match ``done`` takes
-        too many steps, GAPS if :func:`_coupled_confidence` has to weigh it.
+        too many steps, GAPS if :func:`_coupled_confidence` has to weigh it, PAUSED.
     need : tuple of 3 int64
         For SPACE the edges, ticks and events needed; for SPREAD the ticks; for COSTLY the steps; for GAPS how
         many forbidden events ``room`` holds, and 1 if tables hold others.
@@ -183,7 +196,12 @@ def next_confidences(
     tabled = np.empty(length, np.bool_)
     tabled[0] = False
     inverse = np.empty(2 * MOST_SPREAD)
+    spent = work[SPENT]
+    spent[0] = 0.0
     for n in range(first_match, count):
+        if spent[0] >= budget:
+            return n, PAUSED, (0, 0, 0)
+        spent[0] += 1.0
         for k in range(length):
             i = matches[k, n]
             chosen[k] = i
@@ -214,6 +232,7 @@ def next_confidences(
                 x = first_above(
                     others.lower, class_start[c], stop, earliest - j - class_longest[c], class_start[c]
                 )
+                begun = x
                 while x < stop and others.lower[x] + j < latest:
                     free = others.upper[x] + j > earliest
                     for k in range(length):
@@ -248,6 +267,7 @@ def next_confidences(
                                 alone += 1
                         x_gap[at, j] = True
                     x += 1
+                spent[0] += float((x - begun) * (length + row_stop - row))
             tabled[j] = False
             if tables is not None:
                 spread = latest - earliest + 1
@@ -274,6 +294,7 @@ def next_confidences(
                 edges = with_pairs(edges, stop - start + 1, next_stop - next_start + 1)
                 if edges > work[1].shape[0]:
                     break
+                spent[0] += float(edges - at)
                 if not tabled[j]:
                     for e in range(at, edges):
                         work[1][e] = 1.0
@@ -466,10 +487,14 @@ class NextConfidences:
         while True:
             done, reason, need = kernel(
                 matches, group, done, self._w, own, others, *layout, *pmfs, *programs, self._limits[0],
-                self._few_steps, self._work, self._room, self._tables, untabled, *out,
+                self._few_steps, multiplications_per_call(), self._work, self._room, self._tables, untabled,
+                *out,
             )  # fmt: skip
             if reason == ALL:
                 return
+            if reason == PAUSED:
+                checkpoint()
+                continue
             if reason == GAPS and need[1]:
                 untabled = int(done)
                 continue
@@ -479,6 +504,7 @@ class NextConfidences:
                     self._work, self._room, *(column[done : done + 1] for column in out),
                 )  # fmt: skip
                 if reason == ALL:
+                    checkpoint()
                     done += 1
                     continue
             if reason == COSTLY:

@@ -42,6 +42,7 @@ __all__ = [
     "PARENT",
     "PARENT_ROW",
     "PASS",
+    "PAUSED",
     "PIVOT",
     "PLACE",
     "POSITIVE",
@@ -79,6 +80,9 @@ BEGIN: Final = 1
 SIZE: Final = 2
 
 FRESH: Final = -1
+
+PAUSED: Final = -1
+"""Instead of the number of runs, where a join took the steps of one call without finding a match."""
 
 COMPONENT_BITS: Final = 62
 """Bits for sets of components; two components of a longer pattern share one."""
@@ -241,8 +245,7 @@ def _next_pivots(
     w, first_class, class_start, class_stop, class_longest, lower, upper, highest, fills,
     state, hint, minimum, begins, ends, block, share,
 ):  # fmt: skip
-    """Fill the first block with pivots of one component; return how many: 0 if there are none left."""
-    length = first_class.shape[0] - 1
+    """Fill the first block with those of the next pivots that may have matches; return how many."""
     capacity = minimum.shape[0]
     pivots = np.empty(capacity, np.int64)
     latest = np.empty(capacity, np.int64)
@@ -251,34 +254,33 @@ def _next_pivots(
     c = state[CLASS]
     following = state[INDEX]
     found = 0
-    while found == 0 and p < length and _can_straddle(p, first_class, class_longest):
-        count = 0
-        while count < capacity and c < first_class[p + 1]:
-            following = max(following, class_start[c])
-            stop = min(class_stop[c], following + capacity - count)
-            for pivot in range(following, stop):
-                pivots[count] = pivot
-                minimum[count] = upper[pivot]
-                count += 1
-            following = stop
-            if following == class_stop[c]:
-                c += 1
-        _reach_of_pivots(
-            p, count, w, first_class, class_start, class_stop, class_longest, lower, highest, hint,
-            begins, ends, minimum, latest, reached,
-        )  # fmt: skip
-        for k in range(count):
-            if latest[k] >= minimum[k]:
-                block[PLACE, found] = pivots[k]
-                block[PIVOT, found] = k
-                block[REACH, found] = minimum[k]
-                block[TOP, found] = lower[pivots[k]]
-                block[FIRST, found] = lower[pivots[k]]
-                share[found] = fills[pivots[k]]
-                found += 1
-        state[PASS] = p
-        if c == first_class[p + 1]:
-            p += 1
+    count = 0
+    while count < capacity and c < first_class[p + 1]:
+        following = max(following, class_start[c])
+        stop = min(class_stop[c], following + capacity - count)
+        for pivot in range(following, stop):
+            pivots[count] = pivot
+            minimum[count] = upper[pivot]
+            count += 1
+        following = stop
+        if following == class_stop[c]:
+            c += 1
+    _reach_of_pivots(
+        p, count, w, first_class, class_start, class_stop, class_longest, lower, highest, hint,
+        begins, ends, minimum, latest, reached,
+    )  # fmt: skip
+    for k in range(count):
+        if latest[k] >= minimum[k]:
+            block[PLACE, found] = pivots[k]
+            block[PIVOT, found] = k
+            block[REACH, found] = minimum[k]
+            block[TOP, found] = lower[pivots[k]]
+            block[FIRST, found] = lower[pivots[k]]
+            share[found] = fills[pivots[k]]
+            found += 1
+    state[PASS] = p
+    if c == first_class[p + 1]:
+        p += 1
     state[NEXT_PASS] = p
     state[CLASS] = c
     state[INDEX] = following
@@ -309,11 +311,12 @@ def _first_reaching(lower, begin, stop, x):
 def _extend(
     p, level, first_class, class_shortest, class_longest, lower, upper, follow_start, follow, event, twin,
     limit, order, program_start, code, ints, floats, nulls, slots, minimum, all_begins, all_ends, blocks,
-    share, cursor, chosen, whole, real, absent, taken, room, runs,
+    share, cursor, chosen, whole, real, absent, taken, most_steps, room, runs,
 ):  # fmt: skip
-    """Extend a block's rows by one component, from its cursor on; return the numbers of runs and extensions.
+    """Extend a block's rows by one component, from its cursor on.
 
-    A run is a row and candidates side by side that extend it.
+    A run is a row and candidates side by side that extend it. Returns the numbers of runs, of extensions, and
+    of steps; it pauses after ``most_steps`` or without ``room``.
     """
     ordered = order[p]
     j = ordered[level + 1]
@@ -331,11 +334,15 @@ def _extend(
     follows = follow_start[first]
     plain = not limited and row == row_stop and stop_class == first + 1
     plain = plain and class_shortest[first] == class_longest[first]
+    weight = 1 + row_stop - row
+    classes = stop_class - first
     count = 0
     found = 0
+    steps = 0
     r = cursor[ROW]
     c = cursor[WITHIN]
     i = cursor[NEXT]
+    begun = r
     while r < rows:
         pivot = pivots[r]
         need = reaches[r] if behind else minimum[pivot] + 1
@@ -397,7 +404,7 @@ def _extend(
                         break
                     i += 1
             else:
-                while i < stop and found < room:
+                while i < stop and found < room and steps < most_steps:
                     begin = i
                     while i < stop and i - begin < room - found:
                         free = even or upper[i] >= need
@@ -413,6 +420,7 @@ def _extend(
                         if not free:
                             break
                         i += 1
+                    steps += weight * (i - begin + 1)
                     if i > begin:
                         parents[count] = r
                         begins[count] = begin
@@ -425,13 +433,13 @@ def _extend(
                 cursor[ROW] = r
                 cursor[WITHIN] = c
                 cursor[NEXT] = i
-                return count, found
+                return count, found, steps + classes * (r - begun + 1)
             i = FRESH
             c += 1
         r += 1
     cursor[ROW] = r
     cursor[NEXT] = FRESH
-    return count, found
+    return count, found, steps + classes * (r - begun)
 
 
 @kernel
@@ -467,9 +475,12 @@ def _carry_on(p, level, order, lower, fills, block, share, runs, count, next_blo
 def join(
     w, first_class, class_start, class_stop, class_shortest, class_longest, lower, upper, highest,
     follow_start, follow, event, fills, twin, limit, order, program_start, code, ints, floats, nulls, slots,
-    state, cursor, hints, minimum, begins, ends, blocks, shares, inner, partial, room, runs,
+    state, cursor, hints, minimum, begins, ends, blocks, shares, inner, partial, most_steps, room, runs,
 ):  # fmt: skip
-    """Find the next feasible choices; return the numbers of runs and of matches, 0 when there are no more.
+    """Find the next feasible choices; return the numbers of runs and of matches.
+
+    Both are 0 when there are no more. PAUSED and 0 say that it took ``most_steps`` without finding any: there
+    may be more.
 
     Parameters
     ----------
@@ -505,6 +516,8 @@ def join(
         Predicates across components, see :func:`confidence.programs.holds`.
     state, cursor, hints, minimum, begins, ends, blocks, shares, inner, partial
         See :class:`Search`.
+    most_steps : int64
+        At least 1; see :func:`confidence.budget.steps_per_call`.
     room : int64
         Most matches to find, at least 1.
     runs : (3, m) int64, m > room
@@ -524,17 +537,22 @@ def join(
     real = np.empty(STACK_DEPTH, np.float64)
     absent = np.empty(STACK_DEPTH, np.bool_)
     taken = np.empty(length, np.int64)
+    left = most_steps
     while True:
+        if left <= 0:
+            return PAUSED, 0
         level = last
         while level >= 0 and cursor[ROW, level] == cursor[COUNT, level]:
             level -= 1
         if level < 0:
+            following = state[NEXT_PASS]
+            if following == length or not _can_straddle(following, first_class, class_longest):
+                return 0, 0
             found = _next_pivots(
                 w, first_class, class_start, class_stop, class_longest, lower, upper, highest, fills,
                 state, hints, minimum, begins, ends, blocks[0], shares[0],
             )  # fmt: skip
-            if found == 0:
-                return 0, 0
+            left -= minimum.shape[0] * class_start.shape[0]
             partial[state[PASS], 0] += found
             cursor[COUNT, 0] = found
             cursor[ROW, 0] = 0
@@ -544,11 +562,12 @@ def join(
             most, output = room, runs
         else:
             most, output = minimum.shape[0], inner
-        count, found = _extend(
+        count, found, steps = _extend(
             p, level, first_class, class_shortest, class_longest, lower, upper, follow_start, follow, event,
             twin, limit, order, program_start, code, ints, floats, nulls, slots, minimum, begins, ends,
-            blocks, shares[level], cursor[:, level], chosen, whole, real, absent, taken, most, output,
+            blocks, shares[level], cursor[:, level], chosen, whole, real, absent, taken, left, most, output,
         )  # fmt: skip
+        left -= steps
         partial[p, level + 1] += found
         if level < last:
             _carry_on(

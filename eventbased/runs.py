@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import steps_per_call
 from confidence.kernel import kernel
 from confidence.programs import STACK_DEPTH, holds
 from eventbased.pools import CandidateArrays, ProgramArrays, grown
@@ -109,8 +110,10 @@ def _extend(runs, r, row, length, w, place, component, lower, upper, mask):
 
 
 @kernel
-def feed(order, start, floor, prefixes, length, w, candidates, programs, runs, head, held, state, found):
-    """Feed candidates to the runs until done or out of room; return how many of ``order`` are done.
+def feed(
+    order, start, floor, prefixes, length, w, candidates, programs, most_steps, runs, head, held, state, found
+):  # fmt: skip
+    """Feed candidates to the runs until done, out of room, or behind the candidate that exceeds the budget.
 
     Parameters
     ----------
@@ -127,6 +130,8 @@ def feed(order, start, floor, prefixes, length, w, candidates, programs, runs, h
         Number of components l >= 2, and ``W - l``.
     candidates : CandidateArrays
     programs : ProgramArrays
+    most_steps : int64
+        See :func:`confidence.budget.steps_per_call`.
     runs : (c, 4 + 3 l) int64
         Next run of its list or -1; components it holds, as bits (0: dead); the last tick at which every
         missing component can begin; its list; low, high and place by component.
@@ -137,6 +142,13 @@ def feed(order, start, floor, prefixes, length, w, candidates, programs, runs, h
         Rows of ``runs`` and of ``found`` in use.
     found : (f, l + 2) int64
         Completed matches: the places of the candidates, and the tight time range.
+
+    Returns
+    -------
+    done : int64
+        How many of ``order`` are.
+    wants_room : bool
+        Whether it takes more room to go on.
 
     Notes
     -----
@@ -159,7 +171,10 @@ def feed(order, start, floor, prefixes, length, w, candidates, programs, runs, h
     top = state[TOP]
     count = state[FOUND]
     done = start
-    while done < order.shape[0]:
+    steps = 0
+    weight = 1 + programs.code.shape[0]
+    wants_room = False
+    while done < order.shape[0] and steps < most_steps:
         place = order[done]
         component = components[place]
         first = prefixes and component == 0
@@ -167,7 +182,9 @@ def feed(order, start, floor, prefixes, length, w, candidates, programs, runs, h
         source = target - 1 if prefixes and not first else target
         met = 0 if first else held[source]
         if top + met + 1 > runs.shape[0] or count + met > found.shape[0]:
+            wants_room = True
             break
+        steps += 1
         lower = lowers[place]
         upper = uppers[place]
         number = event[place]
@@ -180,6 +197,7 @@ def feed(order, start, floor, prefixes, length, w, candidates, programs, runs, h
         previous = -1
         r = -1 if first else head[source]
         while r >= 0:
+            steps += 1
             following = runs[r, NEXT]
             if runs[r, DIES] < oldest:
                 runs[r, MASK] = 0
@@ -192,18 +210,18 @@ def feed(order, start, floor, prefixes, length, w, candidates, programs, runs, h
                 continue
             previous = r
             mask = runs[r, MASK]
-            if (
+            fits = (
                 mask & bit == 0
                 and lower <= runs[r, HEADER + length + component]
                 and runs[r, HEADER + component] <= upper
                 and not (taken_elsewhere and _holds_event(runs, r, length, event, number))
-                and not (
-                    conditional
-                    and not _satisfies(
-                        runs, r, length, place, component, mask | bit, programs, chosen, whole, real, absent
-                    )
+            )
+            if fits and conditional:
+                steps += weight
+                fits = _satisfies(
+                    runs, r, length, place, component, mask | bit, programs, chosen, whole, real, absent
                 )
-            ):
+            if fits:
                 _extend(runs, r, top, length, w, place, component, lower, upper, mask | bit)
                 if mask | bit == full:
                     for k in range(length):
@@ -236,7 +254,7 @@ def feed(order, start, floor, prefixes, length, w, candidates, programs, runs, h
         done += 1
     state[TOP] = top
     state[FOUND] = count
-    return done
+    return done, wants_room
 
 
 @kernel
@@ -314,18 +332,19 @@ class RunPool:
 
     def feed(
         self, order: Int64, start: int, floor: Int64, candidates: CandidateArrays, programs: ProgramArrays
-    ) -> tuple[int, Int64]:
-        """Feed candidates and return how many are done, and the matches completed (a view).
+    ) -> tuple[int, bool, Int64]:
+        """Feed candidates; return how many are done, and the matches completed (a view).
 
-        Fewer than all are done when it takes :meth:`make_room`, or when there are very many matches.
+        Fewer than all are done when it takes :meth:`make_room`, which the second value says, or when they
+        are more than one call of the kernel feeds.
         """
-        done = feed(
-            order, start, floor, self.prefixes, self.length, self.w, candidates, programs,
+        done, wants_room = feed(
+            order, start, floor, self.prefixes, self.length, self.w, candidates, programs, steps_per_call(),
             self._runs, self._head, self._held, self._state, self._found,
         )  # fmt: skip
         count = int(self._state[FOUND])
         self._state[FOUND] = 0
-        return int(done), self._found[:count]
+        return int(done), bool(wants_room), self._found[:count]
 
     def make_room(self, place: int, candidates: CandidateArrays) -> None:
         """Make room for what feeding one more candidate can bring."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.arrays import largest, smallest
+from confidence.budget import checkpoint, multiplications_per_call
 from confidence.conditions import Conditions, Scratch, accumulate
 from confidence.counting import MOST_EDGES
 from confidence.forbidden import TOO_DEAR
@@ -24,6 +25,7 @@ __all__ = ["SetConfidences"]
 ALL: Final = 0
 COSTLY: Final = 1
 SPACE: Final = 2
+PAUSED: Final = 3
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -78,8 +80,8 @@ def _forbidden(
 @kernel
 def _set_confidences(
     chosen, start, place, component, first_match, lower, upper, base, row, offsets, boxes, window, order,
-    events, pools, gap_of, conditions, pmf, head, tail, most_steps, wanted, scratch, mark, room, out_lower,
-    out_upper, out_confidence,
+    events, pools, gap_of, conditions, pmf, head, tail, most_steps, budget, wanted, scratch, mark, room,
+    out_lower, out_upper, out_confidence,
 ):  # fmt: skip
     own = mark.shape[0]
     before, first_step, source, target, ideals, gap_place, gap_after, gap_before, gap_cut = order
@@ -90,7 +92,12 @@ def _set_confidences(
     offset = np.empty(count, np.int64)
     a = np.empty(count, np.int64)
     b = np.empty(count, np.int64)
+    spent = np.zeros(1)
+    scratch.steps[0] = 0
     for q in range(first_match, chosen.shape[0]):
+        if spent[0] + float(scratch.steps[0]) >= budget:
+            return q, PAUSED, 0.0
+        spent[0] += 1.0
         n = chosen[q]
         share = 1.0
         for k in range(count):
@@ -130,7 +137,7 @@ def _set_confidences(
             continue
         status, value, first, last = order_confidence(
             low, high, offset, pmf, head, tail, window, before, first_step, source, target, ideals, gap_place,
-            gap_after, gap_before, gap_cut, found, room[0], room[1], room[2], room[4], most_steps,
+            gap_after, gap_before, gap_cut, found, room[0], room[1], room[2], room[4], most_steps, spent,
         )  # fmt: skip
         if status == TOO_DEAR:
             return q, COSTLY, value
@@ -266,9 +273,11 @@ class SetConfidences:
             while done < len(chosen):
                 done, reason, steps = kernel(
                     chosen, *matches, done, *candidates, offsets, boxes, self._window, order.arrays, events,
-                    pools, self._gap_of, conditions, *pmfs, self._most_steps, wanted, scratch, self._mark,
-                    self._room, *out,
+                    pools, self._gap_of, conditions, *pmfs, self._most_steps, multiplications_per_call(),
+                    wanted, scratch, self._mark, self._room, *out,
                 )  # fmt: skip
+                if reason == PAUSED:
+                    checkpoint()
                 if reason == COSTLY:
                     raise CostlyGapsError(int(chosen[done]), int(min(steps, MOST_EDGES)))
                 if reason == SPACE:

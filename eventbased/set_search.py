@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from confidence.conditions import accumulate, all_hold
 from confidence.kernel import kernel
 from eventbased.barriers import is_barred
+from eventbased.config import SEARCH_STEPS
 from eventbased.query_order import first_above
 from eventbased.thresholds import needed
 from eventbased.time_differences import in_order, in_window, near
@@ -41,6 +42,7 @@ __all__ = [
     "EXHAUSTED",
     "FULL",
     "MOST_EVENTS",
+    "PAUSED",
     "TOO_LONG",
     "Choosing",
     "SetCandidates",
@@ -53,6 +55,7 @@ __all__ = [
 EXHAUSTED: Final = 0
 FULL: Final = 1
 TOO_LONG: Final = 2
+PAUSED: Final = 3
 
 TAKE: Final = 0
 PROCEED: Final = 1
@@ -65,6 +68,9 @@ MOST_EVENTS: Final = 62
 """Most events of one match: they are the bits of a number."""
 
 FAR: Final = 2**62
+
+NO_MORE: Final = -1
+SPENT: Final = -2
 
 Int64 = NDArray[np.int64]
 
@@ -216,8 +222,8 @@ def _smallest_latest(given, pattern, state, work, c, at, d):
 
 
 @kernel
-def _next_candidate(c, d, given, pattern, conditions, state, work, fixed):
-    """Return the next candidate that component ``c`` takes as event ``d`` of the match, or -1."""
+def _next_candidate(c, d, given, pattern, conditions, state, work, fixed, most_steps):
+    """Return the next candidate that component ``c`` takes as event ``d`` of the match, NO_MORE, or SPENT."""
     frames, bounds = state.frames, state.bounds
     after = -FAR
     for i in range(d):
@@ -238,6 +244,7 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, fixed):
             needed = max(needed, given.lower[chosen] - pattern.window + 1)
             spare = -1 if _is_before(pattern, c, later) else pattern.window - 1
             until = min(until, given.upper[chosen] + spare)
+    tried = False
     while frames[CLASS, d] < given.first_class[c + 1]:
         k = frames[CLASS, d]
         if k == FRESH or frames[INDEX, d] == FRESH:
@@ -248,16 +255,22 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, fixed):
             if own >= 0:
                 start = own
             elif d > 0:
+                work.steps[0] += SEARCH_STEPS
                 least = max(needed - 1, -FAR) - given.class_longest[k]
                 start = first_above(given.lower, start, given.class_stop[k], least, start)
             frames[INDEX, d] = start
         at = frames[INDEX, d]
         stop = given.class_stop[k] if own < 0 else own + 1
         while at < stop and given.lower[at] <= until:
+            if tried and work.steps[0] >= most_steps:
+                return SPENT
+            tried = True
+            work.steps[0] += 1
             frames[INDEX, d] = at + 1
             time = max(given.lower[at], after)
             top = max(bounds[TOP, d], time)
             if at > above and given.upper[at] >= max(needed, time) and not state.used[given.row[at]]:
+                work.steps[0] += d * d
                 low = _smallest_latest(given, pattern, state, work, c, at, d)
                 work.element[d] = at
                 if top - low < pattern.window and (begin == end or all_hold(conditions, work, begin, end, c)):
@@ -268,7 +281,7 @@ def _next_candidate(c, d, given, pattern, conditions, state, work, fixed):
             at += 1
         frames[CLASS, d] = k + 1 if own < 0 else given.first_class[c + 1]
         frames[INDEX, d] = FRESH
-    return -1
+    return NO_MORE
 
 
 @kernel
@@ -288,8 +301,10 @@ def _can_reach(given, pattern, wanted, state, work, c, at, d, need):
     factor = 1.0
     partner = -1
     paired = False
+    explicit = wanted.pmf.shape[0] > 0
     for i in range(d):
         e = work.element[i]
+        work.steps[0] += 1 + (high - low + given.upper[e] - given.lower[e] if explicit else 0)
         before = _is_before(pattern, state.frames[COMPONENT, i + 1], c)
         if before:
             _, both = in_window(
@@ -360,7 +375,7 @@ def promising_sets(given, pattern, wanted, state, work, chosen, out):
 
 @kernel
 def choose(
-    given, pattern, conditions, barriers, wanted, state, work, fixed, most, out_start, out_place,
+    given, pattern, conditions, barriers, wanted, state, work, fixed, most_steps, most, out_start, out_place,
     out_component,
 ):  # fmt: skip
     """Find matches and go on from there at the next call.
@@ -378,6 +393,8 @@ def choose(
     fixed : (l, m) int64
         For each choice made beforehand, all different, the candidate of each component; -1 for one that takes
         any. A single choice of -1 leaves everything to the search.
+    most_steps : int64
+        Steps after which to pause, at least 1; see :func:`confidence.budget.steps_per_call`.
     most : int64
         Most matches to find.
     out_start : (most + 1,) int64; out_place, out_component : (s,) int64
@@ -387,7 +404,8 @@ def choose(
     Returns
     -------
     status : int64
-        EXHAUSTED; FULL; TOO_LONG if a match has more than ``MOST_EVENTS`` events.
+        EXHAUSTED; FULL; TOO_LONG if a match has more than ``MOST_EVENTS`` events; PAUSED if it took
+        ``most_steps``.
     found : int64
         Matches found by this call.
     """
@@ -398,7 +416,11 @@ def choose(
     found = 0
     filled = 0
     out_start[0] = 0
+    work.steps[0] = 0
     while True:
+        if work.steps[0] >= most_steps:
+            return PAUSED, found
+        work.steps[0] += SEARCH_STEPS
         if state.depth[0] < 0:
             if state.choice[0] + 1 >= fixed.shape[1]:
                 return EXHAUSTED, found
@@ -439,8 +461,10 @@ def choose(
         if phase == PROCEED:
             start[c] = d
         stop[c] = d + 1
-        at = _next_candidate(c, d, given, pattern, conditions, state, work, fixed)
-        if at < 0:
+        at = _next_candidate(c, d, given, pattern, conditions, state, work, fixed, most_steps)
+        if at == SPENT:
+            return PAUSED, found
+        if at == NO_MORE:
             if phase == TAKE:
                 _enter(d, PROCEED, state)
             else:

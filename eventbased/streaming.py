@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint
 from eventbased.completed import Matches, Pending, describe
 from eventbased.next_match import NextConfidences
 from eventbased.next_pool import describe_next
@@ -260,12 +261,13 @@ class IncrementalMethod(ABC):
         done = 0
         behind: Int64 | None = None
         while done < len(order):
-            done, found = self.runs.feed(order, done, floor, self.pool.arrays, self.pool.programs)
+            checkpoint()
+            done, wants_room, found = self.runs.feed(order, done, floor, self.pool.arrays, self.pool.programs)
             if self._pending is None:
                 yield from self._described(found)
             else:
                 self._pending.add(found)
-            if done < len(order):
+            if wants_room:
                 if behind is None:
                     # What waits, and what is to be fed, is the same until the end: looked at once.
                     behind, rest = self._floor(safe), self._smallest_from(order)

@@ -203,9 +203,11 @@ def _pairs_hold(pairs, block, r, places, i, lower, upper, limit):
 @kernel
 def extend(
     count, block, left, lo, hi, group, right, pairs, shared, event, twin, lower, upper, limit, row, row_stop,
-    programs, cursor, room, runs,
+    programs, cursor, most_steps, room, runs,
 ):  # fmt: skip
     """Find the right rows that go with left rows, from a cursor on; return the numbers of runs and pairs.
+
+    It pauses after ``most_steps`` or without ``room``. It is done when the cursor is behind the last row.
 
     Parameters
     ----------
@@ -225,6 +227,8 @@ def extend(
     programs : Programs
     cursor : (3,) int64
         The left row, and the class and right row, to go on with; the last one FRESH for a new left row.
+    most_steps : int64
+        At least 1; see :func:`confidence.budget.steps_per_call`.
     room : int64
         Most pairs to find, at least 1.
     runs : (3, m) int64, m >= room
@@ -249,8 +253,10 @@ def extend(
     tested = row < row_stop
     paired = pairs.shape[0] > 0
     parents, begins, sizes = runs[PARENT], runs[BEGIN], runs[SIZE]
+    weight = 1 + row_stop - row + pairs.shape[0] + places.shape[0]
     runs_found = 0
     found = 0
+    steps = 0
     r = cursor[ROW]
     c = cursor[WITHIN]
     i = cursor[INDEX]
@@ -297,6 +303,10 @@ def extend(
             else:
                 open_run = -1
                 while i < stop and first[i] <= high:
+                    if steps >= most_steps:
+                        cursor[ROW], cursor[WITHIN], cursor[INDEX] = r, c, i
+                        return runs_found, found
+                    steps += weight
                     free = last[i] >= low
                     if free and takens:
                         for x in range(takens):

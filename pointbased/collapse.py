@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence import gap_confidence, workspace
+from confidence.budget import checkpoint, multiplications_per_call
 from confidence.conditions import Conditions, Scratch, all_hold
 from confidence.counting import MOST_EDGES, enlarged
-from confidence.forbidden import COUPLED, DONE, NO_SPACE, TOO_DEAR
+from confidence.forbidden import COUPLED, DONE, NO_SPACE, SPENT, TOO_DEAR
 from confidence.gaps import INEXACT
 from confidence.kernel import kernel
 from confidence.sampling import sampled_confidence
@@ -62,6 +63,7 @@ Int64 = NDArray[np.int64]
 _ALL: Final = 0
 _SPACE: Final = 1
 _COSTLY: Final = 2
+_PAUSED: Final = 3
 
 
 class PointMatches(NamedTuple):
@@ -291,6 +293,7 @@ def _forbidden(
     searches = _searches(candidates, witnesses, negations, contiguous, window, work, length, own)
     for k in range(searches.shape[0]):
         count += searches[k, 3] - searches[k, 2]
+    work.steps[0] += count
     gap = np.empty(count, np.int64)
     forbidden = np.empty(count, np.int64)
     event = np.empty(count, np.int64)
@@ -329,7 +332,7 @@ def _forbidden(
 @kernel
 def _weigh(
     candidates, buffer, conditions, work, witnesses, next_match, negations, contiguous, always, final, chosen,
-    done, window, most_steps, std_error, seed, kernel_work, room, lower, upper, confidence, error,
+    done, window, most_steps, std_error, seed, budget, kernel_work, room, lower, upper, confidence, error,
 ):  # fmt: skip
     """Overwrite range and confidence of the matches whose signatures are weighed.
 
@@ -358,6 +361,8 @@ def _weigh(
         Most multiplications to spend on one.
     std_error : float64, seed : int64
         See :func:`confidence.sampling.sampled_confidence`; a standard error of 0 allows exact values only.
+    budget : float64
+        Multiplications after which to pause, see :func:`confidence.budget.multiplications_per_call`.
     kernel_work : tuple
         From :func:`confidence.workspace`.
     room : tuple
@@ -369,14 +374,21 @@ def _weigh(
     -------
     done : int64
     reason : int64
-        _ALL, _SPACE if work arrays are too small, _COSTLY if match ``chosen[done]`` takes too many steps.
+        _ALL, _SPACE if work arrays are too small, _COSTLY if match ``chosen[done]`` takes too many steps,
+        _PAUSED.
     need : tuple of 4 int64
         For _SPACE the events of a match, edges, ticks and forbidden events needed; for _COSTLY the steps.
     """
     row = candidates.row
     node = buffer.node
     x_low, x_high, x_offset, x_gap = room
+    spent = kernel_work[SPENT]
+    spent[0] = 0.0
+    work.steps[0] = 0
     for i in range(done, chosen.shape[0]):
+        if spent[0] + float(work.steps[0]) >= budget:
+            return i, _PAUSED, (0, 0, 0, 0)
+        spent[0] += 1.0
         m = chosen[i]
         n = final[m]
         size = node[n, DEPTH] + 1
@@ -567,10 +579,14 @@ class Collapse:
             done, reason, need = kernel(
                 candidates, buffer, conditions, work, witnesses, automaton.next_match, self._negations,
                 automaton.contiguous, always, final, chosen, done, automaton.window, *self._limits,
-                self._work, self._room, found.lower, found.upper, found.confidence, found.std_error,
+                multiplications_per_call(), self._work, self._room, found.lower,
+                found.upper, found.confidence, found.std_error,
             )  # fmt: skip
             if reason == _ALL:
                 return
+            if reason == _PAUSED:
+                checkpoint()
+                continue
             if reason == _COSTLY:
                 m = chosen[done]
                 own = slice(int(found.start[m]), int(found.start[m + 1]))

@@ -7,13 +7,14 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint, steps_per_call
 from confidence.conditions import scratch
 from pointbased.automaton import Automaton
 from pointbased.collapse import Collapse, PointMatches, no_matches
 from pointbased.compaction import compact
 from pointbased.config import LEAST_ROWS, MOST_PREFIXES, MOST_RUNS
 from pointbased.expansion import expand, next_step
-from pointbased.matching import DEEPER, match_points, scratch_for
+from pointbased.matching import DEEPER, PAUSED, match_points, scratch_for
 from pointbased.pools import COMPLETES, EVER, NODES, NONE, RUNS, new_buffer, with_room
 from pointbased.store import CandidateStore
 from pointbased.waiting import Arrivals, AttributeValues, WaitingEvents
@@ -246,8 +247,12 @@ class PointEvaluation:
         while wanted := match_points(
             points.time, points.candidate, place, self._store.candidates, self._buffer, self._heads,
             self._first_move, self._moves, self._states, automaton.window, self._store.conditions, self._work,
-            self._scratch, automaton.next_match, automaton.weighs_runs, self._merging, self._nelt,
+            self._scratch, steps_per_call(), automaton.next_match, automaton.weighs_runs, self._merging,
+            self._nelt,
         ):  # fmt: skip
+            checkpoint()
+            if wanted == PAUSED:
+                continue
             if wanted == DEEPER:
                 self._depth *= 2
                 self._work = scratch(self._store.conditions, self._depth)

@@ -48,6 +48,7 @@ from pointbased.pools import (
     PARTITION,
     REFUSED,
     RUNS,
+    RUNS_COUNT,
     SHARED,
     TAKEN,
     table_full,
@@ -56,9 +57,10 @@ from pointbased.prefixes import child_of, new_child, proceeds, refuses
 from pointbased.runs import begin, room_wanted, take_plain, take_weighed
 from pointbased.survival import gap_survival, probability
 
-__all__ = ["DEEPER", "Scratch", "match_points", "scratch_for"]
+__all__ = ["DEEPER", "PAUSED", "Scratch", "match_points", "scratch_for"]
 
 DEEPER: Final = -1
+PAUSED: Final = -2
 
 
 class Scratch(NamedTuple):
@@ -91,9 +93,9 @@ def scratch_for(longest: int) -> Scratch:
 @kernel
 def match_points(
     time, candidate, place, candidates, buffer, heads, first_move, moves, states, window, conditions, work,
-    scratch, next_match, weighed, merging, nelt,
+    scratch, most_steps, next_match, weighed, merging, nelt,
 ):  # fmt: skip
-    """Feed point events to the automaton, as far as the pools have room.
+    """Feed point events to the automaton, as far as the pools have room and the budget of a call goes.
 
     Parameters
     ----------
@@ -115,6 +117,8 @@ def match_points(
         With the values of the candidates.
     work : confidence.conditions.Scratch
     scratch : Scratch
+    most_steps : int64
+        At least 1; see :func:`confidence.budget.steps_per_call`.
     next_match : bool
         Skip till next match.
     weighed : bool
@@ -127,14 +131,17 @@ def match_points(
     Returns
     -------
     int64
-        0 when all points were fed; else, before the call is repeated, there has to be room: for so many runs,
-        a node and an entry, or, if it is ``DEEPER``, for longer prefixes in ``work``. The components of a
-        tick go from the last to the first, so no point meets a run that ends at its own tick.
+        0 when all points were fed; PAUSED if it took ``most_steps``; else, before the call is repeated, there
+        has to be room: for so many runs, a node and an entry, or, if it is ``DEEPER``, for longer prefixes in
+        ``work``. The components of a tick go from the last to the first, so no point meets a run that ends at
+        its own tick.
     """
     row = candidates.row
     by_first = merging and not weighed
     deepest = work.element.shape[0] - (conditions.negated.shape[0] - 1)
     i = place[0]
+    work.steps[0] = 0
+    tried = False
     while i < time.shape[0]:
         now = time[i]
         component = row[candidate[i], COMPONENT]
@@ -163,6 +170,11 @@ def match_points(
             if p == NONE and source > 0:
                 p = heads[from_group]
             while p != NONE or source == 0:
+                if tried and work.steps[0] >= most_steps:
+                    place[0], place[1], place[2], place[3] = i, e - first_move[component], p, previous
+                    return PAUSED
+                tried = True
+                work.steps[0] += 1
                 later = NONE if source == 0 else buffer.node[p, LATER]
                 times = 0
                 if source > 0:
@@ -187,6 +199,7 @@ def match_points(
                         times = gap_survival(
                             candidates, buffer, p, now, scratch.row_time, scratch.product, scratch.spoiled
                         )
+                    work.steps[0] += (1 + times + buffer.node[p, RUNS_COUNT]) * (stop - i)
                 known = buffer.counts[NODES]
                 for k in range(i + place[4], stop):
                     c = candidate[k]

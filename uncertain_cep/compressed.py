@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence import workspace
+from confidence.budget import checkpoint, multiplications_per_call
 from confidence.conditions import Scratch
 from confidence.counting import enlarged
 from eventbased.compressed import LISTS, compressed_matches
-from eventbased.gap_events import ALL, COSTLY, CostlyGapsError
+from eventbased.gap_events import ALL, COSTLY, PAUSED, CostlyGapsError
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.growing import Growth
 from uncertain_cep.operators.context import ExecutionContext
@@ -140,11 +141,15 @@ class _CompressedGrowth(Growth):
             done, reason, need = kernel(
                 *matches, done, found, given.lower, given.upper, self._base, self._rows, self._offset,
                 self._window, self._plan.negations[0].after, forbidden.events, forbidden.rules,
-                self._conditions, self._pmfs[0], float(MOST_CONFIDENCE_STEPS), work, mark,
+                self._conditions, self._pmfs[0], float(MOST_CONFIDENCE_STEPS),
+                multiplications_per_call(), work, mark,
                 workspace(length, edges, ticks, events), room, np.empty(events), *out, list_start, rows,
             )  # fmt: skip
             if reason == ALL:
                 return rows[: list_start[-1]]
+            if reason == PAUSED:
+                checkpoint()
+                continue
             if reason == COSTLY:
                 raise costly(self._plan, self._table, self._rows, matches, CostlyGapsError(done, need[0]))
             if reason == LISTS:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence import exact_chain_confidence
+from confidence.budget import pieces
 from eventbased import Candidates, describe_uncertain
 from uncertain_cep.config import LONGEST_PMF_CHAIN
 from uncertain_cep.errors import TraceError, TraceFault
@@ -44,11 +45,15 @@ def describe_explicit(
     TraceError
         If a match reaches over more than ``LONGEST_PMF_CHAIN`` ticks.
     """
-    too_long = describe_uncertain(
-        chosen, w, candidates.lower, candidates.upper, candidates.base, offset, pmfs.values,
-        LONGEST_PMF_CHAIN, wanted, lower, upper, confidence,
-    )  # fmt: skip
-    if too_long >= 0:
+    # A window that may bind takes a product of matrices for each tick.
+    ticks = (upper - lower + 1).astype(np.float64)
+    for part in pieces(ticks * np.where(ticks > plan.window, len(chosen) ** 2, len(chosen))):
+        too_long = describe_uncertain(
+            np.ascontiguousarray(chosen[:, part]), w, candidates.lower, candidates.upper, candidates.base,
+            offset, pmfs.values, LONGEST_PMF_CHAIN, wanted, lower[part], upper[part], confidence[part],
+        )  # fmt: skip
+        if too_long < 0:
+            continue
         message = (
             f"a match with an explicit pmf reaches over more than {LONGEST_PMF_CHAIN:,} ticks, "
             'too many to sum over: give a longer tick, such as tick="1ms", or a shorter WITHIN'

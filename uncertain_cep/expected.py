@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence import confidences_by_bucket, event_rates, exact_chain_confidence, expected_by_bucket
+from confidence.budget import checkpoint, pieces
 from eventbased import partition_bases
-from eventbased.config import LONGEST_LINE
+from eventbased.config import LONGEST_LINE, MATCH_CUBES
 from uncertain_cep.buckets import summed
 from uncertain_cep.config import COUNT_BATCH, MOST_COVERED_TICKS
 from uncertain_cep.plan import EvaluationPlan
@@ -243,15 +244,24 @@ class _Shares:
             self._upper[rows] = upper
         self._offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
         self._pmf = np.zeros(0) if pmfs is None else pmfs.values
-        self._room = COUNT_BATCH
+        self._room = max(min(COUNT_BATCH, MATCH_CUBES // len(selection.rows) ** 3), 1)
 
     def of(self, chunk: Chunk) -> Iterator[tuple[Int64, Int64, Float64]]:
         """Yield matches, first ticks of buckets, and P(match and first time in the bucket)."""
+        ticks = (chunk.upper - chunk.lower + 1).astype(np.float64)
+        costs = np.ones(len(ticks))
+        if len(self._pmf):
+            costs += (ticks / self._every + 1.0) * ticks * len(chunk.events) ** 2
+        for part in pieces(costs):
+            yield from self._of(chunk.take(np.arange(part.start, part.stop)), part.start)
+
+    def _of(self, chunk: Chunk, first: int) -> Iterator[tuple[Int64, Int64, Float64]]:
         done, count = 0, len(chunk.lower)
         while done < count:
             match, bucket = np.empty(self._room, np.int64), np.empty(self._room, np.int64)
             value = np.empty(self._room)
             before = done
+            checkpoint()
             done, written, need = confidences_by_bucket(
                 chunk.events, chunk.confidence, chunk.lower, self._lower, self._upper, self._offset,
                 self._pmf, self._window, self._every, done, match, bucket, value,
@@ -261,7 +271,7 @@ class _Shares:
                 continue
             for place in np.flatnonzero(np.isnan(value[:written])).tolist():
                 value[place] = self._exact(chunk.events[:, match[place]], int(bucket[place]))
-            yield match[:written], bucket[:written], value[:written]
+            yield match[:written] + first, bucket[:written], value[:written]
 
     def _exact(self, events: Int64, bucket: int) -> float:
         lower, upper = self._lower[events].tolist(), self._upper[events].tolist()

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence import exact_chain_confidence
+from confidence.budget import checkpoint, steps_per_call
 from confidence.conditions import Scratch, scratch
 from eventbased.gap_events import UNLIMITED, CostlyGapsError, ForbiddenEvents, GapConfidences
 from eventbased.growing import (
@@ -109,12 +110,15 @@ class Growth(Search):
         place, component = np.empty((2, room), dtype=np.int64)
         sizes = self._sizes()
         status = FULL
+        size = next(sizes)
         while status != EXHAUSTED:
             status, found = search(
                 self._given, self._pattern, conditions, self._barriers, self._wanted(self._context.threshold),
-                state, work,
-                fixed, next(sizes), start, place, component,
+                state, work, fixed, steps_per_call(), size, start, place, component,
             )  # fmt: skip
+            if status == FULL:
+                size = next(sizes)
+            checkpoint()
             if status == TOO_LONG:
                 place, component = np.empty((2, 2 * len(place)), dtype=np.int64)
             if found:

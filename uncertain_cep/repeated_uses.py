@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence import covered_stretches, repeated_choices, repeated_uses, running_totals
+from confidence.budget import pieces
 from uncertain_cep.buckets import summed
 from uncertain_cep.config import COUNT_BATCH, MOST_REPEATED_STEPS
 from uncertain_cep.plan import EvaluationPlan
@@ -126,24 +127,26 @@ class _Shared(NamedTuple):
         pairs = [set(pair) for pair in combinations(range(len(together)), 2) if together[pair]]
         return any(not one & other for one, other in combinations(pairs, 2))
 
-    def steps(self, window: int, every: int, ticks: int) -> float:
-        """Return about how many steps it takes to count their repeated uses."""
+    def steps(self, window: int, every: int, ticks: int) -> Float64:
+        """Return about how many steps it takes to count the repeated uses of each, (k,) float64."""
         length = self.uses.shape[1]
         own = (self.upper - self.lower + 1).astype(np.float64)
         if length <= MOST_CLOSED:
             buckets = window // every + 2 if every else 1
-            return float((own * np.minimum(own, window)).sum() * buckets)
+            closed: Float64 = own * np.minimum(own, window) * buckets
+            return closed
         used = self.uses.sum(axis=1)
         blocks = np.left_shift(1, used) - used - 1.0
         before = np.append(0.0, np.cumsum(blocks))
-        around = np.minimum(own + 2.0 * window, ticks) * length * length * blocks
+        around: Float64 = np.minimum(own + 2.0 * window, ticks) * length * length * blocks
         if not self.apart:
-            return float(around.sum())
+            return around
         # No window is longer than the line, so that these stay within int64.
         longest = int((self.upper - self.lower).max())
         last = np.searchsorted(self.lower, self.upper + window, side="right")
         first = np.searchsorted(self.lower, self.lower - window - longest)
-        return float((around * (1.0 + before[last] - before[first])).sum())
+        with_others: Float64 = around * (1.0 + before[last] - before[first])
+        return with_others
 
 
 def repeated_counts(
@@ -188,25 +191,32 @@ def repeated_counts(
     most = float(MOST_REPEATED_STEPS)
     if len(rates) > MOST_CLOSED:
         most = min(most, STEPS_PER_MATCH * whole)
-    if events.steps(window, every, stretches.ticks) > most or boxes.sum() > COUNT_BATCH:
+    steps = events.steps(window, every, stretches.ticks)
+    if steps.sum() > most or boxes.sum() > COUNT_BATCH:
         return None
     room = int(boxes.sum())
     event, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
     pmf = np.empty(0) if pmfs is None else pmfs.values
     of_events = events.lower, events.upper, events.offset, pmf, shift[events.partition]
-    if len(rates) <= MOST_CLOSED:
+    closed = len(rates) <= MOST_CLOSED
+    if closed:
         totals = np.empty((2, len(rates), stretches.ticks + 1))
         running_totals(rates, totals[0], totals[1])
-        count = repeated_uses(
-            events.uses, *of_events, stretches.starts, stretches.places, totals[0], totals[1], window, every,
-            event, bucket, value,
-        )  # fmt: skip
     else:
         bits = events.uses @ np.left_shift(1, np.arange(len(rates)))
-        count = repeated_choices(
-            bits, *of_events, rates, stretches.starts, stretches.places, window, every, events.apart, event,
-            bucket, value,
-        )  # fmt: skip
+    count = 0
+    for part in pieces(steps):
+        out = event[count:], bucket[count:], value[count:]
+        if closed:
+            count += repeated_uses(
+                events.uses, *of_events, stretches.starts, stretches.places, totals[0], totals[1], window,
+                every, part.start, part.stop, *out,
+            )  # fmt: skip
+        else:
+            count += repeated_choices(
+                bits, *of_events, rates, stretches.starts, stretches.places, window, every, events.apart,
+                part.start, part.stop, *out,
+            )  # fmt: skip
     return Counts(events.partition[event[:count]], bucket[:count], value[:count])
 
 

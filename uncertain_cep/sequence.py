@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint, steps_per_call
 from eventbased import (
     PASS,
+    PAUSED,
     Candidates,
     Search,
     describe_chosen,
@@ -19,7 +21,7 @@ from eventbased import (
     start_search,
     surviving_matches,
 )
-from eventbased.config import SPARE
+from eventbased.config import MATCH_CUBES, SPARE
 from uncertain_cep.counters import Counters
 from uncertain_cep.described import describe_explicit, pooled, redo_exactly
 from uncertain_cep.layout import Layout, layouts, loader
@@ -97,6 +99,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[Chunk]:
     if threshold is not None and threshold.ranks is not None:
         ranks = threshold.ranks[rows]
     exhausted = False
+    most = max(MATCH_CUBES // length**3, 1)
     while not exhausted:
         room = batch_rows + SPARE
         events = pooled(length * room, np.int64).reshape(length, room)
@@ -105,13 +108,17 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[Chunk]:
         std_error = pooled(room if following is not None else 0, np.float64)
         filled = 0
         while filled < batch_rows:
+            checkpoint()
             count, found = join(
                 w, candidates.first_class, candidates.class_start, candidates.class_stop,
                 candidates.class_shortest, candidates.class_longest, candidates.lower, candidates.upper,
                 candidates.highest, candidates.follow_start, candidates.follow, shared.event, shared.fills,
                 shared.twin, limit, orders, programs.start, programs.code, programs.ints, programs.floats,
-                programs.nulls, programs.slots, *search.arrays, batch_rows - filled, runs,
+                programs.nulls, programs.slots, *search.arrays, steps_per_call(),
+                min(batch_rows - filled, most), runs,
             )  # fmt: skip
+            if count == PAUSED:
+                continue
             exhausted = found == 0
             if exhausted:
                 break

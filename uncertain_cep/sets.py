@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint, steps_per_call
 from confidence.conditions import Scratch, scratch
 from confidence.times import BETWEEN, LEADING, TRAILING
 from eventbased.gap_events import CostlyGapsError, ForbiddenEvents
@@ -140,12 +141,16 @@ class Choosing(Search):
         place, component = np.empty((2, room), dtype=np.int64)
         sizes = self._sizes()
         status = FULL
+        size = next(sizes)
         while status != EXHAUSTED:
             status, found = search(
                 self._given, self._pattern, self._conditions, self._barriers,
-                self._wanted(self._context.threshold), state, work, fixed, next(sizes), start, place,
-                component,
+                self._wanted(self._context.threshold), state, work, fixed, steps_per_call(), size, start,
+                place, component,
             )  # fmt: skip
+            if status == FULL:
+                size = next(sizes)
+            checkpoint()
             if found:
                 matches = start[: found + 1], place[: start[found]], component[: start[found]]
                 chunk = self._chunk(matches, asked)

@@ -59,6 +59,9 @@ def _events(draw: st.DrawFn) -> Events:
     return Events(intervals, takes, [draw(st.booleans()) for _ in takes], draw(st.integers(1, 7)))
 
 
+BUDGETS = st.sampled_from([1, 2, 7, 2**22])
+
+
 def _possible(events: Events, chosen: Sequence[int]) -> bool:
     ticks = (range(low, high + 1) for low, high in (events.intervals[i] for i in chosen))
     return any(
@@ -84,7 +87,7 @@ def _tried(events: Events) -> set[Match]:
     return found
 
 
-def _searched(events: Events, most: int, depth: int, room: int) -> list[Match]:
+def _searched(events: Events, most: int, depth: int, room: int, steps: int) -> list[Match]:
     low = [np.array([events.intervals[i][0] for i in takes]) for takes in events.takes]
     high = [np.array([events.intervals[i][1] for i in takes]) for takes in events.takes]
     window = min(events.window, 9)
@@ -129,6 +132,7 @@ def _searched(events: Events, most: int, depth: int, room: int) -> list[Match]:
             state,
             work,
             fixed,
+            steps,
             most,
             start,
             place,
@@ -148,9 +152,11 @@ def _searched(events: Events, most: int, depth: int, room: int) -> list[Match]:
     return found
 
 
-@given(_events(), st.sampled_from([1, 3, 1000]), st.integers(1, 6), st.sampled_from([1, 4, 1000]))
-def test_every_possible_match_is_found_once(events: Events, most: int, depth: int, room: int) -> None:
-    found = _searched(events, most, depth, room)
+@given(_events(), st.sampled_from([1, 3, 1000]), st.integers(1, 6), st.sampled_from([1, 4, 1000]), BUDGETS)
+def test_every_possible_match_is_found_once(
+    events: Events, most: int, depth: int, room: int, steps: int
+) -> None:
+    found = _searched(events, most, depth, room, steps)
     assert len(found) == len(set(found))
     assert set(found) == _tried(events)
 

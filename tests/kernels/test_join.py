@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventbased import PASS, join, lay_out, matches_of_runs, partition_bases, start_search
+from eventbased import PASS, PAUSED, join, lay_out, matches_of_runs, partition_bases, start_search
 from eventbased.query_order import SIZE
 from uncertain_cep.programs import binding_orders
 
@@ -33,9 +33,15 @@ def feasible(chosen: tuple[Event, ...], window: int) -> bool:
     return ordered and max(low) <= min(high) + window - length
 
 
-@given(components(), st.integers(0, 30), st.sampled_from([1, 2, 7, 1000]), st.sampled_from([1, 3, 64]))
+@given(
+    components(),
+    st.integers(0, 30),
+    st.sampled_from([1, 2, 7, 1000]),
+    st.sampled_from([1, 3, 64]),
+    st.sampled_from([1, 7, 2**22]),
+)
 def test_every_feasible_choice_comes_out_once(
-    events: list[list[Event]], slack: int, capacity: int, block_rows: int
+    events: list[list[Event]], slack: int, capacity: int, block_rows: int, steps: int
 ) -> None:
     length = len(events)
     window = length + slack
@@ -57,8 +63,12 @@ def test_every_feasible_choice_comes_out_once(
             layout.class_longest, layout.lower, layout.upper, layout.highest, layout.follow_start,
             layout.follow, alone, np.zeros(len(layout.lower), np.int64), np.zeros((0, length), np.int64),
             np.zeros(0, np.int64), orders, none, np.zeros((0, 2), np.int64), np.zeros(0, np.int64),
-            np.zeros(0), np.zeros(0, np.bool_), np.zeros((0, 3), np.int64), *search.arrays, capacity, runs,
+            np.zeros(0), np.zeros(0, np.bool_), np.zeros((0, 3), np.int64), *search.arrays, steps, capacity,
+            runs,
         )  # fmt: skip
+        if count == PAUSED:
+            assert size == 0
+            continue
         if size == 0:
             break
         assert size == runs[SIZE, :count].sum() <= capacity

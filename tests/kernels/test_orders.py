@@ -91,7 +91,7 @@ class Match:
         )
         return (
             lower[:n], upper[:n], offset[:n], values, head, tail, self.window, *order.arrays, count,
-            lower[n:], upper[n:], offset[n:], gap.reshape(count, len(self.gaps)), most_steps,
+            lower[n:], upper[n:], offset[n:], gap.reshape(count, len(self.gaps)), most_steps, np.zeros(1),
         )  # fmt: skip
 
 

@@ -1,0 +1,84 @@
+"""How much a kernel does before it comes back to Python, and what Python does in between.
+
+A kernel that can run long counts its steps. When it has spent the budget of a call it comes back, with all
+that it knows in its state, to be called again. Between two calls Python raises what a signal asks for
+(``KeyboardInterrupt``), and the caller's own limits are looked at (:func:`checkpoint`). No answer depends on
+the budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence import config
+
+__all__ = ["checkpoint", "looking_at", "multiplications_per_call", "pieces", "steps_per_call"]
+
+_check: Final[ContextVar[Callable[[], None] | None]] = ContextVar("check", default=None)
+
+
+def steps_per_call() -> int:
+    """Return how many steps a search may take in one call of its kernel.
+
+    A step is a candidate that is tried, an instruction of a predicate, or anything else that takes some
+    nanoseconds.
+    """
+    return config.STEPS_PER_CALL
+
+
+def multiplications_per_call() -> float:
+    """Return how many multiplications may be spent on confidences in one call of a kernel.
+
+    The match that exceeds them is finished.
+    """
+    return config.MULTIPLICATIONS_PER_CALL
+
+
+def pieces(costs: NDArray[np.float64]) -> Iterator[slice]:
+    """Yield matches in pieces whose confidences take the budget of a call, or one match that takes more.
+
+    Parameters
+    ----------
+    costs : (m,) float64
+        About how many multiplications each match takes.
+    """
+    ends = np.cumsum(costs)
+    done = 0
+    while done < len(ends):
+        checkpoint()
+        before = float(ends[done - 1]) if done else 0.0
+        stop = int(np.searchsorted(ends, before + multiplications_per_call(), side="right"))
+        yield slice(done, max(stop, done + 1))
+        done = max(stop, done + 1)
+
+
+def checkpoint() -> None:
+    """Let the evaluation end here: raise what the caller's check raises.
+
+    Drivers call this between two calls of kernels that may be many.
+    """
+    check = _check.get()
+    if check is not None:
+        check()
+
+
+@contextmanager
+def looking_at(check: Callable[[], None]) -> Iterator[None]:
+    """Have ``check`` called at every checkpoint of this thread while the context lasts; it ends by raising.
+
+    Parameters
+    ----------
+    check : callable
+        Called often: it should take less than a microsecond.
+    """
+    token = _check.set(check)
+    try:
+        yield
+    finally:
+        _check.reset(token)

@@ -1,0 +1,24 @@
+"""Budgets of kernels made small enough for small cases to run out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+from confidence import config
+
+__all__ = ["budget"]
+
+
+@contextmanager
+def budget(steps: int | None) -> Iterator[None]:
+    """Have kernels come back after so many steps, and after as many multiplications; None: as ever."""
+    if steps is None:
+        yield
+        return
+    with (
+        patch.object(config, "STEPS_PER_CALL", steps),
+        patch.object(config, "MULTIPLICATIONS_PER_CALL", float(steps)),
+    ):
+        yield

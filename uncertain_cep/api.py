@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.plan.explain import explain_plan, explain_query
 from uncertain_cep.plan.explain_json import plan_dict, query_dict
 from uncertain_cep.query import Query, parse
+from uncertain_cep.time_limits import TimeLimit, within
 from uncertain_cep.timedomain import Names, with_noted_tick
 from uncertain_cep.traces.intervals import as_arrow
 
@@ -103,6 +105,7 @@ def match(
     kleene: str = "matches",
     planner: str = "auto",
     latency_weight: float = 0.0,
+    timeout: float | None = None,
 ) -> FrameT:
     """Return the matches of a query over events with uncertain times.
 
@@ -150,6 +153,9 @@ def match(
         of it is left once the event of the last component is there: each partial match that this event has to
         be put together with then counts as so many more that are looked at. It changes no answer. Not with
         a tree, nor with an evaluation that has an order of its own.
+    timeout : float, optional
+        Seconds after which to stop with an error. Not for Spark frames, which compute their matches when they
+        are used.
 
     Returns
     -------
@@ -170,6 +176,8 @@ def match(
         If an option has no such value.
     MatchLimitError
         If there are more than ``max_matches`` matches to hold.
+    TimeLimitError
+        If it takes longer than ``timeout``.
     ConfidenceCostError
         If the confidence of a match takes too many steps.
 
@@ -180,11 +188,17 @@ def match(
         percentage such as ``95%`` is compared with a column that goes far beyond 1. Each once. Of a Spark
         frame only variables that no event can be are known, without what a missing type may have meant.
     """
+    limit = TimeLimit.of(timeout)
     allowed = Approximation.of(approximate)
     given: Any = events
     library = _library(given)
     result: Any
     if library == "pyspark":
+        if limit is not None:
+            raise OptionError(
+                "timeout= is for frames in this process: Spark computes matches when they are used, so set a "
+                "limit there, or use 'uncertain-cep match --time-limit'"
+            )
         from uncertain_cep.spark import match as spark_match
 
         result = spark_match(
@@ -204,7 +218,7 @@ def match(
     plan = _plan(
         query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner, latency_weight
     )
-    batches = run(plan, table, doubts=Doubts())
+    batches = within(limit, run(plan, table, doubts=Doubts()))
     result = finished(plan, _limited(batches, max_matches if plan.collects else None))
     if library == "pandas":
         result = result.to_pandas()
@@ -229,6 +243,7 @@ def iter_matches(
     kleene: str = "matches",
     planner: str = "auto",
     latency_weight: float = 0.0,
+    timeout: float | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches of a query in batches, in memory bounded by the batch whatever their number.
 
@@ -239,6 +254,9 @@ def iter_matches(
         As for :func:`match`; by default there is no limit.
     batch_rows : int
         Most matches in a batch.
+    timeout : float, optional
+        Seconds, from this call on, after which the search for the next batch is stopped with an error; what
+        the caller does between batches is never stopped, and its time counts.
 
     Yields
     ------
@@ -252,13 +270,15 @@ def iter_matches(
         )
     if batch_rows < 1:
         raise OptionError(f"batch_rows={batch_rows}: it must be at least 1")
+    allowed_time = TimeLimit.of(timeout)
     table = _table(events, names)
     allowed = Approximation.of(approximate)
     plan = _plan(
         query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner, latency_weight
     )
     limit = max_matches if plan.collects else None
-    batches = _limited(run(plan, table, batch_rows=batch_rows, doubts=Doubts()), limit)
+    batches = within(allowed_time, run(plan, table, batch_rows=batch_rows, doubts=Doubts()))
+    batches = _limited(batches, limit)
     if not plan.needs_all:
         return batches
     return iter(finished(plan, batches).to_batches(max_chunksize=batch_rows))
@@ -275,6 +295,7 @@ def explain(
     latency_weight: float = 0.0,
     analyze: bool = False,
     format: str = "text",
+    timeout: float | None = None,
 ) -> str:
     """Return how a query is evaluated; on events, with what is known of them and the plan that follows.
 
@@ -289,12 +310,17 @@ def explain(
         Whether to find the matches, and set the actual numbers of partial matches beside the estimated ones.
     format : {"text", "json"}
         Words, or a JSON object with the same facts.
+    timeout : float, optional
+        Seconds after which to stop with an error.
 
     Raises
     ------
     OptionError
         If an option has no such value, or ``analyze`` has no events in this process.
+    TimeLimitError
+        If it takes longer than ``timeout``.
     """
+    limit = TimeLimit.of(timeout)
     if format not in ("text", "json"):
         raise OptionError(f"format={format!r} is unknown: use text or json")
     on_spark = _library(events) == "pyspark"
@@ -313,9 +339,10 @@ def explain(
     plan = _plan(
         parsed, schema, names, tick, evaluation, True, None, planner=planner, latency_weight=latency_weight
     )
-    if format == "text":
-        return explain_plan(plan, table, analyze=analyze, doubts=Doubts())
-    return json.dumps(plan_dict(plan, table, analyze=analyze, doubts=Doubts()), indent=2)
+    with nullcontext() if limit is None else limit.looked_at():
+        if format == "text":
+            return explain_plan(plan, table, analyze=analyze, doubts=Doubts())
+        return json.dumps(plan_dict(plan, table, analyze=analyze, doubts=Doubts()), indent=2)
 
 
 def warm_up() -> None:

@@ -14,6 +14,7 @@ __all__ = [
     "QueryError",
     "QuerySyntaxError",
     "RuntimeEnvironmentError",
+    "TimeLimitError",
     "TraceError",
     "TraceFault",
     "UncertainCepError",
@@ -183,6 +184,28 @@ class MatchLimitError(UncertainCepError):
             f"stopped after {found:,} matches: more than max_matches={limit:,}. "
             "Ask for fewer (HAVING CONFIDENCE >= x, LIMIT k, a shorter WITHIN, an equated attribute), "
             "raise max_matches, or read them in bounded batches with iter_matches."
+        )
+
+
+class TimeLimitError(UncertainCepError):
+    """An evaluation took longer than ``timeout`` allows.
+
+    Attributes
+    ----------
+    seconds : float
+        The limit.
+    found : int or None
+        How many matches had been found by then, if that is known.
+    """
+
+    def __init__(self, seconds: float, found: int | None = None) -> None:
+        self.seconds = seconds
+        self.found = found
+        so_far = "" if found is None else f", with {found:,} matches found so far"
+        super().__init__(
+            f"stopped after {seconds:g} s{so_far}: that is the time limit. Allow more time, or ask for less "
+            "(an equated attribute, a shorter WITHIN, LIMIT k, HAVING CONFIDENCE >= x); explain shows where "
+            "the work is."
         )
 
 

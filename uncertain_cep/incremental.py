@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from datetime import datetime
 from typing import Any, Final
@@ -31,6 +31,7 @@ from uncertain_cep.runs import RunEvaluation
 from uncertain_cep.selection import Selection, select
 from uncertain_cep.sequence import Chunk
 from uncertain_cep.sliced import SlicedEvaluation
+from uncertain_cep.time_limits import TimeLimit
 from uncertain_cep.timedomain import TICK_METADATA, Names, with_noted_tick
 from uncertain_cep.traces.intervals import as_arrow
 
@@ -112,6 +113,10 @@ class IncrementalMatcher:
         bound on unseen events (``safe``) moves on before what has become final is evaluated. With 1 every
         match comes out at once; the longer, the fewer events are looked at again in the next slice. Calls
         with many events make longer slices by themselves. Default: the window.
+    timeout : float, optional
+        Seconds that one call of :meth:`push`, :meth:`heartbeat` or :meth:`close` may take to compute matches.
+        Beyond it ends with a :class:`uncertain_cep.TimeLimitError`. Those matches are lost, and the matcher
+        takes no more events.
 
     Attributes
     ----------
@@ -147,6 +152,7 @@ class IncrementalMatcher:
         approximate: Approximation | float | None = None,
         largest_interval: int | None = None,
         slice_length: int | None = None,
+        timeout: float | None = None,
     ) -> None:
         if evaluation not in INCREMENTAL_EVALUATIONS:
             known = ", ".join(INCREMENTAL_EVALUATIONS)
@@ -177,6 +183,8 @@ class IncrementalMatcher:
         self._promise = ArrivalPromise(largest_interval, _types(self.plan))
         self._retained = RetainedEvents(self.plan, schema)
         self._partitions = PartitionNumbers(self.plan)
+        TimeLimit.of(timeout)
+        self._timeout = timeout
         self._closed = self._failed = False
         length = len(self.plan.components)
         self._possible = constants_hold(self.plan) and self.plan.window >= length
@@ -335,8 +343,10 @@ class IncrementalMatcher:
     @contextmanager
     def _answering(self) -> Iterator[None]:
         """Take no more events once matches could not be computed: runs and slices have moved on by then."""
+        limit = TimeLimit.of(self._timeout)
         try:
-            yield
+            with nullcontext() if limit is None else limit.looked_at():
+                yield
         except BaseException:
             self._failed = True
             raise

@@ -73,6 +73,6 @@ def test_an_interrupt_that_became_another_error_ends_the_command_as_one(
     before = signal.getsignal(signal.SIGINT)
     monkeypatch.setattr(main.commands["validate"], "callback", fail)
     done = invoke("validate", "anything")
-    assert done.exit_code == 1
+    assert done.exit_code == 130
     assert done.stderr == "Aborted!\n"
     assert signal.getsignal(signal.SIGINT) is before

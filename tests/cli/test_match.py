@@ -145,7 +145,7 @@ def test_interrupted_run_leaves_the_former_result(
 
     monkeypatch.setattr("uncertain_cep.cli.matching.write_batches", interrupted)
     result = invoke("match", QUERY, parquet, "-o", out, "--overwrite")
-    assert result.exit_code == 1
+    assert result.exit_code == 130
     assert pq.read_table(out).num_rows == 2
     assert not leftovers(tmp_path)
 

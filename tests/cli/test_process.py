@@ -70,7 +70,7 @@ def test_interrupt_leaves_nothing_half_written(invoke: Invoke, tmp_path: Path) -
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
         said = process.stderr.read()
-    assert process.returncode == 1, said
+    assert process.returncode == 130, said
     assert said.endswith("Aborted!\n")
     assert "Traceback" not in said
     assert set(os.listdir(tmp_path)) == before

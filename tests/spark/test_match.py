@@ -210,3 +210,9 @@ def test_the_public_function_takes_a_spark_frame(spark: SparkSession) -> None:
     table = random_trace(12, 100, keys=2)
     found = uc.match(to_spark(spark, table), KEYED)
     assert as_rows(found.toArrow()) == as_rows(uc.match(table, KEYED))
+
+
+def test_a_time_limit_is_not_for_what_is_computed_later(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([("A", 1, 0, 1)], "type string, id long, lower long, upper long")
+    with pytest.raises(uc.OptionError, match="timeout= is for frames in this process"):
+        uc.match(frame, "PATTERN SEQ(A a, B b) WITHIN 5", timeout=30)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
 
 import click
 
+from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ __all__ = [
     "query_argument",
     "query_file",
     "read_query",
+    "time_limit_option",
     "told_apart",
     "traces_argument",
 ]
@@ -65,6 +67,24 @@ latency_weight_option = click.option(
     default=0.0,
     show_default=True,
     help="For planners: how much what is left to do once the last event is there counts beside all the work.",
+)
+
+
+def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
+    if value is None:
+        return None
+    seconds = parse_duration(value, what="--time-limit") / 1e9
+    if not seconds:
+        raise OptionError("--time-limit 0 leaves no time: leave it out for no limit")
+    return seconds
+
+
+time_limit_option = click.option(
+    "--time-limit",
+    metavar="T",
+    callback=_seconds,
+    help="Stop with an error, and without a result, after such a time: 30s, 5min. It includes reading the "
+    "traces and starting Spark.",
 )
 overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a result that is there.")
 

@@ -21,6 +21,7 @@ from uncertain_cep.cli.validate import validate
 from uncertain_cep.errors import (
     MatchLimitError,
     RuntimeEnvironmentError,
+    TimeLimitError,
     UncertainCepError,
     UncertainCepWarning,
 )
@@ -29,6 +30,7 @@ __all__ = ["main"]
 
 FAILED: Final = 1
 BAD_INPUT: Final = 2
+INTERRUPTED: Final = 130
 
 
 class _Commands(click.Group):
@@ -41,14 +43,16 @@ class _Commands(click.Group):
     def _reported(self, ctx: click.Context, interrupts: Interrupts) -> Any:
         try:
             return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort, KeyboardInterrupt):
+        except (click.ClickException, click.exceptions.Exit):
             raise
+        except (click.Abort, KeyboardInterrupt):
+            _interrupted(ctx)
         except Exception as error:
             if isinstance(error, OSError) and error.errno == errno.EPIPE:
                 # The reader of a pipe, such as head, has seen enough; click ends quietly.
                 raise
             if interrupts.seen:
-                raise click.Abort from error
+                _interrupted(ctx)
             if ctx.params["traceback"]:
                 raise
             _report(ctx, error)
@@ -79,10 +83,15 @@ def _printed_warnings() -> Iterator[None]:
         yield
 
 
+def _interrupted(ctx: click.Context) -> NoReturn:
+    click.echo("Aborted!", err=True)
+    ctx.exit(INTERRUPTED)
+
+
 def _report(ctx: click.Context, error: Exception) -> NoReturn:
     if isinstance(error, UncertainCepError):
         click.echo(f"error: {error}", err=True)
-        failed = isinstance(error, MatchLimitError | RuntimeEnvironmentError)
+        failed = isinstance(error, MatchLimitError | TimeLimitError | RuntimeEnvironmentError)
         ctx.exit(FAILED if failed else BAD_INPUT)
     if isinstance(error, OSError):
         click.echo(f"error: {error}", err=True)
@@ -99,7 +108,7 @@ def _report(ctx: click.Context, error: Exception) -> NoReturn:
 def main(traceback: bool) -> None:
     """Find event patterns in traces whose times are only known as intervals.
 
-    Exit codes: 0 done, 1 failed, 2 wrong usage or bad input.
+    Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 130 interrupted.
     """
 
 

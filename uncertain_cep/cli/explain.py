@@ -10,6 +10,7 @@ from uncertain_cep.cli.arguments import (
     planner_option,
     query_argument,
     read_query,
+    time_limit_option,
 )
 from uncertain_cep.cli.schemas import TraceOptions, schema_options
 
@@ -24,6 +25,7 @@ __all__ = ["explain"]
 @latency_weight_option
 @click.option("--analyze", is_flag=True, help="Find the matches, and set actual numbers beside estimates.")
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON object instead of words.")
+@time_limit_option
 @schema_options
 def explain(
     query: str,
@@ -34,6 +36,7 @@ def explain(
     latency_weight: float,
     analyze: bool,
     as_json: bool,
+    time_limit: float | None,
 ) -> None:
     """Say how QUERY will be evaluated; with traces also on what statistics, and by which plan.
 
@@ -58,5 +61,6 @@ def explain(
         latency_weight=latency_weight,
         analyze=analyze,
         format="json" if as_json else "text",
+        timeout=time_limit,
     )
     click.echo(found)

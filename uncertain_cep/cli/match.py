@@ -22,6 +22,7 @@ from uncertain_cep.cli.arguments import (
     query_argument,
     query_file,
     read_query,
+    time_limit_option,
     told_apart,
     traces_argument,
 )
@@ -104,6 +105,7 @@ Engine = Literal["local", "spark"]
 @evaluation_option
 @planner_option
 @latency_weight_option
+@time_limit_option
 @schema_options
 def match(
     query: str,
@@ -125,6 +127,7 @@ def match(
     kleene: str,
     planner: str,
     latency_weight: float,
+    time_limit: float | None,
 ) -> None:
     """Find the matches of QUERY in one or more traces.
 
@@ -140,6 +143,7 @@ def match(
     from uncertain_cep.cli.matching import Destination, Matching, deliver
     from uncertain_cep.plan import Approximation
     from uncertain_cep.plan.wording import counted
+    from uncertain_cep.time_limits import TimeLimit
 
     queries, traces = told_apart(query, traces)
     if out is not None:
@@ -161,6 +165,7 @@ def match(
         kleene=kleene,
         planner=planner,
         latency_weight=latency_weight,
+        limit=None if time_limit is None else TimeLimit(time_limit, started),
     )
     suffix = format_of_name(out) if out else None
     if out is None and format_name == "parquet":

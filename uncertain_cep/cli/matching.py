@@ -27,6 +27,7 @@ from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.plan.remembering import keep_on_disk
 from uncertain_cep.plan.wording import counted
 from uncertain_cep.query import Query
+from uncertain_cep.time_limits import TimeLimit, within
 from uncertain_cep.traces import validation_report
 from uncertain_cep.traces.reading import load_traces
 
@@ -55,6 +56,7 @@ class Matching:
     planner: str = "auto"
     latency_weight: float = 0.0
     before: tuple[tuple[str, Query], ...] = ()
+    limit: TimeLimit | None = None
 
     def facts(self, format_name: Format, count: int) -> dict[str, object]:
         """Return what the file about a result says."""
@@ -151,8 +153,7 @@ def _matches_in_process(
         note(line)
     with _faults_by_file(matching, plan), working("matching") as update:
         doubts = Doubts()
-        found = run(plan, table, doubts=doubts)
-        batches = _counted(found, matching.max_matches if plan.collects else None, update)
+        batches = _found(matching, plan, table, update, doubts)
         if plan.needs_all:
             batches = iter(finished(plan, batches).to_batches())
         yield plan.output_schema, batches, doubts
@@ -175,9 +176,14 @@ def _matches_of(
     announced_kernels()
     update(f"matching {name}")
     with _faults_by_file(matching, plan):
-        batches = run(plan, table, doubts=doubts)
-        limit = matching.max_matches if plan.collects else None
-        return finished(plan, _counted(batches, limit, update))
+        return finished(plan, _found(matching, plan, table, update, doubts))
+
+
+def _found(
+    matching: Matching, plan: EvaluationPlan, table: pa.Table, update: Callable[[str], None], doubts: Doubts
+) -> Iterator[pa.RecordBatch]:
+    limit = matching.max_matches if plan.collects else None
+    return _counted(within(matching.limit, run(plan, table, doubts=doubts)), limit, update)
 
 
 @contextmanager
@@ -234,6 +240,7 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
     """Have Spark write the matches as a directory of part files and return their number."""
     from uncertain_cep.spark import match as match_frame
     from uncertain_cep.spark import match_to_parquet, read_traces, worker_errors, write_matches
+    from uncertain_cep.spark.stopping import stopped_in_time
 
     if master.startswith("local"):
         with compiling_aside() as kernels_are_there:
@@ -251,7 +258,7 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
         "kleene": matching.kleene,
     }
     doubts = Doubts()
-    with working("matching on Spark"), worker_errors():
+    with working("matching on Spark"), stopped_in_time(spark, matching.limit), worker_errors():
         events = read_traces(spark, matching.traces, matching.columns.schema, tick=matching.columns.tick)
         if destination.format_name == "parquet":
             count = match_to_parquet(

@@ -1,0 +1,47 @@
+"""Ctrl-C ends what would take minutes, whatever construct and method it is, while kernels are at work."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.integration.interrupted_calls import calls
+
+NAMES = [name for name, _, _ in calls(Path())]
+
+PROMPT = 30.0
+"""Seconds that a loaded machine may take to end a call; each of them would go on for minutes at least."""
+
+
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """How each call ended that was interrupted."""
+    folder = tmp_path_factory.mktemp("interrupted")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.integration.interrupted_calls", str(folder)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1800,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    found = map(json.loads, done.stdout.splitlines())
+    return {line["name"]: line for line in found}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_interrupt_ends_it(name: str, ended: dict[str, dict[str, Any]]) -> None:
+    outcome = ended[name]
+    assert outcome["end"] == ("exit 130" if name == "command" else "interrupted")
+    assert outcome["seconds"] < PROMPT
+    assert not outcome["left"], "something half written was left"

@@ -505,7 +505,7 @@ def grow(
         elif need > 0.0:
             if wanted.pmf.shape[0] > 0:
                 for other in (work.element[0], work.element[d - 1], at):
-                    work.steps[0] += given.upper[other] - given.lower[other]
+                    work.steps[0] += min(given.upper[other] - given.lower[other], most_steps)
             chance *= _in_order(given, wanted, work.element[d - 1], at)
             if chance < need or _bound(given, wanted, work.element[0], at, pattern.window, chance) < need:
                 continue

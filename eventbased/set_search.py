@@ -69,6 +69,9 @@ MOST_EVENTS: Final = 62
 
 FAR: Final = 2**62
 
+MOST_TICKS: Final = 2**24
+"""Ticks of an interval that count as steps."""
+
 NO_MORE: Final = -1
 SPENT: Final = -2
 
@@ -304,7 +307,10 @@ def _can_reach(given, pattern, wanted, state, work, c, at, d, need):
     explicit = wanted.pmf.shape[0] > 0
     for i in range(d):
         e = work.element[i]
-        work.steps[0] += 1 + (high - low + given.upper[e] - given.lower[e] if explicit else 0)
+        work.steps[0] += 1
+        if explicit:
+            # Longer uniform intervals are not gone through.
+            work.steps[0] += min(high - low, MOST_TICKS) + min(given.upper[e] - given.lower[e], MOST_TICKS)
         before = _is_before(pattern, state.frames[COMPONENT, i + 1], c)
         if before:
             _, both = in_window(

@@ -163,7 +163,7 @@ def install(lock_set: str) -> None:
 def demo() -> int:
     """Run the main job: an hour of cluster monitoring, four queries, local Spark."""
     install("runtime")
-    if run([PYTHON, "-c", "from uncertain_cep.java import find_java; find_java() or exit(1)"]):
+    if run([PYTHON, "-c", "from uncertain_cep.spark.java import find_java; find_java() or exit(1)"]):
         say("no Java runtime 17 or newer was found: adding one to .venv (35 MB)")
         install("java")
     say("compiling kernels (about a minute the first time on this machine)")

@@ -17,11 +17,11 @@ from benchmarks.figures import Options, Results, at_least, at_most
 from benchmarks.isolated import ONE_THREAD, IsolatedError, run_isolated
 from benchmarks.plan_patterns import CLUSTER, KEYED, cluster_events, real_events
 from benchmarks.timing import pin_to_one_core, take_turns
-from uncertain_cep.engine import candidates, run
+from uncertain_cep.executor import candidates, run
+from uncertain_cep.optimizer.choice import CHOICES, choose
+from uncertain_cep.optimizer.memory import MEMORY
 from uncertain_cep.plan import EvaluationPlan, make_plan
-from uncertain_cep.plan.choosing import CHOICES, choose
 from uncertain_cep.plan.pruning import pruned
-from uncertain_cep.plan.remembering import MEMORY
 
 __all__ = ["measure"]
 

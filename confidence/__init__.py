@@ -1,19 +1,19 @@
 """Confidence kernels: intervals, pmfs and window to the exact probability and tight range of a match."""
 
-from confidence.distribution import running_sums
-from confidence.expected import covered_stretches, event_rates, expected_by_bucket
-from confidence.first_times import confidences_by_bucket
-from confidence.forbidden import forbidden_confidence, workspace
-from confidence.gaps import gap_confidence
-from confidence.pmf import chain_confidence_pmf, support_range
-from confidence.repeated import repeated_choices, repeated_uses, running_totals
-from confidence.uniform import (
+from confidence.chain.distribution import running_sums
+from confidence.chain.pmf import chain_confidence_pmf, support_range
+from confidence.chain.uniform import (
     chain_confidence,
     confidence_of_three,
     confidence_of_two,
     exact_chain_confidence,
     tight_bounds,
 )
+from confidence.counts.expected import covered_stretches, event_rates, expected_by_bucket
+from confidence.counts.first_times import confidences_by_bucket
+from confidence.counts.repeated import repeated_choices, repeated_uses, running_totals
+from confidence.gaps.coupled import gap_confidence
+from confidence.gaps.forbidden import forbidden_confidence, workspace
 
 __all__ = [
     "chain_confidence",

@@ -22,7 +22,7 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The arrays of :func:`eventbased.query_order.join`; ``index`` and ``first`` say what was moved where.
+    """The arrays of ``join``; ``index`` and ``first`` say what was moved where.
 
     Attributes
     ----------

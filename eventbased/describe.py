@@ -7,17 +7,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.kernel import kernel
-from confidence.pmf import chain_confidence_pmf, support_range
-from confidence.uniform import (
+from confidence.chain.pmf import chain_confidence_pmf, support_range
+from confidence.chain.uniform import (
     chain_confidence,
     pair_confidence,
     path_confidence,
     sum_of_three,
     sum_of_two,
 )
+from confidence.kernel import kernel
 from eventbased.config import SPARE
-from eventbased.query_order import (
+from eventbased.joins.pivot_join import (
     BEGIN,
     FIRST,
     PARENT,
@@ -161,8 +161,8 @@ def confidences_of_run(
 ):  # fmt: skip
     """Fill the confidences of a run's matches from match n on, from what they have in common.
 
-    Around the cycle of inequalities (:mod:`confidence.uniform`) that event stands between the last and the
-    first of the others. All that no inequality it could violate connects with it is computed once.
+    Around the cycle of inequalities (:mod:`confidence.chain.uniform`) that event stands between the last and
+    the first of the others. All that no inequality it could violate connects with it is computed once.
     """
     others = low.shape[0] - 1
     # The others are positions 1..l-1 of the cycle, the running one is before them and behind them.
@@ -327,9 +327,10 @@ def describe_matches(
         The components in the order in which they were bound; the last one is the first or the last of the
         pattern.
     blocks, minimum
-        Of :class:`eventbased.query_order.Search`.
+        Of :class:`eventbased.joins.pivot_join.Search`.
     runs : (3, m) int64, count : int64
-        What :func:`eventbased.query_order.join` wrote, and how many columns of it are in use, at least 1.
+        What :func:`eventbased.joins.pivot_join.join` wrote, and how many columns of it are in use, at least
+        1.
     w : int64
         ``W - l``.
     lower, upper, base, payload : (n + SPARE,) int64
@@ -342,7 +343,7 @@ def describe_matches(
         How many matches the output holds already.
     out_ids : (l, m) int64; out_lower, out_upper : (m,) int64; out_confidence : (m,) float64
         Overwritten, and SPARE places behind the matches as well. A confidence of NaN asks for exact
-        arithmetic (:func:`confidence.uniform.exact_chain_confidence`).
+        arithmetic (:func:`confidence.chain.uniform.exact_chain_confidence`).
 
     Returns
     -------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from confidence.distribution import at_least, at_most, exactly
+from confidence.chain.distribution import at_least, at_most, exactly
 from confidence.kernel import kernel
 
 __all__ = ["in_order", "in_window", "near"]

@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.conditions import CONSTANT_CELL, NO_VALUES, Conditions
-from confidence.unions import Term
+from confidence.gaps.unions import Term
+from confidence.predicates.conditions import CONSTANT_CELL, NO_VALUES, Conditions
 
 __all__ = ["LARGEST_WINDOW", "Action", "Automaton", "Edge", "Formulas", "compile_sequence"]
 

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 
 from confidence import gap_confidence, workspace
 from confidence.budget import checkpoint, multiplications_per_call
-from confidence.conditions import Conditions, Scratch, all_hold
-from confidence.counting import MOST_EDGES, enlarged
-from confidence.forbidden import COUPLED, DONE, NO_SPACE, SPENT, TOO_DEAR
-from confidence.gaps import INEXACT
+from confidence.chain.counting import MOST_EDGES, enlarged
+from confidence.gaps.coupled import INEXACT
+from confidence.gaps.forbidden import COUPLED, DONE, NO_SPACE, SPENT, TOO_DEAR
+from confidence.gaps.sampling import sampled_confidence
+from confidence.gaps.unions import Union
 from confidence.kernel import kernel
-from confidence.sampling import sampled_confidence
-from confidence.unions import Union
+from confidence.predicates.conditions import Conditions, Scratch, all_hold
 from pointbased.automaton import Automaton
 from pointbased.pools import (
     CHILD,
@@ -341,7 +341,7 @@ def _weigh(
     candidates : Candidates
     buffer : Buffer
     conditions : Conditions
-    work : confidence.conditions.Scratch
+    work : confidence.predicates.conditions.Scratch
     witnesses : Witnesses
     next_match : bool
         Whether what could have been taken is forbidden.
@@ -360,7 +360,8 @@ def _weigh(
     most_steps : float64
         Most multiplications to spend on one.
     std_error : float64, seed : int64
-        See :func:`confidence.sampling.sampled_confidence`; a standard error of 0 allows exact values only.
+        See :func:`confidence.gaps.sampling.sampled_confidence`; a standard error of 0 allows exact values
+        only.
     budget : float64
         Multiplications after which to pause, see :func:`confidence.budget.multiplications_per_call`.
     kernel_work : tuple
@@ -487,7 +488,7 @@ class Collapse:
             Whose points before ``safe`` have all been fed.
         conditions : Conditions
             With the values of the candidates.
-        work : confidence.conditions.Scratch
+        work : confidence.predicates.conditions.Scratch
             For the longest prefix.
         witnesses : Witnesses
         safe : int

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, steps_per_call
-from confidence.conditions import scratch
+from confidence.predicates.conditions import scratch
 from pointbased.automaton import Automaton
 from pointbased.collapse import Collapse, PointMatches, no_matches
 from pointbased.compaction import compact

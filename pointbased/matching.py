@@ -115,7 +115,7 @@ def match_points(
     window : int64
     conditions : Conditions
         With the values of the candidates.
-    work : confidence.conditions.Scratch
+    work : confidence.predicates.conditions.Scratch
     scratch : Scratch
     most_steps : int64
         At least 1; see :func:`confidence.budget.steps_per_call`.

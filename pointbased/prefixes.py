@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from confidence.conditions import accumulate, all_hold
 from confidence.kernel import kernel
+from confidence.predicates.conditions import accumulate, all_hold
 from pointbased.automaton import BEGINS_ON, TAKES_ON, TAKING, TARGET
 from pointbased.pools import (
     CHILD,

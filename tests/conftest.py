@@ -55,7 +55,7 @@ def _statistics_of_their_own(tmp_path_factory: pytest.TempPathFactory) -> Iterat
     """Keep the statistics that commands write to disk out of the user's cache directory."""
     with pytest.MonkeyPatch.context() as patched:
         folder = tmp_path_factory.mktemp("cache")
-        patched.setattr("uncertain_cep.plan.remembering.cache_folder", lambda: folder)
+        patched.setattr("uncertain_cep.optimizer.memory.cache_folder", lambda: folder)
         yield
 
 

@@ -7,8 +7,11 @@ from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from unittest.mock import patch
 
-from eventbased import pools, runs, streaming
-from uncertain_cep import partition_numbers, replanning, retained, sliced
+from eventbased.incremental import pools, runs, streaming
+from uncertain_cep.candidates import partition_ids as partition_numbers
+from uncertain_cep.streaming import event_buffer as retained
+from uncertain_cep.streaming import micro_batches as sliced
+from uncertain_cep.streaming import reoptimisation as replanning
 
 __all__ = ["thresholds"]
 

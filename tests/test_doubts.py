@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from uncertain_cep import doubts
-from uncertain_cep.doubts import Doubts
-from uncertain_cep.engine import run
+from uncertain_cep.candidates import doubts
+from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.executor import run
 from uncertain_cep.plan import make_plan
 
 Ask = Callable[[Any, str], object]

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from uncertain_cep.api import explain, iter_matches, match, warm_up
-    from uncertain_cep.composition import to_events, with_matches
     from uncertain_cep.errors import (
         ConfidenceCostError,
         Fault,
@@ -33,9 +32,11 @@ if TYPE_CHECKING:
         UncertainCepError,
         UncertainCepWarning,
     )
-    from uncertain_cep.incremental import IncrementalMatcher
+    from uncertain_cep.intervals import to_intervals
     from uncertain_cep.plan import Approximation
     from uncertain_cep.query import Query, parse
+    from uncertain_cep.results.composition import to_events, with_matches
+    from uncertain_cep.streaming.matcher import IncrementalMatcher
     from uncertain_cep.timedomain import Names
     from uncertain_cep.traces import (
         by_value,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
         granularity,
         histogram,
         plus_minus,
-        to_intervals,
         window,
     )
 
@@ -89,14 +89,15 @@ __all__ = [
 
 _MODULES: Final = {
     "uncertain_cep.api": ("explain", "iter_matches", "match", "warm_up"),
-    "uncertain_cep.composition": ("to_events", "with_matches"),
-    "uncertain_cep.incremental": ("IncrementalMatcher",),
+    "uncertain_cep.results.composition": ("to_events", "with_matches"),
+    "uncertain_cep.streaming.matcher": ("IncrementalMatcher",),
+    "uncertain_cep.intervals": ("to_intervals",),
     "uncertain_cep.plan": ("Approximation",),
     "uncertain_cep.query": ("Query", "parse"),
     "uncertain_cep.timedomain": ("Names",),
     "uncertain_cep.traces": (
         "by_value", "clock_offset", "columns", "exact", "granularity", "histogram", "plus_minus",
-        "to_intervals", "window",
+        "window",
     ),
 }  # fmt: skip
 _HOMES: Final = {name: module for module, names in _MODULES.items() for name in names}

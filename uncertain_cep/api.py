@@ -9,17 +9,17 @@ from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
-from uncertain_cep.controls import finished
-from uncertain_cep.doubts import Doubts
-from uncertain_cep.engine import BATCH_ROWS, run
+from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.errors import MatchLimitError, OptionError
+from uncertain_cep.executor import BATCH_ROWS, run
+from uncertain_cep.explanation.as_json import plan_dict, query_dict
+from uncertain_cep.explanation.text import explain_plan, explain_query
 from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
-from uncertain_cep.plan.explain import explain_plan, explain_query
-from uncertain_cep.plan.explain_json import plan_dict, query_dict
 from uncertain_cep.query import Query, parse
+from uncertain_cep.results.order import finished
 from uncertain_cep.time_limits import TimeLimit, within
 from uncertain_cep.timedomain import Names, with_noted_tick
-from uncertain_cep.traces.intervals import as_arrow
+from uncertain_cep.traces.frames import as_arrow, library_of
 
 __all__ = ["MAX_MATCHES", "explain", "iter_matches", "match", "warm_up"]
 
@@ -31,10 +31,6 @@ FrameT = TypeVar("FrameT")
 
 def _names(names: Names | Mapping[str, str] | None) -> Names:
     return Names.of(names)
-
-
-def _library(frame: object) -> str:
-    return type(frame).__module__.partition(".")[0]
 
 
 def _table(events: Any, names: Names | Mapping[str, str] | None) -> pa.Table:
@@ -191,7 +187,7 @@ def match(
     limit = TimeLimit.of(timeout)
     allowed = Approximation.of(approximate)
     given: Any = events
-    library = _library(given)
+    library = library_of(given)
     result: Any
     if library == "pyspark":
         if limit is not None:
@@ -264,7 +260,7 @@ def iter_matches(
         With the columns of :func:`match`. With ORDER BY, LIMIT, OUTPUT NON OVERLAPPING or EXPECTED COUNT the
         result is held, and yielded at the end.
     """
-    if _library(events) == "pyspark":
+    if library_of(events) == "pyspark":
         raise OptionError(
             "iter_matches reads frames in this process: use match, whose result is a Spark frame"
         )
@@ -323,7 +319,7 @@ def explain(
     limit = TimeLimit.of(timeout)
     if format not in ("text", "json"):
         raise OptionError(f"format={format!r} is unknown: use text or json")
-    on_spark = _library(events) == "pyspark"
+    on_spark = library_of(events) == "pyspark"
     if analyze and (events is None or on_spark):
         raise OptionError("analyze=True runs the query in this process: give it events that are not Spark's")
     parsed = parse(query) if isinstance(query, str) else query

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from confidence import running_sums
-from confidence.conditions import scratch
+from confidence.predicates.conditions import scratch
 from eventbased import promising_matches
-from eventbased.growing import SortedCandidates, Wanted, _bound, _in_order, promising_choices
-from eventbased.set_search import (
+from eventbased.search.backtracking import SortedCandidates, Wanted, _bound, _in_order, promising_choices
+from eventbased.search.partial_orders import (
     COMPONENT,
     LEAST,
     MOST_EVENTS,
@@ -30,10 +30,10 @@ from eventbased.set_search import (
     promising_sets,
     start_choosing,
 )
-from eventbased.surviving import _in_order as _of_shifted
 from eventbased.thresholds import needed
 from eventbased.time_differences import in_order, in_window, near
-from uncertain_cep.conditions import compile_conditions
+from eventbased.upper_bounds import _in_order as _of_shifted
+from uncertain_cep.expressions.conditions import compile_conditions
 
 Int64 = NDArray[np.int64]
 _NOTHING = np.zeros(0)

@@ -14,9 +14,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from confidence import forbidden_confidence, running_sums, workspace
-from confidence.forbidden import COUPLED, DONE, FEW_STEPS, IMPOSSIBLE, TOO_DEAR
-from confidence.sampling import sampled_confidence
-from confidence.uniform import tight_bounds
+from confidence.chain.uniform import tight_bounds
+from confidence.gaps.forbidden import COUPLED, DONE, FEW_STEPS, IMPOSSIBLE, TOO_DEAR
+from confidence.gaps.sampling import sampled_confidence
 
 Pmf = tuple[Fraction, ...]
 

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confidence import gap_confidence, running_sums, workspace
-from confidence.forbidden import COUPLED, DONE, IMPOSSIBLE, NO_SPACE, TOO_DEAR
-from confidence.gaps import INEXACT
-from confidence.sampling import sampled_confidence
-from confidence.uniform import chain_confidence
+from confidence.chain.uniform import chain_confidence
+from confidence.gaps.coupled import INEXACT
+from confidence.gaps.forbidden import COUPLED, DONE, IMPOSSIBLE, NO_SPACE, TOO_DEAR
+from confidence.gaps.sampling import sampled_confidence
 from tests.kernels.test_forbidden import Interval, intervals
 
 

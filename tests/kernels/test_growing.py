@@ -14,11 +14,10 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from confidence.conditions import scratch
+from confidence.predicates.conditions import scratch
 from eventbased import lay_out, partition_bases
-from eventbased.barriers import Barriers
-from eventbased.gap_events import UNLIMITED, ForbiddenEvents, contiguity_limits
-from eventbased.growing import (
+from eventbased.gaps.gap_events import UNLIMITED, ForbiddenEvents, contiguity_limits
+from eventbased.search.backtracking import (
     DEEPER,
     EXHAUSTED,
     FULL,
@@ -30,8 +29,9 @@ from eventbased.growing import (
     grow,
     start_growing,
 )
+from eventbased.search.negation_pruning import Barriers
 from tests.properties.language import LanguageCase, language_cases
-from uncertain_cep.conditions import compile_conditions
+from uncertain_cep.expressions.conditions import compile_conditions
 
 Match = tuple[tuple[int, ...], ...]
 

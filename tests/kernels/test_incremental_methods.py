@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventbased.any_state import AnyState
-from eventbased.completed import Matches
-from eventbased.next_match import NextConfidences
-from eventbased.pools import CandidatePool, RunPrograms
-from eventbased.selectivity import Selectivity
-from eventbased.sorted_runs import SortedRuns
-from eventbased.streaming import EVER, IncrementalMethod
+from eventbased.gaps.next_match import NextConfidences
+from eventbased.incremental.any_state import AnyState
+from eventbased.incremental.completed import Matches
+from eventbased.incremental.pools import CandidatePool, RunPrograms
+from eventbased.incremental.selectivity import Selectivity
+from eventbased.incremental.sorted_runs import SortedRuns
+from eventbased.incremental.streaming import EVER, IncrementalMethod
 from tests.incremental import thresholds
 
 METHODS = (AnyState, Selectivity, SortedRuns)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventbased import PASS, PAUSED, join, lay_out, matches_of_runs, partition_bases, start_search
-from eventbased.query_order import SIZE
-from uncertain_cep.programs import binding_orders
+from eventbased.joins.pivot_join import SIZE
+from uncertain_cep.expressions.bytecode import binding_orders
 
 Event = tuple[int, int, int]
 

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eventbased import next_limits
-from eventbased.growing import NEVER, completions
+from eventbased.search.backtracking import NEVER, completions
+from uncertain_cep.candidates.match_windows import time_differences
 from uncertain_cep.query.branches import PartialOrder
-from uncertain_cep.windows import time_differences
 
 Interval = tuple[int, int]
 _INTERVALS = st.lists(

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confidence import running_sums
-from confidence.forbidden import DONE, IMPOSSIBLE, TOO_DEAR
-from confidence.ideals import Order
-from confidence.orders import order_confidence
-from confidence.times import BETWEEN, LEADING, TRAILING
+from confidence.gaps.forbidden import DONE, IMPOSSIBLE, TOO_DEAR
+from confidence.partial_order.ideals import Order
+from confidence.partial_order.orders import order_confidence
+from confidence.partial_order.times import BETWEEN, LEADING, TRAILING
 from tests.kernels.test_forbidden import Interval, intervals
 
 

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confidence.conditions import FIRST
-from confidence.programs import Opcode
+from confidence.predicates.bytecode import Opcode
+from confidence.predicates.conditions import FIRST
 from pointbased import (
     Action,
     AttributeValues,

@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from confidence import running_sums
-from confidence.forbidden import FEW_STEPS
-from eventbased import EventArrays, NextConfidences, next_match
-from eventbased.pools import CandidatePool, RunPrograms
-from eventbased.survival_tables import crowded
+from confidence.gaps.forbidden import FEW_STEPS
+from eventbased import EventArrays, NextConfidences
+from eventbased.gaps import next_match
+from eventbased.gaps.survival_tables import crowded
+from eventbased.incremental.pools import CandidatePool, RunPrograms
 from tests.kernels.test_forbidden import Chain, Interval, intervals
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from confidence import exact_chain_confidence
 from eventbased import promising_matches
-from eventbased.surviving import _in_order
+from eventbased.upper_bounds import _in_order
 
 _EVENTS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 8)), min_size=2, max_size=5)
 

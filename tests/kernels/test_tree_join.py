@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from eventbased import Candidates, lay_out, partition_bases
-from eventbased.join_chains import Events, JoinStep, joined, right_of_candidates, right_of_matches
-from eventbased.tree_join import BEFORE, BEHIND, NEXT_LEFT, NEXT_RIGHT, Programs
+from eventbased.joins.chains import Events, JoinStep, joined, right_of_candidates, right_of_matches
+from eventbased.joins.tree_join import BEFORE, BEHIND, NEXT_LEFT, NEXT_RIGHT, Programs
 from tests.kernels.test_join import components, feasible
 
 Int64 = NDArray[np.int64]

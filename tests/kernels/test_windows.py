@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from eventbased.windows import grouped, restricted, touching, union
+from eventbased.match_windows import grouped, restricted, touching, union
 
 Int64 = NDArray[np.int64]
 

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.expressions.vectorised import Values, column_values, evaluate
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.predicates import Values, column_values, evaluate
 from uncertain_cep.query.typed import Apply, Column, columns_in, variables_of
-from uncertain_cep.selection import Selection
 
 Int64 = NDArray[np.int64]
 

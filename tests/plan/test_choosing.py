@@ -12,11 +12,10 @@ import pytest
 
 import uncertain_cep as uc
 from tests.plan.traces import selected, skewed
-from uncertain_cep.plan import PLANNERS, EvaluationPlan, make_plan
-from uncertain_cep.plan.choosing import PIVOT, Choice, choose, estimated, planned, regret
-from uncertain_cep.plan.measuring import measure
-from uncertain_cep.plan.planners import BY_NAME
-from uncertain_cep.plan.statistics import (
+from uncertain_cep.optimizer.choice import PIVOT, Choice, choose, estimated, planned, regret
+from uncertain_cep.optimizer.join_order import BY_NAME
+from uncertain_cep.optimizer.measuring import measure
+from uncertain_cep.optimizer.statistics import (
     ComponentStatistics,
     EqualityStatistics,
     KeyStatistics,
@@ -25,6 +24,7 @@ from uncertain_cep.plan.statistics import (
     PredicateStatistics,
     Statistics,
 )
+from uncertain_cep.plan import PLANNERS, EvaluationPlan, make_plan
 from uncertain_cep.plan.trees import format_tree
 
 TICKS = 1e7
@@ -190,7 +190,7 @@ def test_what_there_is_nothing_to_choose_for_says_so() -> None:
 
 
 def uc_candidates(plan: EvaluationPlan, table: pa.Table):  # type: ignore[no-untyped-def]  # noqa: ANN201
-    from uncertain_cep.engine import candidates
+    from uncertain_cep.executor import candidates
 
     return candidates(plan, table)
 

@@ -14,13 +14,13 @@ import pytest
 from tests.plan.literal import Partial
 from tests.plan.traces import Selected, selected, skewed
 from tests.plan.trees import random_order, random_tree
-from uncertain_cep.counters import Counters, Node
-from uncertain_cep.engine import run
-from uncertain_cep.plan.cardinality import mask_of
-from uncertain_cep.plan.costs import PIVOTED, TREE, Check, CostModel
-from uncertain_cep.plan.measuring import FINE, measure
-from uncertain_cep.plan.pivot_cost import pivot_cost
-from uncertain_cep.plan.statistics import (
+from uncertain_cep.executor import run
+from uncertain_cep.operators.counters import Counters, Node
+from uncertain_cep.optimizer.cardinality import mask_of
+from uncertain_cep.optimizer.cost_model import PIVOTED, TREE, Check, CostModel
+from uncertain_cep.optimizer.measuring import FINE, measure
+from uncertain_cep.optimizer.pivot_cost import pivot_cost
+from uncertain_cep.optimizer.statistics import (
     ComponentStatistics,
     KeyStatistics,
     LengthStatistics,

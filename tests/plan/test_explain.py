@@ -14,11 +14,11 @@ from click.testing import CliRunner
 import uncertain_cep as uc
 from tests.plan.traces import skewed
 from uncertain_cep.cli import main
-from uncertain_cep.counters import Counters
-from uncertain_cep.engine import candidates, run
+from uncertain_cep.executor import candidates, run
+from uncertain_cep.operators.counters import Counters
+from uncertain_cep.optimizer.cost_model import CostModel
+from uncertain_cep.optimizer.measuring import measure
 from uncertain_cep.plan import make_plan
-from uncertain_cep.plan.costs import CostModel
-from uncertain_cep.plan.measuring import measure
 
 QUERY = "PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x AND b.y < c.y AND a.y > 0.5 WITHIN 40"
 TABLE = skewed(900, (1, 3, 5), seed=11)

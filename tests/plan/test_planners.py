@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from tests.plan.trees import every_tree, every_tree_over
-from uncertain_cep.plan.costs import Check, CostModel
-from uncertain_cep.plan.planners import BY_NAME, greedy, trivial
-from uncertain_cep.plan.statistics import (
+from uncertain_cep.optimizer.cost_model import Check, CostModel
+from uncertain_cep.optimizer.join_order import BY_NAME, greedy, trivial
+from uncertain_cep.optimizer.statistics import (
     ComponentStatistics,
     EqualityStatistics,
     KeyStatistics,
@@ -120,7 +120,7 @@ def test_frequency_goes_by_numbers_and_greedy_begins_with_the_rarest() -> None:
 def test_few_and_many_components_are_estimated_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     masks = np.arange(1, 1 << 6)
     at_once = random_model(5, 6).numbers(masks)
-    monkeypatch.setattr("uncertain_cep.plan.cardinality.MOST_TABLED", 3)
+    monkeypatch.setattr("uncertain_cep.optimizer.cardinality.MOST_TABLED", 3)
     one_by_one = random_model(5, 6).numbers(masks)
     for first, second in zip(at_once, one_by_one, strict=True):
         np.testing.assert_allclose(first, second, rtol=1e-9)

@@ -11,12 +11,13 @@ import pytest
 from click.testing import CliRunner
 
 from tests.plan.traces import Selected, selected, skewed
+from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.cli import main
-from uncertain_cep.plan import EvaluationPlan, remembering
-from uncertain_cep.plan.measuring import measure
-from uncertain_cep.plan.remembering import MEMORY, StatisticsMemory, remembered
-from uncertain_cep.plan.statistics import Statistics
-from uncertain_cep.selection import Selection
+from uncertain_cep.optimizer import memory as remembering
+from uncertain_cep.optimizer.measuring import measure
+from uncertain_cep.optimizer.memory import MEMORY, StatisticsMemory, remembered
+from uncertain_cep.optimizer.statistics import Statistics
+from uncertain_cep.plan import EvaluationPlan
 
 QUERY = "PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x AND a.y < b.y WITHIN 20"
 TABLE = skewed(900, (1, 3, 2), seed=21)

@@ -18,14 +18,14 @@ import uncertain_cep as uc
 from tests.plan.literal import Partial
 from tests.plan.traces import Selected, selected, skewed
 from tests.properties.cases import Case, cases
-from uncertain_cep.engine import candidates
+from uncertain_cep.executor import candidates
+from uncertain_cep.optimizer.choice import CHOICES, choose, estimated
+from uncertain_cep.optimizer.cost_model import CostModel
+from uncertain_cep.optimizer.measuring import FINE, measure
+from uncertain_cep.optimizer.memory import MEMORY
+from uncertain_cep.optimizer.pivot_cost import pivot_cost
+from uncertain_cep.optimizer.statistics import Statistics
 from uncertain_cep.plan import EvaluationPlan, make_plan
-from uncertain_cep.plan.choosing import CHOICES, choose, estimated
-from uncertain_cep.plan.costs import CostModel
-from uncertain_cep.plan.measuring import FINE, measure
-from uncertain_cep.plan.pivot_cost import pivot_cost
-from uncertain_cep.plan.remembering import MEMORY
-from uncertain_cep.plan.statistics import Statistics
 from uncertain_cep.plan.trees import left_deep
 
 

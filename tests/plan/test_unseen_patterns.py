@@ -13,10 +13,10 @@ import pytest
 from tests.plan.test_costs import rank_correlation
 from tests.plan.traces import Selected, selected
 from tests.plan.trees import random_order, random_tree
-from uncertain_cep.counters import Counters
-from uncertain_cep.engine import run
-from uncertain_cep.plan.costs import CostModel
-from uncertain_cep.plan.measuring import measure
+from uncertain_cep.executor import run
+from uncertain_cep.operators.counters import Counters
+from uncertain_cep.optimizer.cost_model import CostModel
+from uncertain_cep.optimizer.measuring import measure
 from uncertain_cep.plan.trees import Tree
 from uncertain_cep.traces import load_schema, read_traces
 from uncertain_cep.traces.cluster import cluster_trace, write_cluster

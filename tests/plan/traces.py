@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 import uncertain_cep as uc
-from uncertain_cep.engine import candidates
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.executor import candidates
 from uncertain_cep.plan import EvaluationPlan, make_plan
-from uncertain_cep.selection import Selection
 
 
 @dataclass(frozen=True, slots=True)

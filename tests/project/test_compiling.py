@@ -23,8 +23,8 @@ announce_compilation()
 announce_compilation()
 compiled("elsewhere")
 print("silent so far", file=__import__("sys").stderr, flush=True)
-compiled("eventbased.query_order")
-compiled("confidence.uniform")
+compiled("eventbased.joins.pivot_join")
+compiled("confidence.chain.uniform")
 """
 
 

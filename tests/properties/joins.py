@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.properties.cases import Case, cases
 from tests.properties.expressions import Apply, Attribute, Constant, Expression
 from uncertain_cep.operators import table
+from uncertain_cep.operators.tree_join import evaluate_tree
 from uncertain_cep.plan.trees import Join, Leaf, Tree, format_tree
-from uncertain_cep.tree_evaluation import evaluate_tree
 
 # Compared with each other: whole numbers with floats as well.
 _NUMBERS = ("x", "y", "g")

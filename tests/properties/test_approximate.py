@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 import uncertain_cep as uc
-from uncertain_cep import growing, next_match, points, runs
+from uncertain_cep.operators import backtracking as growing
+from uncertain_cep.operators import next_match, points, runs
 
 QUERY = "PATTERN SEQ(A a, A b, A c) WHERE skip_till_next_match(a, b, c) WITHIN 100"
 

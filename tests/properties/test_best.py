@@ -21,7 +21,7 @@ from tests.oracle.worlds import sort_key
 from tests.properties.cases import Case, Trace, cases
 from tests.properties.comparison import RELATIVE_ERROR, assert_answer, rows_of, significant
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
-from uncertain_cep import best
+from uncertain_cep.results import top_k as best
 
 
 @contextmanager

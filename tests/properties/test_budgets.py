@@ -29,8 +29,8 @@ from tests.properties.language import LanguageCase, language_cases
 from tests.properties.nested import NestedCase, nested_cases
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
 from tests.properties.test_incremental import arrivals, streamed
-from uncertain_cep.incremental import INCREMENTAL_EVALUATIONS
 from uncertain_cep.plan import EVALUATIONS
+from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
 
 BUDGETS = st.sampled_from([1, 7, None])
 

@@ -18,7 +18,7 @@ from tests.oracle.outputs import having
 from tests.properties.cases import Case, Trace, cases
 from tests.properties.comparison import assert_answer, assert_same, rows_of
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
-from uncertain_cep.incremental import INCREMENTAL_EVALUATIONS
+from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
 
 EVALUATIONS = st.sampled_from(INCREMENTAL_EVALUATIONS)
 

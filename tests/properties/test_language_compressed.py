@@ -19,7 +19,7 @@ from tests.oracle.patterns import agree, is_type
 from tests.oracle.worlds import worlds
 from tests.properties.cases import Trace
 from tests.properties.language import RELATIONS, language_cases
-from uncertain_cep.engine import Slicing, run
+from uncertain_cep.executor import Slicing, run
 from uncertain_cep.plan import make_plan
 
 

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 import uncertain_cep as uc
-from uncertain_cep import growing, next_match
+from uncertain_cep.operators import backtracking as growing
+from uncertain_cep.operators import next_match
 
 CONSTRUCTS = {
     "SEQ(A+ a[])": "Kleene components",

@@ -18,12 +18,13 @@ from tests.oracle.model import Strategy
 from tests.properties.comparison import assert_same
 from tests.properties.joins import trees
 from tests.properties.language import LanguageCase, language_cases
-from uncertain_cep import joined_first, search
-from uncertain_cep.engine import candidates
+from uncertain_cep.candidates.match_windows import feasible
+from uncertain_cep.executor import candidates
+from uncertain_cep.operators import join_prefix as joined_first
+from uncertain_cep.operators import search
+from uncertain_cep.operators.tree_enumeration import TreeSearch
 from uncertain_cep.plan import PLANNERS, make_plan
 from uncertain_cep.plan.trees import format_tree
-from uncertain_cep.tree_search import TreeSearch
-from uncertain_cep.windows import feasible
 
 STRATEGIES = pytest.mark.parametrize("strategy", get_args(Strategy))
 

@@ -13,7 +13,7 @@ from tests.oracle.model import Event
 from tests.properties.cases import Case, Trace, cases
 from tests.properties.comparison import assert_answer, rows_of
 from tests.properties.language import LanguageCase, language_cases
-from uncertain_cep.incremental import INCREMENTAL_EVALUATIONS
+from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
 
 Beat = tuple[int, str | None]
 

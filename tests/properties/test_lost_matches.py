@@ -27,7 +27,8 @@ from tests.properties.comparison import assert_answer
 from tests.properties.language import LanguageCase, language_cases
 from tests.properties.nested import NestedCase, nested_cases
 from tests.properties.test_language_compressed import Case, compressed_cases
-from uncertain_cep import best, search
+from uncertain_cep.operators import search
+from uncertain_cep.results import top_k as best
 
 _MOST_WORLDS = 4000
 """Of all events of a case: as many as the oracle goes through for a property."""

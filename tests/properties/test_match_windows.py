@@ -25,13 +25,13 @@ from tests.properties.language import LanguageCase, language_cases
 from tests.properties.nested import NestedCase, nested_cases
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
 from tests.properties.test_medium import medium_case
-from uncertain_cep import windows
-from uncertain_cep.controls import finished
-from uncertain_cep.engine import candidates, run
+from uncertain_cep.candidates import match_windows as windows
+from uncertain_cep.candidates.match_windows import feasible
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.executor import candidates, run
 from uncertain_cep.plan import EVALUATIONS, EvaluationPlan, make_plan
 from uncertain_cep.plan.pruning import pruned
-from uncertain_cep.selection import Selection
-from uncertain_cep.windows import feasible
+from uncertain_cep.results.order import finished
 
 _MANY = 5000
 

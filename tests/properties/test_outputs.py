@@ -20,10 +20,11 @@ from tests.oracle.outputs import expected_counts, having, is_clear, non_overlapp
 from tests.properties.cases import Case, cases
 from tests.properties.comparison import RELATIVE_ERROR, assert_answer, rows_of
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
-from uncertain_cep import expected, repeated_uses
-from uncertain_cep.controls import finished
-from uncertain_cep.engine import run
+from uncertain_cep.executor import run
 from uncertain_cep.plan import make_plan
+from uncertain_cep.results import expected_counts as expected
+from uncertain_cep.results import repeated_uses
+from uncertain_cep.results.order import finished
 
 Counts = dict[tuple[tuple[Value, ...], int | None], Any]
 

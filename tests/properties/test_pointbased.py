@@ -17,11 +17,11 @@ from tests.oracle.model import Key, Strategy
 from tests.properties.cases import Case, cases
 from tests.properties.comparison import Row, assert_answer, assert_same, rows_of
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
-from uncertain_cep import next_match, points
-from uncertain_cep.engine import candidates
+from uncertain_cep.candidates.pmfs import explicit_pmfs
+from uncertain_cep.executor import candidates
+from uncertain_cep.operators import next_match, points
+from uncertain_cep.operators.points import PointCandidates, point_candidates
 from uncertain_cep.plan import EVALUATIONS, make_plan
-from uncertain_cep.pmfs import explicit_pmfs
-from uncertain_cep.points import PointCandidates, point_candidates
 
 
 @contextmanager

@@ -23,11 +23,11 @@ from tests.properties.nested import NestedCase, nested_cases
 from tests.properties.test_incremental import arrivals
 from tests.properties.test_pointbased import cramped, in_any_order
 from tests.properties.test_sliced import streamed
-from uncertain_cep import next_match, points
-from uncertain_cep.engine import candidates, constants_hold
+from uncertain_cep.candidates.pmfs import explicit_pmfs
+from uncertain_cep.executor import candidates, constants_hold
+from uncertain_cep.operators import next_match, points
+from uncertain_cep.operators.points import PointCandidates, point_candidates
 from uncertain_cep.plan import make_plan
-from uncertain_cep.pmfs import explicit_pmfs
-from uncertain_cep.points import PointCandidates, point_candidates
 
 EACH = pytest.mark.parametrize("strategy", STRATEGIES)
 

@@ -17,10 +17,11 @@ from eventbased.time_differences import in_order, near
 from tests.properties.comparison import assert_same
 from tests.properties.language import LanguageCase, language_cases
 from tests.properties.nested import NestedCase, nested_cases
-from uncertain_cep import best, search
-from uncertain_cep.counters import Counters
-from uncertain_cep.engine import run
+from uncertain_cep.executor import run
+from uncertain_cep.operators import search
+from uncertain_cep.operators.counters import Counters
 from uncertain_cep.plan import make_plan
+from uncertain_cep.results import top_k as best
 
 _ANY = st.one_of(language_cases(), nested_cases("AS"), nested_cases("AOS"))
 

@@ -21,7 +21,7 @@ from tests.properties.comparison import assert_answer, rows_of, significant
 from tests.properties.language import LanguageCase, language_cases
 from tests.properties.nested import NestedCase, nested_cases
 from uncertain_cep.config import CONFIDENCE_TOLERANCE
-from uncertain_cep.ranking import least_passing, least_ranked_as, passing, ranked
+from uncertain_cep.results.ranking import least_passing, least_ranked_as, passing, ranked
 
 EVALUATIONS = st.sampled_from(["auto", "query_order", "any_state", "selectivity", "point"])
 _FACTORS = (1 - 3e-9, 1.0, 1 + 5e-10, 1 + 9e-10, 1 + 2e-9)

@@ -17,7 +17,7 @@ from tests.properties.comparison import RELATIVE_ERROR, assert_answer, assert_sa
 from tests.properties.nested import NestedCase, reading_cases
 from tests.properties.test_incremental import arrivals
 from tests.properties.test_sliced import streamed
-from uncertain_cep import growing
+from uncertain_cep.operators import backtracking as growing
 
 EVENTS = pa.table(
     {"type": ["A", "N", "M", "C"], "id": [1, 2, 3, 4], "lower": [0, 1, 2, 3], "upper": [0, 4, 3, 6]}

@@ -12,7 +12,7 @@ import uncertain_cep as uc
 from tests.properties.joins import trees
 from tests.properties.nested import NestedCase, nested_cases
 from tests.properties.test_language_trees import in_pieces
-from uncertain_cep.join_conditions import distances
+from uncertain_cep.operators.join_conditions import distances
 from uncertain_cep.plan import PLANNERS
 from uncertain_cep.plan.trees import format_tree
 

@@ -13,9 +13,9 @@ import uncertain_cep as uc
 from tests.oracle.model import Key
 from tests.properties.cases import Case, cases
 from tests.properties.comparison import Row, assert_same, rows_of
-from uncertain_cep.controls import finished
-from uncertain_cep.engine import Slicing, run
+from uncertain_cep.executor import Slicing, run
 from uncertain_cep.plan import make_plan
+from uncertain_cep.results.order import finished
 
 _SLICE = "slice number"
 

@@ -18,12 +18,12 @@ from tests.properties.comparison import assert_answer, assert_same, rows_of
 from tests.properties.joins import compared_cases, in_pieces, planned_cases, trees
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
 from tests.properties.test_medium import medium_case
-from uncertain_cep import engine
-from uncertain_cep.counters import Counters
+from uncertain_cep import executor as engine
 from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.operators.counters import Counters
+from uncertain_cep.operators.tree_join import evaluate_tree
 from uncertain_cep.plan import PLANNERS, make_plan
 from uncertain_cep.plan.trees import components_of, format_tree, joins_of, left_deep
-from uncertain_cep.tree_evaluation import evaluate_tree
 
 
 @STRATEGIES

@@ -12,8 +12,8 @@ import pytest
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as f
 
+from uncertain_cep.expressions.vectorised import evaluate_mask
 from uncertain_cep.plan import EvaluationPlan, make_plan
-from uncertain_cep.predicates import evaluate_mask
 from uncertain_cep.query import parse
 from uncertain_cep.query.typed import Apply, TypedExpression
 from uncertain_cep.spark import arrow_schema

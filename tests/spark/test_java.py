@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from uncertain_cep import java
 from uncertain_cep.errors import RuntimeEnvironmentError
-from uncertain_cep.java import ensure_java, find_java
+from uncertain_cep.spark import java
+from uncertain_cep.spark.java import ensure_java, find_java
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the stand-ins for Java are shell scripts")
 
@@ -145,7 +145,7 @@ def test_the_packaged_java_runs_spark(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 PROGRAM = """
-from uncertain_cep.java import ensure_java
+from uncertain_cep.spark.java import ensure_java
 print(ensure_java().source)
 from uncertain_cep.spark import get_session
 spark = get_session("local[1]")

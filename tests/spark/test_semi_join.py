@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from tests.spark.test_language import QUERIES
 from tests.spark.test_match import NEXT
 from tests.spark.traces import KEYED, UNKEYED, assert_same, random_trace, to_spark
-from uncertain_cep.engine import Slicing
+from uncertain_cep.executor import Slicing
 from uncertain_cep.plan import make_plan
 from uncertain_cep.query import parse
 from uncertain_cep.spark import match, semi_join

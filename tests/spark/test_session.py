@@ -76,7 +76,7 @@ warnings.simplefilter("ignore")
 from pathlib import Path
 from pyspark.sql import SparkSession
 from pyspark.sql.utils import is_remote
-from uncertain_cep.java import ensure_java
+from uncertain_cep.spark.java import ensure_java
 ensure_java()
 spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 assert is_remote()

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import uncertain_cep as uc
-from uncertain_cep import replanning
-from uncertain_cep.incremental import IncrementalMatcher
-from uncertain_cep.plan.measuring import measure
+from uncertain_cep.optimizer.measuring import measure
+from uncertain_cep.streaming import reoptimisation as replanning
+from uncertain_cep.streaming.matcher import IncrementalMatcher
 
 _QUERY = "PATTERN SEQ(A a, B b, C c) WHERE a.x = b.x AND b.x = c.x + 1 WITHIN 300"
 

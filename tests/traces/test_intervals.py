@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.intervals import to_intervals
 from uncertain_cep.timedomain import TICK_METADATA, Names, TimeDomain
 from uncertain_cep.traces import (
     by_value,
@@ -26,7 +27,6 @@ from uncertain_cep.traces import (
     histogram,
     intervals_of,
     plus_minus,
-    to_intervals,
     window,
 )
 

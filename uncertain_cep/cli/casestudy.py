@@ -11,7 +11,7 @@ import click
 from uncertain_cep.cli.arguments import out_option, overwrite_option
 from uncertain_cep.cli.progress import compiling_aside, note, working
 from uncertain_cep.errors import OptionError
-from uncertain_cep.output_place import check_output_place
+from uncertain_cep.results.output_place import check_output_place
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -43,7 +43,7 @@ def explain(
     QUERY is a file, or the text itself if it starts with PATTERN.
     """
     import uncertain_cep as uc
-    from uncertain_cep.plan.remembering import keep_on_disk
+    from uncertain_cep.optimizer.memory import keep_on_disk
 
     keep_on_disk()
     parsed = read_query(query)

@@ -29,7 +29,7 @@ from uncertain_cep.cli.arguments import (
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.schemas import TraceOptions, schema_options
 from uncertain_cep.errors import OptionError
-from uncertain_cep.output_place import check_output_place
+from uncertain_cep.results.output_place import check_output_place
 
 if TYPE_CHECKING:
     from uncertain_cep.query import Query
@@ -142,8 +142,8 @@ def match(
     started = time.monotonic()
     from uncertain_cep.cli.matching import Destination, Matching, deliver
     from uncertain_cep.plan import Approximation
-    from uncertain_cep.plan.wording import counted
     from uncertain_cep.time_limits import TimeLimit
+    from uncertain_cep.wording import counted
 
     queries, traces = told_apart(query, traces)
     if out is not None:

@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pyarrow as pa
 
 from uncertain_cep import __version__
+from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.cli.arguments import Format
 from uncertain_cep.cli.formats import write_batches
 from uncertain_cep.cli.outputs import describe_result, written_aside
 from uncertain_cep.cli.progress import announced_kernels, compiling_aside, note, of_ticks, working
 from uncertain_cep.cli.schemas import TraceOptions
-from uncertain_cep.composition import with_matches
-from uncertain_cep.controls import finished
-from uncertain_cep.doubts import Doubts
-from uncertain_cep.engine import run
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
+from uncertain_cep.executor import run
+from uncertain_cep.optimizer.memory import keep_on_disk
 from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
-from uncertain_cep.plan.remembering import keep_on_disk
-from uncertain_cep.plan.wording import counted
 from uncertain_cep.query import Query
+from uncertain_cep.results.composition import with_matches
+from uncertain_cep.results.order import finished
 from uncertain_cep.time_limits import TimeLimit, within
 from uncertain_cep.traces import validation_report
 from uncertain_cep.traces.reading import load_traces
+from uncertain_cep.wording import counted
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -33,12 +33,12 @@ def validate(ctx: click.Context, traces: tuple[str, ...], query: str | None, col
 
     Exit code 0 without faults, else 2.
     """
-    from uncertain_cep.doubts import EMPTY_TRACE
+    from uncertain_cep.candidates.doubts import EMPTY_TRACE
     from uncertain_cep.errors import warn
     from uncertain_cep.plan import make_plan
-    from uncertain_cep.plan.wording import counted
     from uncertain_cep.traces.reading import load_traces
     from uncertain_cep.traces.validate import report_of
+    from uncertain_cep.wording import counted
 
     parsed = None if query is None else read_query(query)
     loaded = load_traces(traces, columns.schema, tick=columns.tick)
@@ -63,8 +63,8 @@ def validate(ctx: click.Context, traces: tuple[str, ...], query: str | None, col
 
 def _candidates(plan: EvaluationPlan, table: pa.Table) -> str:
     """Return how many events each variable of a query can be; warn of what may not be meant."""
-    from uncertain_cep.doubts import Doubts
-    from uncertain_cep.engine import candidates
+    from uncertain_cep.candidates.doubts import Doubts
+    from uncertain_cep.executor import candidates
 
     doubts = Doubts()
     doubts.about(plan)

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from uncertain_cep.counters import Counters
+from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.operators.counters import Counters
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree
-from uncertain_cep.pmfs import ExplicitPmfs
-from uncertain_cep.selection import Selection
 
 __all__ = ["ExecutionContext", "Threshold"]
 

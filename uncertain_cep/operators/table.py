@@ -8,15 +8,15 @@ from typing import Final
 
 import numpy as np
 
-from uncertain_cep.compressed import evaluate_compressed
-from uncertain_cep.growing import evaluate_growing
+from uncertain_cep.operators.backtracking import evaluate_growing
+from uncertain_cep.operators.compressed import evaluate_compressed
 from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.operators.partial_orders import evaluate_sets
+from uncertain_cep.operators.pivot_join import Chunk, evaluate_sequence
+from uncertain_cep.operators.points import evaluate_points
+from uncertain_cep.operators.runs import evaluate_runs
+from uncertain_cep.operators.tree_join import evaluate_tree
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.points import evaluate_points
-from uncertain_cep.runs import evaluate_runs
-from uncertain_cep.sequence import Chunk, evaluate_sequence
-from uncertain_cep.sets import evaluate_sets
-from uncertain_cep.tree_evaluation import evaluate_tree
 
 __all__ = ["OPERATORS", "Operator", "operator_of"]
 

@@ -1,7 +1,8 @@
 """Queries bound to a trace, as immutable evaluation plans, and their explanation."""
 
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
 from uncertain_cep.plan.options import EVALUATIONS, PLANNERS, Approximation
-from uncertain_cep.plan.plan import EvaluationPlan, PlannedComponent, PlannedNegation, make_plan
+from uncertain_cep.plan.planning import make_plan
 from uncertain_cep.plan.result import COMPRESSED_COLUMNS
 from uncertain_cep.plan.supported import beyond_plain
 

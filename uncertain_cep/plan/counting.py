@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from uncertain_cep.errors import Fault, QueryError
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.query.bound import BoundQuery
 from uncertain_cep.query.syntax import ExpectedCount
-
-if TYPE_CHECKING:
-    from uncertain_cep.plan.plan import EvaluationPlan
 
 __all__ = ["counting_plan"]
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from uncertain_cep.errors import OptionError
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.query import Query
 from uncertain_cep.query.bound import BoundComponent
 from uncertain_cep.query.branches import is_linear
 from uncertain_cep.query.syntax import Component, Conjunction, Disjunction
 from uncertain_cep.query.traversal import components_of, patterns_in
 from uncertain_cep.query.typed import Aggregated, columns_in
-
-if TYPE_CHECKING:
-    from uncertain_cep.plan.plan import EvaluationPlan
 
 __all__ = ["beyond_plain", "check_compressed", "components_beyond_plain"]
 

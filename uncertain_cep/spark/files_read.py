@@ -40,7 +40,7 @@ def files_read(frame: DataFrame) -> list[tuple[str, str | Path]]:
     Returns
     -------
     list of (str, str or pathlib.Path)
-        For `uncertain_cep.output_place.check_output_place`.
+        For `uncertain_cep.results.output_place.check_output_place`.
     """
     noted: list[tuple[str, str | Path]] = [("the trace", path) for path in noted_files(frame)]
     return noted + [("the file of events", path) for path in frame.inputFiles()]

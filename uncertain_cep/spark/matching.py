@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from uncertain_cep.doubts import Doubts
-from uncertain_cep.engine import Slicing
+from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.errors import OptionError
+from uncertain_cep.executor import Slicing
 from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.query import Query, parse
 from uncertain_cep.spark.files_read import noted_files, noting_files

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from uncertain_cep.errors import RuntimeEnvironmentError
-from uncertain_cep.java import ensure_java
+from uncertain_cep.spark.java import ensure_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -20,9 +20,9 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from uncertain_cep.candidates.selection import looks_back
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.selection import looks_back
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.spark.schemas import column
 from uncertain_cep.spark.statistics import FrameStatistics

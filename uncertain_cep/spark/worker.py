@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from uncertain_cep.controls import non_overlapping
-from uncertain_cep.engine import Slicing, run
+from uncertain_cep.executor import Slicing, run
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.ranking import ranked
+from uncertain_cep.results.order import non_overlapping
+from uncertain_cep.results.ranking import ranked
 from uncertain_cep.traces import intervals_of
 
 __all__ = [

@@ -12,11 +12,11 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame
 
-from uncertain_cep.doubts import Doubts
+from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.errors import OptionError
-from uncertain_cep.output_place import check_output_place, local_path
 from uncertain_cep.plan import Approximation
 from uncertain_cep.query import Query
+from uncertain_cep.results.output_place import check_output_place, local_path
 from uncertain_cep.spark.failures import worker_errors
 from uncertain_cep.spark.files_read import files_read
 from uncertain_cep.spark.matching import as_frame, prepare

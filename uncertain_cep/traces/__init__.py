@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uncertain_cep.traces.bounds import columns
 from uncertain_cep.traces.by_value import by_value
-from uncertain_cep.traces.intervals import intervals_of, to_intervals
+from uncertain_cep.traces.intervals import intervals_of
 from uncertain_cep.traces.offsets import clock_offset
 from uncertain_cep.traces.reading import read_traces
 from uncertain_cep.traces.schema import TraceSchema, load_schema
@@ -38,7 +38,6 @@ __all__ = [
     "load_schema",
     "plus_minus",
     "read_traces",
-    "to_intervals",
     "validate_traces",
     "validation_report",
     "window",

@@ -1,10 +1,10 @@
-"""Raw stamps to interval events, on any kind of frame."""
+"""Raw stamps to interval events, on tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +14,20 @@ from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column
 from uncertain_cep.traces.faulty_rows import BoolArray, row_faults
 from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
-from uncertain_cep.traces.rounding import Rounding, warn_of_merged
+from uncertain_cep.traces.rounding import Rounding
 from uncertain_cep.traces.uncertainty import Stamps, Uncertainty
-from uncertain_cep.traces.zones import warn_of_naive
 
-__all__ = ["IntervalColumns", "as_arrow", "default_grid", "interval_columns", "intervals_of", "to_intervals"]
+__all__ = [
+    "IntervalColumns",
+    "MissingChoice",
+    "check_overwrites",
+    "default_grid",
+    "interval_columns",
+    "intervals_of",
+    "new_columns",
+    "with_intervals",
+]
 
-FrameT = TypeVar("FrameT")
 MissingChoice = Literal["error", "drop"]
 _NAMES = Names()
 
@@ -174,7 +181,7 @@ def intervals_of(
     OptionError
         If the tick, the unit or the length of an uncertainty cannot be used.
     """
-    return _with_intervals(
+    return with_intervals(
         table,
         interval_columns(table, time=time, uncertainty=uncertainty, tick=tick, unit=unit, missing=missing),
         names,
@@ -182,9 +189,10 @@ def intervals_of(
     )
 
 
-def _with_intervals(table: pa.Table, added: IntervalColumns, names: Names, read: Sequence[str]) -> pa.Table:
-    new = _new_columns(added, names)
-    _check_overwrites(table.column_names, new, read, names)
+def with_intervals(table: pa.Table, added: IntervalColumns, names: Names, read: Sequence[str]) -> pa.Table:
+    """Return a table with time columns added; `read` are those that they were made of."""
+    new = new_columns(added, names)
+    check_overwrites(table.column_names, new, read, names)
     result = table
     for name, column in new.items():
         place = result.schema.get_field_index(name)
@@ -198,7 +206,8 @@ def _with_intervals(table: pa.Table, added: IntervalColumns, names: Names, read:
     return result.replace_schema_metadata(metadata or None)
 
 
-def _new_columns(added: IntervalColumns, names: Names) -> dict[str, pa.Array]:
+def new_columns(added: IntervalColumns, names: Names) -> dict[str, pa.Array]:
+    """Return the time columns by their names."""
     new = {names.lower: added.lower, names.upper: added.upper}
     if added.pmf is not None:
         new[names.pmf] = added.pmf
@@ -207,9 +216,15 @@ def _new_columns(added: IntervalColumns, names: Names) -> dict[str, pa.Array]:
     return new
 
 
-def _check_overwrites(
+def check_overwrites(
     present: Sequence[str], new: dict[str, pa.Array], read: Sequence[str], names: Names
 ) -> None:
+    """Refuse new columns that would overwrite some which they are not made of.
+
+    Raises
+    ------
+    TraceError
+    """
     lost = [name for name in new if name in present and (name not in read or name == names.tick)]
     if lost:
         raise TraceError(
@@ -222,171 +237,3 @@ def _check_overwrites(
                 for name in lost
             ]
         )
-
-
-def to_intervals(
-    frame: FrameT,
-    *,
-    time: str | None = None,
-    uncertainty: Uncertainty,
-    tick: str | None = None,
-    unit: str | None = None,
-    missing: MissingChoice = "error",
-    names: Names = _NAMES,
-) -> FrameT:
-    """Make interval events of raw stamps.
-
-    Parameters
-    ----------
-    frame : pyarrow.Table or RecordBatch, pandas, Polars or Spark DataFrame
-        Rows with a stamp each.
-    time, uncertainty, tick, unit, missing, names
-        As for `intervals_of`.
-
-    Returns
-    -------
-    the same kind of frame
-        With the columns ``lower`` and ``upper``, ``pmf`` for histograms, and ``tick``, by which `match` and
-        others know how long a tick is, whatever happens to the frame in between.
-
-    Warns
-    -----
-    UncertainCepWarning
-        If certain times that differ are now in one tick, so that none is before the other. Not for Spark.
-
-    Raises
-    ------
-    TraceError
-        If a column is missing or of the wrong type, or a value is no time.
-    OptionError
-        If an option or the kind of frame cannot be used.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from uncertain_cep.traces import plus_minus, to_intervals
-    >>> raw = pa.table({"at": [1000, 2000], "type": ["A", "B"]})
-    >>> to_intervals(raw, time="at", uncertainty=plus_minus(5)).column("lower").to_pylist()
-    [995, 1995]
-    """
-    options: dict[str, Any] = {
-        "time": time,
-        "uncertainty": uncertainty,
-        "tick": tick,
-        "unit": unit,
-        "missing": missing,
-        "names": names,
-    }
-    given: Any = frame
-    result: Any
-    warn_of_naive(_stamp_types(given, uncertainty.stamps(time)))
-    if isinstance(given, pa.Table):
-        result = _table_intervals(given, options)
-    elif isinstance(given, pa.RecordBatch):
-        table = _table_intervals(pa.Table.from_batches([given]), options).combine_chunks()
-        batches = table.to_batches()
-        result = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
-    else:
-        kind = _library(given)
-        if kind == "pyspark":
-            from uncertain_cep.spark import to_intervals as spark_to_intervals
-
-            result = spark_to_intervals(given, **options)
-        elif kind == "pandas":
-            result = _pandas_intervals(given, options)
-        elif kind == "polars":
-            result = _polars_intervals(given, options)
-        else:
-            raise OptionError(
-                f"a {type(given).__name__} is no frame this can read: give a pyarrow Table or RecordBatch, "
-                "a pandas, Polars or Spark DataFrame"
-            )
-    return result  # type: ignore[no-any-return]
-
-
-def _stamp_types(frame: Any, columns: Sequence[str]) -> list[tuple[str, pa.DataType]]:
-    """Return the columns of stamps that a frame has, and their types; none of those of Spark."""
-    if _library(frame) not in ("pyarrow", "pandas", "polars") or hasattr(frame, "collect"):
-        return []
-    if _library(frame) == "pandas":
-        frame = frame.head(0)
-    schema = as_arrow(frame, columns).schema
-    return [(field.name, field.type) for field in schema]
-
-
-def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:
-    """Return a pyarrow, pandas or Polars frame as a table, of these columns only as far as they are there.
-
-    Raises
-    ------
-    TraceError
-        If a column holds values of different types.
-    OptionError
-        If it is another kind of object.
-    """
-    if isinstance(frame, pa.RecordBatch):
-        frame = pa.Table.from_batches([frame])
-    if isinstance(frame, pa.Table):
-        return frame if columns is None else frame.select([c for c in columns if c in frame.column_names])
-    kind = _library(frame)
-    if kind == "polars":
-        if not hasattr(frame, "to_arrow"):
-            raise OptionError("a LazyFrame has no rows yet: collect() it first")
-        wanted = frame if columns is None else frame.select([c for c in columns if c in frame.columns])
-        return wanted.to_arrow()
-    if kind == "pandas":
-        wanted = frame if columns is None else frame[[c for c in columns if c in frame.columns]]
-        try:
-            return pa.Table.from_pandas(wanted, preserve_index=False).replace_schema_metadata(None)
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-            said = "; ".join(map(str, error.args))
-            raise TraceError(f"a column of the DataFrame holds values of different types: {said}") from None
-    raise OptionError(f"a {type(frame).__name__} is no pyarrow, pandas or Polars frame")
-
-
-def _library(frame: object) -> str:
-    return type(frame).__module__.partition(".")[0]
-
-
-def _pandas_intervals(frame: Any, options: dict[str, Any]) -> Any:
-    table, keep = _on_needed_columns(frame, list(frame.columns), options)
-    # Types as pandas makes them by itself: timestamps keep their unit, whole numbers have no gaps.
-    result = frame.copy(deep=False) if keep is None else frame.loc[keep].copy()
-    for name in table.column_names:
-        result[name] = table.column(name).to_pandas().array
-    return result
-
-
-def _table_intervals(table: pa.Table, options: dict[str, Any]) -> pa.Table:
-    uncertainty, names = options["uncertainty"], options["names"]
-    added = interval_columns(table, **{key: value for key, value in options.items() if key != "names"})
-    result = _with_intervals(table, added, names, uncertainty.reads(options["time"]))
-    warn_of_merged([added.rounding], added.grid.text)
-    return result
-
-
-def _polars_intervals(frame: Any, options: dict[str, Any]) -> Any:
-    import polars as pl
-
-    if not hasattr(frame, "to_arrow"):
-        raise OptionError("a LazyFrame has no rows yet: collect() it first")
-    table, keep = _on_needed_columns(frame, list(frame.columns), options)
-    result = frame if keep is None else frame.filter(pl.Series(keep))
-    return result.with_columns(**{name: pl.from_arrow(table.column(name)) for name in table.column_names})
-
-
-def _on_needed_columns(
-    frame: Any, present: Sequence[str], options: dict[str, Any]
-) -> tuple[pa.Table, BoolArray | None]:
-    """Return the new columns alone, and which rows of the frame they belong to (None for all)."""
-    uncertainty, names = options["uncertainty"], options["names"]
-    arguments = {key: value for key, value in options.items() if key != "names"}
-    needed = uncertainty.reads(options["time"])
-    added = interval_columns(as_arrow(frame, needed), **arguments)
-    new = _new_columns(added, names)
-    _check_overwrites(present, new, needed, names)
-    table = pa.table(new)
-    if added.keep is not None:
-        table = table.filter(pa.array(added.keep))
-    warn_of_merged([added.rounding], added.grid.text)
-    return table, added.keep

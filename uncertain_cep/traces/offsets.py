@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from uncertain_cep.durations import UNIT_NANOSECONDS, unit_nanoseconds
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
+from uncertain_cep.traces.frames import as_arrow
 from uncertain_cep.traces.lengths import lengths_of
 from uncertain_cep.traces.uncertainty import Intervals, Missing, Stamps
 
@@ -143,8 +144,6 @@ def clock_offset(
             {host: list(table), lower: [low for low, _ in pairs], upper: [high for _, high in pairs]}
         )
     else:
-        from uncertain_cep.traces.intervals import as_arrow
-
         rows = as_arrow(table)
     try:
         return _checked(rows, host, lower, upper, None if in_ticks else unit, key or host)

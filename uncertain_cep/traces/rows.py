@@ -239,7 +239,7 @@ def _condition_columns(where: str | None) -> list[str]:
 
 
 def _condition(where: str, raw: pa.Table) -> BoolArray:
-    from uncertain_cep.predicates import evaluate_mask
+    from uncertain_cep.expressions.vectorised import evaluate_mask
     from uncertain_cep.query import bind_row_condition, parse_row_condition
 
     try:

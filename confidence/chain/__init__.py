@@ -1,0 +1,1 @@
+"""The probability of a sequence of events within a window."""

@@ -1,0 +1,1 @@
+"""Expected numbers of matches."""

@@ -1,0 +1,1 @@
+"""The probability of a sequence with events forbidden in its gaps."""

@@ -1,0 +1,1 @@
+"""Predicate bytecode and the conditions of searches."""

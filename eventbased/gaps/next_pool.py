@@ -1,0 +1,86 @@
+"""Skip till next match over the pools of an incremental method: signatures nothing can spoil any more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence import running_sums
+from eventbased.gaps.next_match import EventArrays, NextConfidences
+from eventbased.incremental.completed import Matches
+from eventbased.incremental.pools import CandidatePool, ProgramArrays
+
+__all__ = ["describe_next"]
+
+Int64 = NDArray[np.int64]
+
+
+def _by_component(programs: ProgramArrays, length: int) -> tuple[Any, ...]:
+    """Return the programs' arrays with the rows ordered by the last component that they mention."""
+    last = np.array([int(mask).bit_length() - 1 for mask in programs.mask], dtype=np.int64)
+    order = np.argsort(last, kind="stable")
+    parts = [programs.code[programs.start[p] : programs.start[p + 1]] for p in order]
+    sizes = np.array([len(part) for part in parts], dtype=np.int64)
+    ends = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
+    start = ends[np.searchsorted(last[order], np.arange(length + 1))]
+    code = np.concatenate([np.zeros((0, 2), dtype=np.int64), *parts])
+    return start, code, programs.ints, programs.floats, programs.nulls, programs.slots
+
+
+def describe_next(
+    found: Int64, pool: CandidatePool, length: int, partitions: int, confidences: NextConfidences
+) -> Matches:
+    """Return completed signatures, to which no event can be added in between, as matches of skip till next.
+
+    Parameters
+    ----------
+    found : (m, l + 2) int64
+        Places of the candidates, and the range by order and window.
+    pool : CandidatePool
+        With every candidate that may lie in a gap of them.
+    length, partitions : int
+    confidences : NextConfidences
+
+    Raises
+    ------
+    CostlyMatchError
+        If the confidence of a match takes too many steps.
+
+    Notes
+    -----
+    O(c log c) for the c candidates of the pool, and what the confidences take.
+    """
+    count = pool.count
+    candidates = pool.arrays
+    place = np.lexsort((candidates.lower[:count], candidates.component[:count], candidates.partition[:count]))
+    groups = candidates.partition[place] * length + candidates.component[place]
+    # One class for each partition and component; those without a candidate are empty.
+    every = np.arange(partitions * length + 1)
+    first = np.searchsorted(groups, every)
+    longest = np.zeros(len(every), dtype=np.int64)
+    lower, upper = candidates.lower[place], candidates.upper[place]
+    np.maximum.at(longest, groups, upper - lower)
+    offset = candidates.pmf_offset[place]
+    head, tail = np.zeros_like(pool.pmf), np.zeros_like(pool.pmf)
+    running_sums(lower, upper, offset, pool.pmf, head, tail)
+    own = EventArrays(
+        candidates.lower, candidates.upper, candidates.event, candidates.shared, candidates.pmf_offset,
+        candidates.event,
+    )  # fmt: skip
+    others = EventArrays(lower, upper, candidates.event[place], candidates.shared[place], offset, place)
+    signatures = np.ascontiguousarray(found[:, :length].T)
+    size = len(found)
+    out = (
+        np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64), np.empty(size), np.empty(size)
+    )  # fmt: skip
+    # An event that has come since the last step may lie in a gap whose table was made before.
+    confidences.forget()
+    confidences.describe(
+        signatures, candidates.partition[signatures[0]], own, others, (every, first[:-1], first[1:], longest),
+        (pool.pmf, head, tail), _by_component(pool.programs, length), out,
+    )  # fmt: skip
+    possible = out[0] <= out[1]
+    matches = Matches(candidates.event[signatures], *out)
+    return Matches._make(column[..., possible] for column in matches)

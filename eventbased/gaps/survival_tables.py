@@ -1,0 +1,196 @@
+"""Survival tables: the probability that no candidate of a component comes between two times.
+
+Where the predicates of a component speak of no other one, what it could have taken between the times s and t
+does not depend on the match. The probability that none of it came in between,
+
+    S(s, t) = prod over the candidates x of P(not s < x < t),
+
+is kept in rows, one for each s, filled as far as some match has asked, and shared by all matches of the
+partition (for Eq. 2-3 of Zhang, Diao, Immerman, PVLDB 3(1), 2010). A match divides its own event out: its
+factor is positive wherever the event itself can be at t. Candidates that other components can take too are
+left to each match, as it may hold them, and as they may couple its gaps.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.chain.distribution import at_least, at_most
+from confidence.kernel import kernel
+from eventbased.joins.pivot_join import first_above
+
+__all__ = ["MOST_SPREAD", "SurvivalTables", "crowded", "new_tables", "survive"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+MOST_SPREAD: Final = 1024
+"""Ticks from the start of one interval to the end of the next up to which a gap uses tables."""
+
+CELLS: Final = 2**18
+"""Cells held for each component if the spreads are small; a power of two."""
+
+CROWDED: Final = 4.0
+"""Candidates of a component around one tick, on average, from which on tables pay."""
+
+
+class SurvivalTables(NamedTuple):
+    """Rows for l components, r for each, of k ticks each; r a power of two.
+
+    Attributes
+    ----------
+    owner : (l, r, 3) int64
+        The partition and the time s of each row, and the last time t it is filled for; partition -1 if none.
+    free : (l, r, k) float64
+        S(s, s + 1), S(s, s + 2), ...
+    """
+
+    owner: Int64
+    free: Float64
+
+
+def new_tables(length: int, spread: int) -> SurvivalTables:
+    """Return empty tables.
+
+    Parameters
+    ----------
+    length : int
+        Components of the pattern.
+    spread : int
+        Most ticks from s to t, a power of two; O(l (CELLS + spread^2)) memory.
+    """
+    rows = max(2 * spread, CELLS // spread)
+    return SurvivalTables(np.full((length, rows, 3), -1, dtype=np.int64), np.empty((length, rows, spread)))
+
+
+@kernel
+def crowded(first_class, class_start, class_stop, length, lower, upper):
+    """Return whether candidates of some component but the first lie so close that matches share gaps.
+
+    Parameters
+    ----------
+    first_class, class_start, class_stop, length, lower, upper
+        See :func:`eventbased.gaps.next_match.next_confidences`; O(n).
+    """
+    for of_component in range(first_class.shape[0] - 1):
+        if of_component % length == 0:
+            continue
+        covered, begin, end = 0.0, 0, 0
+        for c in range(first_class[of_component], first_class[of_component + 1]):
+            for x in range(class_start[c], class_stop[c]):
+                begin = lower[x] if covered == 0.0 else min(begin, lower[x])
+                end = upper[x] if covered == 0.0 else max(end, upper[x])
+                covered += float(upper[x] - lower[x] + 1)
+        if covered > 0.0 and covered >= CROWDED * float(end - begin + 1):
+            return True
+    return False
+
+
+@kernel
+def _weigh_row(weight, at, s, begin, end, low, high, offset, head, tail):
+    """Multiply the weights of ``begin <= t <= end``, from ``at + begin`` on, by P(x not between s and t)."""
+    if offset < 0:
+        scale = 1.0 / float(high - low + 1)
+        most = max(s, low - 1) - low + 2 + high
+        for t in range(begin, end + 1):
+            weight[at + t] *= float(most - min(t, high + 1)) * scale
+    else:
+        for t in range(begin, end + 1):
+            weight[at + t] *= at_most(low, high, offset, head, s) + at_least(low, high, offset, tail, t)
+
+
+@kernel
+def _fill(
+    j, row, s, begin, until, others, class_begin, class_end, class_start, class_stop, class_longest, head,
+    tail, tables,
+):  # fmt: skip
+    """Fill a row from one time to another. O(x (until - begin))."""
+    free = tables.free[j, row]
+    for t in range(begin - s - 1, until - s):
+        free[t] = 1.0
+    for c in range(class_begin, class_end):
+        stop = class_stop[c]
+        x = first_above(others.lower, class_start[c], stop, s - j - class_longest[c], class_start[c])
+        while x < stop and others.lower[x] + j < until:
+            low, high = others.lower[x] + j, others.upper[x] + j
+            if high > s and not others.shared[x]:
+                first = max(begin, low + 1)
+                _weigh_row(free, -s - 1, s, first, until, low, high, others.pmf_offset[x], head, tail)
+                if low > s and high < until:
+                    # It is surely in between from here on.
+                    sure = max(begin, high + 1)
+                    for t in range(sure - s - 1, until - s):
+                        free[t] = 0.0
+                    until = sure - 1
+            x += 1
+
+
+@kernel
+def survive(
+    edge, at, j, partition, a, b, a_next, b_next, low, high, offset, among, others, class_begin, class_end,
+    class_start, class_stop, class_longest, head, tail, tables, inverse,
+):  # fmt: skip
+    """Set the edges of a gap to P(no candidate of its component but the match's own lies strictly inside).
+
+    Parameters
+    ----------
+    edge : (k,) float64
+        From ``at`` on, for each tick from ``a`` to ``b`` one weight for each from ``a_next`` to ``b_next``;
+        changed where the second tick is the later one.
+    at : int64
+    j, partition : int64
+        The component behind the gap.
+    a, b, a_next, b_next : int64
+        Ticks, inclusive; ``b_next - a`` is less than the tables' row length.
+    low, high, offset : int64
+        Interval of the match's event, and where its probabilities start; -1 for uniform.
+    among : bool
+        Whether it is in the tables.
+    others, class_start, class_stop, class_longest, head, tail
+        See :func:`eventbased.gaps.next_match.next_confidences`.
+    class_begin, class_end : int64
+        The classes of the component in the partition.
+    tables : SurvivalTables
+        Of an earlier call with the same events, or new.
+    inverse : (2 k,) float64
+        Work array, for rows of k ticks.
+
+    Notes
+    -----
+    O(U^2), and O(x U) for each time met for the first time, with x candidates around it.
+    """
+    owner, free = tables.owner, tables.free
+    width = b_next - a_next + 1
+    if among and offset < 0:
+        # One over its own factor, by the ticks of its interval that are not in between.
+        ticks = high - low + 1
+        fewest = high - b_next + 1
+        for k in range(fewest, min(ticks, high - a_next + 1 + max(b + 1 - low, 0)) + 1):
+            inverse[k - fewest] = float(ticks) / float(k)
+    for s in range(a, min(b, b_next - 1) + 1):
+        row = (s + 40503 * partition) & (owner.shape[1] - 1)
+        if owner[j, row, 0] != partition or owner[j, row, 1] != s:
+            owner[j, row, 0] = partition
+            owner[j, row, 1] = owner[j, row, 2] = s
+        if owner[j, row, 2] < b_next:
+            _fill(
+                j, row, s, owner[j, row, 2] + 1, b_next, others, class_begin, class_end, class_start,
+                class_stop, class_longest, head, tail, tables,
+            )  # fmt: skip
+            owner[j, row, 2] = b_next
+        begin = max(a_next, s + 1)
+        place = at + (s - a) * width - a_next
+        if not among:
+            for t in range(begin, b_next + 1):
+                edge[place + t] = free[j, row, t - s - 1]
+        elif offset < 0:
+            outside = b_next + max(s + 1 - low, 0)
+            for t in range(begin, b_next + 1):
+                edge[place + t] = free[j, row, t - s - 1] * inverse[outside - t]
+        else:
+            for t in range(begin, b_next + 1):
+                own = at_most(low, high, offset, head, s) + at_least(low, high, offset, tail, t)
+                edge[place + t] = free[j, row, t - s - 1] / own if own > 0.0 else 0.0

@@ -1,0 +1,1 @@
+"""The incremental methods: pools of runs that events extend as they arrive."""

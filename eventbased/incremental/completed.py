@@ -1,0 +1,206 @@
+"""From completed signatures to final matches: events, tight range, exact confidence; and the wait before."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence import exact_chain_confidence
+from confidence.budget import pieces
+from confidence.chain.pmf import chain_confidence_pmf, support_range
+from confidence.chain.uniform import chain_confidence, confidence_of_three, confidence_of_two
+from confidence.kernel import kernel
+from eventbased.incremental.pools import CandidateArrays, CandidatePool, grown
+
+__all__ = ["LongChainError", "Matches", "Pending", "describe"]
+
+Int64 = NDArray[np.int64]
+
+
+class LongChainError(ValueError):
+    """A match with an explicit pmf reaches over more ticks than are worth a pass."""
+
+
+class Matches(NamedTuple):
+    """Final matches.
+
+    Attributes
+    ----------
+    events : (l, m) int64
+        Numbers of the events.
+    lower, upper : (m,) int64
+        Tight time range, ticks, inclusive.
+    confidence : (m,) float64
+        NaN if it was not asked for.
+    std_error : (m,) float64
+        Its standard error; 0 where it is exact.
+    """
+
+    events: Int64
+    lower: Int64
+    upper: Int64
+    confidence: NDArray[np.float64]
+    std_error: NDArray[np.float64]
+
+    @classmethod
+    def joined(cls, parts: list[Matches], length: int) -> Matches:
+        """Return several batches of matches of ``length`` components as one."""
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            empty = np.zeros(0, dtype=np.int64)
+            return cls(np.zeros((length, 0), dtype=np.int64), empty, empty, np.zeros(0), np.zeros(0))
+        return cls._make(np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True))
+
+
+@kernel
+def _describe(found, w, candidates, pmf, longest, wanted, out_events, out_lower, out_upper, out_confidence):
+    """Fill the output columns; return the first match whose chain is too long to sum over, or -1.
+
+    A match that explicit probabilities exclude gets an empty range; a confidence of NaN asks for exact
+    arithmetic.
+    """
+    length = found.shape[1] - 2
+    low = np.empty(length, np.int64)
+    high = np.empty(length, np.int64)
+    offset = np.empty(length, np.int64)
+    a = np.empty(length, np.int64)
+    b = np.empty(length, np.int64)
+    bounds = np.empty((4, length), np.int64)
+    floats = np.empty((4, 2 * length + 1), np.float64)
+    for n in range(found.shape[0]):
+        explicit = False
+        sizes = 1.0
+        for k in range(length):
+            i = found[n, k]
+            out_events[k, n] = candidates.event[i]
+            low[k] = candidates.lower[i]
+            high[k] = candidates.upper[i]
+            sizes *= float(high[k] - low[k] + 1)
+            offset[k] = candidates.pmf_offset[i]
+            explicit = explicit or offset[k] >= 0
+        out_lower[n] = found[n, length]
+        out_upper[n] = found[n, length + 1]
+        if explicit:
+            for k in range(length):
+                low[k] += k
+                high[k] += k
+            first, last = support_range(low, high, offset, pmf, w + length)
+            out_lower[n] = first
+            out_upper[n] = last
+            if wanted and first <= last:
+                if last - first > longest:
+                    return n
+                out_confidence[n] = chain_confidence_pmf(low, high, offset, pmf, w + length, first, last)
+        elif wanted:
+            if length == 3:
+                out_confidence[n] = confidence_of_three(
+                    low[0], high[0], low[1], high[1], low[2], high[2], w, sizes
+                )
+            elif length == 2:
+                out_confidence[n] = confidence_of_two(low[0], high[0], low[1], high[1], w, sizes)
+            else:
+                out_confidence[n] = chain_confidence(low, high, w, a, b, bounds, floats)
+    return -1
+
+
+def describe(found: Int64, pool: CandidatePool, w: int, *, confidence: bool, longest: int) -> Matches:
+    """Return completed signatures as matches of skip till any match.
+
+    Parameters
+    ----------
+    found : (m, l + 2) int64
+        Places of the candidates, and the range by order and window.
+    pool : CandidatePool
+    w : int
+        ``W - l``.
+    confidence : bool
+        Whether to compute confidences, exact to about 11 digits (`confidence.chain.uniform`,
+        `confidence.chain.pmf`).
+    longest : int
+        Most ticks from the first to the last time of a match with an explicit pmf.
+
+    Raises
+    ------
+    LongChainError
+        If a match reaches over more.
+    """
+    count, length = len(found), found.shape[1] - 2
+    matches = Matches(
+        np.empty((length, count), dtype=np.int64), np.empty(count, dtype=np.int64),
+        np.empty(count, dtype=np.int64), np.full(count, np.nan), np.zeros(count),
+    )  # fmt: skip
+    # Of uniform intervals, whatever they are long.
+    costs = np.full(count, float(length) ** 3)
+    if confidence and len(pool.pmf):
+        ticks = (found[:, length + 1] - found[:, length] + 1).astype(np.float64)
+        costs += ticks * np.where(ticks > w + length, length**2, length)
+    for part in pieces(costs):
+        described = (column[..., part] for column in matches[:4])
+        if _describe(found[part], w, pool.arrays, pool.pmf, longest, confidence, *described) >= 0:
+            raise LongChainError
+    possible = matches.lower <= matches.upper
+    # A sum is NaN if anything in it is, and much cheaper to look at.
+    if confidence and np.isnan(matches.confidence.sum()):
+        for row in np.flatnonzero(np.isnan(matches.confidence) & possible).tolist():
+            matches.confidence[row] = _exactly(found[row, :length], pool.arrays, w)
+    if possible.all():
+        return matches
+    return Matches._make(column[..., possible] for column in matches)
+
+
+def _exactly(places: Int64, candidates: CandidateArrays, w: int) -> float:
+    """Return a confidence that float64 could not give."""
+    lower = [int(candidates.lower[i]) + k for k, i in enumerate(places)]
+    upper = [int(candidates.upper[i]) + k for k, i in enumerate(places)]
+    return float(exact_chain_confidence(lower, upper, w + len(places)))
+
+
+class Pending:
+    """Completed signatures that an event still to come could spoil.
+
+    Without forbidden events a signature is final as soon as it is complete. Under a strategy that
+    forbids events in the gaps it is final once no unseen event can lie before its last time (the paper's
+    B.3: a match is buffered until nothing can prune it any more).
+
+    Parameters
+    ----------
+    length : int
+        Number of components.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._rows: Int64 = np.zeros((length + 2, 0), dtype=np.int64)
+        self._length = length
+        self.size = 0
+
+    def add(self, found: Int64) -> None:
+        """Hold completed signatures: (m, l + 2) int64, see :func:`describe`."""
+        self._rows = grown(self._rows, self.size + len(found))
+        self._rows[:, self.size : self.size + len(found)] = found.T
+        self.size += len(found)
+
+    def release(self, safe: int) -> Int64:
+        """Return the signatures that no event with ``lower >= safe`` can spoil, and hold them no longer."""
+        rows = self._rows[:, : self.size]
+        final = rows[-1] <= safe
+        released = np.ascontiguousarray(rows[:, final].T)
+        self.size -= len(released)
+        self._rows[:, : self.size] = rows[:, ~final]
+        return released
+
+    def mark(self, used: NDArray[np.bool_]) -> None:
+        """Mark the candidates that are held."""
+        used[self._rows[: self._length, : self.size]] = True
+
+    def move(self, mapping: Int64) -> None:
+        """Follow candidates to their new places."""
+        held = self._rows[: self._length, : self.size]
+        held[:] = mapping[held]
+
+    def earliest(self) -> int | None:
+        """Return the earliest first time of a signature held, ticks; None without any."""
+        found: Any = self._rows[-2, : self.size]
+        return int(found.min()) if self.size else None

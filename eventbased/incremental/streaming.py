@@ -1,0 +1,355 @@
+"""What the incremental methods share: candidates in, an order of feeding, runs, finality, compaction.
+
+A method is an order in which candidates are fed to the runs (`any_state`: as they arrive; `selectivity`:
+held back until every component has some, the rarest first; `sorted_runs`: in query order). All else is
+here: the pools, what is final, what is forgotten.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.budget import checkpoint
+from eventbased.gaps.next_match import NextConfidences
+from eventbased.gaps.next_pool import describe_next
+from eventbased.incremental.completed import Matches, Pending, describe
+from eventbased.incremental.pools import CandidatePool, Columns, RunPrograms
+from eventbased.incremental.runs import MOST_COMPONENTS, RunPool
+
+__all__ = ["EVER", "NEVER", "IncrementalMethod", "around"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+NEVER: Final = -(2**63) + 1
+"""The bound on unseen events before anything is known."""
+
+EVER: Final = 2**63 - 1
+"""The bound on unseen events once there are none."""
+
+_LONGEST_WINDOW: Final = 2**62
+"""Largest ``W - l`` that matters: times differ by less."""
+
+_PART: Final = 1 << 16
+"""Candidates fed before what became useless is let go of."""
+
+_SETTLED: Final = 1024
+"""Rows of the pools below which compacting them is not worth a pass."""
+
+
+class IncrementalMethod(ABC):
+    """Skip till any match over events that arrive in any order their bounds allow.
+
+    Parameters
+    ----------
+    length : int
+        Components of the pattern, 2 to ``MOST_COMPONENTS``.
+    window : int
+        W, ticks, at least ``length``.
+    programs : RunPrograms, optional
+        Predicates across components.
+    confidence : bool
+        Whether to compute confidences.
+    longest : int
+        Most ticks that a match with an explicit pmf may reach over.
+    following : NextConfidences, optional
+        For skip till next match: signatures then wait until no unseen event can lie before their last
+        time, and candidates are kept as long as they may be forbidden in one.
+
+    Notes
+    -----
+    State is bounded by what is in reach of the window of the unseen events (paper, C.2): a pass that lets
+    go of the rest runs whenever the pools have doubled, or ``safe`` has moved on by half that reach.
+    """
+
+    def __init__(
+        self,
+        length: int,
+        window: int,
+        programs: RunPrograms | None = None,
+        *,
+        confidence: bool = True,
+        longest: int = EVER,
+        following: NextConfidences | None = None,
+    ) -> None:
+        if not 2 <= length <= MOST_COMPONENTS or window < length:
+            raise ValueError(f"{length} components within {window} ticks: 2 to {MOST_COMPONENTS}, in W")
+        self.length = length
+        self.w = min(window - length, _LONGEST_WINDOW)
+        self.pool = CandidatePool(RunPrograms.none() if programs is None else programs)
+        self.runs = RunPool(length, self.w, self._prefixes)
+        self.safe = NEVER
+        self._confidence = confidence
+        self._longest = longest
+        self._following = following
+        self._pending = None if following is None else Pending(length)
+        self._partitions = 0
+        self._reach = 0
+        self._tidied_at = NEVER
+        self._settled = 0
+
+    _prefixes = False
+
+    @abstractmethod
+    def _arrive(self, places: Int64, floor: Int64) -> tuple[Int64, Int64]:
+        """Take candidates, and return which to feed now in which order, with their floors.
+
+        Parameters
+        ----------
+        places : (k,) int64
+            By ascending lower bound.
+        floor : (k + 1,) int64
+            No candidate from the i-th on, nor any unseen event, has a smaller lower bound.
+
+        Returns
+        -------
+        order : (n,) int64
+        floor : (n, 2) int64
+            See :func:`eventbased.incremental.runs.feed`.
+        """
+
+    @abstractmethod
+    def _waiting(self) -> Int64:
+        """Return the places of the candidates held back, (k,) int64."""
+
+    @abstractmethod
+    def _follow(self, mapping: Int64) -> None:
+        """Follow candidates to their new places."""
+
+    def _admit(self, partitions: int) -> None:  # noqa: B027
+        """Make room for more partitions."""
+
+    def _release(self) -> tuple[Int64, Int64]:
+        """Return what ``safe`` lets go of the candidates held back, as :meth:`_arrive` does."""
+        return np.zeros(0, dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
+
+    def _drop_out_of_date(self, safe: int) -> None:  # noqa: B027
+        """Forget candidates held back that no match can have any more, given the bound on what is to come."""
+
+    @property
+    def size(self) -> int:
+        """Candidates, runs and pending signatures held now."""
+        return self.pool.count + self.runs.size + (0 if self._pending is None else self._pending.size)
+
+    def push(
+        self,
+        component: Int64,
+        partition: Int64,
+        lower: Int64,
+        upper: Int64,
+        event: Int64,
+        pmf_offset: Int64,
+        pmf: Float64,
+        columns: Columns | None = None,
+        *,
+        safe: int | None = None,
+    ) -> Matches:
+        """Take events and return the matches that became final.
+
+        Parameters
+        ----------
+        component, partition : (k,) int64
+            One row for each event and component that can take it; partitions are numbered densely.
+        lower, upper : (k,) int64
+            Ticks, inclusive; no lower bound is below the ``safe`` of earlier calls.
+        event : (k,) int64
+            Number of the event; an event's rows are pushed together.
+        pmf_offset : (k,) int64, pmf : (m,) float64
+            Where the probabilities of an event start; -1 for uniform.
+        columns : Columns, optional
+            Values of the programs' slots, k of each.
+        safe : int, optional
+            What :meth:`advance` would be told right afterwards. Told here, runs are forgotten while the
+            events are fed and not only then.
+
+        Raises
+        ------
+        LongChainError
+            If a match with an explicit pmf reaches over too many ticks.
+        """
+        parts = self.push_in_parts(
+            component, partition, lower, upper, event, pmf_offset, pmf, columns, safe=safe
+        )
+        return Matches.joined(list(parts), self.length)
+
+    def push_in_parts(
+        self,
+        component: Int64,
+        partition: Int64,
+        lower: Int64,
+        upper: Int64,
+        event: Int64,
+        pmf_offset: Int64,
+        pmf: Float64,
+        columns: Columns | None = None,
+        *,
+        safe: int | None = None,
+    ) -> Iterator[Matches]:
+        """Yield what :meth:`push` returns in parts, so that memory is bounded by the state and one part."""
+        if safe is not None:
+            self.safe = max(self.safe, safe)
+        if len(component):
+            # Any order of feeding is right; by lower bound, those fed before soon are out of reach.
+            by_time = np.argsort(lower, kind="stable")
+            floor = np.minimum(np.append(lower[by_time], EVER), self.safe)
+            self._reach = max(self._reach, self.w + int((upper - lower).max()))
+            self._make_partitions(int(partition.max()) + 1)
+            shared = _shared(event)
+            for start in range(0, len(by_time), _PART):
+                part = by_time[start : start + _PART]
+                values = None if columns is None else Columns._make(array[:, part] for array in columns)
+                places = self.pool.append(
+                    component[part], partition[part], lower[part], upper[part], event[part],
+                    shared[part], pmf_offset[part], pmf, values,
+                )  # fmt: skip
+                order, bounds = self._arrive(places, floor[start : start + len(part) + 1])
+                rest = int(floor[start + len(part)])
+                yield from self._feed(order, bounds, rest)
+                if self._pending is not None:
+                    yield from self._described(self._pending.release(rest))
+                self._tidy(rest)
+        yield from self._advance()
+
+    def advance(self, safe: int) -> Matches:
+        """Learn that no unseen event has ``lower < safe`` (ticks); return the matches that became final."""
+        return Matches.joined(list(self.advance_in_parts(safe)), self.length)
+
+    def advance_in_parts(self, safe: int) -> Iterator[Matches]:
+        """Yield what :meth:`advance` returns in parts."""
+        self.safe = max(self.safe, safe)
+        yield from self._advance()
+
+    def close(self) -> Matches:
+        """Learn that there are no more events at all; return the last matches."""
+        return self.advance(EVER)
+
+    def forget(self, partition: Int64) -> None:  # noqa: B027
+        """Forget partitions that nothing is held of, so that their numbers can stand for others.
+
+        Parameters
+        ----------
+        partition : (k,) int64
+            Not :meth:`in_use`.
+        """
+
+    def in_use(self) -> Mask:
+        """Return for each partition whether anything of it is held, (partitions,) bool."""
+        used = np.zeros(self._partitions, dtype=np.bool_)
+        used[self.pool.arrays.partition[: self.pool.count]] = True
+        return used
+
+    def _make_partitions(self, partitions: int) -> None:
+        if partitions > self._partitions:
+            self._partitions = partitions
+            self.runs.admit(partitions)
+            self._admit(partitions)
+
+    def _advance(self) -> Iterator[Matches]:
+        yield from self._feed(*self._release(), self.safe)
+        if self._pending is not None:
+            yield from self._described(self._pending.release(self.safe))
+        self._tidy(self.safe)
+
+    def _feed(self, order: Int64, floor: Int64, safe: int) -> Iterator[Matches]:
+        """Feed candidates; nothing that comes behind them has a lower bound below ``safe``."""
+        done = 0
+        behind: Int64 | None = None
+        while done < len(order):
+            checkpoint()
+            done, wants_room, found = self.runs.feed(order, done, floor, self.pool.arrays, self.pool.programs)
+            if self._pending is None:
+                yield from self._described(found)
+            else:
+                self._pending.add(found)
+            if wants_room:
+                if behind is None:
+                    # What waits, and what is to be fed, is the same until the end: looked at once.
+                    behind, rest = self._floor(safe), self._smallest_from(order)
+                if self.runs.size >= self._partitions:
+                    self.runs.let_go_of_dead(np.minimum(behind, rest[done]))
+                self.runs.make_room(int(order[done]), self.pool.arrays)
+
+    def _smallest_from(self, order: Int64) -> Int64:
+        """Return the smallest lower bound from each candidate of an order on, (n,) int64, ticks."""
+        pool = self.pool.arrays
+        lower = pool.lower[order] + pool.component[order]
+        return np.minimum.accumulate(lower[::-1])[::-1]
+
+    def _described(self, found: Int64) -> Iterator[Matches]:
+        if self._following is not None and len(found):
+            yield describe_next(found, self.pool, self.length, self._partitions, self._following)
+        elif len(found):
+            yield describe(found, self.pool, self.w, confidence=self._confidence, longest=self._longest)
+
+    def _floor(self, safe: int) -> Int64:
+        """Return for each partition a bound on what waits there and what is still to come, ticks."""
+        floor = np.full(self._partitions, safe)
+        pool, waiting = self.pool.arrays, self._waiting()
+        np.minimum.at(floor, pool.partition[waiting], pool.lower[waiting] + pool.component[waiting])
+        return floor
+
+    def _tidy(self, safe: int) -> None:
+        """Let go of what is out of reach, if enough has come or gone for a pass to be worth it.
+
+        Parameters
+        ----------
+        safe : int
+            Bound on what is to come, unseen or of the push under way.
+        """
+        size = self.size
+        if safe != EVER and size <= 2 * self._settled + _SETTLED:
+            # A pass is worth it as well once most of what a larger state was made for is out of reach.
+            if safe == NEVER or size <= _SETTLED + self._partitions:
+                return
+            if self._tidied_at != NEVER and safe - self._tidied_at <= self._reach // 2:
+                return
+        self._let_go(safe)
+
+    def let_go(self) -> None:
+        """Let go of all that is out of reach now, worth a pass or not. O(size + partitions)."""
+        self._let_go(self.safe)
+
+    def _let_go(self, safe: int) -> None:
+        self._drop_out_of_date(safe)
+        self.runs.let_go_of_dead(self._floor(safe))
+        used = np.zeros(self.pool.count, dtype=np.bool_)
+        self.runs.mark(used)
+        used[self._waiting()] = True
+        if self._pending is not None:
+            self._pending.mark(used)
+            pool = self.pool.arrays
+            upper = (pool.upper + pool.component)[: self.pool.count]
+            used |= upper > self._horizon(safe)
+        mapping = self.pool.compact(used)
+        self.runs.move(mapping)
+        self._follow(mapping)
+        if self._pending is not None:
+            self._pending.move(mapping)
+        self._tidied_at = safe
+        self._settled = self.size + self._partitions
+
+    def _horizon(self, safe: int) -> int:
+        """Return the earliest first time of any match not final yet, ticks."""
+        assert self._pending is not None
+        waiting = self._waiting()
+        earliest = [safe, self.runs.earliest(), self._pending.earliest()]
+        if len(waiting):
+            earliest.append(int(self.pool.arrays.lower[waiting].min()) - self.w)
+        return min(time for time in earliest if time is not None)
+
+
+def _shared(event: Int64) -> Mask:
+    """Return which rows belong to an event that has several."""
+    _, inverse, counts = np.unique(event, return_inverse=True, return_counts=True)
+    return np.asarray(counts[inverse] > 1)
+
+
+def around(bound: Int64) -> Int64:
+    """Return for each of n events the floors before and behind it, (n, 2), from those between: (n + 1,)."""
+    return np.stack((bound[:-1], bound[1:]), axis=1)

@@ -1,0 +1,1 @@
+"""Joins of candidates: in pattern order from a pivot, and along trees."""

@@ -1,0 +1,156 @@
+"""Stretches of time in which the events of a match can lie: unions of intervals, cut down by one another.
+
+The match windows of Cadonna, Gamper and Böhlen count, in a window that slides over a stream, which
+components have an event in a possible order (EDBT, sections 4.3 and 5). With uncertain times an event covers
+an interval, and what matters is only where some event of a component can be: a union of intervals. All times
+are on one line on which partitions lie further apart than the window.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from confidence.kernel import kernel
+from eventbased.joins.pivot_join import first_above
+
+__all__ = ["grouped", "restricted", "touching", "union"]
+
+
+@kernel
+def union(lower, upper):
+    """Return the stretches that intervals cover together.
+
+    Parameters
+    ----------
+    lower, upper : (n,) int64
+        Inclusive bounds, ticks, by ascending ``lower``.
+
+    Returns
+    -------
+    (2, m) int64
+        First and last tick of each stretch, ascending, with a gap between any two. O(n).
+    """
+    times = np.empty((2, lower.shape[0]), np.int64)
+    count = 0
+    for i in range(lower.shape[0]):
+        if count and lower[i] <= times[1, count - 1] + 1:
+            times[1, count - 1] = max(times[1, count - 1], upper[i])
+        else:
+            times[0, count] = lower[i]
+            times[1, count] = upper[i]
+            count += 1
+    return times[:, :count].copy()
+
+
+@kernel
+def restricted(times, others, least, most):
+    """Return those of some times that follow one of other times by ``least .. most`` ticks.
+
+    Parameters
+    ----------
+    times, others : (2, m) int64, (2, k) int64
+        Stretches, see :func:`union`.
+    least, most : int64
+        Ticks; negative where the other times come later.
+
+    Returns
+    -------
+    (2, r) int64
+        Stretches. O(m + k).
+    """
+    count, other_count = times.shape[1], others.shape[1]
+    found = np.empty((2, count + other_count), np.int64)
+    size = 0
+    if least > most:
+        return found[:, :0].copy()
+    i = 0
+    k = 0
+    while k < other_count and i < count:
+        begin = others[0, k] + least
+        end = others[1, k] + most
+        k += 1
+        # Widened, one may reach the next.
+        while k < other_count and others[0, k] + least <= end + 1:
+            end = others[1, k] + most
+            k += 1
+        while i < count and times[1, i] < begin:
+            i += 1
+        while i < count and times[0, i] <= end:
+            found[0, size] = max(times[0, i], begin)
+            found[1, size] = min(times[1, i], end)
+            size += 1
+            if times[1, i] > end:
+                break
+            i += 1
+    return found[:, :size].copy()
+
+
+@kernel
+def touching(lower, upper, partition, shift, times, hint, out):
+    """Find the intervals that have a tick in some stretches.
+
+    Parameters
+    ----------
+    lower, upper : (n,) int64
+        Inclusive bounds, ticks, in any order.
+    partition : (n,) int64
+        Their partition numbers; empty if there is one partition.
+    shift : (partitions,) int64
+        Where on the line a partition lies.
+    times : (2, m) int64
+        Stretches, see :func:`union`.
+    hint : (partitions,) int64
+        Working memory, from 0 to m.
+    out : (n,) int64
+        Overwritten.
+
+    Returns
+    -------
+    int
+        How many have; their places are ``out[:found]``. O(n + m) if the intervals of each partition come by
+        ascending bounds, else O(n log m).
+    """
+    found = 0
+    count = times.shape[1]
+    starts, stops = times[0], times[1]
+    for i in range(lower.shape[0]):
+        number = partition[i] if partition.shape[0] else 0
+        moved = shift[number]
+        place = first_above(stops, 0, count, lower[i] + moved - 1, hint[number])
+        hint[number] = place
+        out[found] = i
+        found += place < count and starts[place] <= upper[i] + moved
+    return found
+
+
+@kernel
+def grouped(lower, upper, partition, shift, out_lower, out_upper):
+    """Lift intervals onto the line, partition by partition, in each in the order given.
+
+    Parameters
+    ----------
+    lower, upper, partition, shift
+        As for :func:`touching`; partitions lie on the line in the order of their numbers.
+    out_lower, out_upper : (n,) int64
+        Overwritten.
+
+    Returns
+    -------
+    bool
+        Whether ``out_lower`` ascends. O(n + partitions).
+    """
+    start = np.zeros(shift.shape[0] + 1, np.int64)
+    for i in range(partition.shape[0]):
+        start[partition[i] + 1] += 1
+    for number in range(shift.shape[0]):
+        start[number + 1] += start[number]
+    for i in range(lower.shape[0]):
+        number = partition[i] if partition.shape[0] else 0
+        place = start[number]
+        start[number] += 1
+        out_lower[place] = lower[i] + shift[number]
+        out_upper[place] = upper[i] + shift[number]
+    ascends = True
+    for i in range(1, lower.shape[0]):
+        ascends = ascends and out_lower[i] >= out_lower[i - 1]
+    return ascends

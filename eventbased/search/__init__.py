@@ -1,0 +1,1 @@
+"""Backtracking searches for matches that are no plain sequence."""

@@ -1,0 +1,91 @@
+"""Which room may import which, and that nothing imports in a circle, lazily and for types included."""
+
+from __future__ import annotations
+
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from typing import Final
+
+import pytest
+
+import uncertain_cep as uc
+from tests.project.test_imports import PACKAGES, ROOT, files_of, imported
+
+LEVELS: Final = (
+    ("cache_folder", "config", "durations", "errors", "time_limits", "timedomain", "compiling", "wording"),
+    ("query",),
+    ("expressions",),
+    ("traces",),
+    ("plan",),
+    ("candidates",),
+    ("optimizer",),
+    ("operators",),
+    ("results",),
+    ("executor",),
+    ("explanation", "streaming"),
+    ("spark",),
+    ("api", "intervals"),
+    ("cli",),
+    ("__main__",),
+)
+"""The rooms of ``uncertain_cep``, from the lowest: each may import those on lower levels, and itself."""
+
+
+def modules() -> dict[str, list[str]]:
+    """Return the modules of all packages, and those that each imports."""
+    names = {}
+    for package in PACKAGES:
+        for file in files_of(package):
+            parts = file.relative_to(ROOT).with_suffix("").parts
+            names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    found = {}
+    for name, file in names.items():
+        # Names are those of modules, or of members of one.
+        homes = {full if full in names else full.rpartition(".")[0] for full in imported(file)}
+        found[name] = sorted(home for home in homes if home in names and home != name)
+    return found
+
+
+@cache
+def level_of(module: str) -> int:
+    room = module.split(".")[1]
+    return next(level for level, rooms in enumerate(LEVELS) if room in rooms)
+
+
+def test_every_module_is_in_a_room_and_imports_no_higher_one() -> None:
+    upwards = [
+        f"{name} imports {other}"
+        for name, others in modules().items()
+        for other in others
+        if name.startswith("uncertain_cep.") and other.startswith("uncertain_cep.")
+        if level_of(other) > level_of(name)
+    ]
+    assert upwards == []
+
+
+def test_nothing_imports_in_a_circle() -> None:
+    graph = modules()
+    # The root only names what is imported when it is asked for.
+    graph["uncertain_cep"] = []
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"a circle of imports: {' <- '.join(error.args[1])}")
+
+
+def test_no_module_hides_a_public_name() -> None:
+    """A module that is imported becomes an attribute of its package."""
+    names = {name.split(".")[1] for name in modules() if name.startswith("uncertain_cep.")}
+    assert not names & set(uc.__all__)
+
+
+def test_rooms_on_one_level_do_not_import_each_other() -> None:
+    beside = [
+        f"{name} imports {other}"
+        for name, others in modules().items()
+        for other in others
+        if name.startswith("uncertain_cep.") and other.startswith("uncertain_cep.")
+        if level_of(other) == level_of(name) and LEVELS[level_of(name)] != LEVELS[0]
+        if name.split(".")[1] != other.split(".")[1]
+    ]
+    assert beside == []

@@ -1,0 +1,280 @@
+"""What is sound in a query on given events, but may not be what was meant: each said once in a call."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.candidates.selection import type_mask
+from uncertain_cep.errors import warn
+from uncertain_cep.expressions.vectorised import evaluate_mask
+from uncertain_cep.plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.query import format_expression
+from uncertain_cep.query.kinds import kind_of
+from uncertain_cep.query.syntax import Aggregate, Attribute, Binary, Expression, Literal
+from uncertain_cep.query.traversal import expressions_in
+from uncertain_cep.query.typed import Apply, Column
+from uncertain_cep.query.words import quote_name
+from uncertain_cep.traces.zones import warn_of_naive
+
+__all__ = ["EMPTY_TRACE", "Doubts"]
+
+EMPTY_TRACE: Final = (
+    "the trace has no events: is it the right file, and do its rows pass the schema's conditions?"
+)
+
+_LARGEST_SHARE: Final = 2.0
+"""A column that goes beyond this and is compared with a percentage may count in percent."""
+
+_SAMPLE: Final = 16_384
+"""Rows that tell how far the values of a column go."""
+
+_FIRST_ROWS: Final = 4096
+"""Rows among which an event is looked for at first, then in four times as many each time."""
+
+_FEW_TYPES: Final = 16
+"""Types that are looked for one by one; more of them are compared with all types that there are."""
+
+_MOST_SAID: Final = 5
+"""Missing types that are named one by one."""
+
+_MOST_COMPARED: Final = 2000
+"""Types among which names that are nearly the same are looked for."""
+
+_MOST_SHOWN: Final = 8
+"""Types that a message lists."""
+
+_COMPARISONS: Final = ("=", "!=", "<", "<=", ">", ">=")
+
+_LONGEST: Final = 200
+"""Characters of conditions in a message."""
+
+
+class Doubts:
+    """Warns, each time once, of what one call that matches or explains meets; counts candidates for it.
+
+    A cheap look: a type that occurs is found at its first event, columns are sampled, and candidates are
+    those that the evaluation selects anyway.
+
+    Attributes
+    ----------
+    candidates : dict of str to int
+        Of each positive variable that was looked at, how many events it can take.
+    """
+
+    def __init__(self) -> None:
+        self.candidates: dict[str, int] = {}
+        self._plan: EvaluationPlan | None = None
+        self._looked = self._empty = False
+        self._missing: frozenset[str] = frozenset()
+
+    def about(self, plan: EvaluationPlan) -> None:
+        """Learn of the plan of the whole query, before those of its branches."""
+        if self._plan is None:
+            self._plan = plan
+
+    def look(self, table: pa.Table) -> None:
+        """Look through the events of the call, a sound table, the first time it is there."""
+        plan = self._plan
+        if self._looked or plan is None:
+            return
+        self._looked = True
+        if not table.num_rows:
+            self._empty = True
+            warn(EMPTY_TRACE)
+            return
+        types = table.column(plan.names.type)
+        wanted = dict.fromkeys(name for part in plan.bound.components for name in part.types)
+        missing = _missing(types, wanted)
+        self._missing = frozenset(missing)
+        if missing:
+            there = _distinct(types)
+            for name in missing[:_MOST_SAID]:
+                warn(f"no event of type {quote_name(name)}{_instead(name, there)}")
+            if len(missing) > _MOST_SAID:
+                warn(f"no event of {len(missing) - _MOST_SAID:,} more types that the pattern names")
+        for message in _percentages(plan, table):
+            warn(message)
+        _look_at_zones(plan, table)
+        self._look_at_negations(plan, table)
+
+    def _look_at_negations(self, plan: EvaluationPlan, table: pa.Table) -> None:
+        """Warn of negated variables that no event can be; nobody else counts these beforehand."""
+        seen = set[str]()
+        for branch in plan.branches or (plan,):
+            for negation in branch.negations:
+                part = negation.component
+                if part.variable in seen or not part.local or self._absent(part):
+                    continue
+                seen.add(part.variable)
+                if not _has_candidate(plan, table, part):
+                    warn(f"{_no_candidate(part, ())}, so that the negation forbids nothing")
+
+    def counted(self, plan: EvaluationPlan, sizes: Sequence[int]) -> None:
+        """Learn how many candidates the components of an OR-free pattern have, in pattern order."""
+        keys = [key.name or " = ".join(key.columns) for key in plan.split_keys]
+        for part, size in zip(plan.components, sizes, strict=True):
+            known = self.candidates.get(part.variable)
+            self.candidates[part.variable] = max(size, known or 0)
+            if not size and known is None and not self._absent(part) and not self._empty:
+                warn(f"{_no_candidate(part, keys)}: check its type and conditions")
+
+    def _absent(self, part: PlannedComponent) -> bool:
+        """Return whether it was said already that there are no events of the types of a component."""
+        return bool(part.types) and self._missing.issuperset(part.types)
+
+    def summary(self) -> str:
+        """Return how many candidates each component has, or why nobody looked for them, in one line."""
+        plan = self._plan
+        if self._empty or plan is None:
+            return "candidates: none, for the trace has no events"
+        if self.candidates:
+            return "candidates: " + ", ".join(f"{name} {size:,}" for name, size in self.candidates.items())
+        parts = plan.branches or (plan,)
+        constants = dict.fromkeys(format_expression(found) for part in parts for found in part.constant)
+        if constants:
+            return f"candidates: not looked for, as this is not true of any events: {' AND '.join(constants)}"
+        length = min(len(part.components) for part in parts)
+        longer = f"{length} events in a row take {length} ticks, more than WITHIN {plan.window:,}"
+        return f"candidates: not looked for, as {longer}"
+
+
+def _missing(types: pa.ChunkedArray, wanted: Iterable[str]) -> list[str]:
+    """Return those of some types that no event has."""
+    names = list(wanted)
+    if len(names) > _FEW_TYPES:
+        there = set(_distinct(types))
+        return [name for name in names if name not in there]
+    return [name for name in names if not _occurs(types, name)]
+
+
+def _occurs(types: pa.ChunkedArray, name: str) -> bool:
+    """Return whether an event has a type; the events are looked at up to the first one that has."""
+    for chunk in types.chunks:
+        if pa.types.is_dictionary(chunk.type):
+            code = _index(chunk.dictionary, name)
+            if code >= 0 and _index(chunk.indices, code) >= 0:
+                return True
+        elif _index(chunk, name) >= 0:
+            return True
+    return False
+
+
+def _index(values: pa.Array, value: str | int) -> int:
+    """Return the first place of a value, -1 if there is none."""
+    return int(pc.index(values, pa.scalar(value, values.type)).as_py())
+
+
+def _distinct(types: pa.ChunkedArray) -> list[str]:
+    """Return the types that events have, in order."""
+    if pa.types.is_dictionary(types.type):
+        types = types.cast(types.type.value_type)
+    return sorted(name for name in types.unique().to_pylist() if name is not None)
+
+
+def _instead(name: str, there: Sequence[str]) -> str:
+    """Return which types may be meant by a name that none has, as the end of a message."""
+    by_letters: dict[str, str] = {}
+    for found in there[:_MOST_COMPARED]:
+        by_letters.setdefault(found.casefold().strip(), found)
+    near = difflib.get_close_matches(name.casefold(), by_letters, 2)
+    if near:
+        return f"; did you mean {' or '.join(quote_name(by_letters[found]) for found in near)}?"
+    if len(there) <= _MOST_SHOWN:
+        return f"; the types are {', '.join(map(quote_name, there))}"
+    return f"; there are {len(there):,} types, such as {', '.join(map(quote_name, there[:_MOST_SHOWN]))}"
+
+
+def _has_candidate(plan: EvaluationPlan, table: pa.Table, part: PlannedComponent) -> bool:
+    """Return whether a component can take an event; O(rows up to the first one)."""
+    start, size = 0, _FIRST_ROWS
+    while start < table.num_rows:
+        rows = table.slice(start, size)
+        mask = type_mask(rows, plan.names.type, part.types, {})
+        found = np.ones(rows.num_rows, dtype=np.bool_) if mask is None else mask
+        for predicate in part.local:
+            found = found & evaluate_mask(predicate, rows)
+        if found.any():
+            return True
+        start, size = start + size, 4 * size
+    return False
+
+
+def _no_candidate(part: PlannedComponent, keys: Sequence[str]) -> str:
+    """Return what keeps every event from being taken by a component."""
+    asked = [f"meets {format_expression(predicate)}" for predicate in part.local]
+    asked += [f"has a value of {key}" for key in keys]
+    named = " or ".join(map(quote_name, part.types[:_MOST_SHOWN]))
+    if len(part.types) > _MOST_SHOWN:
+        named += f" or {len(part.types) - _MOST_SHOWN:,} more"
+    types = f"of type {named}" if part.types else "of them"
+    conditions = " and ".join(asked) or "is there"
+    shown = conditions if len(conditions) <= _LONGEST else f"{conditions[: _LONGEST - 3]}..."
+    return f"no event can be {part.variable}: none {types} {shown}"
+
+
+def _look_at_zones(plan: EvaluationPlan, table: pa.Table) -> None:
+    """Warn of times with a zone that are compared with times without one."""
+    pending = list(plan.bound.predicates)
+    while pending:
+        found = pending.pop()
+        if not isinstance(found, Apply):
+            continue
+        pending.extend(found.operands)
+        times = [part for part in found.operands if isinstance(part, Column) and part.kind == "time"]
+        if len(times) == 2:
+            warn_of_naive((format_expression(part), table.schema.field(part.name).type) for part in times)
+
+
+def _percentages(plan: EvaluationPlan, table: pa.Table) -> Iterator[str]:
+    """Yield what to say of columns that are compared with a percentage and go far beyond 1."""
+    types = {part.variable: part.types for part in plan.bound.components}
+    said = set[str]()
+    for compared in (found for condition in plan.query.where for found in expressions_in(condition)):
+        if not isinstance(compared, Binary) or compared.operator not in _COMPARISONS:
+            continue
+        for value, percentage in ((compared.left, compared.right), (compared.right, compared.left)):
+            name = _attribute(value)
+            if name is None or name in said or not isinstance(percentage, Literal) or not percentage.percent:
+                continue
+            assert isinstance(value, Attribute | Aggregate)
+            most = _most(plan, table, types.get(value.variable, ()), name)
+            if most is None or not most > _LARGEST_SHARE:
+                continue
+            said.add(name)
+            share = float(percentage.value or 0)
+            written = f"{value.variable}.{quote_name(name)}"
+            yield (
+                f"{100 * share:g}% is {share:g}, but {written} goes up to {most:,g}: "
+                f"if it counts in percent, compare it with {100 * share:g}"
+            )
+
+
+def _attribute(expression: Expression) -> str | None:
+    """Return the attribute that an expression has the magnitude of."""
+    if isinstance(expression, Attribute):
+        return expression.name
+    if isinstance(expression, Aggregate) and expression.function in ("avg", "min", "max"):
+        return expression.name
+    return None
+
+
+def _most(plan: EvaluationPlan, table: pa.Table, types: tuple[str, ...], name: str) -> float | None:
+    """Return how far a column of numbers goes among events of some types; of a large table, in a sample."""
+    if name not in table.column_names or kind_of(table.schema.field(name).type) not in ("int", "float"):
+        return None
+    rows = table.select(list(dict.fromkeys((plan.names.type, name))))
+    if rows.num_rows > _SAMPLE:
+        rows = rows.take(pa.array(np.linspace(0, rows.num_rows - 1, _SAMPLE).astype(np.int64)))
+    mask = type_mask(rows, plan.names.type, types, {})
+    column = rows.column(name) if mask is None else rows.column(name).filter(pa.array(mask))
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    # NaN is no number to compare with; Arrow's maximum leaves it out.
+    most = pc.max(column).as_py()
+    return None if most is None else float(most)

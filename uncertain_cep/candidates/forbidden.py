@@ -1,0 +1,217 @@
+"""Which events of a table are forbidden in the gaps of matches: pools of them, grouped by partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence.gaps.unions import Term
+from eventbased.gaps.gap_events import ForbiddenEvents, GapRules, contiguity_limits
+from uncertain_cep.candidates.selection import Selection, codes_of, type_mask
+from uncertain_cep.expressions.vectorised import evaluate_mask
+from uncertain_cep.plan import EvaluationPlan, PlannedComponent
+
+__all__ = ["Forbidden", "forbidden_events", "rows_taken", "terms_of"]
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Forbidden:
+    """The events that gaps of matches must stay free of.
+
+    Attributes
+    ----------
+    events : ForbiddenEvents
+    rules : GapRules
+    negated_rows : tuple of (n_k,) int64
+        The rows of the events that match each negated component by themselves, in the order of their places.
+    limit : (m,) int64
+        For each candidate the latest start of an event that can be its neighbour, ticks; empty if the
+        strategy is no contiguity.
+    """
+
+    events: ForbiddenEvents
+    rules: GapRules
+    negated_rows: tuple[Int64, ...]
+    limit: Int64
+
+
+@dataclass(frozen=True, slots=True)
+class _Pool:
+    """Some events: their rows, what stands for them in conditions, their groups, and those of candidates."""
+
+    row: Int64
+    place: Int64
+    group: Int64
+    groups: int
+    of_candidate: Int64
+
+
+def forbidden_events(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    ticks: tuple[Int64, Int64],
+    first: Int64,
+    rows: Int64,
+    index: Int64,
+) -> Forbidden:
+    """Return what the strategy and the negations of a query forbid.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+    selection : Selection
+        The candidates of the positive components.
+    ticks : tuple of (n,) int64
+        Lower and upper bounds of all rows.
+    first : (l + 1,) int64
+        Where the candidates of each component start in their layout.
+    rows, index : (m,) int64
+        Of the candidates in their layout: the row, and the place among the component's as selected.
+    """
+    starts = rows[: first[1]]
+    limit = np.zeros(0, dtype=np.int64)
+    pools: list[_Pool] = []
+    taking = np.full(len(plan.components), -1, dtype=np.int64)
+    between = -1
+    if plan.query.strategy == "skip_till_next_match":
+        first_group = _partition(selection, 0, index[: first[1]])
+        for j, _ in enumerate(plan.components):
+            part = slice(int(first[j]), int(first[j + 1]))
+            taking[j] = len(pools)
+            group = _partition(selection, j, index[part])
+            place = np.arange(part.start, part.stop)
+            pools.append(_Pool(rows[part], place, group, selection.partitions, first_group))
+    elif plan.query.strategy != "skip_till_any_match":
+        names = plan.partition_attributes if plan.query.strategy == "partition_contiguity" else ()
+        everything = np.arange(table.num_rows)
+        between = len(pools)
+        pools.append(_grouped(table, everything, everything, rows, [(name, name) for name in names]))
+    negated = []
+    negated_rows = []
+    for number, negation in enumerate(plan.negations):
+        found = rows_taken(plan, table, negation.component)
+        keys = [
+            (key.columns[0], name) for key in plan.split_keys if (name := key.negated[number]) is not None
+        ]
+        negated.append(len(pools))
+        negated_rows.append(found)
+        pools.append(_grouped(table, found, np.arange(len(found)), starts, keys))
+    rules = GapRules(
+        taking,
+        between,
+        np.array(negated, dtype=np.int64),
+        np.array([negation.after for negation in plan.negations], dtype=np.int64),
+    )
+    events = _laid_out(pools, *ticks, len(starts))
+    if between >= 0:
+        limit = np.empty(len(rows), dtype=np.int64)
+        contiguity_limits(
+            ticks[1][rows], pools[0].of_candidate, events.lower, events.upper,
+            events.group_start[: events.pool_start[1] + 1], limit,
+        )  # fmt: skip
+    return Forbidden(events, rules, tuple(negated_rows), limit)
+
+
+def terms_of(plan: EvaluationPlan) -> tuple[Term, ...]:
+    """Return the terms of a plan, their negations by number."""
+    negated = [negation.component.variable for negation in plan.negations]
+    return tuple(
+        Term(term.weight, frozenset(map(negated.index, term.negated)), term.is_reading) for term in plan.terms
+    )
+
+
+def rows_taken(plan: EvaluationPlan, table: pa.Table, component: PlannedComponent) -> Int64:
+    """Return the rows of the events that a component's types and local predicates let it take, ascending."""
+    mask = type_mask(table, plan.names.type, component.types, {})
+    for predicate in component.local:
+        found = evaluate_mask(predicate, table)
+        mask = found if mask is None else mask & found
+    return np.arange(table.num_rows) if mask is None else np.flatnonzero(mask)
+
+
+def _partition(selection: Selection, component: int, index: Int64) -> Int64:
+    if selection.partition is None:
+        return np.zeros(len(index), dtype=np.int64)
+    return selection.partition[component][index]
+
+
+def _grouped(
+    table: pa.Table, rows: Int64, place: Int64, starts: Int64, keys: Sequence[tuple[str, str]]
+) -> _Pool:
+    """Return a pool of rows grouped by the values of some columns; those with a null among them are in none.
+
+    ``keys`` are pairs of the column of a match's first event, whose row is one of ``starts``, and that of an
+    event of the pool.
+    """
+    group = np.zeros(len(rows), dtype=np.int64)
+    of_candidate = np.zeros(len(starts), dtype=np.int64)
+    count = 1
+    for own, other in keys:
+        found = codes_of([table.column(name) for name in dict.fromkeys((own, other))], own)
+        here, there = found[-1][rows], found[0][starts]
+        size = max(int(here.max(initial=0)), int(there.max(initial=0))) + 1
+        group = np.where((group >= 0) & (here >= 0), group * size + here, -1)
+        of_candidate = np.where((of_candidate >= 0) & (there >= 0), of_candidate * size + there, -1)
+        distinct = np.unique(group)
+        distinct = distinct[distinct >= 0]
+        group = np.where(group >= 0, np.searchsorted(distinct, group), -1)
+        of_candidate = _numbers_of(of_candidate, distinct)
+        count = max(len(distinct), 1)
+    return _Pool(rows, place, group, count, of_candidate)
+
+
+def _numbers_of(values: Int64, distinct: Int64) -> Int64:
+    """Return the place of each value among the distinct ones; -1 where it is none of them."""
+    if not len(distinct):
+        return np.full(len(values), -1, dtype=np.int64)
+    found = np.minimum(np.searchsorted(distinct, values), len(distinct) - 1)
+    return np.where((values >= 0) & (distinct[found] == values), found, -1)
+
+
+def _laid_out(pools: Sequence[_Pool], lower: Int64, upper: Int64, starts: int) -> ForbiddenEvents:
+    parts: list[tuple[Int64, ...]] = []
+    sizes: list[Int64] = []
+    for pool in pools:
+        order = np.lexsort((lower[pool.row], pool.group))
+        order = order[np.searchsorted(pool.group[order], 0) :]
+        row = pool.row[order]
+        parts.append(
+            (lower[row], upper[row], _highest(upper[row], pool.group[order]), row, pool.place[order])
+        )
+        sizes.append(np.bincount(pool.group[order], minlength=pool.groups))
+    columns = [
+        np.concatenate([part[k] for part in parts]) if parts else np.zeros(0, dtype=np.int64)
+        for k in range(5)
+    ]
+    counts = np.concatenate(sizes) if sizes else np.zeros(0, dtype=np.int64)
+    return ForbiddenEvents(
+        lower=columns[0],
+        upper=columns[1],
+        highest=columns[2],
+        row=columns[3],
+        place=columns[4],
+        group_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        pool_start=np.cumsum([0, *(pool.groups for pool in pools)]).astype(np.int64),
+        group_of=np.array([pool.of_candidate[:starts] for pool in pools], dtype=np.int64).reshape(-1, starts),
+    )
+
+
+def _highest(upper: Int64, group: Int64) -> Int64:
+    """Return the running maxima of ``upper`` within each group; groups ascend. O(n)."""
+    if not len(upper):
+        return upper
+    low = int(upper.min())
+    span = int(upper.max()) - low + 1
+    if span < 2**62 // max(int(group[-1]) + 1, 1):
+        return np.maximum.accumulate(upper - low + group * span) - group * span + low
+    starts = np.flatnonzero(np.diff(group, prepend=-1))
+    parts = np.split(upper, starts[1:])
+    return np.concatenate([np.maximum.accumulate(part) for part in parts])

@@ -1,0 +1,178 @@
+"""Match windows: candidates that no match can hold, as no others are near them in a possible order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eventbased import partition_bases
+from eventbased.config import LONGEST_LINE
+from eventbased.match_windows import grouped, restricted, touching, union
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.plan import EvaluationPlan
+
+__all__ = ["feasible", "time_differences"]
+
+Int64 = NDArray[np.int64]
+
+_WORTH_A_LOOK: Final = 1000
+"""Fewer candidates are matched before it is known which of them to drop."""
+
+_SAMPLE: Final = 4096
+"""Candidates of each component that tell whether the others are worth a look."""
+
+_WORTH_DROPPING: Final = 0.1
+"""Share of the sampled candidates that must be out of reach of the rarest component's."""
+
+_ALWAYS: Final = np.array([[-(2**62)], [2**62]], dtype=np.int64)
+_NONE: Final = np.empty(0, dtype=np.int64)
+
+
+def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
+    """Return the candidates that can be in a match as far as order, window and partition go.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        Of an OR-free pattern.
+    selection : Selection
+
+    Returns
+    -------
+    Selection
+        Every candidate of every match is in it, in the order it had. So is every candidate that a match's gap
+        forbids under skip till next match: where it happens between ``e[j-1]`` and ``e[j]``, the events
+        ``e1 .. e[j-1]``, it and ``e[j+1] .. el`` are in order and within the window as well. What negations
+        and contiguity forbid is no candidate, and is not looked for here. The selection itself, if little of
+        it can be dropped: if it is small, or if of a sample of the candidates fewer than a tenth are out of
+        reach of those of the rarest component.
+
+    Notes
+    -----
+    A component's event can happen only where some candidate of it covers the time, and where each other
+    component has a candidate that can happen before it, or behind it, within the window (the necessary match
+    conditions of Cadonna, Gamper and Böhlen, EDBT, section 4.3, with "is before" read as "can be before").
+    Those times are unions of intervals, cut down by one another from the rarest component on: O(n l^2) for as
+    many stretches as candidates, O(n) where these are dense; O(n log n) more if the candidates of a partition
+    do not come in the order of time. To go on until nothing changes drops hardly more, and takes longer.
+    """
+    if not plan.match_windows or selection.empty or len(plan.components) < 2:
+        return selection
+    if sum(map(len, selection.rows)) < _WORTH_A_LOOK:
+        return selection
+    earliest = min(int(part.min()) for part in selection.lower)
+    latest = max(int(part.max()) for part in selection.upper)
+    window = min(plan.window, latest - earliest + 1)
+    shift, line, _ = partition_bases(
+        selection.lower, selection.upper, selection.partition, selection.partitions, window + 2
+    )
+    if line > LONGEST_LINE:
+        return selection
+    least = time_differences(plan, window)
+    order = sorted(range(len(selection.rows)), key=lambda j: len(selection.rows[j]))
+    rarest = order[0]
+    parts = {rarest: _Part.of(selection, rarest, shift)}
+    times = {rarest: parts[rarest].times()}
+    if not _worth_while(selection, shift, times[rarest], order, least):
+        return selection
+    for j in order[1:]:
+        allowed = _ALWAYS
+        for i in times:
+            allowed = restricted(allowed, times[i], least[i, j], -least[j, i])
+        parts[j] = _Part.of(selection, j, shift, allowed)
+        own = restricted(parts[j].times(), allowed, 0, 0)
+        for i in times:
+            times[i] = restricted(times[i], own, least[j, i], -least[i, j])
+        times[j] = own
+    return selection.take([parts[j].touching(times[j]) for j in range(len(order))])
+
+
+def time_differences(plan: EvaluationPlan, window: int) -> Int64:
+    """Return by how many ticks the event of one component follows that of another at least.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        Of an OR-free pattern.
+    window : int
+        Ticks.
+
+    Returns
+    -------
+    (l, l) int64
+        ``t[j] - t[i] >= least[i, j]`` for any events of two components in every match; negative unless i
+        comes before j: then it is 1, and 1 more for each component that has to lie between.
+    """
+    length = len(plan.components)
+    before = [(1 << j) - 1 for j in range(length)] if plan.order is None else plan.order.before
+    between = np.zeros((length, length), dtype=np.int64)
+    for j, earlier in enumerate(before):
+        for k in range(j):
+            if earlier >> k & 1:
+                path = np.where(between[:, k] > 0, between[:, k] + 1, 0)
+                path[k] = 1
+                between[:, j] = np.maximum(between[:, j], path)
+    first, last = between.max(axis=0), between.max(axis=1)
+    # What is before the one and what is behind the other has to fit the window too.
+    reach = window - 1 - first[None, :] - last[:, None]
+    return np.where(between > 0, between, -reach)
+
+
+def _worth_while(selection: Selection, shift: Int64, times: Int64, order: list[int], least: Int64) -> bool:
+    """Return whether enough candidates are out of reach of some times of the rarest component."""
+    rarest = order[0]
+    sampled = kept = 0
+    for j in order[1:]:
+        allowed = restricted(_ALWAYS, times, least[rarest, j], -least[j, rarest])
+        part = slice(None, None, max(len(selection.rows[j]) // _SAMPLE, 1))
+        lower, upper = selection.lower[j][part].copy(), selection.upper[j][part].copy()
+        partition = _NONE if selection.partition is None else selection.partition[j][part].copy()
+        sampled += len(lower)
+        kept += len(_touching(lower, upper, partition, shift, allowed))
+    return sampled - kept >= _WORTH_DROPPING * sampled
+
+
+def _touching(lower: Int64, upper: Int64, partition: Int64, shift: Int64, times: Int64) -> Int64:
+    """Return the places of the intervals that have a tick in some stretches."""
+    places = np.empty(len(lower), dtype=np.int64)
+    hint = np.zeros(len(shift), dtype=np.int64)
+    found: Int64 = places[: touching(lower, upper, partition, shift, times, hint, places)]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Candidates of a component, by their places in a selection."""
+
+    place: Int64 | None
+    lower: Int64
+    upper: Int64
+    partition: Int64
+    shift: Int64
+
+    @classmethod
+    def of(cls, selection: Selection, component: int, shift: Int64, times: Int64 | None = None) -> _Part:
+        """Return the candidates of a component, if times are given only those that can happen then."""
+        lower, upper = selection.lower[component], selection.upper[component]
+        partition = _NONE if selection.partition is None else selection.partition[component]
+        if times is None:
+            return cls(None, lower, upper, partition, shift)
+        place = _touching(lower, upper, partition, shift, times)
+        return cls(place, lower[place], upper[place], partition[place] if len(partition) else _NONE, shift)
+
+    def times(self) -> Int64:
+        """Return the stretches that they cover."""
+        lower, upper = np.empty_like(self.lower), np.empty_like(self.upper)
+        if not grouped(self.lower, self.upper, self.partition, self.shift, lower, upper):
+            order = np.argsort(lower, kind="stable")
+            lower, upper = lower[order], upper[order]
+        found: Int64 = union(lower, upper)
+        return found
+
+    def touching(self, times: Int64) -> Int64:
+        """Return the places of those that can happen at some times."""
+        found = _touching(self.lower, self.upper, self.partition, self.shift, times)
+        return found if self.place is None else self.place[found]

@@ -1,0 +1,273 @@
+"""Which events of a table each component can take: types, local predicates, partitions, slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from uncertain_cep.candidates.reach import densified
+from uncertain_cep.errors import TraceError
+from uncertain_cep.expressions.vectorised import column_values, evaluate_mask
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.traces.unique_ids import check_ids
+
+__all__ = ["Selection", "Slicing", "codes_of", "looks_back", "select", "type_mask"]
+
+Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Slicing:
+    """How a table is cut into slices of time that are evaluated apart.
+
+    Attributes
+    ----------
+    column : str
+        Integer column with the slice of each row; a row belongs to one slice.
+    origin, length : int
+        Slice s reports the matches whose first event's ``lower`` is in
+        ``[origin + s * length, origin + (s + 1) * length)``, ticks.
+    """
+
+    column: str
+    origin: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The candidates of each component.
+
+    Attributes
+    ----------
+    rows : tuple of (n_j,) int64
+        Rows of the table.
+    lower, upper : tuple of (n_j,) int64
+        Their intervals, ticks.
+    partition : tuple of (n_j,) int64 or None
+        Their partition numbers, a slice making partitions of its own; None if there is one.
+    partitions : int
+    """
+
+    rows: tuple[Int64, ...]
+    lower: tuple[Int64, ...]
+    upper: tuple[Int64, ...]
+    partition: tuple[Int64, ...] | None
+    partitions: int
+
+    @property
+    def empty(self) -> bool:
+        """Whether some component has no candidate, so that there is no match."""
+        return any(not len(part) for part in self.rows)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many candidates each component has."""
+        return tuple(len(part) for part in self.rows)
+
+    def halves(self) -> tuple[Selection, Selection]:
+        """Return the candidates in the lower and in the upper half of the partitions."""
+        assert self.partition is not None
+        middle = self.partitions // 2
+        masks = [part < middle for part in self.partition]
+        lower = self.where(masks)
+        upper = self.where([~mask for mask in masks])
+        assert upper.partition is not None
+        shifted = tuple(part - middle for part in upper.partition)
+        return (
+            replace(lower, partitions=middle),
+            replace(upper, partition=shifted, partitions=self.partitions - middle),
+        )
+
+    def where(self, masks: list[Mask]) -> Selection:
+        """Return the candidates of each component where its mask is true."""
+        return self._taken(masks)
+
+    def take(self, places: list[Int64]) -> Selection:
+        """Return the candidates of each component at these places."""
+        return self._taken(places)
+
+    def _taken(self, chosen: Sequence[Mask | Int64]) -> Selection:
+        def kept(parts: tuple[Int64, ...] | None) -> tuple[Int64, ...] | None:
+            return (
+                None if parts is None else tuple(part[some] for part, some in zip(parts, chosen, strict=True))
+            )
+
+        return replace(
+            self,
+            rows=kept(self.rows) or (),
+            lower=kept(self.lower) or (),
+            upper=kept(self.upper) or (),
+            partition=kept(self.partition),
+        )
+
+
+def looks_back(plan: EvaluationPlan) -> bool:
+    """Return whether a match depends on events before that of the component it belongs to."""
+    leads = plan.owner > 0 or any(negation.after == 0 for negation in plan.negations)
+    return leads or plan.order is not None or any(map(looks_back, plan.branches))
+
+
+def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str, Mask]) -> Mask | None:
+    """Return which rows have one of the types; None if all do as far as the pattern says."""
+    if not types:
+        return None
+    column = table.column(name)
+    for wanted in types:
+        if wanted not in seen:
+            found = pc.equal(column, pa.scalar(wanted, pa.string()))
+            seen[wanted] = np.asarray(found.fill_null(False).to_numpy())
+    mask = seen[types[0]]
+    for wanted in types[1:]:
+        mask = mask | seen[wanted]
+    return mask
+
+
+def codes_of(columns: list[pa.ChunkedArray], name: str) -> list[Int64]:
+    """Return numbers from 0 for the values of columns, equal ones alike across them; -1 for null."""
+    coded: list[Any] = []
+    if all(pa.types.is_integer(column.type) for column in columns):
+        values = [column_values(column, name) for column in columns]
+        lows = [int(part.data.min()) for part in values if len(part.data)]
+        highs = [int(part.data.max()) for part in values if len(part.data)]
+        if lows and max(highs) - min(lows) < 4 * sum(len(column) for column in columns):
+            low = min(lows)
+            return [
+                part.data - low if part.valid is None else np.where(part.valid, part.data - low, -1)
+                for part in values
+            ]
+    distinct: Any = None
+    for column in columns:
+        prepared = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        if pa.types.is_floating(prepared.type):
+            # Equality of floats: NaN equals nothing, and -0.0 is 0.0.
+            prepared = pc.if_else(pc.is_nan(prepared), None, pc.add(prepared, 0.0))
+        coded.append(prepared)
+    if len(coded) == 1:
+        encoded = coded[0].combine_chunks().dictionary_encode()
+        if isinstance(encoded, pa.ChunkedArray):
+            encoded = encoded.combine_chunks()
+        return [np.asarray(encoded.indices.fill_null(-1).to_numpy()).astype(np.int64)]
+    common = coded[0].type
+    coded = [column.cast(common) for column in coded]
+    distinct = pa.chunked_array([chunk for column in coded for chunk in column.chunks]).unique().drop_null()
+    return [
+        np.asarray(pc.index_in(column, distinct).fill_null(-1).to_numpy()).astype(np.int64)
+        for column in coded
+    ]
+
+
+def _partition(
+    plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slicing: Slicing | None
+) -> tuple[list[Int64], list[Int64] | None, int]:
+    """Return the rows that have a partition, their partition numbers, and how many partitions there are."""
+    layers: list[list[Int64]] = []
+    for key in plan.split_keys:
+        names = list(dict.fromkeys(key.columns))
+        coded = dict(zip(names, codes_of([table.column(name) for name in names], names[0]), strict=True))
+        codes = [coded[name] for name in key.columns]
+        if len(codes) == 1 and key.name not in plan.bound.equivalences:
+            # Only what must not happen has to agree with a single event, and nothing agrees with null.
+            codes = [np.where(codes[0] < 0, codes[0].max(initial=0) + 1, codes[0])]
+        layers.append(codes)
+    if slicing is not None:
+        layers.append(codes_of([table.column(slicing.column)], slicing.column) * len(rows))
+    numbers: list[Int64] | None = None
+    count = 1
+    for layer in layers:
+        found = [codes[part] for codes, part in zip(layer, rows, strict=True)]
+        kept = [part >= 0 for part in found]
+        size = max((int(part.max()) for part in found if len(part)), default=0) + 1
+        if numbers is not None:
+            found = [old * size + new for old, new in zip(numbers, found, strict=True)]
+        rows = [part[keep] for part, keep in zip(rows, kept, strict=True)]
+        numbers, count = densified([part[keep] for part, keep in zip(found, kept, strict=True)])
+    return rows, numbers, count
+
+
+def select(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    lower: Int64,
+    upper: Int64,
+    given_lower: Int64,
+    slicing: Slicing | None,
+) -> Selection:
+    """Return the candidates of each component.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+        With the plan's required columns.
+    lower, upper : (n,) int64
+        The intervals of all rows, ticks, without ticks of probability 0 at their ends.
+    given_lower : (n,) int64
+        The lower bounds as given, by which a slice owns a match.
+    slicing : Slicing or None
+
+    Raises
+    ------
+    TraceError
+        If two candidates of one partition have the same id.
+    """
+    seen: dict[str, Mask] = {}
+    masks: list[Mask | None] = []
+    for component in plan.components:
+        mask = type_mask(table, plan.names.type, component.types, seen)
+        for predicate in component.local:
+            found = evaluate_mask(predicate, table)
+            mask = found if mask is None else mask & found
+        masks.append(mask)
+    rows = [
+        np.arange(table.num_rows, dtype=np.int64) if mask is None else np.flatnonzero(mask) for mask in masks
+    ]
+    rows, numbers, count = _partition(plan, table, rows, slicing)
+    _check_unique(plan, table, rows, slicing)
+    if slicing is not None:
+        assert numbers is not None
+        slices = np.asarray(table.column(slicing.column).to_numpy())[rows[0]]
+        begin = slicing.origin + slices.astype(np.int64) * slicing.length
+        owned = (given_lower[rows[0]] >= begin) & (given_lower[rows[0]] < begin + slicing.length)
+        rows[0], numbers[0] = rows[0][owned], numbers[0][owned]
+    return Selection(
+        rows=tuple(rows),
+        lower=tuple(lower[part] for part in rows),
+        upper=tuple(upper[part] for part in rows),
+        partition=None if numbers is None or count == 1 else tuple(numbers),
+        partitions=count,
+    )
+
+
+def _check_unique(plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slicing: Slicing | None) -> None:
+    """Raise if an id is used twice by candidates of one partition."""
+    ids = table.column(plan.names.id)
+    if pa.types.is_int64(ids.type) and ids.null_count == 0:
+        values = np.asarray(ids.to_numpy())
+        if bool((values[1:] > values[:-1]).all()):
+            return
+    used = np.zeros(table.num_rows, dtype=np.bool_)
+    for part in rows:
+        used[part] = True
+    columns = list(plan.partition_attributes) + ([] if slicing is None else [slicing.column])
+    wanted = list(dict.fromkeys([plan.names.id, *columns]))
+    if used.all():
+        candidates, places = table.select(wanted), None
+    else:
+        places = np.flatnonzero(used)
+        candidates = table.select(wanted).take(places)
+    faults = check_ids(candidates, plan.names, partition=columns)
+    if faults:
+        if places is not None:
+            faults = [
+                fault if fault.row is None else replace(fault, row=int(places[fault.row - 1]) + 1)
+                for fault in faults
+            ]
+        raise TraceError(faults)

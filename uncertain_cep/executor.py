@@ -1,0 +1,322 @@
+"""One plan and one table of events in, batches of matches out: what every way of running shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache, partial
+from typing import Final, NoReturn
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.match_windows import feasible
+from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
+from uncertain_cep.candidates.selection import Selection, Slicing, select
+from uncertain_cep.compiling import announce_compilation
+from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.expressions.vectorised import evaluate as evaluate_expression
+from uncertain_cep.operators.context import ExecutionContext, Threshold
+from uncertain_cep.operators.counters import Counters
+from uncertain_cep.operators.pivot_join import Chunk
+from uncertain_cep.operators.table import operator_of
+from uncertain_cep.optimizer.choice import choose
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.results.buckets import evaluate_bucketed
+from uncertain_cep.results.expected_counts import bucketed_counts, counts_of_matches, expected_counts
+from uncertain_cep.results.projection import id_payload, to_batch, widened
+from uncertain_cep.results.ranking import least_passing, passing
+from uncertain_cep.results.top_k import best_chunk
+from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
+
+__all__ = [
+    "BATCH_ROWS",
+    "Slicing",
+    "candidates",
+    "check_table",
+    "confident",
+    "constants_hold",
+    "run",
+    "ticks_of",
+]
+
+BATCH_ROWS: Final = 131_072
+"""Matches a batch holds unless the caller says otherwise."""
+
+Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+def run(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    *,
+    slicing: Slicing | None = None,
+    owned: Mask | None = None,
+    batch_rows: int = BATCH_ROWS,
+    file: str | None = None,
+    counters: Counters | None = None,
+    doubts: Doubts | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Evaluate a plan on a table of events and yield the matches in batches.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+        With at least ``plan.required_columns``, and ``slicing.column`` if slicing is given.
+    slicing : Slicing or None
+        The slices of time that the table is cut into; each is evaluated apart.
+    owned : (n,) bool or None
+        The events that a match yielded may have for the plan's owner, as a rule its first component; None:
+        any. Not with ``slicing``.
+    batch_rows : int
+        Most matches a batch holds.
+    file : str or None
+        Where the table comes from, for error messages.
+    counters : Counters or None
+        Receives the numbers of partial matches where events are joined, along a tree or in pattern order.
+    doubts : Doubts or None
+        Warns of what is sound but may not be what was meant; None: nobody does. Not with ``slicing``.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+        Of ``plan.batch_schema``, in no particular order. HAVING is applied; if ``plan.needs_all``, the caller
+        makes the result of the batches with :func:`finished`.
+
+    Raises
+    ------
+    TraceError
+        Before the first batch, if the events are not those of the model.
+
+    Notes
+    -----
+    Memory beyond the table is O(candidates + batch_rows), whatever the number of matches.
+    """
+    announce_compilation()
+    if batch_rows < 1:
+        raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
+    if doubts is not None:
+        doubts.about(plan)
+    run_part = partial(
+        run, table=table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file, counters=counters,
+        doubts=doubts,
+    )  # fmt: skip
+    if plan.counted is not None and not plan.is_plain:
+        if plan.bound.every is None:
+            batches = run_part(plan.counted)
+            yield from counts_of_matches(plan, batches)
+            return
+        for number, branch in enumerate(plan.branches):
+            counting = replace(
+                branch,
+                bound=replace(branch.bound, query=plan.query, by=plan.bound.by, every=plan.bound.every),
+                output_schema=plan.output_schema,
+                counted=branch,
+            )
+            yield from run_part(counting, counters=counters and counters.of_branch(number))
+        if plan.branches:
+            return
+    if plan.branches:
+        for number, branch in enumerate(plan.branches):
+            found = run_part(branch, counters=counters and counters.of_branch(number))
+            yield from (widened(plan, batch) for batch in found)
+        return
+    check_table(plan, table, file)
+    if doubts is not None:
+        doubts.look(table)
+    if slicing is None or not _grown(plan):
+        yield from _evaluated(plan, table, slicing, batch_rows, owned, counters, doubts)
+        return
+    # Matches that are grown may begin with any event of a slice, and events forbid whatever slice owns them.
+    numbers = np.asarray(table.column(slicing.column).to_numpy())
+    for number in np.unique(numbers).tolist():
+        part = table.filter(pa.array(numbers == number))
+        begin = slicing.origin + number * slicing.length
+        lower = ticks_of(part, plan.names.lower, plan)
+        mine = (lower >= begin) & (lower < begin + slicing.length)
+        yield from _evaluated(plan, part, None, batch_rows, mine, counters, None)
+
+
+def _evaluated(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    slicing: Slicing | None,
+    batch_rows: int,
+    owned: Mask | None,
+    counters: Counters | None,
+    doubts: Doubts | None,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the matches among events of the model; with ``owned`` those whose owner's event is."""
+    if not constants_hold(plan) or not table.num_rows:
+        return
+    if plan.order is None and plan.window < len(plan.components):
+        return
+    table = table.select(_columns_of(plan, slicing)).combine_chunks()
+    selection, pmfs, ticks = _selected(plan, table, slicing)
+    if doubts is not None:
+        doubts.counted(plan, selection.sizes)
+    # The events of a Kleene component that come first are among those that come later.
+    later = owned if plan.components[plan.owner].kleene else None
+    if owned is not None and later is None:
+        kept = [np.ones(len(rows), dtype=np.bool_) for rows in selection.rows]
+        kept[plan.owner] = owned[selection.rows[plan.owner]]
+        selection = selection.where(kept)
+    selection = feasible(plan, selection)
+    if selection.empty:
+        return
+    best_only = (
+        not plan.compressed
+        and plan.query.order_by_confidence
+        and plan.query.limit is not None
+        and not plan.query.non_overlapping
+    )
+    by_row = plan.counts or best_only or later is not None
+    payload = None if by_row else id_payload(plan, table)
+    context = ExecutionContext(
+        plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows, counters=counters
+    )
+    operator = operator_of(plan)
+
+    def matches(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
+        return _owned(operator.matches(with_tree().among(among, threshold)), later)
+
+    @cache
+    def with_tree() -> ExecutionContext:
+        if not operator.plans_joins:
+            return context
+        return replace(context, tree=choose(plan, table, selection).tree)
+
+    if plan.counts and not _grown(plan):
+        yield from expected_counts(plan, table, selection, pmfs, matches)
+    elif plan.counts:
+        yield from bucketed_counts(plan, table, _owned(evaluate_bucketed(context), later))
+    elif best_only:
+        best = best_chunk(plan, table, selection, matches)
+        if best is not None and len(best.lower):
+            yield to_batch(plan, table, best, False)
+    else:
+        found = (confident(plan, chunk) for chunk in matches(selection, _threshold(plan, pmfs)))
+        for chunk in _limited(plan, found):
+            yield to_batch(plan, table, chunk, payload is not None)
+
+
+def _grown(plan: EvaluationPlan) -> bool:
+    """Return whether matches are grown, so that their events may lie in several slices."""
+    by_bucket = plan.counts and plan.bound.every is not None
+    return not plan.is_plain or (by_bucket and plan.query.strategy == "skip_till_next_match")
+
+
+def _owned(chunks: Iterator[Chunk], is_owned: Mask | None) -> Iterator[Chunk]:
+    """Yield the matches whose first component's event a slice owns; with None all."""
+    for chunk in chunks:
+        yield chunk if is_owned is None else chunk.keep(is_owned[chunk.events[0]])
+
+
+def _limited(plan: EvaluationPlan, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+    """Yield matches, none empty, until LIMIT alone has enough."""
+    query = plan.query
+    wanted = None if query.order_by_confidence or query.non_overlapping else query.limit
+    found = 0
+    for chunk in chunks:
+        size = len(chunk.lower)
+        if wanted is not None and found + size > wanted:
+            size = wanted - found
+            chunk = chunk.keep(np.arange(len(chunk.lower)) < size)
+        found += size
+        if size:
+            yield chunk
+        if found == wanted:
+            return
+
+
+def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | None:
+    """Return what HAVING asks of confidences, if these cost more than upper bounds of them."""
+    least = plan.query.min_confidence
+    skips_any = plan.query.strategy == "skip_till_any_match"
+    dear = not plan.is_plain or pmfs is not None or len(plan.components) > 3 or not skips_any
+    return Threshold(least_passing(least)) if dear and least is not None and least > 0.0 else None
+
+
+def confident(plan: EvaluationPlan, chunk: Chunk) -> Chunk:
+    """Return the matches that HAVING keeps."""
+    least = plan.query.min_confidence
+    if least is None or chunk.confidence is None:
+        return chunk
+    return chunk.keep(passing(chunk.confidence, least))
+
+
+def candidates(plan: EvaluationPlan, table: pa.Table, doubts: Doubts | None = None) -> Selection:
+    """Return the candidates of each component of an OR-free pattern in a table of events.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+    doubts : Doubts or None
+        As for :func:`run`.
+
+    Raises
+    ------
+    TraceError
+        If the events are not those of the model.
+    """
+    check_table(plan, table)
+    selection = _selected(plan, table, None)[0]
+    if doubts is not None:
+        doubts.about(plan)
+        doubts.look(table)
+        doubts.counted(plan, selection.sizes)
+    return selection
+
+
+def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) -> None:
+    """Check that a table holds events of the model.
+
+    Raises
+    ------
+    TraceError
+        With every fault found.
+    """
+    faults = check_columns(table.schema, plan.names)
+    if not faults:
+        faults = check_nulls(table, plan.names) + check_intervals(table, plan.names, plan.domain)
+        faults += check_pmfs(table, plan.names, plan.domain)
+    if faults:
+        raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
+
+
+def _selected(
+    plan: EvaluationPlan, table: pa.Table, slicing: Slicing | None
+) -> tuple[Selection, ExplicitPmfs | None, tuple[Int64, Int64]]:
+    given_lower, given_upper = (
+        ticks_of(table, plan.names.lower, plan),
+        ticks_of(table, plan.names.upper, plan),
+    )
+    pmfs, lower, upper = explicit_pmfs(table, plan.names.pmf, given_lower, given_upper)
+    return select(plan, table, lower, upper, given_lower, slicing), pmfs, (lower, upper)
+
+
+def _columns_of(plan: EvaluationPlan, slicing: Slicing | None) -> list[str]:
+    return [*plan.required_columns, *([] if slicing is None else [slicing.column])]
+
+
+def constants_hold(plan: EvaluationPlan) -> bool:
+    """Return whether the predicates that mention no variable are all true."""
+    for predicate in plan.constant:
+        found = evaluate_expression(predicate, _no_column)
+        if not bool(found.data) or (found.valid is not None and not bool(found.valid)):
+            return False
+    return True
+
+
+def _no_column(column: object) -> NoReturn:
+    raise AssertionError(f"{column} in a predicate without variables")
+
+
+def ticks_of(table: pa.Table, name: str, plan: EvaluationPlan) -> Int64:
+    """Return a time column in ticks, (n,) int64."""
+    return plan.domain.ticks(table.column(name))

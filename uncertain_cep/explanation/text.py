@@ -1,0 +1,196 @@
+"""What a query means and how it is evaluated, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from uncertain_cep.durations import format_duration
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.query import Query, format_expression
+from uncertain_cep.query.syntax import Duration, ExpectedCount
+from uncertain_cep.query.traversal import components_of
+from uncertain_cep.timedomain import TimeDomain
+from uncertain_cep.wording import counted
+
+if TYPE_CHECKING:
+    from uncertain_cep.candidates.doubts import Doubts
+
+__all__ = ["explain_plan", "explain_query"]
+
+_METHODS: Final[Mapping[str, str]] = {
+    "query_order": "query order: candidates sorted by their bounds, joined without dead ends",
+    "any_state": "any state: runs that begin at any component, over events as they arrive",
+    "selectivity": "selectivity order: events wait for the rarest component, then any state",
+    "point": "point: expand the events into points, match those, collapse by signature",
+}
+
+_TREE: Final = "tree: partial matches of some components joined with those of others"
+
+_GROWING: Final = "growing: matches grown event by event over candidates sorted by their bounds"
+
+_SETS: Final = "sets: events chosen component by component, as far as order and window let them go together"
+
+
+def _aligned(rows: Iterable[tuple[str, str]]) -> str:
+    pairs = list(rows)
+    width = max(len(label) for label, _ in pairs)
+    return "\n".join(f"{label.ljust(width)}  {text}" for label, text in pairs)
+
+
+def _output(query: Query) -> list[tuple[str, str]]:
+    rows = []
+    if query.min_confidence is not None:
+        rows.append(("having", f"confidence >= {query.min_confidence:g}"))
+    if query.non_overlapping:
+        rows.append(("output", "in each partition, matches whose ranges do not overlap, best first"))
+    if query.order_by_confidence:
+        rows.append(("order", "by falling confidence, ties by signature"))
+    if query.limit is not None:
+        rows.append(("limit", counted(query.limit, "match", "matches")))
+    if query.expected_count is not None:
+        rows.append(("returns", _counts(query.expected_count)))
+    return rows
+
+
+def _counts(wanted: ExpectedCount) -> str:
+    groups = f" by {', '.join(wanted.by)}" if wanted.by else ""
+    if wanted.every is None:
+        return f"expected number of matches{groups}"
+    return (
+        f"expected number of matches{groups}, for every {_duration(wanted.every)} of the first event's time"
+    )
+
+
+def _duration(duration: Duration) -> str:
+    amount = f"{duration.amount:g}"
+    return counted(1, "tick", shown=amount) if duration.unit is None else f"{amount} {duration.unit}"
+
+
+def explain_query(query: Query) -> str:
+    """Explain a query that is not bound to a trace."""
+    rows: list[tuple[str, str]] = [("strategy", query.strategy)]
+    for number, component in enumerate(components_of(query.pattern), 1):
+        types = " | ".join(component.types) or "any type"
+        many = ", one or more" if component.kleene else ""
+        absent = "none of " if component.negated else ""
+        rows.append((f"component {number}", f"{component.variable}: {absent}{types}{many}"))
+    if query.window is not None:
+        rows.append(("window", _duration(query.window)))
+    rows.append(("bound to", "nothing yet: name a trace to see keys, predicates and candidates"))
+    return _aligned(rows + _output(query))
+
+
+def explain_plan(
+    plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = False, doubts: Doubts | None = None
+) -> str:
+    """Explain a plan; with a table, count the candidates of each component and say how they are joined.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table or None
+    analyze : bool
+        Whether to run the plan on the table, and say how many partial matches each node had.
+    doubts : Doubts or None
+        Warns of what is sound but may not be what was meant.
+
+    Raises
+    ------
+    TraceError
+        If the table is not one of events.
+    """
+    if doubts is not None:
+        doubts.about(plan)
+    if plan.branches:
+        parts = [explain_plan(branch, table, analyze=analyze, doubts=doubts) for branch in plan.branches]
+        return "\n\n".join(f"branch {number} of {len(parts)}\n{part}" for number, part in enumerate(parts, 1))
+    counts: list[str] = [""] * len(plan.components)
+    partitions, chosen = "", None
+    if table is not None:
+        from uncertain_cep.candidates.match_windows import feasible
+        from uncertain_cep.executor import candidates
+        from uncertain_cep.explanation.join_tree import chosen_plan
+
+        selection = candidates(plan, table, doubts)
+        kept = feasible(plan, selection)
+        chosen = chosen_plan(plan, table, kept, analyze=analyze)
+        counts = [
+            f"  [{_counted(len(rows), len(left))}{_lengths(lower, upper)}]"
+            for rows, lower, upper, left in zip(
+                selection.rows, selection.lower, selection.upper, kept.rows, strict=True
+            )
+        ]
+        partitions = f"  [{counted(selection.partitions, 'partition')}]"
+    rows: list[tuple[str, str]] = [("strategy", plan.query.strategy)]
+    for number, (component, count) in enumerate(zip(plan.components, counts, strict=True), 1):
+        rows += _negations(plan, number - 1)
+        many = ", one or more" if component.kleene else ""
+        rows.append((f"component {number}", f"{_taken(component)}{many}{count}"))
+    rows += _negations(plan, len(plan.components))
+    rows += [("readings", _readings(plan))] if plan.terms else []
+    keys = ", ".join(key.name or " = ".join(key.columns) for key in plan.keys) or "none: one partition"
+    rows.append(("partition by", f"{keys}{partitions}"))
+    rows += [("join predicate", format_expression(part)) for part in plan.joined]
+    rows += [("condition", format_expression(part)) for part in plan.constant]
+    domain = plan.domain
+    rows.append(("tick", describe_tick(domain)))
+    ticks = counted(plan.window, "tick")
+    if domain.tick_nanoseconds is not None:
+        ticks = f"{format_duration(plan.window * domain.tick_nanoseconds)}: {ticks} of {domain.describe()}"
+    rows.append(("window", ticks))
+    rows.append(("method", _method(plan, chosen is not None and chosen.choice.tree is not None)))
+    rows += [] if chosen is None else chosen.rows()
+    rows += _output(plan.query)
+    rows.append(("result", ", ".join(f"{field.name} {field.type}" for field in plan.output_schema)))
+    return _aligned(rows)
+
+
+def describe_tick(domain: TimeDomain) -> str:
+    """Return how long a tick is, and who says so."""
+    if domain.tick_nanoseconds is None:
+        return "of no named length: times are whole numbers"
+    return domain.describe() + ("" if domain.named else ", the default")
+
+
+def _method(plan: EvaluationPlan, along_tree: bool) -> str:
+    if plan.is_plain or plan.evaluation == "point":
+        return _TREE if along_tree else _METHODS[plan.evaluation]
+    method = _GROWING if plan.order is None else _SETS
+    return f"{_TREE}, then {method}" if along_tree else method
+
+
+def _negations(plan: EvaluationPlan, after: int) -> list[tuple[str, str]]:
+    """Return the negated components that stand behind ``after`` positive ones."""
+    return [("negated", _taken(found.component)) for found in plan.negations if found.after == after]
+
+
+def _readings(plan: EvaluationPlan) -> str:
+    names = [negation.component.variable for negation in plan.negations]
+    readings = [
+        " and ".join(name for name in names if name in term.negated) for term in plan.terms if term.is_reading
+    ]
+    how = f"a match is one of any of them, its confidence a sum of {len(plan.terms)} terms"
+    return f"without {', or without '.join(readings)}: {how}"
+
+
+def _taken(component: PlannedComponent) -> str:
+    types = " | ".join(component.types) or "any type"
+    tests = "".join(f" and {format_expression(part)}" for part in component.local)
+    return f"{component.variable}: {types}{tests}"
+
+
+def _counted(candidates: int, kept: int) -> str:
+    return counted(candidates, "candidate") + ("" if kept == candidates else f", {kept:,} in match windows")
+
+
+def _lengths(lower: np.ndarray, upper: np.ndarray) -> str:
+    if not len(lower):
+        return ""
+    lengths = upper - lower + 1
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    range_ = "" if shortest == longest else f"{shortest:,} to "
+    return f", intervals of {range_}{counted(longest, 'tick')}"

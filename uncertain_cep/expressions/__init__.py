@@ -1,0 +1,1 @@
+"""Predicates and RETURN expressions: on columns, as bytecode for kernels, as codes of values."""

@@ -1,0 +1,313 @@
+"""Predicates compiled to the conditions that the search for growing matches asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.predicates.conditions import (
+    AVG,
+    CONSTANT_CELL,
+    COUNT,
+    CURRENT,
+    FIRST,
+    LAST,
+    MAX,
+    MIN,
+    NO_VALUES,
+    PREVIOUS,
+    REAL,
+    SUM,
+    WHOLE,
+    Conditions,
+)
+from uncertain_cep.expressions.bytecode import ProgramCompiler, leaves_of, rank_strings
+from uncertain_cep.expressions.vectorised import Values, within_int64
+from uncertain_cep.query.typed import (
+    Aggregated,
+    Apply,
+    Column,
+    Constant,
+    TypedExpression,
+    columns_in,
+    variables_of,
+)
+
+__all__ = ["compile_conditions"]
+
+_FUNCTIONS: Final = {"count": COUNT, "sum": SUM, "min": MIN, "max": MAX, "avg": AVG}
+_KINDS: Final = {"single": FIRST, "first": FIRST, "current": CURRENT, "previous": PREVIOUS, "last": LAST}
+_INT64: Final = (-(2**63), 2**63 - 1)
+
+
+@dataclass(slots=True)
+class _ConditionCompiler(ProgramCompiler):
+    """Compiles predicates whose slots read cells and aggregates instead of components."""
+
+    cells: dict[tuple[str, str], int] = field(default_factory=dict)
+    origins: dict[Column, tuple[int, int]] = field(default_factory=dict)
+    scratches: dict[Aggregated, tuple[int, int]] = field(default_factory=dict)
+
+    def slot(self, column: Column) -> int:
+        """Return the number of a column's or an aggregate's slot, a new one if there is none yet."""
+        if column not in self.places:
+            if isinstance(column, Aggregated):
+                cell, (value, null) = CONSTANT_CELL, self.scratch(column)
+            else:
+                cell, (value, null) = self.cell(column), self.origin(column)
+            self.slots.append((cell, value, null))
+            self.places[column] = len(self.slots) - 1
+        return self.places[column]
+
+    def cell(self, column: Column) -> int:
+        """Return the cell of the event that an attribute belongs to."""
+        key = (column.variable, column.index)
+        return self.cells.setdefault(key, len(self.cells) + CONSTANT_CELL + 1)
+
+    def origin(self, column: Column) -> tuple[int, int]:
+        """Return where the values of a column would start, and its nulls, for a candidate of place 0."""
+        base = attribute_of(column)
+        if base not in self.origins:
+            found = self.values[base]
+            first = int(self.first[self.components[base.variable]])
+            value = self._keep(found.data, base.kind == "float")
+            null = self._keep_nulls(found)
+            self.origins[base] = value - first, null - first
+        return self.origins[base]
+
+    def scratch(self, aggregate: Aggregated) -> tuple[int, int]:
+        """Return where an aggregate's value and null are written."""
+        if aggregate not in self.scratches:
+            value = self._keep(np.zeros(1), aggregate.kind == "float")
+            null = self._keep_nulls(Values(np.zeros(1), None))
+            self.scratches[aggregate] = value, null
+        return self.scratches[aggregate]
+
+    def _keep_nulls(self, values: Values) -> int:
+        size = len(values.data)
+        self.nulls.append(np.zeros(size, dtype=np.bool_) if values.valid is None else ~values.valid)
+        self.null_count += size
+        return self.null_count - size
+
+
+def attribute_of(column: Column) -> Column:
+    """Return the attribute behind a mention of one or several events: what is loaded for each candidate."""
+    kind = column.of if isinstance(column, Aggregated) else column.kind
+    return Column(column.variable, column.name, kind)
+
+
+def compile_conditions(
+    predicates: Sequence[TypedExpression],
+    variables: Sequence[str],
+    kleene: Sequence[bool],
+    negated: Sequence[str],
+    first: NDArray[np.int64],
+    load: Callable[[Column], Values],
+) -> Conditions:
+    """Compile predicates for a layout of candidates.
+
+    Parameters
+    ----------
+    predicates : sequence of TypedExpression
+        Each mentions some variable, and at most one negated one.
+    variables, negated : sequence of str
+        Of the positive and of the negated components, in pattern order.
+    kleene : sequence of bool
+        Of the positive components.
+    first : (l + n,) int64
+        The place of the first candidate of each component, the negated ones behind the others.
+    load : callable
+        ``load(column) -> Values``: a column of index ``single``, one value for each candidate.
+    """
+    components = {variable: j for j, variable in enumerate([*variables, *negated])}
+    values = {
+        column: load(column)
+        for column in dict.fromkeys(
+            attribute_of(column) for found in predicates for column in columns_in(found) if column.name
+        )
+    }
+    safe, ranks = _prepared(predicates, values)
+    compiler = _ConditionCompiler(components, first, values, ranks)
+    stages = _staged(safe, variables, kleene, negated)
+    ordered = [predicate for found in stages for predicate in found]
+    rows = [0]
+    for predicate in ordered:
+        compiler.predicate(predicate)
+        rows.append(len(compiler.rows))
+    counts = np.cumsum([0, *map(len, stages)])
+    length = len(variables)
+    positive = 3 * length
+    accumulators = _Accumulators(compiler, len(components))
+    mentions, running, aggregates = [], [], []
+    for predicate in ordered:
+        columns = tuple(dict.fromkeys(columns_in(predicate)))
+        mentions.append(_mentions(columns, compiler))
+        running.append(_running(columns, components, kleene))
+        aggregates.append([accumulators.row(found) for found in columns if isinstance(found, Aggregated)])
+    table, starts = accumulators.table()
+    order = accumulators.order()
+    for rows_ in aggregates:
+        for row in rows_:
+            row[2] = order[row[2]]
+    mention_start, mention_table = _flat(mentions, 3)
+    running_start, running_table = _flat(running, 2)
+    aggregate_start, aggregate_table = _flat(aggregates, 6)
+    return Conditions(
+        code=np.array(compiler.rows, dtype=np.int64).reshape(-1, 2),
+        ints=_joined(compiler.ints, np.int64),
+        floats=_joined(compiler.floats, np.float64),
+        nulls=_joined(compiler.nulls, np.bool_),
+        slots=np.array(compiler.slots, dtype=np.int64).reshape(-1, 3),
+        rows=np.array(rows, dtype=np.int64),
+        mention_start=mention_start,
+        mentions=mention_table,
+        running_start=running_start,
+        running=running_table,
+        aggregate_start=aggregate_start,
+        aggregates=aggregate_table,
+        accumulator_start=starts,
+        accumulators=table,
+        stages=np.array([counts[3 * j : 3 * j + 4] for j in range(length)], dtype=np.int64),
+        negated=np.array(counts[positive:], dtype=np.int64),
+    )
+
+
+def _prepared(
+    predicates: Sequence[TypedExpression], values: dict[Column, Values]
+) -> tuple[list[TypedExpression], dict[str, int]]:
+    """Return the predicates within int64, and the rank of each string constant; ``values`` become ranks."""
+    constants = list(
+        dict.fromkeys(
+            part.value
+            for found in predicates
+            for part in leaves_of(found)
+            if isinstance(part, Constant) and isinstance(part.value, str)
+        )
+    )
+    ranks = rank_strings(values, constants)
+
+    def extremes(column: Column) -> tuple[int, int]:
+        if isinstance(column, Aggregated) and column.function == "count":
+            return 0, 2**31
+        data = values[attribute_of(column)].data
+        low, high = (int(data.min()), int(data.max())) if len(data) else (0, 0)
+        if isinstance(column, Aggregated) and column.function == "sum":
+            return min(low * len(data), low), max(high * len(data), high)
+        return low, high
+
+    return [within_int64(_with_sums(found, extremes), extremes) for found in predicates], ranks
+
+
+def _with_sums(expression: TypedExpression, extremes: Callable[[Column], tuple[int, int]]) -> TypedExpression:
+    """Return an expression whose sums of integers are float64 where they could leave int64."""
+    if isinstance(expression, Aggregated) and expression.function == "sum" and expression.kind == "int":
+        low, high = extremes(expression)
+        return expression if _INT64[0] <= low and high <= _INT64[1] else replace(expression, kind="float")
+    if isinstance(expression, Apply):
+        operands = tuple(_with_sums(operand, extremes) for operand in expression.operands)
+        return replace(expression, operands=operands)
+    return expression
+
+
+def _staged(
+    predicates: Iterable[TypedExpression],
+    variables: Sequence[str],
+    kleene: Sequence[bool],
+    negated: Sequence[str],
+) -> list[list[TypedExpression]]:
+    """Return predicates by when they are asked.
+
+    For each positive component: of its first event alone, of every event, when it is complete; then for each
+    negated component.
+    """
+    stages: list[list[TypedExpression]] = [[] for _ in range(3 * len(variables) + len(negated))]
+    for predicate in predicates:
+        mentioned = variables_of(predicate)
+        absent = [n for n, variable in enumerate(negated) if variable in mentioned]
+        if absent:
+            stages[3 * len(variables) + absent[0]].append(predicate)
+            continue
+        last = max(variables.index(variable) for variable in mentioned)
+        parts = [column for column in columns_in(predicate) if column.variable == variables[last]]
+        whole = any(
+            found.span == "all" if isinstance(found, Aggregated) else found.index == "last" for found in parts
+        )
+        initial = all(not isinstance(found, Aggregated) and found.index == "first" for found in parts)
+        stage = 2 if whole else 0 if kleene[last] and initial else 1
+        stages[3 * last + stage].append(predicate)
+    return stages
+
+
+def _mentions(columns: Iterable[Column], compiler: _ConditionCompiler) -> list[list[int]]:
+    found: dict[int, list[int]] = {}
+    for column in columns:
+        if not isinstance(column, Aggregated):
+            cell = compiler.cell(column)
+            found[cell] = [cell, compiler.components[column.variable], _KINDS[column.index]]
+    return list(found.values())
+
+
+def _running(
+    columns: Iterable[Column], components: Mapping[str, int], kleene: Sequence[bool]
+) -> list[list[int]]:
+    """Return the Kleene components that columns speak of event by event, and from which event on."""
+    found: dict[int, int] = {}
+    for column in columns:
+        component = components[column.variable]
+        if component >= len(kleene) or not kleene[component]:
+            continue
+        before = column.span == "before" if isinstance(column, Aggregated) else column.index == "previous"
+        if before or (not isinstance(column, Aggregated) and column.index == "current"):
+            found[component] = max(found.get(component, 0), int(before))
+    return [[component, least] for component, least in found.items()]
+
+
+class _Accumulators:
+    """The accumulators of some aggregates; those of one component come to lie side by side."""
+
+    def __init__(self, compiler: _ConditionCompiler, components: int) -> None:
+        self._compiler = compiler
+        self._components = components
+        self._numbers: dict[tuple[str, str, str], int] = {}
+        self._rows: list[tuple[int, tuple[int, int, int, int]]] = []
+
+    def row(self, aggregate: Aggregated) -> list[int]:
+        """Return the row of an aggregate, with a provisional number of its accumulator."""
+        compiler = self._compiler
+        component = compiler.components[aggregate.variable]
+        key = (aggregate.variable, aggregate.name, aggregate.function)
+        if key not in self._numbers:
+            self._numbers[key] = len(self._rows)
+            value, null = compiler.origin(aggregate) if aggregate.name else (0, 0)
+            kind = (REAL if aggregate.of == "float" else WHOLE) if aggregate.name else NO_VALUES
+            counted = (_FUNCTIONS[aggregate.function], value, null, kind)
+            self._rows.append((component, counted))
+        value, null = compiler.scratch(aggregate)
+        real = int(aggregate.kind == "float")
+        return [component, int(aggregate.span == "before"), self._numbers[key], real, value, null]
+
+    def order(self) -> list[int]:
+        """Return the final number of each accumulator."""
+        by_component = sorted(range(len(self._rows)), key=lambda number: self._rows[number][0])
+        return [by_component.index(number) for number in range(len(self._rows))]
+
+    def table(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the rows of the accumulators in their final order, and where each component's start."""
+        rows = sorted(self._rows, key=lambda found: found[0])
+        owners = [component for component, _ in rows]
+        starts = np.searchsorted(owners, np.arange(self._components + 1)).astype(np.int64)
+        return np.array([row for _, row in rows], dtype=np.int64).reshape(-1, 4), starts
+
+
+def _flat(rows: Sequence[Sequence[Sequence[int]]], width: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
+    table = np.array([row for found in rows for row in found], dtype=np.int64).reshape(-1, width)
+    return starts, table
+
+
+def _joined(arrays: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=dtype)

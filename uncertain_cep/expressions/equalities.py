@@ -1,0 +1,238 @@
+"""What predicates equate, as numbers by which one side of a join can be looked up.
+
+An equality between expressions of one event each is turned into codes, equal values alike. Chains of
+equalities are followed: ``a.k = b.k AND b.k = c.k`` also tells which ``a`` go with which ``c``, and once it
+was used to join two of the three, the third needs to be compared with one of them only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from uncertain_cep.expressions.bytecode import PreparedPredicates
+from uncertain_cep.expressions.vectorised import Values, evaluate
+from uncertain_cep.query.typed import Apply, TypedExpression, variables_of
+
+__all__ = ["Equalities", "EqualityIndex", "Known", "keys_of"]
+
+Int64 = NDArray[np.int64]
+
+_LARGEST_KEY: Final = 2**62
+
+Node = tuple[int, TypedExpression]
+"""A component, and an expression of its event."""
+
+Known = Mapping[Node, frozenset[Node]]
+"""What is known to have the same value as a node, itself included."""
+
+
+@dataclass(frozen=True, slots=True)
+class EqualityIndex:
+    """The equalities by which a join looks its right side up.
+
+    Attributes
+    ----------
+    left, right : (e, 3) int64
+        For each one the component, where the codes of its candidates are less where its candidates start,
+        and what to multiply them with: the sum is the key.
+    size : int
+        Above all keys.
+    """
+
+    left: Int64
+    right: Int64
+    size: int
+
+
+def keys_of(equated: Int64, places: Mapping[int, Int64], codes: Int64) -> Int64 | None:
+    """Return the keys of rows, -1 for those that have a null; None if nothing is equated.
+
+    Parameters
+    ----------
+    equated : (e, 3) int64
+        One side of an :class:`EqualityIndex`.
+    places : mapping of int to (n,) int64
+        For each component the candidates of the rows.
+    codes : (c,) int64
+        Of :class:`Equalities`.
+    """
+    key = None
+    for component, shift, factor in equated.tolist():
+        code = codes[shift + places[component]]
+        held = code >= 0 if key is None else (code >= 0) & (key >= 0)
+        key = np.where(held, code * factor + (0 if key is None else key), -1)
+    return key
+
+
+class Equalities:
+    """The equalities among some predicates, and the codes of what they equate.
+
+    Parameters
+    ----------
+    prepared : PreparedPredicates
+    variables : sequence of str
+        In pattern order.
+    first : (l + 1,) int64
+        Where each component's candidates start.
+    """
+
+    def __init__(self, prepared: PreparedPredicates, variables: Sequence[str], first: Int64) -> None:
+        self._prepared, self._first = prepared, first
+        self._sides: dict[TypedExpression, tuple[Node, Node]] = {}
+        number = {variable: j for j, variable in enumerate(variables)}
+        classes: Known = {}
+        for predicate in prepared.predicates:
+            sides = _sides(predicate, number)
+            if sides is not None:
+                self._sides[predicate] = sides
+                if _alike(*sides):
+                    classes = _equated(classes, *sides)
+        self._classes = list(dict.fromkeys(classes.values()))
+        self._coded: dict[frozenset[Node], tuple[dict[Node, int], int]] = {}
+        self._parts: list[Int64] = []
+        self._filled = 0
+
+    @property
+    def codes(self) -> Int64:
+        """The codes of all indexes so far, (c,) int64; -1 for null."""
+        return np.concatenate(self._parts) if self._parts else np.zeros(0, dtype=np.int64)
+
+    def index(
+        self,
+        left: Collection[int],
+        right: Collection[int],
+        known: Known,
+        predicates: Sequence[TypedExpression],
+    ) -> tuple[EqualityIndex, Known, list[TypedExpression]]:
+        """Return how to look the right side of a join up.
+
+        Parameters
+        ----------
+        left, right : collection of int
+            The components of the two sides.
+        known : Known
+            What holds within them.
+        predicates : sequence of TypedExpression
+            Those across the two sides.
+
+        Returns
+        -------
+        index : EqualityIndex
+        known : Known
+            What holds among the rows that are joined.
+        rest : list of TypedExpression
+            The predicates that the index does not enforce.
+        """
+        chosen: list[tuple[tuple[int, int, int], tuple[int, int, int]]] = []
+        size = 1
+        rest = []
+
+        def use(one: Node, other: Node, members: frozenset[Node]) -> bool:
+            nonlocal size
+            shifts, values = self._codes(members)
+            if size * values > _LARGEST_KEY:
+                return False
+            if one[0] in right:
+                one, other = other, one
+            chosen.append(((one[0], shifts[one], size), (other[0], shifts[other], size)))
+            size *= values
+            return True
+
+        for predicate in predicates:
+            sides = self._sides.get(predicate)
+            if sides is None:
+                rest.append(predicate)
+            elif not _alike(*sides):
+                if not use(*sides, frozenset(sides)):
+                    rest.append(predicate)
+            elif sides[1] not in known.get(sides[0], ()):
+                members = next(part for part in self._classes if sides[0] in part)
+                if not use(*sides, members):
+                    rest.append(predicate)
+                known = _equated(known, *sides)
+        for members in self._classes:
+            for one in members:
+                for other in members:
+                    implied = one[0] in left and other[0] in right and other not in known.get(one, ())
+                    if implied and use(one, other, members):
+                        known = _equated(known, one, other)
+        numbers = np.array(chosen, dtype=np.int64).reshape(-1, 2, 3)
+        return (
+            EqualityIndex(
+                np.ascontiguousarray(numbers[:, 0]), np.ascontiguousarray(numbers[:, 1]), max(size, 1)
+            ),
+            known,
+            rest,
+        )
+
+    def _codes(self, members: frozenset[Node]) -> tuple[dict[Node, int], int]:
+        """Return where the codes of nodes are, less where their candidates start, and how many codes."""
+        if members not in self._coded:
+            nodes = list(members)
+            values = [self._values(node) for node in nodes]
+            codes, count = _codes(values)
+            shifts = {}
+            for node, part in zip(nodes, codes, strict=True):
+                shifts[node] = self._filled - int(self._first[node[0]])
+                self._parts.append(part)
+                self._filled += len(part)
+            self._coded[members] = shifts, count
+        return self._coded[members]
+
+    def _values(self, node: Node) -> Values:
+        component, expression = node
+        size = int(self._first[component + 1] - self._first[component])
+        found = evaluate(expression, self._prepared.values.__getitem__)
+        valid = None if found.valid is None else np.broadcast_to(found.valid, size)
+        return Values(np.broadcast_to(found.data, size), valid)
+
+
+def _sides(predicate: TypedExpression, number: Mapping[str, int]) -> tuple[Node, Node] | None:
+    """Return what a predicate equates, if it equates expressions of two events; else None."""
+    if not isinstance(predicate, Apply) or predicate.operator != "equal":
+        return None
+    owners = [variables_of(operand) for operand in predicate.operands]
+    if any(len(owner) != 1 for owner in owners) or owners[0] == owners[1]:
+        return None
+    one, other = (
+        (number[next(iter(owner))], operand)
+        for owner, operand in zip(owners, predicate.operands, strict=True)
+    )
+    return one, other
+
+
+def _alike(one: Node, other: Node) -> bool:
+    """Return whether equality of these goes on along a chain: not from int over float to int."""
+    return one[1].kind == other[1].kind
+
+
+def _equated(known: Known, one: Node, other: Node) -> Known:
+    together = known.get(one, frozenset((one,))) | known.get(other, frozenset((other,)))
+    return {**known, **dict.fromkeys(together, together)}
+
+
+def _codes(values: Sequence[Values]) -> tuple[list[Int64], int]:
+    """Return numbers from 0 for values, equal ones alike, -1 for null; and how many there are."""
+    real = any(part.data.dtype.kind == "f" for part in values)
+    data = [part.data.astype(np.float64 if real else np.int64) for part in values]
+    if real:
+        # -0.0 is 0.0.
+        data = [part + 0.0 for part in data]
+    together = np.concatenate(data)
+    low = 0 if real or not len(together) else int(together.min())
+    if not real and len(together) and int(together.max()) - low < 2 * len(together):
+        codes, count = together - low, int(together.max()) - low + 1
+    else:
+        encoded = pa.array(together).dictionary_encode()
+        codes, count = np.asarray(encoded.indices.to_numpy()).astype(np.int64), len(encoded.dictionary)
+    parts = np.split(codes, np.cumsum([len(part) for part in data])[:-1])
+    return [
+        part if found.valid is None else np.where(found.valid, part, -1)
+        for part, found in zip(parts, values, strict=True)
+    ], count

@@ -1,0 +1,162 @@
+"""Raw stamps to interval events, on any kind of frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from uncertain_cep.errors import OptionError
+from uncertain_cep.timedomain import Names
+from uncertain_cep.traces.faulty_rows import BoolArray
+from uncertain_cep.traces.frames import as_arrow, library_of
+from uncertain_cep.traces.intervals import (
+    MissingChoice,
+    check_overwrites,
+    interval_columns,
+    new_columns,
+    with_intervals,
+)
+from uncertain_cep.traces.rounding import warn_of_merged
+from uncertain_cep.traces.uncertainty import Uncertainty
+from uncertain_cep.traces.zones import warn_of_naive
+
+__all__ = ["to_intervals"]
+
+FrameT = TypeVar("FrameT")
+_NAMES = Names()
+
+
+def to_intervals(
+    frame: FrameT,
+    *,
+    time: str | None = None,
+    uncertainty: Uncertainty,
+    tick: str | None = None,
+    unit: str | None = None,
+    missing: MissingChoice = "error",
+    names: Names = _NAMES,
+) -> FrameT:
+    """Make interval events of raw stamps.
+
+    Parameters
+    ----------
+    frame : pyarrow.Table or RecordBatch, pandas, Polars or Spark DataFrame
+        Rows with a stamp each.
+    time, uncertainty, tick, unit, missing, names
+        As for `uncertain_cep.traces.intervals_of`.
+
+    Returns
+    -------
+    the same kind of frame
+        With the columns ``lower`` and ``upper``, ``pmf`` for histograms, and ``tick``, by which `match` and
+        others know how long a tick is, whatever happens to the frame in between.
+
+    Warns
+    -----
+    UncertainCepWarning
+        If certain times that differ are now in one tick, so that none is before the other. Not for Spark.
+
+    Raises
+    ------
+    TraceError
+        If a column is missing or of the wrong type, or a value is no time.
+    OptionError
+        If an option or the kind of frame cannot be used.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> raw = pa.table({"at": [1000, 2000], "type": ["A", "B"]})
+    >>> uc.to_intervals(raw, time="at", uncertainty=uc.plus_minus(5)).column("lower").to_pylist()
+    [995, 1995]
+    """
+    options: dict[str, Any] = {
+        "time": time,
+        "uncertainty": uncertainty,
+        "tick": tick,
+        "unit": unit,
+        "missing": missing,
+        "names": names,
+    }
+    given: Any = frame
+    result: Any
+    warn_of_naive(_stamp_types(given, uncertainty.stamps(time)))
+    if isinstance(given, pa.Table):
+        result = _table_intervals(given, options)
+    elif isinstance(given, pa.RecordBatch):
+        table = _table_intervals(pa.Table.from_batches([given]), options).combine_chunks()
+        batches = table.to_batches()
+        result = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
+    else:
+        kind = library_of(given)
+        if kind == "pyspark":
+            from uncertain_cep.spark import to_intervals as spark_to_intervals
+
+            result = spark_to_intervals(given, **options)
+        elif kind == "pandas":
+            result = _pandas_intervals(given, options)
+        elif kind == "polars":
+            result = _polars_intervals(given, options)
+        else:
+            raise OptionError(
+                f"a {type(given).__name__} is no frame this can read: give a pyarrow Table or RecordBatch, "
+                "a pandas, Polars or Spark DataFrame"
+            )
+    return result  # type: ignore[no-any-return]
+
+
+def _stamp_types(frame: Any, columns: Sequence[str]) -> list[tuple[str, pa.DataType]]:
+    """Return the columns of stamps that a frame has, and their types; none of those of Spark."""
+    if library_of(frame) not in ("pyarrow", "pandas", "polars") or hasattr(frame, "collect"):
+        return []
+    if library_of(frame) == "pandas":
+        frame = frame.head(0)
+    schema = as_arrow(frame, columns).schema
+    return [(field.name, field.type) for field in schema]
+
+
+def _pandas_intervals(frame: Any, options: dict[str, Any]) -> Any:
+    table, keep = _on_needed_columns(frame, list(frame.columns), options)
+    # Types as pandas makes them by itself: timestamps keep their unit, whole numbers have no gaps.
+    result = frame.copy(deep=False) if keep is None else frame.loc[keep].copy()
+    for name in table.column_names:
+        result[name] = table.column(name).to_pandas().array
+    return result
+
+
+def _table_intervals(table: pa.Table, options: dict[str, Any]) -> pa.Table:
+    uncertainty, names = options["uncertainty"], options["names"]
+    added = interval_columns(table, **{key: value for key, value in options.items() if key != "names"})
+    result = with_intervals(table, added, names, uncertainty.reads(options["time"]))
+    warn_of_merged([added.rounding], added.grid.text)
+    return result
+
+
+def _polars_intervals(frame: Any, options: dict[str, Any]) -> Any:
+    import polars as pl
+
+    if not hasattr(frame, "to_arrow"):
+        raise OptionError("a LazyFrame has no rows yet: collect() it first")
+    table, keep = _on_needed_columns(frame, list(frame.columns), options)
+    result = frame if keep is None else frame.filter(pl.Series(keep))
+    return result.with_columns(**{name: pl.from_arrow(table.column(name)) for name in table.column_names})
+
+
+def _on_needed_columns(
+    frame: Any, present: Sequence[str], options: dict[str, Any]
+) -> tuple[pa.Table, BoolArray | None]:
+    """Return the new columns alone, and which rows of the frame they belong to (None for all)."""
+    uncertainty, names = options["uncertainty"], options["names"]
+    arguments = {key: value for key, value in options.items() if key != "names"}
+    needed = uncertainty.reads(options["time"])
+    added = interval_columns(as_arrow(frame, needed), **arguments)
+    new = new_columns(added, names)
+    check_overwrites(present, new, needed, names)
+    table = pa.table(new)
+    if added.keep is not None:
+        table = table.filter(pa.array(added.keep))
+    warn_of_merged([added.rounding], added.grid.text)
+    return table, added.keep

@@ -1,0 +1,35 @@
+"""How many partial matches a run had, node by node, for those who ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+__all__ = ["Counters", "Node"]
+
+Node = tuple[int, ...]
+"""Components: of a tree's node those of its leaves, from left to right; of the join in pattern order those
+that are bound, the pivot first, see :func:`uncertain_cep.expressions.bytecode.binding_orders`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """Numbers of partial matches, added up while a plan is run.
+
+    Attributes
+    ----------
+    nodes : dict of tuple of int to int
+        Those of each node of an OR-free pattern.
+    branches : dict of int to Counters
+        Those of the OR-free patterns that a pattern with OR stands for, by their numbers from 0.
+    """
+
+    nodes: dict[Node, int] = field(default_factory=dict)
+    branches: dict[int, Counters] = field(default_factory=dict)
+
+    def add(self, node: Node, number: int) -> None:
+        """Add to the number of a node."""
+        self.nodes[node] = self.nodes.get(node, 0) + number
+
+    def of_branch(self, number: int) -> Counters:
+        """Return the numbers of a branch."""
+        return self.branches.setdefault(number, Counters())

@@ -1,0 +1,178 @@
+"""Skip till next match on the join of candidates: pruning limits, and confidences with forbidden events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence import running_sums
+from eventbased import Candidates, CostlyMatchError, EventArrays, NextConfidences, next_limits
+from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.config import MOST_CONFIDENCE_STEPS
+from uncertain_cep.errors import ConfidenceCostError
+from uncertain_cep.expressions.bytecode import JoinPrograms
+from uncertain_cep.plan import EvaluationPlan
+
+__all__ = ["NextMatches", "ids_by_component", "too_dear"]
+
+Int64 = NDArray[np.int64]
+
+
+class NextMatches:
+    """What the candidates of one layout say about matches under skip till next match.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+        The events, for error messages.
+    candidates : Candidates
+    rows : (n,) int64
+        The row of each candidate in the table.
+    event : (n,) int64, twin : (s, l) int64
+        The events that several components can take, see :func:`eventbased.join`.
+    programs : JoinPrograms
+    pmfs : ExplicitPmfs or None
+    w : int
+        Window minus length.
+
+    Attributes
+    ----------
+    limit : (n,) int64
+        For :func:`eventbased.join`.
+    """
+
+    def __init__(
+        self,
+        plan: EvaluationPlan,
+        table: pa.Table,
+        candidates: Candidates,
+        rows: Int64,
+        event: Int64,
+        twin: Int64,
+        programs: JoinPrograms,
+        pmfs: ExplicitPmfs | None,
+        w: int,
+    ) -> None:
+        self._plan, self._table = plan, table
+        self._layout = (
+            candidates.first_class, candidates.class_start, candidates.class_stop, candidates.class_longest,
+        )  # fmt: skip
+        start = programs.start[0]
+        self.limit = np.empty(len(rows), dtype=np.int64)
+        next_limits(
+            *self._layout[:3],
+            candidates.lower,
+            candidates.upper,
+            event,
+            twin,
+            start[:-1] == start[1:],
+            self.limit,
+        )
+        offset = np.full(len(rows), -1) if pmfs is None else pmfs.offset[rows]
+        values = np.zeros(0) if pmfs is None else pmfs.values
+        head, tail = np.zeros_like(values), np.zeros_like(values)
+        running_sums(candidates.lower, candidates.upper, offset, values, head, tail)
+        self._pmfs = (values, head, tail)
+        self._events = EventArrays(
+            candidates.lower, candidates.upper, rows, event >= 0, offset, np.arange(len(rows))
+        )
+        self._base = candidates.base
+        self._programs = (
+            start, programs.code, programs.ints, programs.floats, programs.nulls, programs.slots
+        )  # fmt: skip
+        self._confidences = NextConfidences(
+            len(plan.components), w, float(MOST_CONFIDENCE_STEPS), *plan.estimates
+        )
+
+    def describe(
+        self,
+        matches: Int64,
+        lower: Int64,
+        upper: Int64,
+        confidence: NDArray[np.float64],
+        std_error: NDArray[np.float64],
+    ) -> None:
+        """Fill time ranges and confidences; a match that cannot happen gets an empty range.
+
+        Parameters
+        ----------
+        matches : (l, m) int64
+            The candidates of each match.
+        lower, upper : (m,) int64; confidence, std_error : (m,) float64
+            Overwritten; the standard error is 0 where the confidence is exact.
+
+        Raises
+        ------
+        ConfidenceCostError
+            If the confidence of a match takes too many steps.
+        """
+        group = np.zeros(matches.shape[1], dtype=np.int64)
+        try:
+            self._confidences.describe(
+                matches, group, self._events, self._events, self._layout, self._pmfs, self._programs,
+                (lower, upper, confidence, std_error),
+            )  # fmt: skip
+        except CostlyMatchError as error:
+            ids = self._table.column(self._plan.names.id).take(pa.array(error.events)).to_pylist()
+            raise too_dear(self._plan, ids, error.steps) from None
+        shift = self._base[matches[0]]
+        lower -= shift
+        upper -= shift
+
+
+def ids_by_component(plan: EvaluationPlan, components: Sequence[int], ids: Sequence[Any]) -> list[Any]:
+    """Return the ids of a match's events by component: one for each single one, a list for each Kleene one.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    components : sequence of k int
+        Of each event.
+    ids : sequence of k ids
+    """
+    grouped: list[list[Any]] = [[] for _ in plan.components]
+    for component, event in zip(components, ids, strict=True):
+        grouped[component].append(event)
+    return [
+        found if planned.kleene else found[0] for found, planned in zip(grouped, plan.components, strict=True)
+    ]
+
+
+def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int) -> ConfidenceCostError:
+    """Return the error for a match whose confidence takes too many steps.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    ids : sequence of l ids
+        Those of the match's events.
+    steps : int
+    """
+    variables = [component.variable for component in plan.components]
+    signature = ", ".join(f"{variable}={event!r}" for variable, event in zip(variables, ids, strict=True))
+    instead = "approximate="
+    if plan.approximate is not None:
+        instead = f"a standard error above {plan.approximate.std_error}"
+    longer = 'Give a longer tick, such as tick="1s" where the intervals are made'
+    why = (
+        "several events must stay out of more than one of its gaps, which couples them. "
+        f"{longer}, a shorter WITHIN, predicates that tell the components apart, or {instead}"
+    )
+    if plan.order is not None:
+        why = (
+            "its sets many events, or an event is forbidden in several of its gaps or in one beside other "
+            f"events. {longer}, a shorter WITHIN, or predicates that leave fewer events"
+        )
+    # Kernels count in int64, and count too far where the estimate is beyond.
+    many = f"about {steps:.1e}" if steps > 0 else "more than 9.2e+18"
+    message = (
+        f"the confidence of the match ({signature}) under {plan.query.strategy} takes {many} "
+        f"steps, and at most {MOST_CONFIDENCE_STEPS:.1e} are spent on one: its intervals have many ticks, or "
+        f"{why}"
+    )
+    return ConfidenceCostError(message, steps, MOST_CONFIDENCE_STEPS)

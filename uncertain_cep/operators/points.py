@@ -1,0 +1,272 @@
+"""Evaluation by the point-based framework: candidates in order of time, matches as they are final."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from pointbased import (
+    AttributeValues,
+    Automaton,
+    CostlySignatureError,
+    PointEvaluation,
+    PointMatches,
+    compile_sequence,
+)
+from uncertain_cep.candidates.forbidden import Forbidden, forbidden_events, terms_of
+from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.config import LONGEST_POINT_INTERVAL, MOST_CONFIDENCE_STEPS, POINT_BATCH
+from uncertain_cep.errors import OptionError
+from uncertain_cep.expressions.conditions import compile_conditions
+from uncertain_cep.expressions.point_formulas import formulas_of
+from uncertain_cep.expressions.vectorised import Values, column_values
+from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.operators.next_match import ids_by_component, too_dear
+from uncertain_cep.operators.pivot_join import Chunk
+from uncertain_cep.operators.series import by_component
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.query.typed import Column
+
+__all__ = ["PointCandidates", "evaluate_points", "point_candidates"]
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PointCandidates:
+    """The candidates of all components, and the witnesses, by their lower bounds; and the automaton for them.
+
+    Attributes
+    ----------
+    automaton : Automaton
+    component, partition, lower, upper, row : (n,) int64
+        See :meth:`pointbased.PointEvaluation.push`; ``row`` is the event's row in the table.
+    group : (n, pools) int64
+    values : AttributeValues
+    pmfs : ExplicitPmfs or None
+    """
+
+    automaton: Automaton
+    component: Int64
+    partition: Int64
+    lower: Int64
+    upper: Int64
+    row: Int64
+    group: Int64
+    values: AttributeValues
+    pmfs: ExplicitPmfs | None
+
+    def push(self, evaluation: PointEvaluation, chosen: slice | Int64) -> PointMatches:
+        """Feed some of the candidates, all those of an event at once, to an evaluation of the automaton."""
+        row = self.row[chosen]
+        return evaluation.push(
+            self.component[chosen],
+            self.partition[chosen],
+            self.lower[chosen],
+            self.upper[chosen],
+            row,
+            None if self.pmfs is None else self.pmfs.offset[row],
+            self.values[chosen],
+            None if self.pmfs is None else self.pmfs.values,
+            self.group[chosen],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Rows to feed, as for :class:`PointCandidates`."""
+
+    component: Int64
+    partition: Int64
+    lower: Int64
+    upper: Int64
+    row: Int64
+    group: Int64
+
+
+def point_candidates(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    ticks: tuple[Int64, Int64],
+    pmfs: ExplicitPmfs | None,
+) -> PointCandidates:
+    """Return what a point-based evaluation of a table is fed with.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        Of a sequence of single, Kleene and negated components.
+    table : pyarrow.Table
+    selection : Selection
+    ticks : tuple of (n,) int64
+        Lower and upper bounds of all rows, without ticks of probability 0 at their ends.
+    pmfs : ExplicitPmfs or None
+    """
+    found = _rows(plan, table, selection, ticks)
+    order = np.lexsort((found.row, found.lower))
+    component, row = found.component[order], found.row[order]
+    variables = [planned.variable for planned in plan.components]
+    negated = [negation.component.variable for negation in plan.negations]
+    full: dict[str, Values] = {}
+
+    def load(column: Column) -> Values:
+        if column.name not in full:
+            full[column.name] = column_values(table.column(column.name), column.name)
+        # What other components have there is not looked at, and must not decide what fits in int64.
+        mine = component == [*variables, *negated].index(column.variable)
+        return full[column.name].take(np.where(mine, row, row[np.argmax(mine)]))
+
+    kleene = [planned.kleene for planned in plan.components]
+    conditions = compile_conditions(
+        plan.joined, variables, kleene, negated, np.zeros(len(variables) + len(negated), dtype=np.int64), load
+    )
+    formulas, values = formulas_of(conditions, len(row))
+    automaton = compile_sequence(
+        len(variables),
+        # Beyond the whole trace a window means nothing, and sums with it have to stay within int64.
+        min(plan.window, int(ticks[1].max()) - int(ticks[0].min()) + 1),
+        next_match=plan.query.strategy == "skip_till_next_match",
+        kleene=kleene,
+        negations=[negation.after for negation in plan.negations],
+        contiguous=plan.query.strategy.endswith("contiguity"),
+        formulas=formulas,
+        terms=terms_of(plan),
+    )
+    return PointCandidates(
+        automaton,
+        component,
+        found.partition[order],
+        found.lower[order],
+        found.upper[order],
+        row,
+        found.group[order],
+        values,
+        pmfs,
+    )
+
+
+def _rows(plan: EvaluationPlan, table: pa.Table, selection: Selection, ticks: tuple[Int64, Int64]) -> _Rows:
+    """Return candidates and witnesses, in no order."""
+    sizes = [len(rows) for rows in selection.rows]
+    row = np.concatenate(selection.rows)
+    partition = np.zeros(len(row), dtype=np.int64)
+    if selection.partition is not None:
+        partition = np.concatenate(selection.partition)
+    candidates = _Rows(
+        np.repeat(np.arange(len(sizes), dtype=np.int64), sizes),
+        partition,
+        np.concatenate(selection.lower),
+        np.concatenate(selection.upper),
+        row,
+        np.zeros((len(row), 0), dtype=np.int64),
+    )
+    contiguous = plan.query.strategy.endswith("contiguity")
+    if not plan.negations and not contiguous:
+        return candidates
+    first = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+    index = np.concatenate([np.arange(size) for size in sizes])
+    forbidden = forbidden_events(plan, table, selection, ticks, first, row, index)
+    pools = [*forbidden.rules.negated.tolist(), *([forbidden.rules.between] if contiguous else [])]
+    # A group follows from the partition, so later components have that of the first one's events.
+    of_partition = np.full((selection.partitions, len(pools)), -1)
+    of_partition[partition[: sizes[0]]] = forbidden.events.group_of[pools].T
+    parts = [_with_group(candidates, of_partition[partition])]
+    parts += [_witnesses(forbidden, pool, len(sizes) + k, len(pools)) for k, pool in enumerate(pools)]
+    return _Rows(
+        np.concatenate([part.component for part in parts]),
+        np.concatenate([part.partition for part in parts]),
+        np.concatenate([part.lower for part in parts]),
+        np.concatenate([part.upper for part in parts]),
+        np.concatenate([part.row for part in parts]),
+        np.concatenate([part.group for part in parts]),
+    )
+
+
+def _with_group(rows: _Rows, group: Int64) -> _Rows:
+    return _Rows(rows.component, rows.partition, rows.lower, rows.upper, rows.row, group)
+
+
+def _witnesses(forbidden: Forbidden, pool: int, component: int, pools: int) -> _Rows:
+    """Return the events of a pool as witnesses."""
+    events = forbidden.events
+    starts = events.group_start[int(events.pool_start[pool]) : int(events.pool_start[pool + 1]) + 1]
+    chosen = slice(int(starts[0]), int(starts[-1]))
+    count = chosen.stop - chosen.start
+    return _Rows(
+        np.full(count, component),
+        np.repeat(np.arange(len(starts) - 1), np.diff(starts)),
+        events.lower[chosen],
+        events.upper[chosen],
+        events.row[chosen],
+        np.full((count, pools), -1),
+    )
+
+
+def evaluate_points(context: ExecutionContext) -> Iterator[Chunk]:
+    """Yield what ``evaluate_growing`` yields, by way of point events.
+
+    The candidates are fed in order of their lower bounds, and a match is yielded as soon as the next one's
+    says that it is final: what is held besides the candidates is what the window reaches.
+
+    Raises
+    ------
+    OptionError
+        If an interval has more than ``LONGEST_POINT_INTERVAL`` ticks, or the evaluation runs out of bounds.
+    ConfidenceCostError
+        If the confidence of a match takes too many steps.
+    """
+    plan, table, selection = context.plan, context.table, context.candidates
+    if selection.empty:
+        return
+    intervals = zip(selection.lower, selection.upper, strict=True)
+    longest = max(int((high - low).max()) + 1 for low, high in intervals)
+    if longest > LONGEST_POINT_INTERVAL:
+        message = f"an interval has {longest:,} ticks, and evaluation='point' goes through at most "
+        advice = 'give a longer tick, such as tick="1ms"'
+        raise OptionError(f"{message}{LONGEST_POINT_INTERVAL:,} of each: {advice}")
+    candidates = point_candidates(plan, table, selection, context.ticks, context.pmfs)
+    std_error, seed = plan.estimates
+    evaluation = PointEvaluation(
+        candidates.automaton, most_steps=float(MOST_CONFIDENCE_STEPS), std_error=std_error, seed=seed
+    )
+    try:
+        for found in _fed(candidates, evaluation):
+            for start in range(0, len(found.lower), context.batch_rows):
+                yield _chunk(context, found.keep(slice(start, start + context.batch_rows)))
+    except CostlySignatureError as error:
+        ids = table.column(plan.names.id).take(pa.array(error.events)).to_pylist()
+        raise too_dear(plan, ids_by_component(plan, error.components, ids), error.steps) from None
+    except ValueError as error:
+        raise OptionError(f"evaluation='point': {error}") from error
+
+
+def _chunk(context: ExecutionContext, found: PointMatches) -> Chunk:
+    """Return matches with what was asked for of their events."""
+    plan, payload = context.plan, context.payload
+    events = found.event if payload is None else payload[found.event]
+    confidence = found.confidence if context.with_confidence else None
+    if any(planned.kleene for planned in plan.components):
+        chunk = by_component(plan, found.start, found.component, events, found.lower, found.upper, confidence)
+        return replace(chunk, std_error=found.std_error)
+    single = np.ascontiguousarray(events.reshape(-1, len(plan.components)).T)
+    return Chunk(single, found.lower, found.upper, confidence, found.std_error)
+
+
+def _fed(candidates: PointCandidates, evaluation: PointEvaluation) -> Iterator[PointMatches]:
+    """Feed all candidates, and yield the matches as they are final."""
+    lower = candidates.lower
+    start = 0
+    while start < len(lower):
+        # Events with one lower bound stay together, and so do the candidates of one event.
+        stop = int(np.searchsorted(lower, lower[min(start + POINT_BATCH, len(lower)) - 1], side="right"))
+        candidates.push(evaluation, slice(start, stop))
+        if stop < len(lower):
+            yield evaluation.advance(int(lower[stop]))
+        start = stop
+    yield evaluation.close()

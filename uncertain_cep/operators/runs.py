@@ -1,0 +1,208 @@
+"""Evaluation of SEQ by runs: plan and candidates to the incremental methods of the event-based framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eventbased.gaps.next_match import CostlyMatchError, NextConfidences
+from eventbased.incremental.any_state import AnyState
+from eventbased.incremental.completed import LongChainError, Matches
+from eventbased.incremental.pools import Columns
+from eventbased.incremental.runs import MOST_COMPONENTS
+from eventbased.incremental.selectivity import Selectivity
+from eventbased.incremental.sorted_runs import SortedRuns
+from eventbased.incremental.streaming import EVER, IncrementalMethod
+from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.compiling import announce_compilation
+from uncertain_cep.config import LONGEST_PMF_CHAIN, MOST_CONFIDENCE_STEPS
+from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.expressions.run_bytecode import GrowingPrograms, Taken
+from uncertain_cep.expressions.vectorised import Values, column_values
+from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.operators.next_match import too_dear
+from uncertain_cep.operators.pivot_join import Chunk
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.query.typed import Column
+
+__all__ = ["RunEvaluation", "evaluate_runs"]
+
+Int64 = NDArray[np.int64]
+
+_METHODS: Final[dict[str, type[IncrementalMethod]]] = {
+    "any_state": AnyState,
+    "selectivity": Selectivity,
+    "query_order": SortedRuns,
+}
+
+
+class RunEvaluation:
+    """An incremental method together with the predicates of a plan.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        Of a pattern of at least two components, not longer than its window.
+    ids : callable
+        Returns the ids of the events with some numbers, for error messages.
+
+    Attributes
+    ----------
+    method : IncrementalMethod
+
+    Raises
+    ------
+    OptionError
+        If the pattern has more components than runs can tell apart.
+    """
+
+    def __init__(self, plan: EvaluationPlan, ids: Callable[[Int64], list[Any]]) -> None:
+        announce_compilation()
+        length = len(plan.components)
+        if length > MOST_COMPONENTS:
+            raise OptionError(
+                f"evaluation={plan.evaluation!r} takes patterns of at most {MOST_COMPONENTS} components, "
+                f"and this one has {length}: match it with evaluation='query_order'"
+            )
+        variables = [component.variable for component in plan.components]
+        self._plan = plan
+        self._ids = ids
+        self._programs = GrowingPrograms(plan.joined, variables)
+        following = None
+        if plan.query.strategy == "skip_till_next_match":
+            following = NextConfidences(
+                length, plan.window - length, float(MOST_CONFIDENCE_STEPS), *plan.estimates
+            )
+        self.method = _METHODS[plan.evaluation](
+            length,
+            plan.window,
+            self._programs.programs,
+            confidence=plan.needs_confidence,
+            longest=LONGEST_PMF_CHAIN,
+            following=following,
+        )
+
+    def push(
+        self,
+        table: pa.Table,
+        selection: Selection,
+        pmfs: ExplicitPmfs | None,
+        numbers: Int64 | None,
+        safe: int,
+    ) -> Iterator[Matches]:
+        """Yield the matches that become final with the candidates of a table.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+        selection : Selection
+            Its candidates.
+        pmfs : ExplicitPmfs or None
+        numbers : (n,) int64 or None
+            What stands for each row in the matches; None: the row.
+        safe : int
+            No event to come has a smaller lower bound, ticks.
+
+        Raises
+        ------
+        TraceError
+            If the chain of a match with an explicit pmf is too long.
+        """
+        sizes = [len(part) for part in selection.rows]
+        rows = np.concatenate(selection.rows)
+        if selection.partition is None:
+            partition = np.zeros(len(rows), dtype=np.int64)
+        else:
+            partition = np.concatenate(selection.partition)
+        found = self.method.push_in_parts(
+            np.repeat(np.arange(len(sizes)), sizes),
+            partition,
+            np.concatenate(selection.lower),
+            np.concatenate(selection.upper),
+            rows if numbers is None else numbers[rows],
+            np.full(len(rows), -1) if pmfs is None else pmfs.offset[rows],
+            np.zeros(0) if pmfs is None else pmfs.values,
+            self._columns(table, selection, sizes),
+            safe=safe,
+        )
+        yield from self.checked(found)
+
+    def checked(self, found: Iterator[Matches]) -> Iterator[Matches]:
+        """Yield matches, with the error of a chain that is too long in the user's words."""
+        try:
+            yield from found
+        except LongChainError:
+            message = (
+                f"a match with an explicit pmf reaches over more than {LONGEST_PMF_CHAIN:,} ticks, "
+                'too many to sum over: give a longer tick, such as tick="1ms", or a shorter WITHIN'
+            )
+            raise TraceError(TraceFault(message, column=self._plan.names.pmf)) from None
+        except CostlyMatchError as error:
+            raise too_dear(self._plan, self._ids(error.events), error.steps) from None
+
+    def forget_strings(self) -> None:
+        """Forget the strings of events that are gone."""
+        slots = self._programs.string_slots
+        if not slots:
+            return
+        used = np.concatenate([self.method.pool.values(slot) for slot in slots])
+        ranks = self._programs.forget_strings(used)
+        if ranks is not None:
+            self._use(ranks)
+
+    def _columns(self, table: pa.Table, selection: Selection, sizes: list[int]) -> Columns | None:
+        columns = self._programs.columns
+        if not columns:
+            return None
+        component = {part.variable: j for j, part in enumerate(self._plan.components)}
+        whole = {
+            name: column_values(table.column(name), name)
+            for name in dict.fromkeys(column.name for column in columns)
+        }
+        values: dict[Column, Values] = {
+            column: whole[column.name].take(selection.rows[component[column.variable]]) for column in columns
+        }
+        ends = np.cumsum([0, *sizes]).tolist()
+        places = [slice(ends[j], ends[j + 1]) for j in range(len(sizes))]
+        taken: Taken = self._programs.take(values, places, ends[-1])
+        if taken.programs is not None:
+            self._use(taken.ranks)
+        return taken.columns
+
+    def _use(self, ranks: Int64 | None) -> None:
+        """Hand the programs as they are now, and ranks as they are now, to the candidates held."""
+        pool = self.method.pool
+        pool.use(self._programs.programs)
+        if ranks is not None:
+            for slot in self._programs.string_slots:
+                pool.map_values(slot, ranks)
+
+
+def evaluate_runs(context: ExecutionContext) -> Iterator[Chunk]:
+    """Yield what :func:`uncertain_cep.operators.pivot_join.evaluate_sequence` yields, by way of runs.
+
+    The events are fed by ascending lower bound, so that runs are forgotten as soon as they can be;
+    memory is O(candidates + runs in reach of the window + batch_rows).
+    """
+    plan, table, payload, batch_rows = context.plan, context.table, context.payload, context.batch_rows
+
+    def ids(rows: Int64) -> list[Any]:
+        found: list[Any] = table.column(plan.names.id).take(pa.array(rows)).to_pylist()
+        return found
+
+    for found in RunEvaluation(plan, ids).push(table, context.candidates, context.pmfs, None, EVER):
+        events = found.events if payload is None else payload[found.events]
+        for start in range(0, len(found.lower), batch_rows):
+            part = slice(start, start + batch_rows)
+            yield Chunk(
+                events[:, part],
+                found.lower[part],
+                found.upper[part],
+                found.confidence[part] if context.with_confidence else None,
+                found.std_error[part],
+            )

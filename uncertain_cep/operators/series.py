@@ -1,0 +1,177 @@
+"""The events of Kleene components in matches, and what a query returns of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.expressions.vectorised import Values, column_values
+from uncertain_cep.operators.pivot_join import Chunk
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.query.typed import Aggregated, Column
+
+__all__ = ["KleeneChunk", "Series", "aggregated", "by_component", "event_by_event", "event_rows"]
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The events of a Kleene component in some matches; at least one in each.
+
+    Attributes
+    ----------
+    start : (k + 1,) int64
+        Those of match n are at ``start[n] .. start[n + 1] - 1``.
+    events : (m,) int64
+        As in :class:`~uncertain_cep.operators.pivot_join.Chunk`.
+    """
+
+    start: Int64
+    events: Int64
+
+    def keep(self, mask: NDArray[np.bool_]) -> Series:
+        """Return those of the matches where a mask is true."""
+        return self.take(np.flatnonzero(mask))
+
+    def take(self, matches: Int64) -> Series:
+        """Return those of some matches, in this order."""
+        sizes = np.diff(self.start)[matches]
+        start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
+        places = np.repeat(self.start[:-1][matches] - start[:-1], sizes) + np.arange(start[-1])
+        return Series(start, self.events[places])
+
+    def followed_by(self, other: Series) -> Series:
+        """Return those of the matches, and behind them those of others."""
+        start = np.concatenate((self.start, other.start[1:] + self.start[-1]))
+        return Series(start, np.concatenate((self.events, other.events)))
+
+    def lists(self, values: pa.Array) -> pa.Array:
+        """Return values, one for each event, as a list for each match."""
+        return pa.ListArray.from_arrays(pa.array(self.start, pa.int32()), values)
+
+
+@dataclass(frozen=True, slots=True)
+class KleeneChunk(Chunk):
+    """Some matches of a pattern with Kleene components; ``events`` holds the first event of each.
+
+    Attributes
+    ----------
+    series : tuple of (Series or None)
+        For each component; None for a single one.
+    """
+
+    series: tuple[Series | None, ...] = ()
+
+    def take(self, places: Int64) -> KleeneChunk:
+        """Return some matches, in this order."""
+        kept = Chunk.take(self, places)
+        series = tuple(None if found is None else found.take(places) for found in self.series)
+        return KleeneChunk(kept.events, kept.lower, kept.upper, kept.confidence, kept.std_error, series)
+
+
+def event_rows(column: Column, table: pa.Table, first: Int64, series: Series | None) -> Int64:
+    """Return for each match the row of the event that an attribute, or a MIN or MAX of one, is taken from.
+
+    Parameters
+    ----------
+    column : Column
+    table : pyarrow.Table
+    first : (k,) int64
+        The rows of the first, or only, events of the variable.
+    series : Series or None
+        All of them, if it is a Kleene variable.
+    """
+    if series is None or column.index == "first":
+        return first
+    if not isinstance(column, Aggregated):
+        return series.events[series.start[1:] - 1]
+    found = column_values(table.column(column.name), column.name).take(series.events)
+    key = found.data
+    if isinstance(key, pa.Array):
+        key = np.asarray(pc.rank(key, tiebreaker="dense").to_numpy()).astype(np.int64)
+    present = np.ones(len(key), dtype=np.bool_) if found.valid is None else found.valid
+    match = np.repeat(np.arange(len(first)), np.diff(series.start))
+    if column.function == "max":
+        return series.events[np.lexsort((key, present, match))[series.start[1:] - 1]]
+    return series.events[np.lexsort((key, ~present, match))[series.start[:-1]]]
+
+
+def aggregated(column: Aggregated, table: pa.Table, series: Series) -> Values:
+    """Return COUNT, SUM or AVG over the events of a Kleene component, for each match.
+
+    Raises
+    ------
+    TraceError
+        If a sum of integers does not fit in int64.
+    """
+    begin = series.start[:-1]
+    if not column.name:
+        return Values(np.diff(series.start), None)
+    found = column_values(table.column(column.name), column.name).take(series.events)
+    present = np.ones(len(series.events), dtype=np.int64)
+    if found.valid is not None:
+        present = found.valid.astype(np.int64)
+    count = np.add.reduceat(present, begin) if len(begin) else begin
+    if column.function == "count":
+        return Values(count, None)
+    data = found.data if found.valid is None else np.where(found.valid, found.data, 0)
+    real = np.add.reduceat(data.astype(np.float64), begin) if len(begin) else np.zeros(0)
+    if column.function == "avg":
+        return Values(real / np.maximum(count, 1), count > 0)
+    if column.kind == "float":
+        return Values(real, count > 0)
+    if (np.abs(real) >= 2.0**63).any():
+        raise TraceError(TraceFault("a sum of its values is beyond int64", column=column.name))
+    return Values(np.add.reduceat(data, begin) if len(begin) else begin, count > 0)
+
+
+def event_by_event(chosen: Int64) -> tuple[Int64, Int64, Int64]:
+    """Return matches of single events, (l, m) int64 by component, as ``start, place, component`` of each."""
+    length, found = chosen.shape
+    start = np.arange(0, length * found + 1, length)
+    return start, chosen.T.ravel(), np.tile(np.arange(length), found)
+
+
+def by_component(
+    plan: EvaluationPlan,
+    start: Int64,
+    component: Int64,
+    events: Int64,
+    lower: Int64,
+    upper: Int64,
+    confidence: NDArray[np.float64] | None,
+) -> Chunk:
+    """Return matches given event by event as a chunk.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    start : (k + 1,) int64
+        The events of match n are at ``start[n] .. start[n + 1] - 1``.
+    component, events : (m,) int64
+        The component of each, ascending within a match, and what to return for it.
+    lower, upper, confidence : (k,)
+        As in :class:`~uncertain_cep.operators.pivot_join.Chunk`.
+    """
+    found = len(lower)
+    match = np.repeat(np.arange(found), np.diff(start))
+    single = np.empty((len(plan.components), found), dtype=np.int64)
+    series: list[Series | None] = []
+    for j, planned in enumerate(plan.components):
+        own = component == j
+        if not planned.kleene:
+            single[j] = events[own]
+            series.append(None)
+            continue
+        starts = np.concatenate(([0], np.cumsum(np.bincount(match[own], minlength=found))))
+        series.append(Series(starts, events[own]))
+        single[j] = events[own][starts[:-1]]
+    if not any(found is not None for found in series):
+        return Chunk(single, lower, upper, confidence)
+    return KleeneChunk(single, lower, upper, confidence, None, tuple(series))

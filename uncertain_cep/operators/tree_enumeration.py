@@ -1,0 +1,260 @@
+"""Enumeration of the choices of events that a tree of joins puts together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from eventbased.config import BLOCK_ROWS, MATERIALISED_ROWS
+from eventbased.joins.chains import Events, JoinStep, joined, right_of_candidates, right_of_matches
+from eventbased.joins.tree_join import Programs, RightSide
+from uncertain_cep.candidates.layout import Layout
+from uncertain_cep.candidates.reach import met_by_any
+from uncertain_cep.expressions.bytecode import JoinPrograms, PreparedPredicates
+from uncertain_cep.expressions.equalities import keys_of
+from uncertain_cep.operators.counters import Counters, Node
+from uncertain_cep.operators.join_conditions import JoinChain, JoinConditions, PlannedJoin
+from uncertain_cep.plan.trees import Tree, components_of, left_deep, order_of
+
+__all__ = ["TreeSearch"]
+
+Int64 = NDArray[np.int64]
+
+Bounds = list[tuple[int, int]]
+"""For each component what B has to reach and A has to keep to."""
+
+
+@dataclass(slots=True)
+class _Stretch:
+    """Candidates of a tree's first leaf, one after the other, for which right subtrees are evaluated.
+
+    Attributes
+    ----------
+    bounds : list of tuple
+        What can be in a match with any of them.
+    begin, stop : int
+        Which of the first leaf's they are, by rising A.
+    counted : list of tuple
+        Nodes of right subtrees and how many partial matches they have that no earlier stretch has.
+    held : int
+        The most partial matches of a right subtree.
+    """
+
+    bounds: Bounds
+    begin: int = 0
+    stop: int = 0
+    counted: list[tuple[Node, int]] = field(default_factory=list)
+    held: int = 0
+
+
+class TreeSearch:
+    """The enumeration of matches along a tree.
+
+    Parameters
+    ----------
+    tree : Tree
+        Over some components of the layout, at least two.
+    variables : sequence of str
+        Of all components of the layout, in pattern order.
+    layout : Layout
+    distance : (l, l) int64
+        See :func:`uncertain_cep.operators.join_conditions.distances`.
+    prepared : PreparedPredicates
+        What is asked of matches; the programs of the joins are compiled with these.
+    limited : bool
+        Whether an event limits how late the next one may start.
+    counters : Counters or None
+        The numbers of partial matches are added here.
+    block_rows : int
+        Partial matches that are extended together.
+    materialised_rows : int
+        Most partial matches of a right subtree that are held at a time.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        variables: Sequence[str],
+        layout: Layout,
+        distance: Int64,
+        prepared: PreparedPredicates,
+        limited: bool = False,
+        counters: Counters | None = None,
+        block_rows: int = BLOCK_ROWS,
+        materialised_rows: int = MATERIALISED_ROWS,
+    ) -> None:
+        conditions = JoinConditions(variables, layout, distance, prepared, limited)
+        self._distance = distance
+        self._chain = conditions.chain(tree)
+        # Where the partial matches of a right subtree are too many at a single time.
+        self._instead = None
+        if order_of(tree) is None:
+            self._instead = conditions.chain(left_deep(components_of(tree)))
+        self._codes = conditions.equalities.codes
+        self._layout, self._candidates = layout, layout.candidates
+        self._length = len(variables)
+        self._block_rows, self._materialised_rows = block_rows, materialised_rows
+        self._counters = counters
+        self._sides: dict[int, RightSide] = {}
+        every = self._candidates.lower[: len(layout.rows)]
+        self._anywhere = int(every.min()), int(every.max())
+
+    def matches(self, programs: JoinPrograms, limit: Int64, last_rows: int) -> Iterator[Int64]:
+        """Yield the candidates of matches, (l, m) int64, m <= ``last_rows``, by component.
+
+        Those of components that are not in the tree are not set.
+
+        Parameters
+        ----------
+        programs : JoinPrograms
+            All that ``prepared`` was asked to compile.
+        limit : (n,) int64, or (0,)
+            For each candidate the largest A that the next one may have; empty if ``limited`` is false.
+        last_rows : int
+        """
+        candidates, shared, chain = self._candidates, self._layout.shared, self._chain
+        self._events = Events(
+            candidates.lower, candidates.upper, shared.event, shared.twin, limit, self._codes,
+            Programs(programs.code, programs.ints, programs.floats, programs.nulls, programs.slots),
+        )  # fmt: skip
+        first = candidates.first
+        places = np.arange(first[chain.first], first[chain.first + 1])
+        self._count([((j,), int(first[j + 1] - first[j])) for j in range(self._length)])
+        if self._instead is None:
+            yield from self._joined(chain, places, [self._anywhere] * self._length, last_rows)
+            return
+        places = places[np.argsort(candidates.lower[places], kind="stable")]
+        self._first_leaf = chain.first
+        self._first_lower, self._first_upper = candidates.lower[places], candidates.upper[places]
+        self._first_reach = np.maximum.accumulate(self._first_upper)
+        begin, size, given_up = 0, len(places), 1
+        while begin < len(places):
+            part = places[begin : begin + size]
+            stretch = _Stretch(self._around(chain.first, part), begin, begin + len(part))
+            steps = self._steps(chain, stretch)
+            if steps is None and len(part) > 1:
+                size = (len(part) + 1) // 2
+                continue
+            if steps is None:
+                # More and more at a time, so that it is not tried in vain for each.
+                part = places[begin : begin + given_up]
+                given_up *= 2
+                yield from self._joined(self._instead, part, self._around(chain.first, part), last_rows)
+            else:
+                self._count(stretch.counted)
+                yield from self._run(chain, part, steps, last_rows)
+                given_up = 1
+                if 3 * stretch.held <= self._materialised_rows:
+                    size *= 2
+            begin += len(part)
+
+    def _around(self, component: int, places: Int64) -> Bounds:
+        """Return what can be in a match with one of some candidates of a component."""
+        earliest = int(self._events.lower[places].min())
+        latest = int(self._events.upper[places].max())
+        first, last = self._anywhere
+        ahead, behind = self._distance[component].tolist(), self._distance[:, component].tolist()
+        return [(max(earliest + ahead[j], first), min(latest - behind[j], last)) for j in range(self._length)]
+
+    def _meeting(self, component: int, places: Int64, begin: int, stop: int) -> NDArray[np.bool_]:
+        """Return which candidates can be in time with one of the first leaf's, begin <= its rank < stop."""
+        reach = self._first_reach
+        if begin:
+            reach = np.maximum.accumulate(self._first_upper[begin:stop])
+        first, events = self._first_leaf, self._events
+        return met_by_any(
+            self._first_lower[begin:stop], reach, events.lower[places], events.upper[places],
+            int(self._distance[first, component]), int(self._distance[component, first]),
+        )  # fmt: skip
+
+    def _count(self, counted: list[tuple[Node, int]]) -> None:
+        if self._counters is not None:
+            for node, number in counted:
+                self._counters.add(node, number)
+
+    def _joined(self, chain: JoinChain, places: Int64, bounds: Bounds, last_rows: int) -> Iterator[Int64]:
+        steps = self._steps(chain, _Stretch(bounds))
+        assert steps is not None
+        yield from self._run(chain, places, steps, last_rows)
+
+    def _run(self, chain: JoinChain, places: Int64, steps: list[JoinStep], last_rows: int) -> Iterator[Int64]:
+        def counted(step: int, found: Int64) -> None:
+            self._count([(chain.joins[step].components, len(found))])
+
+        yield from joined(
+            self._length, chain.first, places, steps, self._events, last_rows, self._block_rows, counted
+        )
+
+    def _steps(self, chain: JoinChain, stretch: _Stretch) -> list[JoinStep] | None:
+        """Return the steps of a chain; None if a right subtree has too many partial matches."""
+        steps = []
+        for join in chain.joins:
+            if isinstance(join.right, int):
+                right = self._candidate_side(join, join.right)
+                least, most = stretch.bounds[join.right]
+            else:
+                found = self._materialised(join.right, stretch)
+                if found is None:
+                    return None
+                places = dict(zip(join.right_components.tolist(), found, strict=True))
+                key = keys_of(join.index.right, places, self._events.codes)
+                right = right_of_matches(self._events, join.right_components, found, key, join.index.size)
+                least, most = self._anywhere
+            step = JoinStep(
+                join.left_components, join.slack, right, least, most, join.index.left, join.pairs,
+                join.shared, join.rows,
+            )  # fmt: skip
+            steps.append(step)
+        return steps
+
+    def _candidate_side(self, join: PlannedJoin, component: int) -> RightSide:
+        if id(join) not in self._sides:
+            first = self._candidates.first
+            places = {component: np.arange(first[component], first[component + 1])}
+            key = keys_of(join.index.right, places, self._events.codes)
+            self._sides[id(join)] = right_of_candidates(self._candidates, component, key, join.index.size)
+        return self._sides[id(join)]
+
+    def _materialised(self, chain: JoinChain, stretch: _Stretch) -> Int64 | None:
+        """Return the partial matches of a chain, (t, n) int64; None if they are too many."""
+        steps = self._steps(chain, stretch)
+        if steps is None:
+            return None
+        starts = self._within(chain.first, *stretch.bounds[chain.first])
+        starts = starts[self._meeting(chain.first, starts, stretch.begin, stretch.stop)]
+
+        def count(step: int, found: Int64) -> None:
+            number = len(found)
+            if stretch.begin:
+                number -= int(self._meeting(chain.first, found, 0, stretch.begin).sum())
+            stretch.counted.append((chain.joins[step].components, number))
+
+        components = list(chain.joins[-1].components)
+        parts = [np.empty((len(components), 0), dtype=np.int64)]
+        rows = 0
+        for block in joined(
+            self._length, chain.first, starts, steps, self._events, self._block_rows, self._block_rows,
+            None if self._counters is None else count,
+        ):  # fmt: skip
+            rows += block.shape[1]
+            if rows > self._materialised_rows:
+                return None
+            parts.append(block[components])
+        stretch.held = max(stretch.held, rows)
+        return np.concatenate(parts, axis=1)
+
+    def _within(self, component: int, least: int, most: int) -> Int64:
+        """Return the candidates of a component with B >= least and A <= most."""
+        candidates = self._candidates
+        parts = [np.empty(0, dtype=np.int64)]
+        for c in range(int(candidates.first_class[component]), int(candidates.first_class[component + 1])):
+            start, stop = int(candidates.class_start[c]), int(candidates.class_stop[c])
+            lower = candidates.lower[start:stop]
+            begin = start + int(np.searchsorted(lower, least - int(candidates.class_longest[c])))
+            end = start + int(np.searchsorted(lower, most, side="right"))
+            parts.append(np.arange(begin, end))
+        places = np.concatenate(parts)
+        return places[candidates.upper[places] >= least]

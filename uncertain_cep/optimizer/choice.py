@@ -1,0 +1,241 @@
+"""Which order or tree, or the pivot join, puts the events of a pattern together on given data, and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
+
+import pyarrow as pa
+
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.errors import OptionError
+from uncertain_cep.optimizer.cost_model import CostModel
+from uncertain_cep.optimizer.join_order import BY_NAME
+from uncertain_cep.optimizer.measuring import COARSE, FINE
+from uncertain_cep.optimizer.memory import Recent, fingerprint, remembered
+from uncertain_cep.optimizer.pivot_cost import pivot_cost
+from uncertain_cep.optimizer.search_cost import Growth
+from uncertain_cep.optimizer.statistics import Statistics
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan
+from uncertain_cep.plan.trees import Tree, format_tree
+
+__all__ = ["CHOICES", "GROWN", "PIVOT", "Choice", "choose", "estimated", "planned", "regret", "time_text"]
+
+PIVOT: Final = "pivot"
+"""Among the costs of a choice, the join without a tree."""
+
+GROWN: Final = "grown"
+"""Among the costs of a choice, growing matches event by event."""
+
+_MERIT: Final[Mapping[str, str]] = MappingProxyType({
+    PIVOT: "has no dead ends as far as order and window go", GROWN: "meets few that can be next",
+})  # fmt: skip
+
+MOST_BUSHY: Final = 10
+"""Components up to which all trees are looked at: planning then takes under 50 ms."""
+
+MOST_LEFT_DEEP: Final = 13
+"""Components up to which all orders are looked at."""
+
+MOST_ESTIMATED: Final = 62
+"""Components up to which costs are estimated: sets of them are the bits of an int64."""
+
+MOST_PLANNED: Final = 24
+"""Components up to which anything is looked at unless a planner is named: beyond, that takes over 0.1 s."""
+
+FEW_CHOICES: Final = 2_000_000
+"""Choices of one candidate for each component that are tried sooner than a plan is made."""
+
+LONG: Final = 5e7
+"""From so many ns on that an evaluation is expected to take, statistics are measured on a larger sample."""
+
+CLEARLY_CHEAPER: Final = 0.9
+"""A tree takes the place of the pivot join if it is expected to cost at most this share of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How the events of a pattern are put together.
+
+    Attributes
+    ----------
+    tree : Tree or None
+        None: by the pivot join.
+    statistics : Statistics or None
+        What the choice rests on; None if there was nothing to choose.
+    costs : mapping of str to float
+        What each alternative that was looked at is expected to cost, ns, latency as it is weighed included;
+        the pivot join's as ``pivot``, that of growing matches as ``grown``.
+    why : str
+    model : CostModel or None
+    """
+
+    tree: Tree | None
+    statistics: Statistics | None
+    costs: Mapping[str, float]
+    why: str
+    model: CostModel | None = field(default=None, repr=False, compare=False)
+
+
+CHOICES: Final[Recent[Choice]] = Recent()
+"""Those made before in this process, by a digest of the candidates and by what was asked of them."""
+
+
+def choose(
+    plan: EvaluationPlan, table: pa.Table, selection: Selection, growth: Growth | None = None
+) -> Choice:
+    """Choose how the events of an OR-free pattern are put together.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        Its ``planner`` says who chooses, its ``latency_weight`` what latency counts.
+    table : pyarrow.Table
+    selection : Selection
+        The candidates in it.
+    growth : Growth or None
+        What a tree has to be better than, if these are the single components of a pattern that is grown
+        otherwise; None: the pivot join.
+
+    Notes
+    -----
+    Under 50 ms for up to 7 components, statistics included.
+    """
+    if plan.planner == "none":
+        return Choice(None, None, {}, "the evaluation has an order of its own")
+    if plan.planner == "given":
+        return Choice(plan.tree, None, {}, "the caller's tree")
+    if not plan.is_plain or len(plan.components) < 2:
+        return Choice(None, None, {}, "only sequences of single events are planned")
+    if selection.empty:
+        return Choice(None, None, {}, "some component has no candidate: there is no match")
+    # Which order takes the least work may be plain; which one leaves the least to wait for is not.
+    only_work = plan.planner == "auto" and not plan.latency_weight
+    if only_work and math.prod(len(rows) for rows in selection.rows) <= FEW_CHOICES:
+        return Choice(None, None, {}, "so few candidates are joined in pattern order sooner than planned for")
+    if only_work and not plan.joined:
+        return Choice(
+            None, None, {}, "without a predicate across components the pattern's order has no dead end"
+        )
+    if plan.planner != "auto" and len(plan.components) > MOST_ESTIMATED:
+        raise OptionError(
+            f"planner={plan.planner!r} takes patterns of up to {MOST_ESTIMATED} components, and this one has "
+            f"{len(plan.components)}: leave planner= out"
+        )
+    if plan.planner == "auto" and len(plan.components) > MOST_PLANNED:
+        return Choice(None, None, {}, f"more than {MOST_PLANNED} components are joined in pattern order")
+    key = fingerprint(plan, table, selection)
+    asked = f"{key} {plan.planner} {plan.latency_weight!r} {plan.query.strategy} {growth!r}"
+    choice = CHOICES.get(asked)
+    if choice is None:
+        choice = planned(plan, remembered(plan, table, selection, key=key), growth)
+        sampled = max(map(len, selection.rows)) > COARSE // len(plan.components)
+        if sampled and min(choice.costs.values()) >= LONG:
+            choice = planned(plan, remembered(plan, table, selection, sampled=FINE, key=key), growth)
+        # The tables of a model are large, and only who explains a choice looks at them.
+        CHOICES.put(asked, replace(choice, model=None))
+    return choice
+
+
+def planned(plan: EvaluationPlan, statistics: Statistics, growth: Growth | None = None) -> Choice:
+    """Choose by given statistics; parameters are those of :func:`choose`."""
+    model = CostModel.of(plan, statistics)
+    variables = [component.variable for component in plan.components]
+    if plan.planner != "auto":
+        tree = BY_NAME[plan.planner](model)
+        costs = {plan.planner: model.cost(tree)}
+        return Choice(tree, statistics, costs, f"planner {plan.planner}", model)
+    trees, costs = _best_trees(model, growth)
+    best = min(costs, key=lambda name: costs[name])
+    instead, other = _without_tree(model, growth)
+    costs[instead] = other
+    searched = {
+        "dp_bushy": "the cheapest of all trees",
+        "dp_left_deep": "the cheapest of all orders",
+    }.get(best, f"what {best} found")
+    shown = format_tree(trees[best], variables)
+    expected = "expected to cost, with latency," if plan.latency_weight else "expected to take"
+    what = "the join in pattern order" if growth is None else "adding events one by one"
+    if costs[best] < CLEARLY_CHEAPER * other:
+        why = (
+            f"{shown}, {searched}, is {expected} {time_text(costs[best])}, "
+            f"{other / max(costs[best], 1e-9):,.1f} times less than {what}"
+        )
+        return Choice(trees[best], statistics, costs, why, model)
+    why = (
+        f"{what} {_MERIT[instead]}, and is {expected} {time_text(other)}; {shown}, {searched}, "
+        f"{time_text(costs[best])}"
+    )
+    return Choice(None, statistics, costs, why, model)
+
+
+def _best_trees(model: CostModel, growth: Growth | None) -> tuple[dict[str, Tree], dict[str, float]]:
+    """Return what the planners that are asked choose, and what it costs with all that is left to do then."""
+    trees = {name: BY_NAME[name](model) for name in _planners(model.length)}
+    return trees, {name: _with_rest(model, tree, growth) for name, tree in trees.items()}
+
+
+def _with_rest(model: CostModel, tree: Tree, growth: Growth | None) -> float:
+    """Return what a tree costs, and all that is left to do then."""
+    rest = 0.0 if growth is None else growth.after_joining(model, model.partial_matches(range(model.length)))
+    return model.cost(tree) + rest
+
+
+def _without_tree(model: CostModel, growth: Growth | None) -> tuple[str, float]:
+    """Return what else there is, and what it costs."""
+    return (PIVOT, pivot_cost(model)) if growth is None else (GROWN, growth.cost(model))
+
+
+def estimated(plan: EvaluationPlan, table: pa.Table, selection: Selection, choice: Choice) -> Choice:
+    """Return a choice with the statistics and estimates that its plan was not in need of.
+
+    Parameters
+    ----------
+    plan, table, selection
+        As for :func:`choose`.
+    choice : Choice
+        What that returned.
+    """
+    if choice.model is not None or len(plan.components) > MOST_ESTIMATED:
+        return choice
+    statistics = choice.statistics or remembered(plan, table, selection)
+    model = CostModel.of(plan, statistics)
+    costs = choice.costs
+    if choice.tree is not None and not costs:
+        costs = {plan.planner: model.cost(choice.tree)}
+    return replace(choice, statistics=statistics, costs=costs, model=model)
+
+
+def regret(
+    plan: EvaluationPlan, tree: Tree | None, statistics: Statistics, growth: Growth | None = None
+) -> float:
+    """Return how many times more a tree costs than the best choice under other statistics, at least 1.
+
+    A stream plans anew when this is large: what the statistics themselves did does not matter, as long as the
+    plan stays good.
+    """
+    model = CostModel.of(plan, statistics)
+    _, costs = _best_trees(model, growth)
+    other = _without_tree(model, growth)[1]
+    now = other if tree is None else _with_rest(model, tree, growth)
+    return max(1.0, now / max(min(other, *costs.values()), 1e-9))
+
+
+def _planners(length: int) -> tuple[str, ...]:
+    """Return whom to ask about so many components: every plan while that is quick, else improvements."""
+    if length <= MOST_BUSHY:
+        return ("dp_bushy",)
+    if length <= MOST_LEFT_DEEP:
+        return ("dp_left_deep", "zstream", "zstream_greedy")
+    return ("ii_greedy",)
+
+
+def time_text(nanoseconds: float) -> str:
+    """Return a time with a unit that suits it."""
+    for limit, unit in ((1e3, "ns"), (1e6, "us"), (1e9, "ms")):
+        if nanoseconds < limit:
+            return f"{nanoseconds / limit * 1e3:.3g} {unit}"
+    return f"{nanoseconds / 1e9:,.3g} s"

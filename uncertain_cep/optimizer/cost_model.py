@@ -1,0 +1,250 @@
+"""What putting partial matches together costs, in one unit for all plans.
+
+The cost functions of Kolchinsky and Schuster (PVLDB 2018): the partial matches of all nodes (sections 4.1 and
+4.2) and latency (section 6.1), with negations where what they depend on is bound (section 5.3). Numbers are
+weighed with what the joins take for each, so that plans can be compared with the join that has no tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertain_cep.optimizer.cardinality import Cardinalities, mask_of
+from uncertain_cep.optimizer.statistics import Statistics
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan
+from uncertain_cep.plan.trees import Leaf, Tree, joins_of
+from uncertain_cep.plan.trees import components_of as leaves_of
+from uncertain_cep.query.typed import variables_of
+
+__all__ = ["PIVOTED", "TREE", "Check", "CostModel", "Prices"]
+
+Float = NDArray[np.float64]
+Int64 = NDArray[np.int64]
+
+_LARGEST: Final = 1e300
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What the steps of an evaluation take, ns; measured on one machine, of which only ratios matter.
+
+    Attributes
+    ----------
+    candidate : float
+        To lay a candidate out.
+    search : float
+        To find where the partners of a partial match begin and end.
+    probe : float
+        To look at two partial matches that order, window and equalities let go together.
+    ask : float
+        To ask what predicates say of them.
+    partial : float
+        To keep a partial match.
+    sort : float
+        To sort a partial match of several components before it is joined with others.
+    match : float
+        To describe a match.
+    """
+
+    candidate: float
+    search: float
+    probe: float
+    ask: float
+    partial: float
+    sort: float
+    match: float
+
+
+TREE: Final = Prices(candidate=100.0, search=45.0, probe=3.0, ask=130.0, partial=5.0, sort=120.0, match=160.0)
+"""Of the joins of a tree: rounded from a fit to 341 runs, on 69 random patterns of 3 to 5 components."""
+
+PIVOTED: Final = Prices(candidate=100.0, search=0.0, probe=5.0, ask=57.0, partial=52.0, sort=0.0, match=45.0)
+"""Of the join without a tree: rounded from a fit to 68 runs on the same patterns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A negation, checked where all that it depends on is bound (section 5.3).
+
+    Attributes
+    ----------
+    needs : int
+        Those positive components, as bits.
+    candidates : float
+        Events of the negated component that can happen within a window.
+    """
+
+    needs: int
+    candidates: float
+
+
+class CostModel(Cardinalities):
+    """Costs of plans for one OR-free pattern on data with given statistics.
+
+    Parameters
+    ----------
+    statistics, window, kleene, next_to
+        As for :class:`Cardinalities`.
+    checks : sequence of Check
+    alpha : float
+        Weight of latency (section 6.1): what a partial match that waits for the event of the last component
+        costs beside the work of the plan, as a multiple of looking at one.
+
+    Attributes
+    ----------
+    alpha : float
+    checks : tuple of Check
+    """
+
+    def __init__(
+        self,
+        statistics: Statistics,
+        window: int,
+        *,
+        kleene: Sequence[bool] = (),
+        next_to: Sequence[int] = (),
+        checks: Sequence[Check] = (),
+        alpha: float = 0.0,
+    ) -> None:
+        super().__init__(statistics, window, kleene=kleene, next_to=next_to)
+        self.alpha, self.checks = alpha, tuple(checks)
+        self._asked = {mask for mask, part in self.predicates if not part.equates}
+
+    @classmethod
+    def of(cls, plan: EvaluationPlan, statistics: Statistics) -> CostModel:
+        """Return the model of an OR-free plan, latency weighed as that says."""
+        number = {component.variable: j for j, component in enumerate(plan.components)}
+        checks = []
+        for found, part in zip(plan.negations, statistics.negated, strict=True):
+            # A negation at an end looks from one end of the window to the other.
+            inner = 0 < found.after < len(plan.components)
+            gap = (found.after - 1, found.after) if inner else (0, len(plan.components) - 1)
+            named = {
+                number[variable]
+                for predicate in plan.joined
+                if found.component.variable in variables_of(predicate)
+                for variable in variables_of(predicate)
+                if variable in number
+            }
+            # A longer interval is in reach of more windows.
+            reached = part.rate * (plan.window + part.lengths.mean)
+            checks.append(Check(mask_of([*{*gap, *named}]), reached))
+        return cls(
+            statistics,
+            plan.window,
+            kleene=[component.kleene for component in plan.components],
+            next_to=_next_to(plan, number),
+            checks=checks,
+            alpha=plan.latency_weight,
+        )
+
+    def join_costs(self, left: Int64, right: Int64) -> tuple[Float, Float]:
+        """Return what joins of disjoint sets of components cost, their inputs given and all that they hold.
+
+        Parameters
+        ----------
+        left, right : (m,) int64
+            Sets of components as bits.
+
+        Returns
+        -------
+        joining : (m,) float64
+            ns, with the latency of what the last component of the pattern waits for, times alpha.
+        sorting : (m,) float64
+            What it takes besides to have the right side sorted, ns; 0 for single components.
+        """
+        _, equal_left, left_matches = self.numbers(left)
+        _, equal_right, right_matches = self.numbers(right)
+        _, equal, matches = self.numbers(left | right)
+        # What is not equal in what it has to be is not even looked at.
+        meet = np.minimum(1.0, equal / equal_left / equal_right)
+        pairs = left_matches * meet * right_matches
+        asked = np.zeros(len(left), dtype=np.bool_)
+        for needs in self._asked:
+            asked |= _first_bound(left, right, needs)
+        costs = TREE.search * left_matches + np.where(asked, TREE.probe + TREE.ask, TREE.probe) * pairs
+        costs += np.where(left | right == self.whole, TREE.match, TREE.partial) * matches
+        for check in self.checks:
+            step = TREE.probe * (1.0 + check.candidates)
+            costs += np.where(_first_bound(left, right, check.needs), step * matches, 0.0)
+        if self.alpha:
+            costs += self.alpha * TREE.probe * self._waiting(left, right, left_matches, right_matches)
+        sorting = np.where(right & (right - 1), TREE.sort * right_matches, 0.0)
+        return np.minimum(costs, _LARGEST), np.minimum(sorting, _LARGEST)
+
+    def costs_behind(self, first: int, left: Int64, right: Int64) -> Float:
+        """Return what joins cost in a tree whose first leaf is a given component, ns.
+
+        Right subtrees are evaluated near that leaf's candidates alone, see :meth:`looked_at`. Parameters
+        ``left`` and ``right`` are those of :meth:`join_costs`.
+        """
+        joining, sorting = self.join_costs(left, right)
+        return self.looked_at(first, left | right) * joining + self.looked_at(first, right) * sorting
+
+    def _waiting(self, left: Int64, right: Int64, left_matches: Float, right_matches: Float) -> Float:
+        """Return how many partial matches joins bring together with those of the last component."""
+        last = np.int64(1 << (self.length - 1))
+        return np.where(left & last, right_matches, np.where(right & last, left_matches, 0.0))
+
+    def latency(self, tree: Tree) -> float:
+        """Return how many partial matches the events of the last component wait for, ``Cost_lat``.
+
+        Those of the siblings of all nodes from the last component's leaf up to the root.
+        """
+        left, right = _sides(tree)
+        waiting = self._waiting(left, right, self.numbers(left)[2], self.numbers(right)[2])
+        return float((self.looked_at(leaves_of(tree)[0], left | right) * waiting).sum())
+
+    def cost(self, tree: Tree) -> float:
+        """Return what a tree costs, ns: ``Cost_ord`` or ``Cost_tree``, and the steps behind them."""
+        left, right = _sides(tree)
+        joins = self.costs_behind(leaves_of(tree)[0], left, right)
+        return TREE.candidate * self.candidates + float(joins.sum())
+
+    def order_costs(self, orders: Int64) -> Float:
+        """Return what orders cost without their leaves, ns; ``orders`` is (m, l) int64."""
+        bits = np.left_shift(np.int64(1), orders)
+        bound = np.cumsum(bits, axis=1)
+        if self.length == 1:
+            return np.zeros(len(orders))
+        costs, _ = self.join_costs(bound[:, :-1].reshape(-1), bits[:, 1:].reshape(-1))
+        return np.asarray(costs.reshape(len(orders), -1).sum(axis=1))
+
+    def nodes(self, tree: Tree) -> dict[tuple[int, ...], float]:
+        """Return the estimated number of partial matches of each node, by its leaves from left to right."""
+        subtrees: list[Tree] = [Leaf(j) for j in leaves_of(tree)]
+        subtrees += joins_of(tree)
+        keys = [leaves_of(subtree) for subtree in subtrees]
+        masks = np.array([mask_of(key) for key in keys], dtype=np.int64)
+        numbers = self.looked_at(leaves_of(tree)[0], masks) * self.numbers(masks)[2]
+        return dict(zip(keys, numbers.tolist(), strict=True))
+
+
+def _sides(tree: Tree) -> tuple[Int64, Int64]:
+    """Return the components that each join of a tree has on its left and on its right, as bits."""
+    joins = list(joins_of(tree))
+    left = np.array([mask_of(leaves_of(join.left)) for join in joins], dtype=np.int64)
+    right = np.array([mask_of(leaves_of(join.right)) for join in joins], dtype=np.int64)
+    return left, right
+
+
+def _first_bound(left: Int64, right: Int64, needs: int) -> NDArray[np.bool_]:
+    """Return where a join is the first to have all of some components."""
+    earlier = ((left & needs) == needs) | ((right & needs) == needs)
+    return np.asarray((((left | right) & needs) == needs) & ~earlier)
+
+
+def _next_to(plan: EvaluationPlan, number: Mapping[str, int]) -> list[int]:
+    """Return the components for whose event the one before limits how late it may begin."""
+    if plan.query.strategy == "skip_till_any_match":
+        return []
+    bound_last = {
+        max((number[variable] for variable in variables_of(predicate) if variable in number), default=0)
+        for predicate in plan.joined
+    }
+    return [j for j in range(1, len(number)) if j not in bound_last]

@@ -1,0 +1,187 @@
+"""Statistics that were measured before, of the same candidates for the same plan.
+
+The key is a digest of what they are measured on: numbers of candidates, and a sample of their intervals and
+attributes. So it does not matter in which object or file the events are, and nothing is kept alive. Should
+two traces ever agree in all that, one would be planned for with the statistics of the other: a plan is never
+wrong, at worst slow.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import OrderedDict
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path
+from threading import Lock
+from typing import Final, Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from uncertain_cep.cache_folder import cache_folder
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.optimizer.measuring import COARSE, measure
+from uncertain_cep.optimizer.statistics import Statistics
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan
+from uncertain_cep.query import format_expression
+from uncertain_cep.query.typed import columns_in
+
+__all__ = ["MEMORY", "Recent", "StatisticsMemory", "fingerprint", "keep_on_disk", "remembered"]
+
+Held = TypeVar("Held")
+
+MOST_HELD: Final = 64
+"""Statistics, and choices by them, held in memory; those that were not asked for longest go first."""
+
+MOST_FILES: Final = 256
+"""Statistics kept on disk; the oldest go first."""
+
+SAMPLED_ROWS: Final = 64
+"""Rows of each component whose intervals and attributes are part of the key."""
+
+
+class Recent(Generic[Held]):
+    """What was asked for last, by its key; at most ``MOST_HELD``, and safe in several threads."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, Held] = OrderedDict()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def get(self, key: str) -> Held | None:
+        """Return what is held for a key; None if nothing is."""
+        found = self._held.get(key)
+        if found is not None:
+            self._hold(key, found)
+        return found
+
+    def put(self, key: str, held: Held) -> None:
+        """Hold something for a key."""
+        self._hold(key, held)
+
+    def clear(self) -> None:
+        """Let go of everything."""
+        with self._lock:
+            self._held.clear()
+
+    def _hold(self, key: str, held: Held) -> None:
+        with self._lock:
+            self._held[key] = held
+            self._held.move_to_end(key)
+            while len(self._held) > MOST_HELD:
+                self._held.popitem(last=False)
+
+
+class StatisticsMemory(Recent[Statistics]):
+    """A bounded memory of statistics by their key; on disk too once a folder is set.
+
+    Attributes
+    ----------
+    folder : Path or None
+        Where to look and keep them, as JSON; problems with files are passed over.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.folder: Path | None = None
+
+    def get(self, key: str) -> Statistics | None:
+        """Return the statistics of a key; None if there are none."""
+        found = super().get(key)
+        if found is None and self.folder is not None:
+            with suppress(OSError, ValueError):
+                found = Statistics.from_json((self.folder / f"{key}.json").read_text())
+                self._hold(key, found)
+        return found
+
+    def put(self, key: str, held: Statistics) -> None:
+        """Keep the statistics of a key."""
+        super().put(key, held)
+        if self.folder is not None:
+            with suppress(OSError):
+                self._write(self.folder, key, held)
+
+    def _write(self, folder: Path, key: str, statistics: Statistics) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        # Written aside and moved, so that no other process reads half of it.
+        with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False) as file:
+            file.write(statistics.to_json())
+        os.replace(file.name, folder / f"{key}.json")
+        files = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
+        for path in files[: max(0, len(files) - MOST_FILES)]:
+            path.unlink()
+
+
+MEMORY: Final = StatisticsMemory()
+"""That of this process."""
+
+
+def keep_on_disk() -> None:
+    """Have the statistics of this process kept in the user's cache directory, for programs to come."""
+    MEMORY.folder = cache_folder() / "statistics"
+
+
+def remembered(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    *,
+    sampled: int = COARSE,
+    key: str | None = None,
+) -> Statistics:
+    """Return the statistics of candidates, measured unless that was done before.
+
+    Parameters
+    ----------
+    plan, table, selection, sampled
+        As for :func:`uncertain_cep.optimizer.measuring.measure`.
+    key : str or None
+        Their :func:`fingerprint`, if it is known.
+    """
+    key = f"{fingerprint(plan, table, selection) if key is None else key}-{sampled}"
+    found = MEMORY.get(key)
+    if found is None:
+        found = measure(plan, table, selection, sampled=sampled)
+        MEMORY.put(key, found)
+    return found
+
+
+def fingerprint(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> str:
+    """Return a digest of what statistics of a plan's candidates depend on, as far as a sample tells it.
+
+    Parameters are those of :func:`remembered`. O(components), whatever the number of events.
+    """
+    parts = (*plan.components, *(found.component for found in plan.negations))
+    facts = [
+        repr((part.variable, part.types, part.kleene, [format_expression(local) for local in part.local]))
+        for part in parts
+    ]
+    facts += [format_expression(predicate) for predicate in plan.joined]
+    sizes = [len(rows) for rows in selection.rows]
+    facts += [repr((plan.window, table.num_rows, selection.partitions, sizes))]
+    digest = blake2b("\n".join(facts).encode(), digest_size=16)
+    places = [np.linspace(0, size - 1, min(size, SAMPLED_ROWS)).astype(np.int64) for size in sizes]
+    columns = [selection.rows, selection.lower, selection.upper]
+    columns += [] if selection.partition is None else [selection.partition]
+    sampled = [
+        np.concatenate([part[some] for part, some in zip(column, places, strict=True)]) for column in columns
+    ]
+    digest.update(np.concatenate(sampled).tobytes())
+    names = sorted(
+        {column.name for predicate in plan.joined for column in columns_in(predicate) if column.name}
+    )
+    if plan.negations:
+        # Nobody selects the events of negated components before they are asked.
+        model = [plan.names.type, plan.names.lower, plan.names.upper]
+        rows = np.linspace(0, table.num_rows - 1, min(table.num_rows, SAMPLED_ROWS)).astype(np.int64)
+        digest.update(repr(table.select(model).take(pa.array(rows)).to_pydict()).encode())
+        if plan.names.pmf in table.column_names and not pa.types.is_null(table.column(plan.names.pmf).type):
+            pmfs = table.column(plan.names.pmf).take(pa.array(rows)).combine_chunks()
+            digest.update(np.asarray(pmfs.flatten().to_numpy(zero_copy_only=False), np.float64).tobytes())
+    if names:
+        digest.update(repr(table.select(names).take(pa.array(sampled[0])).to_pydict()).encode())
+    return digest.hexdigest()

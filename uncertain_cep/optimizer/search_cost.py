@@ -1,0 +1,190 @@
+"""What it costs to grow matches event by event, where the strategy leaves few events that can be next.
+
+Under skip till next match, of the events that pass a component's conditions and certainly follow, none is
+looked at that begins behind the end of the first; under contiguity the same of all events. So a partial match
+has about as many continuations as events overlap the time in which the next one can be, and a Kleene
+component takes the events of a window one after the other. Its every prefix is gone on from: that is what
+joining the single components first can save.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.optimizer.cardinality import mask_of
+from uncertain_cep.optimizer.cost_model import CostModel
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan
+from uncertain_cep.query.typed import variables_of
+
+__all__ = ["Growth", "GrowthStep"]
+
+PROBE: Final = 30.0
+"""To look at a candidate, ns; measured on one machine, of which only ratios matter."""
+
+ASK: Final = 100.0
+"""To ask what predicates say of it."""
+
+TAKE: Final = 1000.0
+"""To add an event to a partial match, or to begin with a choice made beforehand, and go on from it."""
+
+DESCRIBE: Final = 4000.0
+"""To find out whether a match can have nothing that is forbidden in its gaps."""
+
+UNKNOWN: Final = 0.5
+"""Share of the events of a Kleene component for which a predicate over several components is true."""
+
+MOST_TAKEN: Final = 1000.0
+"""Events that a Kleene component is expected to take one after the other at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthStep:
+    """A component in pattern order.
+
+    Attributes
+    ----------
+    single : int
+        Its number among the single components; -1 for a Kleene one.
+    candidates : int
+    asked : int
+        Predicates across components that can be asked once it is bound.
+    """
+
+    single: int
+    candidates: int
+    asked: int
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Growing the matches of an OR-free sequence, as the alternative to joining its single components first.
+
+    Attributes
+    ----------
+    steps : tuple of GrowthStep
+    adjacent : bool
+        Whether every event of the stream, or of the partition, keeps those behind it from being next.
+    by_partition : bool
+        Whether only the events of the partition do.
+    """
+
+    steps: tuple[GrowthStep, ...]
+    adjacent: bool
+    by_partition: bool
+
+    @classmethod
+    def of(cls, plan: EvaluationPlan, selection: Selection) -> Growth:
+        """Return what growing the matches of a plan goes through."""
+        number = {component.variable: j for j, component in enumerate(plan.components)}
+        last = [
+            max((number[variable] for variable in variables_of(predicate) if variable in number), default=0)
+            for predicate in plan.joined
+        ]
+        steps = tuple(
+            GrowthStep(
+                -1 if component.kleene else plan.singles.index(j), len(selection.rows[j]), last.count(j)
+            )
+            for j, component in enumerate(plan.components)
+        )
+        strategy = plan.query.strategy
+        return cls(steps, strategy.endswith("contiguity"), strategy == "partition_contiguity")
+
+    def cost(self, model: CostModel) -> float:
+        """Return what growing everything is expected to cost, ns.
+
+        Parameters
+        ----------
+        model : CostModel
+            Of the sequence of the single components, under skip till any match.
+        """
+        cost, found = self._grown(model)
+        return min(cost + DESCRIBE * found, 1e300)
+
+    def after_joining(self, model: CostModel, joined: float) -> float:
+        """Return what is expected to be left to do, ns, once the single components are joined.
+
+        Parameters
+        ----------
+        model : CostModel
+        joined : float
+            Choices of their events.
+        """
+        chains = [self._chain(model, step) for step in self.steps if step.single < 0]
+        if not chains:
+            return min(DESCRIBE * joined, 1e300)
+        cost, found = TAKE * joined, joined
+        for links, looks in chains:
+            cost += found * links * (looks + TAKE)
+            found *= links
+        return min(cost + DESCRIBE * min(found, self._grown(model)[1]), 1e300)
+
+    def _grown(self, model: CostModel) -> tuple[float, float]:
+        """Return what it costs to add the events one by one, and how many matches come out."""
+        bound: list[int] = []
+        found, cost = 1.0, 0.0
+        for place, step in enumerate(self.steps):
+            if place == 0:
+                found = float(step.candidates)
+                cost = PROBE * found
+            elif step.single >= 0:
+                seen, passing = self._continuations(model, bound, step)
+                seen, taken = self._limited(model, step, seen, passing / max(seen, 1e-300))
+                cost += found * seen * _look(step)
+                found *= taken
+            if step.single >= 0:
+                bound.append(step.single)
+            else:
+                # One prefix after the other, each of them gone on from.
+                links, looks = self._chain(model, step)
+                cost += found * links * looks
+                found *= links
+            cost += TAKE * found
+        return cost, found
+
+    def _chain(self, model: CostModel, step: GrowthStep) -> tuple[float, float]:
+        """Return how many prefixes the events of a Kleene component have, and what looking for one costs."""
+        nearby = self._nearby(model, step)
+        seen, taken = self._limited(model, step, nearby, UNKNOWN**step.asked)
+        most = min(max(nearby, taken), MOST_TAKEN)
+        links = max(taken, min(taken / (1.0 - taken), most)) if taken < 1.0 else max(1.0, most)
+        return links, seen * _look(step)
+
+    def _continuations(self, model: CostModel, bound: list[int], step: GrowthStep) -> tuple[float, float]:
+        """Return how many events of a single component order and window, and then predicates, leave."""
+        if not bound:
+            return float(step.candidates), float(step.candidates)
+        masks = np.array([mask_of(bound), mask_of([*bound, step.single])], dtype=np.int64)
+        feasible, _, matches = model.numbers(masks)
+        seen = float(feasible[1] / max(feasible[0], 1e-300))
+        return seen, min(seen, float(matches[1] / max(matches[0], 1e-300)))
+
+    def _nearby(self, model: CostModel, step: GrowthStep) -> float:
+        """Return how many events of a component are about in half a window of one partition."""
+        span = min(1.0, 0.5 * (model.window + 1.0) / max(1.0, model.statistics.ticks))
+        return step.candidates * span / max(1.0, model.statistics.keys.effective)
+
+    def _limited(self, model: CostModel, step: GrowthStep, seen: float, share: float) -> tuple[float, float]:
+        """Return how many events are looked at for a partial match, and taken, before none can be next.
+
+        ``seen`` are in reach, and for ``share`` of them the predicates are true.
+        """
+        statistics = model.statistics
+        length = float(model.lengths.mean())
+        parts = max(1.0, statistics.keys.effective)
+        own = step.candidates / max(1.0, statistics.ticks) / parts
+        if self.adjacent:
+            every = statistics.events / max(1.0, statistics.ticks) / (parts if self.by_partition else 1.0)
+            seen = min(seen, own * (2.0 * length + 1.0 / max(every, 1e-12)))
+            return seen, seen * share
+        looked = min(seen, 1.0 / max(share, 1e-12) + 3.0 * own * length)
+        return looked, min(seen * share, -math.expm1(-seen * share) + 3.0 * own * length * share)
+
+
+def _look(step: GrowthStep) -> float:
+    """Return what it costs to look at a candidate."""
+    return PROBE + (ASK if step.asked else 0.0)

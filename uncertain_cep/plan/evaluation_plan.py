@@ -1,0 +1,219 @@
+"""What is evaluated where: immutable, picklable, free of any data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from uncertain_cep.plan.equivalence import PartitionKey
+from uncertain_cep.plan.options import Approximation, Method
+from uncertain_cep.plan.trees import Tree
+from uncertain_cep.query import Query
+from uncertain_cep.query.bound import BoundQuery
+from uncertain_cep.query.branches import PartialOrder, Term
+from uncertain_cep.query.typed import TypedExpression
+from uncertain_cep.timedomain import Names, TimeDomain
+
+__all__ = ["EvaluationPlan", "PlannedComponent", "PlannedNegation"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedComponent:
+    """One component of the pattern.
+
+    Attributes
+    ----------
+    variable : str
+    types : tuple of str
+        Event types it takes; empty for any.
+    local : tuple of TypedExpression
+        The predicates that speak of each event of this variable alone.
+    kleene : bool
+        Whether it takes one or more events.
+    """
+
+    variable: str
+    types: tuple[str, ...]
+    local: tuple[TypedExpression, ...]
+    kleene: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedNegation:
+    """One negated component of the pattern.
+
+    Attributes
+    ----------
+    component : PlannedComponent
+    after : int
+        How many positive components stand before it: 0 for a leading negation, all for a trailing one.
+    """
+
+    component: PlannedComponent
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationPlan:
+    """What is needed to evaluate a query on any table with the columns it was made for.
+
+    Attributes
+    ----------
+    bound : BoundQuery
+    names : Names
+    domain : TimeDomain
+    components : tuple of PlannedComponent
+        The positive ones, in pattern order.
+    negations : tuple of PlannedNegation
+        The negated ones, in pattern order.
+    keys : tuple of PartitionKey
+        The attributes equated across all components; with OR, across those of every branch.
+    split_keys : tuple of PartitionKey
+        Those by which the events are split before anything is matched.
+    constant : tuple of TypedExpression
+        Predicates that mention no variable.
+    joined : tuple of TypedExpression
+        Predicates that neither splitting by keys nor looking at single events can enforce: across components,
+        or across the events of a Kleene component.
+    evaluation : {"query_order", "any_state", "selectivity", "point"}
+    confidence : bool
+        Whether the result has a confidence column.
+    approximate : Approximation or None
+        Leave to estimate the confidences that exact arithmetic cannot follow.
+    compressed : bool
+        Whether a match is a choice of the single events, and its Kleene component all its candidates.
+    required_columns : tuple of str
+        Columns of the trace that the evaluation reads.
+    output_schema : pyarrow.Schema
+    order : PartialOrder or None
+        The order that an OR-free pattern with AND asks of its events; None if it is that of the pattern.
+    branches : tuple of EvaluationPlan
+        Those of a pattern with OR, see :class:`~uncertain_cep.query.branches.Branch`: no signature is that of
+        two, so that their matches together are the answer.
+        Then only ``keys``, ``required_columns``, the schema and the variables of this plan are looked at.
+    counted : EvaluationPlan or None
+        With RETURN EXPECTED COUNT, that of the matches to count.
+    planner : str
+        Who chooses the order in which events are put together: one of ``PLANNERS``; ``given`` if the caller
+        did, by a tree; ``none`` if the evaluation has an order of its own.
+    tree : Tree or None
+        The caller's, over the single components, numbered from 0 in pattern order.
+    latency_weight : float
+        What a partial match that the event of the last component has to be put together with weighs among
+        the costs that a planner compares, in probes; 0: nothing.
+    match_windows : bool
+        Whether candidates that have too few others in reach are left out before anything is matched.
+    unnamed_keys : tuple of pyarrow.Field
+        With OUTPUT NON OVERLAPPING, the columns of batches that hold the values of those partition keys that
+        the components call differently.
+    """
+
+    bound: BoundQuery
+    names: Names
+    domain: TimeDomain
+    components: tuple[PlannedComponent, ...]
+    negations: tuple[PlannedNegation, ...]
+    keys: tuple[PartitionKey, ...]
+    split_keys: tuple[PartitionKey, ...]
+    constant: tuple[TypedExpression, ...]
+    joined: tuple[TypedExpression, ...]
+    evaluation: Method
+    confidence: bool
+    approximate: Approximation | None
+    compressed: bool
+    required_columns: tuple[str, ...]
+    output_schema: pa.Schema
+    order: PartialOrder | None = None
+    branches: tuple[EvaluationPlan, ...] = ()
+    counted: EvaluationPlan | None = None
+    planner: str = "auto"
+    tree: Tree | None = None
+    latency_weight: float = 0.0
+    match_windows: bool = True
+    unnamed_keys: tuple[pa.Field, ...] = ()
+
+    @property
+    def query(self) -> Query:
+        """The query as parsed."""
+        return self.bound.query
+
+    @property
+    def window(self) -> int:
+        """WITHIN, in ticks."""
+        return self.bound.window
+
+    @property
+    def estimates(self) -> tuple[float, int]:
+        """The standard error of what is left to estimate of confidences, 0 if nothing is, and the seed."""
+        allowed = self.approximate
+        return (0.0, 0) if allowed is None else (allowed.std_error / max(len(self.terms), 1), allowed.seed)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """What the confidence of a signature is the sum of; empty if it is the confidence of one pattern."""
+        return self.bound.terms
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the pattern is a sequence of single events under one of the two skip strategies."""
+        if self.order is not None or self.branches:
+            return False
+        skips = self.query.strategy in ("skip_till_any_match", "skip_till_next_match")
+        return skips and not self.negations and not any(component.kleene for component in self.components)
+
+    @property
+    def singles(self) -> tuple[int, ...]:
+        """The components that take one event, by their numbers."""
+        return tuple(j for j, component in enumerate(self.components) if not component.kleene)
+
+    @property
+    def owner(self) -> int:
+        """The component by whose first event a match belongs to a slice of time: one that takes few events.
+
+        A compressed match that begins with its Kleene component belongs to the event behind it.
+        """
+        return 1 if self.compressed and self.components[0].kleene else 0
+
+    @property
+    def partition_attributes(self) -> tuple[str, ...]:
+        """The partition keys that have one name in all components; they lead the result."""
+        return tuple(key.name for key in self.keys if key.name is not None)
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """The columns of batches that tell the partition of a match, to choose among those of one."""
+        return (*self.partition_attributes, *(field.name for field in self.unnamed_keys))
+
+    @property
+    def batch_schema(self) -> pa.Schema:
+        """Columns of the engine's batches: the result's, and those that only choose among the matches."""
+        query, schema = self.query, self.output_schema
+        if (query.order_by_confidence or query.non_overlapping) and not self.confidence:
+            schema = schema.append(pa.field("confidence", pa.float64()))
+        for field in self.unnamed_keys:
+            schema = schema.append(field)
+        return schema
+
+    @property
+    def needs_confidence(self) -> bool:
+        """Whether confidences have to be computed, shown or not."""
+        query = self.query
+        chosen_by = query.min_confidence is not None or query.order_by_confidence or query.non_overlapping
+        return self.confidence or chosen_by
+
+    @property
+    def counts(self) -> bool:
+        """Whether the result is expected counts instead of matches."""
+        return self.counted is not None
+
+    @property
+    def needs_all(self) -> bool:
+        """Whether the result is known only once all batches are: ordered, chosen from, or added up."""
+        query = self.query
+        return self.counts or query.non_overlapping or query.order_by_confidence or query.limit is not None
+
+    @property
+    def collects(self) -> bool:
+        """Whether all matches that the query speaks of end up in one table or in one place."""
+        return not self.counts and (self.query.limit is None or self.query.non_overlapping)

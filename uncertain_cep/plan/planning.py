@@ -1,0 +1,219 @@
+"""From a bound query to the plan that the executor runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+
+from uncertain_cep.errors import OptionError
+from uncertain_cep.plan.counting import counting_plan
+from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
+from uncertain_cep.plan.options import (
+    PLANNERS,
+    Approximation,
+    Method,
+    check_counting,
+    check_latency_weight,
+    checked_method,
+)
+from uncertain_cep.plan.result import output_schema, plain_type
+from uncertain_cep.plan.supported import check_compressed, components_beyond_plain
+from uncertain_cep.plan.trees import parse_tree
+from uncertain_cep.query import Query, bind
+from uncertain_cep.query.bound import BoundQuery
+from uncertain_cep.query.branches import is_linear, order_of
+from uncertain_cep.query.typed import (
+    TypedExpression,
+    columns_in,
+    speaks_of_each_event,
+    variables_of,
+)
+from uncertain_cep.timedomain import Names, TimeDomain
+
+__all__ = ["make_plan"]
+
+
+def make_plan(
+    query: Query,
+    schema: pa.Schema,
+    *,
+    names: Names = Names(),  # noqa: B008
+    tick: str | None = None,
+    evaluation: str = "auto",
+    confidence: bool = True,
+    approximate: Approximation | None = None,
+    kleene: str = "matches",
+    planner: str = "auto",
+    latency_weight: float = 0.0,
+) -> EvaluationPlan:
+    """Bind a query to the columns of a trace and plan its evaluation.
+
+    Parameters
+    ----------
+    query : Query
+    schema : pyarrow.Schema
+        Of the event table.
+    names : Names
+        Its columns for type, id, times and pmf.
+    tick : str or None
+        Length of a tick, see :meth:`TimeDomain.of`.
+    evaluation : str
+        One of ``EVALUATIONS``; ``auto`` is ``query_order``, or any other order that the planner prefers.
+    confidence : bool
+        Whether to return confidences.
+    approximate : Approximation or None
+    kleene : {"matches", "compressed"}
+        Whether each choice of events for a Kleene component is a match of its own.
+    planner : str
+        One of ``PLANNERS``, or a tree over the variables in brackets, such as ``((c a) b)``: in which order
+        events are put together. With OR it is for each branch.
+    latency_weight : float
+        At least 0: what planners count for each partial match that waits for the event of the last component,
+        as a multiple of looking at a partial match.
+
+    Raises
+    ------
+    QueryError, TraceError, OptionError
+        For everything that can be told without reading an event.
+    """
+    method = checked_method(evaluation, planner, kleene)
+    weight = check_latency_weight(latency_weight, evaluation, planner)
+    if query.expected_count is not None:
+        check_counting(evaluation, confidence, approximate, kleene)
+    compressed = kleene == "compressed"
+    domain = TimeDomain.of(schema, names, tick)
+    bound = bind(query, schema, names, domain)
+    if query.expected_count is not None:
+        matches = make_plan(
+            replace(query, expected_count=None),
+            schema,
+            names=names,
+            tick=tick,
+            evaluation=evaluation,
+            planner=planner,
+            latency_weight=weight,
+        )
+        return counting_plan(matches, bound, query.expected_count, schema)
+    branches = bound.branches()
+    if len(branches) == 1:
+        plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, compressed)
+        return _ordered(plan, evaluation, planner, weight)
+    if planner.lstrip().startswith("("):
+        raise OptionError(
+            f"planner={planner!r}: a tree is for one pattern, and OR(...) stands for several: name a planner"
+        )
+    if compressed:
+        raise OptionError('kleene="compressed" needs a pattern without OR(...)')
+    found = [partition_keys(branch).keys for branch in branches]
+    shared = [key.name for key in found[0] if key.name is not None]
+    shared = [name for name in shared if all(name in [key.name for key in keys] for keys in found)]
+    parts = []
+    for branch, own in zip(branches, found, strict=True):
+        keys = tuple(key for key in own if key.name in shared)
+        part = _planned(branch, schema, names, domain, method, confidence, approximate, False, keys)
+        parts.append(_ordered(part, evaluation, planner, weight))
+    negated = sum(component.negated for component in bound.components)
+    positive = len(bound.components) - negated
+    keys = tuple(PartitionKey((name,) * positive, (name,) * negated) for name in shared)
+    plan = _planned(bound, schema, names, domain, method, confidence, approximate, False, keys)
+    needed = dict.fromkeys(name for part in parts for name in part.required_columns)
+    return replace(plan, branches=tuple(parts), required_columns=tuple(needed))
+
+
+def _planned(
+    bound: BoundQuery, schema: pa.Schema, names: Names, domain: TimeDomain, method: Method, confidence: bool,
+    approximate: Approximation | None, compressed: bool, given_keys: tuple[PartitionKey, ...] | None = None,
+) -> EvaluationPlan:  # fmt: skip
+    """Plan a query without regard to OR; for one branch of several, with the keys that all of them have."""
+    equivalences = partition_keys(bound)
+    keys = equivalences.keys if given_keys is None else given_keys
+    local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}
+    constant, joined = [], []
+    for predicate in equivalences.rest:
+        mentioned = variables_of(predicate)
+        if not mentioned:
+            constant.append(predicate)
+        elif len(mentioned) == 1 and all(map(speaks_of_each_event, columns_in(predicate))):
+            local[next(iter(mentioned))].append(predicate)
+        else:
+            joined.append(predicate)
+    needed = dict.fromkeys((names.type, names.id, names.lower, names.upper))
+    if names.pmf in schema.names:
+        needed[names.pmf] = None
+    for key in (*keys, *equivalences.split):
+        needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
+    returned = [item.expression for item in bound.returns if item.expression is not None]
+    for expression in (*equivalences.rest, *returned):
+        needed.update(dict.fromkeys(column.name for column in columns_in(expression) if column.name))
+    planned = [
+        PlannedComponent(part.variable, part.types, tuple(local[part.variable]), part.kleene)
+        for part in bound.components
+    ]
+    negated = [part.negated for part in bound.components]
+    unnamed = [key for key in keys if key.name is None] if bound.query.non_overlapping else []
+    return EvaluationPlan(
+        bound=bound,
+        names=names,
+        domain=domain,
+        components=tuple(part for part, absent in zip(planned, negated, strict=True) if not absent),
+        negations=tuple(
+            PlannedNegation(part, place - sum(negated[:place]))
+            for place, part in enumerate(planned)
+            if negated[place]
+        ),
+        keys=keys,
+        split_keys=equivalences.split,
+        constant=tuple(constant),
+        joined=tuple(joined),
+        evaluation=method,
+        confidence=confidence,
+        approximate=approximate,
+        compressed=compressed,
+        required_columns=tuple(needed),
+        output_schema=output_schema(
+            bound,
+            keys,
+            schema,
+            names,
+            domain,
+            confidence,
+            approximate is not None and confidence,
+            compressed,
+        ),
+        unnamed_keys=tuple(
+            pa.field(f"partition by {' = '.join(key.columns)} ({number})", plain_type(schema, key.columns[0]))
+            for number, key in enumerate(unnamed, 1)
+        ),
+    )
+
+
+def _ordered(plan: EvaluationPlan, evaluation: str, planner: str, latency_weight: float) -> EvaluationPlan:
+    """Return the plan of an OR-free pattern with its order; refuse what its evaluation does not answer."""
+    pattern = plan.bound.pattern
+    plan = plan if is_linear(pattern) else replace(plan, order=order_of(pattern))
+    if plan.compressed:
+        check_compressed(plan)
+    what = components_beyond_plain(plan.bound.components, plan.query)
+    if plan.order is not None:
+        what = "event sets, AND(...)"
+    if plan.evaluation == "point" and plan.order is None:
+        what = 'kleene="compressed"' if plan.compressed else None
+    if what is not None and plan.evaluation != "query_order":
+        raise OptionError(f"evaluation={evaluation!r} does not support {what}: leave evaluation= out")
+    if evaluation != "auto":
+        return replace(plan, planner="none")
+    if planner in PLANNERS:
+        return replace(plan, planner=planner, latency_weight=latency_weight)
+    return replace(plan, planner="given", tree=parse_tree(planner, _joinable(plan, planner)))
+
+
+def _joinable(plan: EvaluationPlan, planner: str) -> list[str]:
+    """Return the variables that a tree is over."""
+    if len(plan.singles) < 2:
+        raise OptionError(
+            f"planner={planner!r}: a tree joins components that take one event, and this pattern has "
+            f"{len(plan.singles)} of them: leave planner= out"
+        )
+    return [plan.components[j].variable for j in plan.singles]

@@ -1,0 +1,1 @@
+"""From matches to the result: projection, order and limit, the k best, expected counts."""

@@ -1,0 +1,208 @@
+"""The matches of one query as events of the next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.durations import format_duration, parse_duration
+from uncertain_cep.errors import OptionError
+from uncertain_cep.query.kinds import kind_of
+from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column, with_noted_tick
+from uncertain_cep.traces.frames import as_arrow
+
+__all__ = ["to_events", "with_matches"]
+
+FrameT = TypeVar("FrameT")
+
+_RANGE: Final = ("range_lower", "range_upper")
+
+
+def to_events(
+    matches: FrameT,
+    type: str,
+    *,
+    id: str | None = None,
+    first_id: int = 1,
+    prefix: str | None = None,
+    tick: str | None = None,
+    names: Names | Mapping[str, str] | None = None,
+) -> FrameT:
+    """Return matches as events, whose intervals are the matches' time ranges.
+
+    Parameters
+    ----------
+    matches : pyarrow.Table, pandas or Polars DataFrame
+        What :func:`uncertain_cep.match` returned.
+    type : str
+        The type of all these events.
+    id : str, optional
+        Column that holds their ids. Default: the number of the row.
+    first_id : int
+        The number of the first row.
+    prefix : str, optional
+        Make the ids text: this and the number, for traces whose ids are text.
+    tick : str, optional
+        Length of a tick, such as ``"100ms"``, of the events that were matched, for the column ``tick``.
+    names : Names or mapping, optional
+        Other names for the columns ``type``, ``id``, ``lower``, ``upper`` and ``tick`` of the result.
+
+    Returns
+    -------
+    the same kind of frame
+        ``type``, ``id``, ``lower``, ``upper`` and, as attributes, all other columns: partition attributes,
+        the ids of the events, RETURN expressions, ``confidence``.
+
+    Raises
+    ------
+    OptionError
+        If the columns of a match are missing, or two columns would have one name.
+
+    Notes
+    -----
+    A new event is taken to have happened for certain, at any tick of its range with the same probability,
+    and independently of other events; the range says no more. Choose the matches by HAVING, or by
+    ``e.confidence`` in the next query. Two matches that share an event are two events.
+    """
+    table = _matches(matches)
+    model = Names.of(names)
+    wanted = [*_RANGE, *([] if id is None else [id])]
+    missing = [name for name in wanted if name not in table.column_names]
+    if missing:
+        raise OptionError(
+            f"the matches have no column {missing[0]}: they have {', '.join(table.column_names)}"
+        )
+    if id is None:
+        numbers = pa.array(range(first_id, first_id + table.num_rows), pa.int64())
+        ids: Any = numbers
+        if prefix is not None:
+            ids = pc.binary_join_element_wise(prefix, numbers.cast(pa.string()), "")
+    else:
+        ids = table.column(id)
+    columns: dict[str, Any] = {
+        model.type: pa.array([type] * table.num_rows, pa.string()),
+        model.id: ids,
+        model.lower: table.column(_RANGE[0]),
+        model.upper: table.column(_RANGE[1]),
+    }
+    if tick is not None:
+        tick = format_duration(parse_duration(tick, what="tick"))
+        columns[model.tick] = tick_column(tick, table.num_rows)
+    for name in table.column_names:
+        if name in _RANGE or (name == id == model.id):
+            continue
+        if name in columns or name in (model.pmf, model.tick):
+            raise OptionError(
+                f"the matches have an attribute {name}, which is a column of the model: return it by another "
+                "name with AS, or map the model's columns with names="
+            )
+        columns[name] = table.column(name)
+    made = pa.table(columns)
+    if tick is not None:
+        made = made.replace_schema_metadata({TICK_METADATA: tick.encode()})
+    result: FrameT = _like(made, matches)
+    return result
+
+
+def with_matches(
+    events: FrameT,
+    matches: Any,
+    type: str,
+    *,
+    names: Names | Mapping[str, str] | None = None,
+) -> FrameT:
+    """Return the events of a trace and, as further events, the matches found in it.
+
+    Parameters
+    ----------
+    events : pyarrow.Table, pandas or Polars DataFrame
+        A trace, as for :func:`uncertain_cep.match`.
+    matches : pyarrow.Table, pandas or Polars DataFrame
+        Matches in it.
+    type : str
+        The type of the new events; none of the trace's may have it.
+    names : Names or mapping, optional
+        Other names of the trace's columns.
+
+    Returns
+    -------
+    the same kind of frame as the events
+        Attributes that one of the two lacks are null. Ids of the new events are numbers above the trace's, or
+        text such as ``"Overload:1"`` if those are text.
+
+    Raises
+    ------
+    OptionError
+        If the trace has events of the type, or the two have an attribute of different kinds.
+    """
+    table = as_arrow(events)
+    model = Names.of(names)
+    for name in (model.type, model.id, model.lower, model.upper):
+        if name not in table.column_names:
+            raise OptionError(f"the events have no column {name}: they have {', '.join(table.column_names)}")
+    if pc.any(pc.equal(table.column(model.type).cast(pa.string()), type)).as_py():
+        raise OptionError(f"the trace has events of type {type} already: give those of the matches another")
+    table = with_noted_tick(table, model)
+    noted = (table.schema.metadata or {}).get(TICK_METADATA)
+    options: dict[str, Any] = {"names": model, "tick": None if noted is None else noted.decode()}
+    ids = table.column(model.id)
+    if pa.types.is_integer(ids.type):
+        options["first_id"] = max(pc.max(ids).as_py() or 0, 0) + 1
+    else:
+        options["prefix"] = f"{type}:"
+    made = to_events(_matches(matches), type, **options)
+    if model.tick not in table.column_names and noted is not None:
+        table = table.append_column(model.tick, tick_column(noted.decode(), table.num_rows))
+    for name in made.column_names:
+        if name in table.column_names:
+            place = made.schema.get_field_index(name)
+            made = made.set_column(place, name, _as(made.column(name), table.schema.field(name)))
+    joined = pa.concat_tables([table, made], promote_options="default")
+    result: FrameT = _like(joined.replace_schema_metadata(table.schema.metadata), events)
+    return result
+
+
+def _matches(frame: Any) -> pa.Table:
+    if _library(frame) == "pyspark":
+        raise OptionError("a Spark frame of matches is not supported yet: collect it, with toArrow()")
+    return as_arrow(frame)
+
+
+def _as(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """Return an attribute of matches as the trace has it."""
+    if column.type == field.type:
+        return column
+    given, wanted = kind_of(column.type), kind_of(field.type)
+    if (
+        given == "null"
+        or wanted == "null"
+        or (given is not None and given == wanted)
+        or ((given, wanted) == ("int", "float"))
+    ):
+        try:
+            return column if wanted == "null" else column.cast(field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+    raise OptionError(
+        f"{field.name} is of type {field.type} in the trace and {column.type} in the matches: return it by "
+        "another name with AS, or rename the variable"
+    )
+
+
+def _library(frame: object) -> str:
+    return type(frame).__module__.partition(".")[0]
+
+
+def _like(table: pa.Table, frame: Any) -> Any:
+    """Return a table as the kind of frame that was given."""
+    library = _library(frame)
+    if library == "polars":
+        import polars as pl
+
+        return pl.from_arrow(table)
+    if library == "pandas":
+        return table.to_pandas()
+    return table

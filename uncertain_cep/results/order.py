@@ -1,0 +1,128 @@
+"""From batches to the result: what only shows once all are there (SASE+: OUTPUT, ORDER BY, LIMIT)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from eventbased import choose_non_overlapping
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.results.expected_counts import merged_counts
+from uncertain_cep.results.ranking import ranked
+
+__all__ = ["finished", "non_overlapping"]
+
+Int64 = NDArray[np.int64]
+
+
+def finished(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Return the result that the engine's batches make.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    batches : iterable of RecordBatch
+        What :func:`uncertain_cep.executor.run` yields, of one table or of several that share no match.
+
+    Returns
+    -------
+    pyarrow.Table
+        Of the plan's output schema: expected counts added up; of the matches, those that OUTPUT NON
+        OVERLAPPING keeps, the best ones first with ORDER BY CONFIDENCE, ties by signature, and at most LIMIT.
+        What HAVING drops is dropped before.
+
+    Notes
+    -----
+    Memory is O(k + batch) with LIMIT k and without NON OVERLAPPING, else O(matches).
+    """
+    if plan.counts:
+        return merged_counts(plan, batches)
+    limit = plan.query.limit
+    ordered = plan.query.order_by_confidence
+    if plan.query.non_overlapping:
+        batches = non_overlapping(
+            plan, pa.Table.from_batches(list(batches), schema=plan.batch_schema)
+        ).to_batches()
+    if limit is None:
+        result = pa.Table.from_batches(list(batches), schema=plan.batch_schema)
+        result = result.take(_best_first(plan, result)) if ordered else result
+    else:
+        result = plan.batch_schema.empty_table()
+        for batch in batches:
+            result = pa.concat_tables([result, pa.Table.from_batches([batch])])
+            if ordered:
+                result = result.take(_best_first(plan, result)[:limit])
+            elif result.num_rows >= limit:
+                break
+        result = result.slice(0, limit)
+    return result.select(plan.output_schema.names)
+
+
+def non_overlapping(plan: EvaluationPlan, matches: pa.Table) -> pa.Table:
+    """Return matches whose time ranges do not overlap, chosen by falling confidence in each partition.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    matches : pyarrow.Table
+        All matches of some partitions, of the plan's batch schema. A partition is one combination of values
+        of the plan's partition columns.
+
+    Notes
+    -----
+    O(n log n). The chosen matches come in the order in which they were given.
+    """
+    if not matches.num_rows:
+        return matches
+    partition = _partition_codes(matches, plan.partition_columns)
+    lower, upper = (
+        np.asarray(matches.column(name).cast(pa.int64()).to_numpy())
+        for name in ("range_lower", "range_upper")
+    )
+    by_time = np.lexsort((lower, partition))
+    place = np.empty(len(by_time), dtype=np.int64)
+    place[by_time] = np.arange(len(by_time))
+    chosen = np.empty(len(by_time), dtype=np.bool_)
+    best = place[_best_first(plan, matches)]
+    choose_non_overlapping(best, partition[by_time], lower[by_time], upper[by_time], chosen)
+    return matches.take(pa.array(np.sort(by_time[chosen])))
+
+
+def _best_first(plan: EvaluationPlan, matches: pa.Table) -> Int64:
+    """Return the order by falling confidence, ties by the values of the ids, nulls last."""
+    columns = [pa.array(ranked(np.asarray(matches.column("confidence").to_numpy())))]
+    for component in plan.components:
+        columns += _sortable(matches.column(component.variable))
+    table = pa.table(columns, names=[str(number) for number in range(len(columns))])
+    keys = [(name, "ascending" if number else "descending") for number, name in enumerate(table.column_names)]
+    return np.asarray(pc.sort_indices(table, sort_keys=keys)).astype(np.int64)
+
+
+def _sortable(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
+    """Return columns by which to sort: a list element by element, before those that it begins."""
+    if not pa.types.is_list(column.type):
+        return [column]
+    lists = column.combine_chunks()
+    lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
+    starts = np.asarray(lists.offsets)[:-1]
+    columns = [lists.is_null()]
+    for k in range(int(lengths.max(initial=1))):
+        there = lengths > k
+        columns += [pa.array(there), lists.values.take(pa.array(starts + k, mask=~there))]
+    return columns
+
+
+def _partition_codes(matches: pa.Table, names: tuple[str, ...]) -> Int64:
+    """Return a number for each row, the same exactly for rows that agree in some columns."""
+    codes = np.zeros(matches.num_rows, dtype=np.int64)
+    for name in names:
+        encoded = matches.column(name).combine_chunks().dictionary_encode()
+        encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+        pairs = codes * len(encoded.dictionary) + np.asarray(encoded.indices)
+        codes = np.unique(pairs, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return codes

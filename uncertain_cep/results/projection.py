@@ -1,0 +1,166 @@
+"""Matches to the result's columns: partition attributes, ids, RETURN expressions, ranges, confidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from uncertain_cep.expressions.vectorised import Values, column_values, evaluate, within_int64
+from uncertain_cep.operators.compressed import CompressedChunk
+from uncertain_cep.operators.pivot_join import Chunk
+from uncertain_cep.operators.series import KleeneChunk, Series, aggregated, event_rows
+from uncertain_cep.plan import COMPRESSED_COLUMNS, EvaluationPlan
+from uncertain_cep.query.typed import Aggregated, Column, TypedExpression
+
+__all__ = ["id_payload", "to_batch", "widened"]
+
+_INT64: Final = (-(2**63), 2**63 - 1)
+
+
+def id_payload(plan: EvaluationPlan, table: pa.Table) -> NDArray[np.int64] | None:
+    """Return the ids if they alone are needed of the events and are int64; else None: rows are needed."""
+    column = table.column(plan.names.id)
+    if plan.partition_columns or any(item.expression is not None for item in plan.bound.returns):
+        return None
+    if not pa.types.is_int64(column.type):
+        return None
+    return np.asarray(column.to_numpy())
+
+
+def _taken(column: pa.ChunkedArray, rows: NDArray[np.int64], wanted: pa.DataType) -> pa.Array:
+    """Return the values of some rows, as the type of the result."""
+    if pa.types.is_int64(column.type) and column.null_count == 0:
+        return pa.array(np.asarray(column.to_numpy())[rows])
+    found = column.take(pa.array(rows))
+    return (found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)).cast(wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """The rows of the events bound to a variable in each match: the first, and all if it is a Kleene one."""
+
+    rows: NDArray[np.int64]
+    series: Series | None
+
+
+def _returned(
+    expression: TypedExpression, table: pa.Table, bound: dict[str, _Bound], wanted: pa.DataType
+) -> pa.Array:
+    def events_of(column: Column) -> NDArray[np.int64]:
+        found = bound[column.variable]
+        return event_rows(column, table, found.rows, found.series)
+
+    if isinstance(expression, Column) and not _is_computed(expression):
+        return _taken(table.column(expression.name), events_of(expression), wanted)
+    size = len(next(iter(bound.values())).rows)
+    loaded: dict[Column, Values] = {}
+
+    def load(column: Column) -> Values:
+        if column not in loaded:
+            series = bound[column.variable].series
+            if isinstance(column, Aggregated) and _is_computed(column) and series is not None:
+                loaded[column] = aggregated(column, table, series)
+            else:
+                found = table.column(column.name).take(pa.array(events_of(column)))
+                loaded[column] = column_values(found, column.name)
+        return loaded[column]
+
+    def extremes(column: Column) -> tuple[int, int]:
+        if _is_computed(column):
+            return _INT64
+        # Over the whole column, so that every batch of a result decides alike.
+        low, high = pc.min_max(table.column(column.name)).values()
+        return (int(low.as_py() or 0), int(high.as_py() or 0))
+
+    found = evaluate(within_int64(expression, extremes), load)
+    data: Any = found.data
+    if isinstance(data, (pa.Scalar, pa.Array)):
+        return pa.array([data.as_py()] * size, wanted) if isinstance(data, pa.Scalar) else data.cast(wanted)
+    if pa.types.is_null(wanted):
+        return pa.nulls(size)
+    values = np.broadcast_to(np.asarray(data), (size,))
+    invalid = None if found.valid is None else ~np.broadcast_to(found.valid, (size,))
+    return pa.array(values, mask=invalid).cast(wanted)
+
+
+def _is_computed(column: Column) -> bool:
+    """Return whether a value is no event's attribute but has to be computed from several."""
+    return isinstance(column, Aggregated) and column.function not in ("min", "max")
+
+
+def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) -> pa.RecordBatch:
+    """Return matches as a batch of the plan's batch schema.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+        The events.
+    chunk : Chunk
+    direct : bool
+        Whether ``chunk.events`` holds ids (:func:`id_payload`) and not rows.
+    """
+    schema = plan.batch_schema
+    variables = [component.variable for component in plan.components]
+    columns: list[pa.Array] = []
+
+    def add(column: pa.Array) -> None:
+        columns.append(column)
+
+    def wanted() -> pa.DataType:
+        return schema.field(len(columns)).type
+
+    series = chunk.series if isinstance(chunk, KleeneChunk) else (None,) * len(variables)
+    bound = {
+        variable: _Bound(rows, found)
+        for variable, rows, found in zip(variables, chunk.events, series, strict=True)
+    }
+    for name in plan.partition_attributes:
+        add(_taken(table.column(name), bound[variables[0]].rows, wanted()))
+    ids: dict[str, pa.Array] = {}
+    for variable, found in bound.items():
+        events = found.rows if found.series is None else found.series.events
+        type_ = wanted() if found.series is None else wanted().value_type
+        values = pa.array(events) if direct else _taken(table.column(plan.names.id), events, type_)
+        ids[variable] = values if found.series is None else found.series.lists(values)
+        add(ids[variable])
+    for item in plan.bound.returns:
+        if item.expression is not None:
+            add(_returned(item.expression, table, bound, wanted()))
+        elif item.name != item.variable and item.variable is not None:
+            add(ids[item.variable])
+    for times in (chunk.lower, chunk.upper):
+        add(plan.domain.times(times))
+    # Sums of float64 may end a little above the 1 of what is certain.
+    confidence = None if chunk.confidence is None else pa.array(np.minimum(chunk.confidence, 1.0))
+    by_name: dict[str, pa.Array] = {}
+    if plan.approximate is not None and "exact" in schema.names:
+        error = np.zeros(len(chunk.lower)) if chunk.std_error is None else chunk.std_error
+        by_name = {"confidence": confidence, "exact": pa.array(error == 0.0)}
+        by_name["std_error"] = pa.array(error)
+    elif "confidence" in schema.names:
+        by_name = {"confidence": confidence}
+        if isinstance(chunk, CompressedChunk):
+            by_name |= dict(zip(COMPRESSED_COLUMNS, map(pa.array, chunk.expected), strict=True))
+    unnamed = [key.columns[0] for key in plan.keys if key.name is None]
+    for field, name in zip(plan.unnamed_keys, unnamed, strict=False):
+        by_name[field.name] = _taken(table.column(name), bound[variables[0]].rows, field.type)
+    for name in schema.names[len(columns) :]:
+        add(by_name[name])
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def widened(plan: EvaluationPlan, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return the matches of one branch of OR with the columns of the whole query: null where it has none."""
+    schema = plan.batch_schema
+    names = batch.schema.names
+    columns = [
+        batch.column(field.name) if field.name in names else pa.nulls(batch.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -1,0 +1,280 @@
+"""What expected counts hold too much where components share events, and how it is taken off again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence import covered_stretches, repeated_choices, repeated_uses, running_totals
+from confidence.budget import pieces
+from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.config import COUNT_BATCH, MOST_REPEATED_STEPS
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.results.buckets import summed
+
+__all__ = ["MOST_SHARING", "Counts", "Stretches", "repeated_counts", "shared_rows", "without_repeated"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+MOST_SHARING: Final = 5
+"""Components up to which what the uses of one event in several of them count is taken off again."""
+
+MOST_CLOSED: Final = 3
+"""Components up to which that is a sum over pairs of ticks of each event."""
+
+STEPS_PER_MATCH: Final = 25.0
+"""Steps around events that take as long as looking at a match: measured on one machine."""
+
+LEAST_LEFT: Final = 1e-5
+"""Share of a count below which what is left is counted match by match: it may be rounding alone."""
+
+
+class Counts(NamedTuple):
+    """Counts by partition, or another part, and first tick of a bucket, all (k,)."""
+
+    part: Int64
+    bucket: Int64
+    value: Float64
+
+    def keep(self, mask: NDArray[np.bool_]) -> Counts:
+        """Return those where a mask is true."""
+        return Counts(self.part[mask], self.bucket[mask], self.value[mask])
+
+
+class Stretches:
+    """The ticks that candidates cover, partitions one behind the other on one time line.
+
+    Attributes
+    ----------
+    lifted : list of ((n_j,) int64, (n_j,) int64)
+        The intervals of each component's candidates on that line.
+    starts : (c,) int64
+        First tick of each stretch.
+    places : (c + 1,) int64
+        Covered ticks before each stretch.
+    partition : (c,) int64
+    ticks : int
+        All covered ticks.
+    """
+
+    def __init__(self, selection: Selection, shift: Int64) -> None:
+        self.lifted: list[tuple[Int64, Int64]] = []
+        for j, (lower, upper) in enumerate(zip(selection.lower, selection.upper, strict=True)):
+            moved = shift[0] if selection.partition is None else shift[selection.partition[j]]
+            self.lifted.append((lower + moved, upper + moved))
+        lower = np.concatenate([part for part, _ in self.lifted])
+        upper = np.concatenate([part for _, part in self.lifted])
+        order = np.argsort(lower, kind="stable")
+        starts, stops = np.empty_like(lower), np.empty_like(lower)
+        count = covered_stretches(order, lower, upper, starts, stops)
+        self.starts = starts[:count].copy()
+        lengths = (stops[:count] - self.starts).astype(np.float64)
+        self.places = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(stops[:count] - self.starts)))
+        self.ticks = int(self.places[-1]) if lengths.sum() < 2**62 else 2**62
+        self.partition = np.zeros(count, dtype=np.int64)
+        if selection.partition is not None:
+            sorted_lower = lower[order]
+            first = order[np.searchsorted(sorted_lower, self.starts)]
+            self.partition = np.concatenate(selection.partition)[first]
+
+
+def shared_rows(table: pa.Table, selection: Selection) -> Int64:
+    """Return the rows of the events that are candidates of several components, ascending."""
+    uses = np.zeros(table.num_rows, dtype=np.int32)
+    for part in selection.rows:
+        uses[part] += 1
+    return np.flatnonzero(uses > 1)
+
+
+class _Shared(NamedTuple):
+    """Shared events by ascending lower bound: which components use them, intervals, partitions, pmfs."""
+
+    uses: NDArray[np.bool_]
+    lower: Int64
+    upper: Int64
+    partition: Int64
+    offset: Int64
+
+    @classmethod
+    def of(
+        cls, selection: Selection, rows: Int64, stretches: Stretches, pmfs: ExplicitPmfs | None
+    ) -> _Shared:
+        uses = np.zeros((len(rows), len(selection.rows)), dtype=np.bool_)
+        lower, upper, partition = np.zeros((3, len(rows)), dtype=np.int64)
+        for j, candidates in enumerate(selection.rows):
+            place = np.minimum(np.searchsorted(rows, candidates), len(rows) - 1)
+            own = rows[place] == candidates
+            place = place[own]
+            uses[place, j] = True
+            lower[place], upper[place] = stretches.lifted[j][0][own], stretches.lifted[j][1][own]
+            if selection.partition is not None:
+                partition[place] = selection.partition[j][own]
+        offset = np.full(len(rows), -1) if pmfs is None else pmfs.offset[rows]
+        order = np.argsort(lower, kind="stable")
+        return cls(uses[order], lower[order], upper[order], partition[order], offset[order])
+
+    @property
+    def apart(self) -> bool:
+        """Whether two events may each be used by two components of their own."""
+        together = self.uses.T.astype(np.float64) @ self.uses
+        pairs = [set(pair) for pair in combinations(range(len(together)), 2) if together[pair]]
+        return any(not one & other for one, other in combinations(pairs, 2))
+
+    def steps(self, window: int, every: int, ticks: int) -> Float64:
+        """Return about how many steps it takes to count the repeated uses of each, (k,) float64."""
+        length = self.uses.shape[1]
+        own = (self.upper - self.lower + 1).astype(np.float64)
+        if length <= MOST_CLOSED:
+            buckets = window // every + 2 if every else 1
+            closed: Float64 = own * np.minimum(own, window) * buckets
+            return closed
+        used = self.uses.sum(axis=1)
+        blocks = np.left_shift(1, used) - used - 1.0
+        before = np.append(0.0, np.cumsum(blocks))
+        around: Float64 = np.minimum(own + 2.0 * window, ticks) * length * length * blocks
+        if not self.apart:
+            return around
+        # No window is longer than the line, so that these stay within int64.
+        longest = int((self.upper - self.lower).max())
+        last = np.searchsorted(self.lower, self.upper + window, side="right")
+        first = np.searchsorted(self.lower, self.lower - window - longest)
+        with_others: Float64 = around * (1.0 + before[last] - before[first])
+        return with_others
+
+
+def repeated_counts(
+    plan: EvaluationPlan,
+    selection: Selection,
+    shared: Int64,
+    stretches: Stretches,
+    rates: Float64,
+    shift: Int64,
+    window: int,
+    pmfs: ExplicitPmfs | None,
+    whole: float,
+) -> Counts | None:
+    """Return what the uses of one event in several places count, by partition and bucket.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    selection : Selection
+        Of at most ``MOST_SHARING`` components.
+    shared : (k,) int64
+        From :func:`shared_rows`.
+    stretches : Stretches
+    rates : (l, T) float64
+        From :func:`confidence.event_rates`.
+    shift : (p,) int64
+        By how much each partition is moved on the time line.
+    window : int
+    pmfs : ExplicitPmfs or None
+    whole : float
+        The expected number of matches with repeated uses.
+
+    Returns
+    -------
+    Counts or None
+        None if that takes too many steps, or longer than looking at the matches.
+    """
+    events = _Shared.of(selection, shared, stretches, pmfs)
+    every = plan.bound.every or 0
+    ticks = (events.upper - events.lower + 1).astype(np.float64)
+    boxes = np.ones(len(shared)) if not every else (ticks + window) // every + 3
+    most = float(MOST_REPEATED_STEPS)
+    if len(rates) > MOST_CLOSED:
+        most = min(most, STEPS_PER_MATCH * whole)
+    steps = events.steps(window, every, stretches.ticks)
+    if steps.sum() > most or boxes.sum() > COUNT_BATCH:
+        return None
+    room = int(boxes.sum())
+    event, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
+    pmf = np.empty(0) if pmfs is None else pmfs.values
+    of_events = events.lower, events.upper, events.offset, pmf, shift[events.partition]
+    closed = len(rates) <= MOST_CLOSED
+    if closed:
+        totals = np.empty((2, len(rates), stretches.ticks + 1))
+        running_totals(rates, totals[0], totals[1])
+    else:
+        bits = events.uses @ np.left_shift(1, np.arange(len(rates)))
+    count = 0
+    for part in pieces(steps):
+        out = event[count:], bucket[count:], value[count:]
+        if closed:
+            count += repeated_uses(
+                events.uses, *of_events, stretches.starts, stretches.places, totals[0], totals[1], window,
+                every, part.start, part.stop, *out,
+            )  # fmt: skip
+        else:
+            count += repeated_choices(
+                bits, *of_events, rates, stretches.starts, stretches.places, window, every, events.apart,
+                part.start, part.stop, *out,
+            )  # fmt: skip
+    return Counts(events.partition[event[:count]], bucket[:count], value[:count])
+
+
+def without_repeated(
+    plan: EvaluationPlan,
+    selection: Selection,
+    whole: Counts,
+    less: Counts,
+    counted: Callable[[Selection], Iterator[Counts]],
+) -> Counts:
+    """Take counts off others; count match by match where hardly anything but rounding is left.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    selection : Selection
+    whole : Counts
+        Each partition and bucket once.
+    less : Counts
+        What to take off.
+    counted : callable
+        Counts the matches among candidates one by one.
+    """
+    every = max(plan.bound.every or 0, 1)
+    low = int(min(whole.bucket.min(initial=0), less.bucket.min(initial=0)))
+    high = int(max(whole.bucket.max(initial=0), less.bucket.max(initial=0)))
+    span = (high - low) // every + 1
+
+    def keys(counts: Counts) -> Int64:
+        """Return one number for each partition and bucket, and -1 for buckets that are not asked about."""
+        number = (counts.bucket - low) // every
+        return np.where((number >= 0) & (number < span), counts.part * span + number, -1)
+
+    given = keys(whole)
+    value = whole.value - _sums(keys(less), less.value, given)
+    doubtful = value < LEAST_LEFT * whole.value
+    kept = [Counts(whole.part, whole.bucket, value).keep(~doubtful)]
+    if doubtful.any():
+        recounted = counted(_around(plan, selection, whole.keep(doubtful)))
+        kept += [found.keep(np.isin(keys(found), given[doubtful])) for found in recounted]
+    part, bucket, value = (np.concatenate(columns) for columns in zip(*kept, strict=True))
+    return Counts(*summed(part, bucket, value))
+
+
+def _sums(keys: Int64, values: Float64, wanted: Int64) -> Float64:
+    """Return for each wanted key the sum of the values of that key."""
+    distinct, number = np.unique(keys, return_inverse=True)
+    sums = np.append(np.bincount(number, values, len(distinct)), 0.0)
+    place = np.minimum(np.searchsorted(distinct, wanted), max(len(distinct) - 1, 0))
+    known = distinct[place] == wanted if len(distinct) else np.zeros(len(wanted), dtype=np.bool_)
+    return sums[np.where(known, place, len(distinct))]
+
+
+def _around(plan: EvaluationPlan, selection: Selection, counts: Counts) -> Selection:
+    """Return the candidates with those first events that some counts may be about."""
+    partition = np.zeros(1, dtype=np.int64) if selection.partition is None else selection.partition[0]
+    first = np.isin(np.broadcast_to(partition, len(selection.rows[0])), counts.part)
+    if plan.bound.every is not None:
+        begin, end = counts.bucket.min(), counts.bucket.max() + plan.bound.every
+        first &= (selection.upper[0] >= begin) & (selection.lower[0] < end)
+    return selection.where([first, *(np.ones(len(rows), dtype=np.bool_) for rows in selection.rows[1:])])

@@ -1,0 +1,201 @@
+"""``ORDER BY CONFIDENCE DESC LIMIT k``: the k best matches, without computing every confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.operators.context import Threshold
+from uncertain_cep.operators.pivot_join import Chunk
+from uncertain_cep.operators.series import KleeneChunk, Series
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.results.ranking import least_passing, least_ranked_as, ranked
+
+__all__ = ["best_chunk"]
+
+Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_FIRST_SHARE: Final = 64
+"""One of so many first events, those of the smallest ids, is tried before the others."""
+
+_WORTH_TRYING: Final = 4096
+"""First events from which it is worth while."""
+
+
+def best_chunk(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    chunks: Callable[[Selection, Threshold], Iterator[Chunk]],
+) -> Chunk | None:
+    """Return the best matches among some candidates, best first.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        Of a query with ORDER BY CONFIDENCE and LIMIT.
+    table : pyarrow.Table
+    selection : Selection
+    chunks : callable
+        Enumerates the matches among candidates that can pass a threshold (it may yield others as well), with
+        rows of the table as events.
+
+    Notes
+    -----
+    The k-th best confidence so far, as rankings round it, is a threshold for all to come: what is worse has k
+    better ones already. It prunes with slack, see :func:`eventbased.thresholds.needed`, as a match that ties
+    with the k-th one and comes before it by its ids is wanted. Matches with the smallest first ids are tried
+    first: if k of them are certain, no other one is better or comes before them. What a gap forbids among
+    candidates lies between the first and the last event, and so in reach of the first one.
+    """
+    assert plan.query.limit is not None
+    least = least_passing(plan.query.min_confidence or 0.0)
+    best = _Best(plan.query.limit, least, _ranks(plan, table, selection))
+    for part in _smallest_first(plan, selection, best.ranks):
+        for chunk in chunks(part, best.threshold):
+            best.offer(chunk)
+        if best.settled:
+            break
+    return best.chunk
+
+
+@dataclass(slots=True)
+class _Best:
+    """The k best matches seen."""
+
+    limit: int
+    least: float
+    ranks: Int64
+    threshold: Threshold = field(init=False)
+    chunk: Chunk | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.threshold = Threshold(self.least, self.ranks)
+
+    @property
+    def settled(self) -> bool:
+        """Whether no match of a larger first id can be among the best."""
+        return self.threshold.last_rank is not None
+
+    def offer(self, chunk: Chunk) -> None:
+        """Take those of some matches that are among the best."""
+        assert chunk.confidence is not None
+        chunk = chunk.keep(chunk.confidence >= self.threshold.least)
+        if self.chunk is not None:
+            chunk = _joined(self.chunk, chunk)
+        assert chunk.confidence is not None
+        if len(chunk.lower) > self.limit:
+            chunk = chunk.keep(self._not_beaten(chunk))
+        assert chunk.confidence is not None
+        order = np.lexsort([*_signatures(chunk, self.ranks)[::-1], -ranked(chunk.confidence)])
+        self.chunk = chunk.take(order[: self.limit])
+        if len(self.chunk.lower) == self.limit:
+            assert self.chunk.confidence is not None
+            last = float(ranked(self.chunk.confidence[-1:])[0])
+            self.threshold.least = max(least_ranked_as(last), self.least)
+            if last >= 1.0:
+                self.threshold.last_rank = int(self.ranks[self.chunk.events[0, -1]])
+
+    def _not_beaten(self, chunk: Chunk) -> Mask:
+        """Return which matches can be among the best by confidence and first id: few more than k."""
+        assert chunk.confidence is not None
+        confidence = ranked(chunk.confidence)
+        least = np.partition(confidence, len(confidence) - self.limit)[len(confidence) - self.limit]
+        tied = confidence == least
+        wanted = self.limit - int((confidence > least).sum())
+        first = self.ranks[chunk.events[0]]
+        cut = np.partition(first[tied], wanted - 1)[wanted - 1]
+        kept: Mask = (confidence > least) | (tied & (first <= cut))
+        return kept
+
+
+def _signatures(chunk: Chunk, ranks: Int64) -> list[Int64]:
+    """Return numbers by which the signatures of matches are in order, the first ones above all others."""
+    series = chunk.series if isinstance(chunk, KleeneChunk) else (None,) * len(chunk.events)
+    keys = []
+    for events, found in zip(chunk.events, series, strict=True):
+        if found is None:
+            keys.append(ranks[events])
+            continue
+        sizes = np.diff(found.start)
+        for k in range(int(sizes.max(initial=1))):
+            # A series comes before those that it begins.
+            places = np.minimum(found.start[:-1] + k, found.start[1:] - 1)
+            keys.append(np.where(k < sizes, ranks[found.events[places]], np.iinfo(np.int64).min))
+    return keys
+
+
+def _joined(one: Chunk, other: Chunk) -> Chunk:
+    assert one.confidence is not None
+    assert other.confidence is not None
+    error = None
+    if one.std_error is not None and other.std_error is not None:
+        error = np.concatenate((one.std_error, other.std_error))
+    columns = (
+        np.concatenate((one.events, other.events), axis=1),
+        np.concatenate((one.lower, other.lower)),
+        np.concatenate((one.upper, other.upper)),
+        np.concatenate((one.confidence, other.confidence)),
+        error,
+    )
+    if not isinstance(one, KleeneChunk) or not isinstance(other, KleeneChunk):
+        return Chunk(*columns)
+    series = zip(one.series, other.series, strict=True)
+    return KleeneChunk(*columns, tuple(_both(*pair) for pair in series))
+
+
+def _both(one: Series | None, other: Series | None) -> Series | None:
+    return None if one is None or other is None else one.followed_by(other)
+
+
+def _ranks(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> Int64:
+    """Return for each row of the table a number that is in order as the ids of candidates are."""
+    ids = table.column(plan.names.id)
+    if pa.types.is_int64(ids.type) and not ids.null_count:
+        return np.asarray(ids.to_numpy())
+    rows = np.unique(np.concatenate(selection.rows))
+    found = ids.take(pa.array(rows)).combine_chunks()
+    plain = found.cast(found.type.value_type) if pa.types.is_dictionary(found.type) else found
+    ranks = np.zeros(table.num_rows, dtype=np.int64)
+    ranks[rows] = np.asarray(pc.rank(plain, tiebreaker="dense")).astype(np.int64)
+    return ranks
+
+
+def _smallest_first(plan: EvaluationPlan, selection: Selection, ranks: Int64) -> Iterator[Selection]:
+    """Yield the candidates with a few first events, those of the smallest ids, then with the others."""
+    rank = ranks[selection.rows[0]]
+    size = len(rank) // _FIRST_SHARE
+    # The events of a Kleene component are each other's neighbours.
+    if len(rank) < _WORTH_TRYING or plan.components[0].kleene:
+        yield selection
+        return
+    early = rank <= np.partition(rank, size)[size]
+    # In a set any event may come first.
+    back = 0 if plan.order is None else plan.window - 1
+    yield _in_reach(selection, early, plan.window, back)
+    if not early.all():
+        yield _with_first(selection, ~early)
+
+
+def _with_first(selection: Selection, kept: Mask) -> Selection:
+    """Return the candidates with some of the first events."""
+    return selection.where([kept, *(np.ones(len(rows), dtype=np.bool_) for rows in selection.rows[1:])])
+
+
+def _in_reach(selection: Selection, kept: Mask, window: int, back: int) -> Selection:
+    """Return the candidates with some of the first events, and of the others those in reach of them."""
+    earliest = int(selection.lower[0][kept].min()) - back
+    latest = int(selection.upper[0][kept].max()) + window - 1
+    reached = [
+        (upper >= earliest) & (lower <= latest)
+        for lower, upper in zip(selection.lower[1:], selection.upper[1:], strict=True)
+    ]
+    return selection.where([kept, *reached])

@@ -1,0 +1,147 @@
+"""What is kept of the events of a stream while a match may still name them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from uncertain_cep.errors import TraceError
+from uncertain_cep.expressions.bytecode import leaves_of
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.query.typed import Column
+from uncertain_cep.traces.unique_ids import check_ids
+
+__all__ = ["RetainedEvents", "UniqueIds"]
+
+Int64 = NDArray[np.int64]
+
+_FEW: Final = 1024
+"""Events below which it is not worth a pass to let go of some."""
+
+
+class UniqueIds:
+    """The check that new events have ids of their own.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    """
+
+    def __init__(self, plan: EvaluationPlan) -> None:
+        self._names = plan.names
+        self._partition = plan.partition_attributes
+        self._largest: int | None = None
+
+    def check(self, known: Callable[[], pa.Table], new: pa.Table) -> None:
+        """Check that no new event has the id of a known one in its partition.
+
+        Parameters
+        ----------
+        known : callable
+            Returns the known events; called only if the ids alone do not tell.
+        new : pyarrow.Table
+            Their ids are unique among themselves.
+
+        Raises
+        ------
+        TraceError
+            With each event that has.
+
+        Notes
+        -----
+        O(new) for int64 ids that keep rising, else O(known + new).
+        """
+        if self._rising(new.column(self._names.id)):
+            return
+        names = list(dict.fromkeys((self._names.id, *self._partition)))
+        both = pa.concat_tables([known().select(names), new.select(names)])
+        faults = check_ids(both, self._names, partition=self._partition)
+        if faults:
+            # The row would be one of what is known: the value says which event it is.
+            raise TraceError([replace(fault, row=None) for fault in faults])
+
+    def _rising(self, ids: pa.ChunkedArray) -> bool:
+        if not pa.types.is_int64(ids.type) or not len(ids):
+            return False
+        values = np.asarray(ids.to_numpy())
+        known = self._largest
+        self._largest = max(int(values.max()), int(values.max()) if known is None else known)
+        return known is None or int(values.min()) > known
+
+
+class RetainedEvents:
+    """The events in reach, with the columns that the result shows, numbered as they come.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    schema : pyarrow.Schema
+        Of the events.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+        Ids, partition attributes and what RETURN mentions.
+    """
+
+    def __init__(self, plan: EvaluationPlan, schema: pa.Schema) -> None:
+        shown = [item.expression for item in plan.bound.returns if item.expression is not None]
+        leaves = [leaf for expression in shown for leaf in leaves_of(expression)]
+        returned = [leaf.name for leaf in leaves if isinstance(leaf, Column)]
+        wanted = dict.fromkeys((plan.names.id, *plan.partition_attributes, *returned))
+        self.table: pa.Table = pa.schema([schema.field(name) for name in wanted]).empty_table()
+        self._numbers: Int64 = np.zeros(0, dtype=np.int64)
+        self._next = 0
+        self._settled = 0
+        self._ids = UniqueIds(plan)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def check_unique(self, table: pa.Table) -> None:
+        """Check that no new event has the id of one that is retained in its partition.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            The new events, whose ids are unique among themselves.
+
+        Raises
+        ------
+        TraceError
+            With each event that has.
+        """
+        self._ids.check(lambda: self.table, table)
+
+    def append(self, table: pa.Table) -> Int64:
+        """Retain events and return their numbers, (n,) int64."""
+        new = table.select(self.table.column_names)
+        self.table = pa.concat_tables([self.table, new]).combine_chunks()
+        numbers = np.arange(self._next, self._next + table.num_rows)
+        self._numbers = np.concatenate((self._numbers, numbers))
+        self._next += table.num_rows
+        return numbers
+
+    def rows(self, numbers: Int64) -> Int64:
+        """Return the rows of ``table`` that hold the events of these numbers. O(numbers + span retained)."""
+        first = int(self._numbers[0])
+        row = np.empty(self._next - first, dtype=np.int64)
+        row[self._numbers - first] = np.arange(len(self._numbers))
+        return np.asarray(row[numbers - first])
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many events came that most may be out of reach."""
+        return len(self) > 2 * self._settled + _FEW
+
+    def keep(self, numbers: Int64) -> None:
+        """Let go of all events but those of these numbers, which may repeat."""
+        kept = np.unique(numbers)
+        self.table = self.table.take(pa.array(self.rows(kept))) if len(kept) else self.table.slice(0, 0)
+        self._numbers = kept
+        self._settled = len(kept)

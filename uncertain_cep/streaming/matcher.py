@@ -1,0 +1,451 @@
+"""Matching over a stream: events in as they come, matches out as they become final."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from copy import copy
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eventbased.incremental.completed import Matches
+from eventbased.incremental.runs import MOST_COMPONENTS
+from eventbased.incremental.streaming import EVER
+from uncertain_cep.candidates.partition_ids import PartitionNumbers
+from uncertain_cep.candidates.pmfs import explicit_pmfs
+from uncertain_cep.candidates.selection import Selection, select
+from uncertain_cep.durations import format_duration, parse_duration
+from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.executor import check_table, confident, constants_hold, ticks_of
+from uncertain_cep.operators.pivot_join import Chunk
+from uncertain_cep.operators.runs import RunEvaluation
+from uncertain_cep.plan import Approximation, EvaluationPlan, beyond_plain, make_plan
+from uncertain_cep.query import Query, parse
+from uncertain_cep.query.traversal import components_of
+from uncertain_cep.results.projection import to_batch
+from uncertain_cep.streaming.event_buffer import RetainedEvents
+from uncertain_cep.streaming.micro_batches import SlicedEvaluation
+from uncertain_cep.streaming.reoptimisation import UsedPlan
+from uncertain_cep.streaming.watermark import ArrivalPromise
+from uncertain_cep.time_limits import TimeLimit
+from uncertain_cep.timedomain import TICK_METADATA, Names, with_noted_tick
+from uncertain_cep.traces.frames import as_arrow
+
+__all__ = ["INCREMENTAL_EVALUATIONS", "IncrementalMatcher"]
+
+Int64 = NDArray[np.int64]
+
+INCREMENTAL_EVALUATIONS: Final = ("auto", "any_state", "selectivity", "query_order", "sliced", "point")
+
+_BY_SLICES: Final = ("sliced", "point")
+
+
+def _method(query: Query, evaluation: str, slice_length: int | None) -> str:
+    """Return how a stream is evaluated; refuse what does not go together."""
+    more = beyond_plain(query)
+    if slice_length is not None:
+        given: Any = slice_length
+        if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+            raise OptionError(f"slice_length={slice_length!r}: it must be 1 tick or more")
+        if evaluation not in ("auto", *_BY_SLICES):
+            raise OptionError(
+                f"slice_length does not go with evaluation={evaluation!r}: leave one of them out"
+            )
+    if evaluation == "auto":
+        long = sum(1 for _ in components_of(query.pattern)) > MOST_COMPONENTS
+        return "sliced" if long or slice_length is not None or more is not None else "selectivity"
+    if more is not None and evaluation not in _BY_SLICES:
+        raise OptionError(
+            f"evaluation={evaluation!r} does not support {more} over a stream: leave evaluation= out"
+        )
+    return evaluation
+
+
+def _types(plan: EvaluationPlan) -> frozenset[str]:
+    """Return the types of the events that matter; empty if those of any type do."""
+    asked = [component.types for component in plan.components]
+    asked += [negation.component.types for negation in plan.negations]
+    any_type = not all(asked) or plan.query.strategy.endswith("contiguity")
+    return frozenset() if any_type else frozenset(name for types in asked for name in types)
+
+
+class IncrementalMatcher:
+    """Finds the matches of a query in events that come bit by bit.
+
+    All matches returned until :meth:`close` together are the answer of :func:`uncertain_cep.match` on all
+    events but the late ones, whatever the order of arrival (within the promise), the calls they come in, and
+    the heartbeats. A match is returned once, when no event to come can change it.
+
+    Parameters
+    ----------
+    query : Query or str
+    schema : pyarrow.Schema
+        Of the events, as for :func:`uncertain_cep.match`.
+    names : Names or mapping, optional
+        Other names of the model's columns, such as ``{"type": "event_type"}``.
+    tick : str, optional
+        Length of a tick, such as ``"100ms"``; see :func:`uncertain_cep.match`. The schema alone does not tell
+        what stands in the column ``tick`` of the events: it must be this, or the default.
+    evaluation : {"auto", "any_state", "selectivity", "query_order", "sliced", "point"}
+        The method; all give the same matches. ``any_state`` and ``selectivity`` return a match with the
+        event that completes it; ``query_order`` waits until no event to come can precede one in it, and
+        holds the fewest runs. These take sequences of single events. ``sliced`` takes every pattern, with
+        Kleene and negated components, contiguity, AND and OR: it holds the events, and evaluates those whose
+        matches became final together as a table, by a plan that it changes when the data do (``plans``); a
+        match waits until no event to come can be within the window of its first component's, and at most
+        ``slice_length`` ticks more. ``point`` does so by the point-based framework, for every pattern without
+        AND. ``auto`` is ``selectivity`` where that will do, else ``sliced``.
+    confidence : bool
+        Whether to return confidences.
+    approximate : Approximation or float, optional
+        Allow estimates where an exact confidence costs too much, as for :func:`uncertain_cep.match`.
+    largest_interval : int, optional
+        Largest ``upper - lower`` of any event, in ticks. With it, arrival order moves the bound on unseen
+        events (``lower >= largest lower seen - largest_interval``), and an event that ends before an earlier
+        one begins is late. Without it only heartbeats move that bound: without them nothing is
+        forgotten, nor emitted by ``query_order`` and ``sliced``, until :meth:`close`.
+    slice_length : int, optional
+        For ``point`` and ``sliced``, which it chooses if ``evaluation`` is ``auto``: how far, in ticks, the
+        bound on unseen events (``safe``) moves on before what has become final is evaluated. With 1 every
+        match comes out at once; the longer, the fewer events are looked at again in the next slice. Calls
+        with many events make longer slices by themselves. Default: the window.
+    timeout : float, optional
+        Seconds that one call of :meth:`push`, :meth:`heartbeat` or :meth:`close` may take to compute matches.
+        Beyond it ends with a :class:`uncertain_cep.TimeLimitError`. Those matches are lost, and the matcher
+        takes no more events.
+
+    Attributes
+    ----------
+    plan : EvaluationPlan
+    schema : pyarrow.Schema
+        Of the events.
+    late_count : int
+        Number of late events.
+
+    Raises
+    ------
+    QuerySyntaxError, QueryError, TraceError
+        If the query cannot be read, or not be answered on these columns.
+    OptionError
+        If an option has no such value, or the query asks for ORDER BY, LIMIT, OUTPUT NON OVERLAPPING or
+        EXPECTED COUNT, which have no meaning before the stream has ended.
+
+    Notes
+    -----
+    State is what is in reach of the window of the events to come. Source: Zhang, Diao, Immerman, PVLDB 3(1),
+    2010, sections 2.2, 4 and C.
+    """
+
+    def __init__(
+        self,
+        query: Query | str,
+        schema: pa.Schema,
+        *,
+        names: Names | Mapping[str, str] | None = None,
+        tick: str | None = None,
+        evaluation: str = "auto",
+        confidence: bool = True,
+        approximate: Approximation | float | None = None,
+        largest_interval: int | None = None,
+        slice_length: int | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        if evaluation not in INCREMENTAL_EVALUATIONS:
+            known = ", ".join(INCREMENTAL_EVALUATIONS)
+            raise OptionError(f"evaluation={evaluation!r} is unknown for streams: use one of {known}")
+        parsed = parse(query) if isinstance(query, str) else query
+        if parsed.order_by_confidence or parsed.limit is not None:
+            raise OptionError(
+                "ORDER BY and LIMIT choose among all matches, and a stream has not had all: leave them out, "
+                "use HAVING CONFIDENCE >= x, or order what the matcher returned"
+            )
+        if parsed.non_overlapping or parsed.expected_count is not None:
+            asked = "OUTPUT NON OVERLAPPING" if parsed.non_overlapping else "RETURN EXPECTED COUNT"
+            raise OptionError(f"{asked} needs all matches, and a stream has not had all: leave it out")
+        method = _method(parsed, evaluation, slice_length)
+        self.plan: EvaluationPlan = make_plan(
+            parsed,
+            schema,
+            names=Names.of(names),
+            tick=tick,
+            evaluation="auto" if method == "sliced" else method,
+            confidence=confidence,
+            approximate=Approximation.of(approximate),
+        )
+        self.schema = schema
+        self._length_of_tick = self.plan.domain.tick_nanoseconds
+        self.late_count = 0
+        self._late: list[pa.Table] = []
+        self._promise = ArrivalPromise(largest_interval, _types(self.plan))
+        self._retained = RetainedEvents(self.plan, schema)
+        self._partitions = PartitionNumbers(self.plan)
+        TimeLimit.of(timeout)
+        self._timeout = timeout
+        self._closed = self._failed = False
+        length = len(self.plan.components)
+        self._possible = constants_hold(self.plan) and self.plan.window >= length
+        self._sliced: SlicedEvaluation | None = None
+        if method in _BY_SLICES:
+            self._sliced = SlicedEvaluation(self.plan, schema, slice_length or self.plan.window)
+        possible = self._possible and length > 1 and self._sliced is None
+        self._evaluation = RunEvaluation(self.plan, self._ids) if possible else None
+
+    @property
+    def late(self) -> pa.Table:
+        """The late events, in the order of arrival, with all their columns, since :meth:`take_late`."""
+        return pa.concat_tables([self.schema.empty_table(), *self._late])
+
+    @property
+    def safe(self) -> int:
+        """No event to come that a component can take, and that is not late, begins earlier, ticks."""
+        return self._promise.bound
+
+    @property
+    def state_size(self) -> int:
+        """Candidates, runs and events held now."""
+        if self._sliced is not None:
+            return self._sliced.size
+        return len(self._retained) + (0 if self._evaluation is None else self._evaluation.method.size)
+
+    @property
+    def plans(self) -> tuple[UsedPlan, ...]:
+        """The plans that ``sliced`` has gone over to, the first one first; at most the last 1,000."""
+        return () if self._sliced is None else tuple(self._sliced.planning.used)
+
+    def take_late(self) -> pa.Table:
+        """Return the late events that were not taken before, and hold them no longer."""
+        taken = self.late
+        self._late.clear()
+        return taken
+
+    def push(self, events: Any) -> pa.RecordBatch:
+        """Take events in the order of arrival, and return the matches that became final.
+
+        Parameters
+        ----------
+        events : pyarrow.Table or RecordBatch, pandas or Polars DataFrame, or mapping
+            With at least the columns of ``schema``; a mapping of column to value is one event. Large
+            batches are cheaper by event than small ones.
+
+        Returns
+        -------
+        pyarrow.RecordBatch
+            With the columns of :func:`uncertain_cep.match`.
+
+        Raises
+        ------
+        TraceError
+            If the events are not as described, or one has the id of another one in reach (in its
+            partition): none of them was taken then. Or if a match with an explicit pmf reaches over too
+            many ticks.
+        ConfidenceCostError
+            If a confidence costs too much and no estimate is allowed.
+        OptionError
+            If the stream was closed, or an earlier call failed while it computed matches.
+        """
+        self._check_open()
+        plan = self.plan
+        table = self._table(events)
+        check_table(plan, table)
+        lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
+        promise = copy(self._promise)
+        late = promise.arrive(lower, upper, table.column(plan.names.type))
+        if not late.any():
+            batch = self._take(table, lower, upper, promise)
+        else:
+            batch = self._take(table.filter(pa.array(~late)), lower[~late], upper[~late], promise)
+            self._late.append(table.filter(pa.array(late)))
+            self.late_count += int(late.sum())
+        return batch
+
+    def heartbeat(
+        self, time: int | datetime | np.datetime64, *, of_type: str | None = None
+    ) -> pa.RecordBatch:
+        """Learn that no event is to come that could be before a time; return the matches that became final.
+
+        Parameters
+        ----------
+        time : int (ticks) or, for timestamp columns, a datetime, pandas Timestamp or numpy datetime64
+        of_type : str, optional
+            The type of events that this is true of. Matches become final, and events are let go of, once it
+            is known of every type that the pattern names.
+
+        Raises
+        ------
+        OptionError
+            If it is no such time, or the stream was closed.
+        TraceError, ConfidenceCostError
+            As for :meth:`push`, for what became final.
+        """
+        self._check_open()
+        if of_type is not None and not isinstance(of_type, str):
+            raise OptionError(f"of_type={of_type!r}: it must be the name of an event type")
+        self._promise.heartbeat(self._tick(time), of_type)
+        return self._advance(self._promise.bound)
+
+    def close(self) -> pa.RecordBatch:
+        """Learn that no event is to come at all; return the last matches. Nothing can be pushed then.
+
+        Raises
+        ------
+        OptionError, TraceError, ConfidenceCostError
+            As for :meth:`push`.
+        """
+        self._check_open()
+        self._closed = True
+        return self._advance(EVER)
+
+    def _take(self, table: pa.Table, lower: Int64, upper: Int64, promise: ArrivalPromise) -> pa.RecordBatch:
+        """Take events that are on time, and what their arrival promises, once they are found to be sound."""
+        if not table.num_rows:
+            self._promise = promise
+            return self._advance(promise.bound)
+        if self._sliced is not None:
+            self._sliced.take(table, lower, upper)
+            self._promise = promise
+            return self._advance(promise.bound)
+        pmfs, trimmed_lower, trimmed_upper = explicit_pmfs(table, self.plan.names.pmf, lower, upper)
+        selection = select(self.plan, table, trimmed_lower, trimmed_upper, lower, None)
+        used = np.unique(np.concatenate(selection.rows))
+        candidates = table.take(pa.array(used))
+        if self._evaluation is not None:
+            self._retained.check_unique(candidates)
+        self._promise = promise
+        if self._evaluation is None:
+            return self._single_events(table, selection)
+        if not len(used):
+            return self._advance(promise.bound)
+        numbers = np.full(table.num_rows, -1, dtype=np.int64)
+        numbers[used] = self._retained.append(candidates)
+        selection = self._partitions.numbered(table, selection)
+        with self._answering():
+            batch = self._named(self._evaluation.push(table, selection, pmfs, numbers, promise.bound))
+            self._tidy()
+        return batch
+
+    def _advance(self, safe: int) -> pa.RecordBatch:
+        if self._sliced is not None:
+            with self._answering():
+                found = pa.Table.from_batches(self._sliced.advance(safe), self.plan.batch_schema)
+            return found.combine_chunks().to_batches()[0] if found.num_rows else self._batch(None)
+        if self._evaluation is None:
+            return self._batch(None)
+        with self._answering():
+            matches = self._evaluation.checked(self._evaluation.method.advance_in_parts(safe))
+            batch = self._named(matches)
+            self._tidy()
+        return batch
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Take no more events once matches could not be computed: runs and slices have moved on by then."""
+        limit = TimeLimit.of(self._timeout)
+        try:
+            with nullcontext() if limit is None else limit.looked_at():
+                yield
+        except BaseException:
+            self._failed = True
+            raise
+
+    def _named(self, found: Iterator[Matches]) -> pa.RecordBatch:
+        """Return the matches of retained events as they are shown."""
+        matches = Matches.joined(list(found), len(self.plan.components))
+        if not len(matches.lower):
+            return self._batch(None)
+        confidence = matches.confidence if self.plan.needs_confidence else None
+        rows = self._retained.rows(matches.events)
+        chunk = Chunk(rows, matches.lower, matches.upper, confidence, matches.std_error)
+        return self._batch(chunk, self._retained.table)
+
+    def _ids(self, numbers: Int64) -> list[Any]:
+        rows = pa.array(self._retained.rows(numbers))
+        ids: list[Any] = self._retained.table.column(self.plan.names.id).take(rows).to_pylist()
+        return ids
+
+    def _single_events(self, table: pa.Table, selection: Selection) -> pa.RecordBatch:
+        """Return the matches of a pattern of one component: every candidate, with certainty."""
+        if not self._possible:
+            return self._batch(None)
+        rows = selection.rows[0]
+        confidence = np.ones(len(rows)) if self.plan.needs_confidence else None
+        return self._batch(Chunk(rows[None, :], selection.lower[0], selection.upper[0], confidence), table)
+
+    def _batch(self, chunk: Chunk | None, table: pa.Table | None = None) -> pa.RecordBatch:
+        kept = None if chunk is None else confident(self.plan, chunk)
+        if kept is None or not len(kept.lower):
+            return pa.RecordBatch.from_pylist([], schema=self.plan.batch_schema)
+        return to_batch(self.plan, table, kept, False)
+
+    def _tidy(self) -> None:
+        """Let go of events, partitions and strings that nothing in the method names any more."""
+        assert self._evaluation is not None
+        method = self._evaluation.method
+        if self._retained.crowded or self._partitions.crowded or self._closed:
+            method.let_go()
+            self._retained.keep(method.pool.arrays.event[: method.pool.count])
+            self._evaluation.forget_strings()
+            method.forget(self._partitions.forget(method.in_use()))
+
+    def _check_open(self) -> None:
+        if self._failed:
+            raise OptionError(
+                "an earlier call failed while it computed matches, and these are lost: make another "
+                "IncrementalMatcher, with what the error said allowed or left out"
+            )
+        if self._closed:
+            raise OptionError("the stream was closed: make another IncrementalMatcher")
+
+    def _table(self, events: Any) -> pa.Table:
+        if isinstance(events, Mapping):
+            strange = [str(name) for name in events if name not in self.schema.names]
+            if strange:
+                raise TraceError(TraceFault("the schema has no such column", column=strange[0]))
+            events = pa.Table.from_pylist([dict(events)], schema=self.schema)
+        table = as_arrow(events)
+        missing = [name for name in self.schema.names if name not in table.column_names]
+        if missing:
+            raise TraceError(
+                [TraceFault("the schema has it, the events lack it", column=name) for name in missing]
+            )
+        table = table.select(self.schema.names)
+        if not table.schema.equals(self.schema):
+            try:
+                table = table.cast(self.schema)
+            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+                raise TraceError(f"the events are not of the schema: {error}") from None
+        self._check_tick(table)
+        return table
+
+    def _check_tick(self, table: pa.Table) -> None:
+        """Check that events which say how long a tick is agree with the matcher, and with one another."""
+        name = self.plan.names.tick
+        noted = with_noted_tick(table.replace_schema_metadata(None), self.plan.names).schema.metadata
+        if noted is None:
+            return
+        tick = noted[TICK_METADATA].decode()
+        length = parse_duration(tick)
+        if self._length_of_tick is None:
+            self._length_of_tick = length
+        if length != self._length_of_tick:
+            message = (
+                f"the events were made with ticks of {tick}, but a tick is "
+                f'{format_duration(self._length_of_tick)} here: give the matcher tick="{tick}"'
+            )
+            raise TraceError(TraceFault(message, column=name))
+
+    def _tick(self, time: Any) -> int:
+        domain = self.plan.domain
+        if isinstance(time, (int, np.integer)) and not isinstance(time, bool):
+            return int(time)
+        if domain.unit == "tick":
+            raise OptionError(f"a heartbeat at {time!r}: the times of this stream are whole ticks")
+        try:
+            return domain.tick_of(time)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError):
+            raise OptionError(
+                f"a heartbeat at {time!r}: that is no time of type {domain.arrow_type}"
+            ) from None

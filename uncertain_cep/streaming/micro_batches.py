@@ -1,0 +1,206 @@
+"""A stream evaluated slice by slice: what became final together is matched by the engine for whole tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eventbased.incremental.streaming import EVER
+from uncertain_cep.candidates.forbidden import rows_taken
+from uncertain_cep.candidates.selection import looks_back, select
+from uncertain_cep.config import MAX_TICK
+from uncertain_cep.executor import constants_hold
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.streaming.event_buffer import UniqueIds
+from uncertain_cep.streaming.reoptimisation import Replanning
+
+__all__ = ["SlicedEvaluation"]
+
+Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_NEVER: Final = 2**63 - 1
+"""A time beyond all others, and beyond what any of them can reach."""
+
+
+_FEW: Final = 1024
+"""Events below which it is not worth a pass to let go of some."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Events:
+    """Events in reach.
+
+    Attributes
+    ----------
+    table : pyarrow.Table
+    lower, upper : (n,) int64
+        Their intervals, ticks.
+    waits : (n,) bool
+        Which may be the first component's in matches that are not yielded yet.
+    positive : (n,) bool
+        Which some component takes, and not only a negated one or a gap.
+    """
+
+    table: pa.Table
+    lower: Int64
+    upper: Int64
+    waits: Mask
+    positive: Mask
+
+    def keep(self, mask: Mask) -> _Events:
+        """Return the events where a mask is true."""
+        return _Events(
+            self.table.filter(pa.array(mask)),
+            self.lower[mask],
+            self.upper[mask],
+            self.waits[mask],
+            self.positive[mask],
+        )
+
+    @property
+    def candidates(self) -> pa.Table:
+        """The events that some component takes."""
+        return self.table.filter(pa.array(self.positive))
+
+    @classmethod
+    def joined(cls, parts: list[_Events]) -> _Events:
+        """Return the events of several parts, of at least one."""
+        if len(parts) == 1:
+            return parts[0]
+        return cls(
+            pa.concat_tables([part.table for part in parts]).combine_chunks(),
+            np.concatenate([part.lower for part in parts]),
+            np.concatenate([part.upper for part in parts]),
+            np.concatenate([part.waits for part in parts]),
+            np.concatenate([part.positive for part in parts]),
+        )
+
+
+class SlicedEvaluation:
+    """The events in reach, and the matches that are final among them.
+
+    A match is owned by the event of its first component. Once no unseen event is within the window of such an
+    event, all its matches are final; the events of which that is so make up a slice, which is evaluated at
+    once together with what is in reach of it.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    schema : pyarrow.Schema
+        Of the events.
+    slice_length : int
+        How many ticks the bound on unseen events moves on, from when the matches of an event are final, until
+        they are yielded: at least 1, and then they are at once.
+
+    Attributes
+    ----------
+    planning : Replanning
+        How the slices are evaluated.
+    size : int
+        How many events are held.
+    """
+
+    def __init__(self, plan: EvaluationPlan, schema: pa.Schema, slice_length: int) -> None:
+        self._plan = plan
+        self.planning = Replanning(plan)
+        self._branches = [
+            branch
+            for branch in plan.branches or (plan,)
+            if constants_hold(branch)
+            and (branch.order is not None or branch.window >= len(branch.components))
+        ]
+        self._columns = list(plan.required_columns)
+        self._reach = min(plan.window - 1, 2 * MAX_TICK)
+        self._back = self._reach if looks_back(plan) else 0
+        self._length = slice_length
+        self._ids = UniqueIds(plan)
+        nothing: Int64 = np.empty(0, dtype=np.int64)
+        nobody: Mask = np.empty(0, dtype=np.bool_)
+        empty = schema.empty_table().select(self._columns)
+        self._parts = [_Events(empty, nothing, nothing, nobody, nobody)]
+        self._earliest_end = _NEVER
+        self.size = self._settled = 0
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many events came that most may be out of reach."""
+        return self.size > 2 * self._settled + _FEW
+
+    def take(self, table: pa.Table, lower: Int64, upper: Int64) -> None:
+        """Take those of some events that matter.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            Of the model.
+        lower, upper : (n,) int64
+            Their intervals, ticks.
+
+        Raises
+        ------
+        TraceError
+            If an event has the id of another one in reach: then none was taken.
+        """
+        waits = np.zeros(table.num_rows, dtype=np.bool_)
+        positive, needed = waits.copy(), waits.copy()
+        for branch in self._branches:
+            for j, rows in enumerate(select(branch, table, lower, upper, lower, None).rows):
+                positive[rows] = True
+                if j == 0:
+                    waits[rows] = True
+            for negation in branch.negations:
+                needed[rows_taken(branch, table, negation.component)] = True
+            if branch.query.strategy.endswith("contiguity"):
+                needed[:] = True
+        new = _Events(table.select(self._columns), lower, upper, waits, positive)
+        new = new.keep(positive | needed)
+        self._ids.check(self._candidates, new.candidates)
+        if len(new.lower):
+            self._parts.append(new)
+            self.size += len(new.lower)
+        self._earliest_end = min(self._earliest_end, int(new.upper[new.waits].min(initial=_NEVER)))
+
+    def _candidates(self) -> pa.Table:
+        return _Events.joined(self._parts).candidates
+
+    def advance(self, safe: int) -> Iterator[pa.RecordBatch]:
+        """Yield the matches that are to be yielded now.
+
+        Parameters
+        ----------
+        safe : int
+            No event to come that matters has a smaller ``lower``, ticks.
+
+        Raises
+        ------
+        TraceError, ConfidenceCostError
+            As in a batch.
+        """
+        last = safe == EVER
+        if not last and safe - self._earliest_end - self._reach < self._length and not self.crowded:
+            return
+        events = _Events.joined(self._parts)
+        owned = events.waits.copy() if last else events.waits & (events.upper < safe - self._reach)
+        left = events.waits & ~owned
+        self._keep(events, left, safe)
+        if owned.any():
+            begin = int(events.lower[owned].min()) - self._back
+            end = int(events.upper[owned].max()) + self._reach
+            near = (events.upper >= begin) & (events.lower <= end)
+            yield from self.planning.run(events.table.filter(pa.array(near)), owned[near])
+
+    def _keep(self, events: _Events, waits: Mask, safe: int) -> None:
+        """Keep what is in reach of the first events of matches to come."""
+        first = min(int(events.lower[waits].min(initial=_NEVER)), safe)
+        if safe == EVER:
+            first = _NEVER
+        kept = _Events(events.table, events.lower, events.upper, waits, events.positive)
+        self._parts = [kept.keep(events.upper >= first - self._back)]
+        self.size = self._settled = len(self._parts[0].lower)
+        self._earliest_end = int(events.upper[waits].min(initial=_NEVER))

@@ -1,0 +1,152 @@
+"""Which plan the slices of a stream are evaluated by: chosen by the first, changed when the data have."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from uncertain_cep.executor import candidates, run
+from uncertain_cep.operators.join_prefix import growth_of, plan_of_singles, selection_of_singles, why_grown
+from uncertain_cep.optimizer.choice import planned, regret
+from uncertain_cep.optimizer.measuring import measure
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.trees import Tree, format_tree
+
+__all__ = ["Replanning", "UsedPlan"]
+
+_WORTH_A_CHANGE: Final = 1.5
+"""A plan is given up when it is expected to cost so many times what the best one does."""
+
+_SHARE_OF_MEASURING: Final = 0.05
+"""At most so much of the time spent on evaluating goes into looking whether the data have changed."""
+
+_MOST_PLANNED: Final = 12
+"""Components of the longest patterns that are planned: planning takes longer than a slice beyond."""
+
+_REMEMBERED: Final = 1000
+"""Plans that are listed, the last ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsedPlan:
+    """A plan that a stream went over to.
+
+    Attributes
+    ----------
+    first_event : int
+        How many first events of matches had been looked at before.
+    branch : int
+        Which OR-free pattern it is for, from 0.
+    tree : str or None
+        In brackets over the variables; None for the join in pattern order, or for matches that are grown.
+    why : str
+    """
+
+    first_event: int
+    branch: int
+    tree: str | None
+    why: str
+
+
+@dataclass(slots=True)
+class _State:
+    """The plan of one branch; the seconds spent on slices since it was looked at, and on looking."""
+
+    known: bool = False
+    tree: Tree | None = None
+    spent: float = 0.0
+    measuring: float = 0.0
+
+
+class Replanning:
+    """Evaluates slices of a stream, each by the plan that suits the data at the time.
+
+    The first slice with candidates chooses a plan for each OR-free pattern: how its events are put together
+    and, where it is no plain sequence, whether those of its single components are first. Statistics are
+    measured again whenever evaluating has taken 20 times as long as measuring them did, so that a plan that
+    has become slow is soon looked at. It is changed if by the new statistics it costs at least half as much
+    again as the best plan. Whatever the plan, a slice has the same matches.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+
+    Attributes
+    ----------
+    used : deque of UsedPlan
+        In the order in which they were taken up.
+    """
+
+    def __init__(self, plan: EvaluationPlan) -> None:
+        self._plan = plan
+        self._states = [_State() for _ in plan.branches or (plan,)]
+        self._first_events = 0
+        self.used: deque[UsedPlan] = deque(maxlen=_REMEMBERED)
+
+    def run(self, table: pa.Table, owned: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
+        """Yield the matches of a slice.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            The events that its matches depend on.
+        owned : (n,) bool
+            Those that the first component's event of a match is one of.
+        """
+        branches = [self._with_tree(number, branch, table) for number, branch in enumerate(self._branches)]
+        plan = replace(self._plan, branches=tuple(branches)) if self._plan.branches else branches[0]
+        self._first_events += int(owned.sum())
+        began = perf_counter()
+        for batch in run(plan, table, owned=owned):
+            self._spend(perf_counter() - began)
+            yield batch
+            began = perf_counter()
+        self._spend(perf_counter() - began)
+
+    @property
+    def _branches(self) -> tuple[EvaluationPlan, ...]:
+        return self._plan.branches or (self._plan,)
+
+    def _spend(self, seconds: float) -> None:
+        for state in self._states:
+            state.spent += seconds
+
+    def _with_tree(self, number: int, branch: EvaluationPlan, table: pa.Table) -> EvaluationPlan:
+        """Return the plan of a branch, with a tree or without one; if it is time, chosen anew."""
+        if branch.planner == "none":
+            return branch
+        if not 1 < len(branch.singles) <= _MOST_PLANNED or (not branch.is_plain and why_grown(branch)):
+            return replace(branch, planner="none")
+        state = self._states[number]
+        if not state.known or state.spent * _SHARE_OF_MEASURING >= state.measuring:
+            began = perf_counter()
+            self._look(number, branch, table)
+            state.measuring, state.spent = perf_counter() - began, 0.0
+        return replace(branch, planner="none" if state.tree is None else "given", tree=state.tree)
+
+    def _look(self, number: int, branch: EvaluationPlan, table: pa.Table) -> None:
+        state = self._states[number]
+        selection = candidates(branch, table)
+        if selection.empty:
+            return
+        growth = None
+        if not branch.is_plain:
+            growth = growth_of(branch, selection)
+            branch, selection = plan_of_singles(branch), selection_of_singles(branch, selection)
+        statistics = measure(branch, table, selection)
+        if state.known and regret(branch, state.tree, statistics, growth) < _WORTH_A_CHANGE:
+            return
+        choice = planned(branch, statistics, growth)
+        if state.known and choice.tree == state.tree:
+            return
+        state.known, state.tree = True, choice.tree
+        variables = [component.variable for component in branch.components]
+        shown = None if choice.tree is None else format_tree(choice.tree, variables)
+        self.used.append(UsedPlan(self._first_events, number, shown, choice.why))

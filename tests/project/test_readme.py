@@ -1,4 +1,4 @@
-"""What the README says is so: its code runs, its commands, options and files are there."""
+"""What the README and the pages of docs say is so: code runs, commands, options and files are there."""
 
 from __future__ import annotations
 
@@ -20,10 +20,14 @@ from uncertain_cep.query import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCS = {page.name: page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md"))}
+DOCUMENTS = [
+    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{name}" for name in DOCS),
+]  # fmt: skip
 
 
-def blocks(language: str) -> list[str]:
-    fences = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+def blocks(language: str, page: str) -> list[str]:
+    fences = re.findall(r"^```(\w*)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     return [text for name, text in fences if name == language]
 
 
@@ -36,7 +40,7 @@ def every_command(group: click.Group) -> list[click.Command]:
 
 def test_the_quickstart_finds_what_the_text_says() -> None:
     names: dict[str, Any] = {}
-    exec(blocks("python")[0], names)
+    exec(blocks("python", README)[0], names)
     (row,) = names["matches"].to_dict("records")
     assert (row["node"], row["a"], row["b"], row["c"]) == ("n7", "t1:start", "c1", "t1:finish")
     assert row["confidence"] == pytest.approx(92 / 150)
@@ -49,7 +53,7 @@ def test_the_example_for_spark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "schema.toml").write_text(
         '[[events]]\ntype_column = "kind"\ntime = "when"\nuncertainty = { kind = "plus_minus", by = 1 }\n'
     )
-    (example,) = (block for block in blocks("python") if "get_session" in block)
+    (example,) = blocks("python", DOCS["spark.md"])
     script = f'query = "PATTERN SEQ(A a, B b) WITHIN 5"\n{example}'
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
     (row,) = pq.read_table(tmp_path / "matches").to_pylist()
@@ -57,7 +61,7 @@ def test_the_example_for_spark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_the_example_for_streams_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    (example,) = (block for block in blocks("python") if "IncrementalMatcher" in block)
+    (example,) = blocks("python", DOCS["streams.md"])
     table = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [1, 4], "upper": [3, 6]})
     query = "PATTERN SEQ(A a, B b) WITHIN 9"
     exec(example, {"uc": uc, "query": query, "schema": table.schema, "batches": table.to_batches()})
@@ -65,28 +69,40 @@ def test_the_example_for_streams_runs(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_the_query_can_be_read() -> None:
-    (query,) = (block for block in blocks("") if block.startswith("-- "))
+    (query,) = (block for block in blocks("", DOCS["language.md"]) if block.startswith("-- "))
     assert parse(query).limit == 20
 
 
 def test_the_schema_is_that_of_the_main_job() -> None:
-    (schema,) = blocks("toml")
+    (schema,) = blocks("toml", DOCS["traces.md"])
     assert tomllib.loads(schema) == tomllib.loads((ROOT / "datasets" / "cluster" / "schema.toml").read_text())
 
 
 def test_commands_and_options_exist() -> None:
     commands = {command.name for command in every_command(main)} | set(main.commands)
-    assert {
-        name for line in re.findall(r"^uncertain-cep ([a-z]+)", README, re.MULTILINE) for name in [line]
-    } <= commands
+    text = "\n".join([README, *DOCS.values()])
+    named = set(re.findall(r"^uncertain-cep ([a-z]+)", text, re.MULTILINE))
+    assert {"match", "explain", "validate"} <= named <= commands
     known = {
         option for command in every_command(main) for parameter in command.params for option in parameter.opts
     }
-    assert set(re.findall(r"`[^`\n]*?(--[a-z][a-z-]+)", README)) <= known
+    assert set(re.findall(r"`[^`\n]*?(--[a-z][a-z-]+)", text)) <= known
 
 
-@pytest.mark.parametrize("document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"])
+def test_the_examples_of_plans_run(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = blocks("python", DOCS["plans.md"])
+    table = pa.table({"type": ["A", "B", "C"], "id": [1, 2, 3], "lower": [1, 4, 7], "upper": [3, 6, 9]})
+    exec(example, {"uc": uc, "query": "PATTERN SEQ(A a, B b, C c) WITHIN 9", "events": table})
+    assert "window" in capsys.readouterr().out
+
+
+def test_the_readme_is_short_and_names_every_page() -> None:
+    assert len(README.splitlines()) <= 150
+    assert set(re.findall(r"\]\(docs/([^)#]+)\)", README)) == set(DOCS)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_lead_somewhere(document: str) -> None:
-    text = (ROOT / document).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#]+)\)", text):
-        assert target.startswith("https://") or (ROOT / target).exists()
+    file = ROOT / document
+    for target in re.findall(r"\]\(([^)#]+)\)", file.read_text(encoding="utf-8")):
+        assert target.startswith("https://") or (file.parent / target).exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pyarrow as pa
 import pytest
 
@@ -34,6 +36,15 @@ PLANS = [
 def test_the_operator_of_a_plan(text: str, options: dict[str, str], name: str) -> None:
     plan = make_plan(uc.parse(f"PATTERN {text}"), SCHEMA, **options)  # type: ignore[arg-type]
     assert operator_of(plan).name == name
+
+
+def test_explain_shows_the_operator_and_why() -> None:
+    query, events = "PATTERN SEQ(A a, !C c, B b) WITHIN 5", SCHEMA.empty_table()
+    with pytest.warns(uc.UncertainCepWarning, match="the trace has no events"):
+        text = uc.explain(query, events)
+    assert "backtracking search: Kleene components, negation and contiguity are no plain join" in text
+    with pytest.warns(uc.UncertainCepWarning, match="the trace has no events"):
+        assert json.loads(uc.explain(query, events, format="json"))["operator"] == "backtracking search"
 
 
 def test_every_operator_takes_some_plan() -> None:

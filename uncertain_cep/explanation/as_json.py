@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import Query, format_expression
 from uncertain_cep.query.traversal import components_of
@@ -50,15 +51,14 @@ def plan_dict(
     -------
     dict
         ``strategy``, ``components``, ``negations``, ``partition_by``, ``predicates``, ``window_ticks``,
-        ``tick`` (its length, or null), ``evaluation``, ``result``, ``readings`` (the variables of the
-        negations of each, if OR leaves a choice of them) and, with a table, ``partitions`` and ``choice``;
-        for a pattern with OR ``branches``, a list of such dicts. A choice has ``planner``, ``join``
-        (``pivot`` or ``tree``), ``tree`` (nodes with ``components``, ``estimated``, with ``analyze``
+        ``tick`` (its length, or null), ``evaluation``, ``operator``, ``result``, ``readings`` (the variables
+        of the negations of each, if OR leaves a choice of them) and, with a table, ``partitions`` and
+        ``choice``; for a pattern with OR ``branches``, a list of such dicts. A choice has ``planner``,
+        ``join`` (``pivot`` or ``tree``), ``tree`` (nodes with ``components``, ``estimated``, with ``analyze``
         ``actual``, and ``children``), ``passes`` (of the pivot join, for each pivot: the ``order`` in which
         components are bound, and for one, two and so on of them such ``nodes``), ``matches`` (estimated),
-        ``why``, ``expected_ns``,
-        ``latency`` (its ``weight``, and the partial matches expected to be ``waiting`` for the last
-        component), ``statistics`` and, with ``analyze``, ``run``.
+        ``why``, ``expected_ns``, ``latency`` (its ``weight``, and the partial matches expected to be
+        ``waiting`` for the last component), ``statistics`` and, with ``analyze``, ``run``.
 
     Raises
     ------
@@ -80,6 +80,7 @@ def plan_dict(
         "window_ticks": plan.window,
         "tick": None if plan.domain.tick_nanoseconds is None else plan.domain.describe(),
         "evaluation": plan.evaluation,
+        "operator": operator_of(plan).name,
         "result": {field.name: str(field.type) for field in plan.output_schema},
     }
     if table is not None:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from uncertain_cep.durations import format_duration
+from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import Query, format_expression
 from uncertain_cep.query.syntax import Duration, ExpectedCount
@@ -142,6 +143,8 @@ def explain_plan(
     if domain.tick_nanoseconds is not None:
         ticks = f"{format_duration(plan.window * domain.tick_nanoseconds)}: {ticks} of {domain.describe()}"
     rows.append(("window", ticks))
+    operator = operator_of(plan)
+    rows.append(("operator", f"{operator.name}: {operator.why}"))
     rows.append(("method", _method(plan, chosen is not None and chosen.choice.tree is not None)))
     rows += [] if chosen is None else chosen.rows()
     rows += _output(plan.query)

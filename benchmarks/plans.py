@@ -17,7 +17,7 @@ from benchmarks.figures import Options, Results, at_least, at_most
 from benchmarks.isolated import ONE_THREAD, IsolatedError, run_isolated
 from benchmarks.plan_patterns import CLUSTER, KEYED, cluster_events, real_events
 from benchmarks.timing import pin_to_one_core, take_turns
-from uncertain_cep.executor import candidates, run
+from uncertain_cep.executor import candidates, execute
 from uncertain_cep.optimizer.choice import CHOICES, choose
 from uncertain_cep.optimizer.memory import MEMORY
 from uncertain_cep.plan import EvaluationPlan, make_plan
@@ -42,7 +42,7 @@ AUTO: Final = "auto"
 
 
 def _count(plan: EvaluationPlan, events: pa.Table) -> int:
-    return sum(batch.num_rows for batch in run(plan, events))
+    return sum(batch.num_rows for batch in execute(plan, events))
 
 
 def _planned(query: str, events: pa.Table, method: str) -> EvaluationPlan:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from uncertain_cep.candidates import doubts
 from uncertain_cep.candidates.doubts import Doubts
-from uncertain_cep.executor import run
+from uncertain_cep.executor import execute
 from uncertain_cep.plan import make_plan
 
 Ask = Callable[[Any, str], object]
@@ -286,7 +286,7 @@ def test_a_candidate_is_found_wherever_it_is(data: st.DataObject, types: list[st
 def test_candidates_in_one_line(query: str, line: str) -> None:
     found = Doubts()
     plan = make_plan(uc.parse(f"PATTERN {query} WITHIN 20"), TRACE.schema)
-    for _ in run(plan, TRACE, doubts=found):
+    for _ in execute(plan, TRACE, doubts=found):
         pass
     assert found.summary() == line
 
@@ -294,7 +294,7 @@ def test_candidates_in_one_line(query: str, line: str) -> None:
 def test_a_window_that_is_too_short_for_the_pattern() -> None:
     found = Doubts()
     plan = make_plan(uc.parse("PATTERN SEQ(Start a, CPU b, Stop c) WITHIN 2"), TRACE.schema)
-    assert not list(run(plan, TRACE, doubts=found))
+    assert not list(execute(plan, TRACE, doubts=found))
     assert found.summary() == (
         "candidates: not looked for, as 3 events in a row take 3 ticks, more than WITHIN 2"
     )

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.errors import MatchLimitError, OptionError
-from uncertain_cep.executor import BATCH_ROWS, run
+from uncertain_cep.executor import BATCH_ROWS, execute
 from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.text import explain_plan, explain_query
 from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
@@ -214,7 +214,7 @@ def match(
     plan = _plan(
         query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner, latency_weight
     )
-    batches = within(limit, run(plan, table, doubts=Doubts()))
+    batches = within(limit, execute(plan, table, doubts=Doubts()))
     result = finished(plan, _limited(batches, max_matches if plan.collects else None))
     if library == "pandas":
         result = result.to_pandas()
@@ -273,7 +273,7 @@ def iter_matches(
         query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner, latency_weight
     )
     limit = max_matches if plan.collects else None
-    batches = within(allowed_time, run(plan, table, batch_rows=batch_rows, doubts=Doubts()))
+    batches = within(allowed_time, execute(plan, table, batch_rows=batch_rows, doubts=Doubts()))
     batches = _limited(batches, limit)
     if not plan.needs_all:
         return batches

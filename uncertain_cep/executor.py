@@ -18,9 +18,9 @@ from uncertain_cep.candidates.selection import Selection, Slicing, select
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.expressions.vectorised import evaluate as evaluate_expression
+from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
-from uncertain_cep.operators.pivot_join import Chunk
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.optimizer.choice import choose
 from uncertain_cep.plan import EvaluationPlan
@@ -38,7 +38,7 @@ __all__ = [
     "check_table",
     "confident",
     "constants_hold",
-    "run",
+    "execute",
     "ticks_of",
 ]
 
@@ -49,7 +49,7 @@ Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-def run(
+def execute(
     plan: EvaluationPlan,
     table: pa.Table,
     *,
@@ -101,13 +101,13 @@ def run(
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
     if doubts is not None:
         doubts.about(plan)
-    run_part = partial(
-        run, table=table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file, counters=counters,
-        doubts=doubts,
+    of_part = partial(
+        execute, table=table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
+        counters=counters, doubts=doubts,
     )  # fmt: skip
     if plan.counted is not None and not plan.is_plain:
         if plan.bound.every is None:
-            batches = run_part(plan.counted)
+            batches = of_part(plan.counted)
             yield from counts_of_matches(plan, batches)
             return
         for number, branch in enumerate(plan.branches):
@@ -117,12 +117,12 @@ def run(
                 output_schema=plan.output_schema,
                 counted=branch,
             )
-            yield from run_part(counting, counters=counters and counters.of_branch(number))
+            yield from of_part(counting, counters=counters and counters.of_branch(number))
         if plan.branches:
             return
     if plan.branches:
         for number, branch in enumerate(plan.branches):
-            found = run_part(branch, counters=counters and counters.of_branch(number))
+            found = of_part(branch, counters=counters and counters.of_branch(number))
             yield from (widened(plan, batch) for batch in found)
         return
     check_table(plan, table, file)
@@ -181,7 +181,7 @@ def _evaluated(
     )
     operator = operator_of(plan)
 
-    def matches(among: Selection, threshold: Threshold | None = None) -> Iterator[Chunk]:
+    def matches(among: Selection, threshold: Threshold | None = None) -> Iterator[MatchBatch]:
         return _owned(operator.matches(with_tree().among(among, threshold)), later)
 
     @cache
@@ -210,13 +210,13 @@ def _grown(plan: EvaluationPlan) -> bool:
     return not plan.is_plain or (by_bucket and plan.query.strategy == "skip_till_next_match")
 
 
-def _owned(chunks: Iterator[Chunk], is_owned: Mask | None) -> Iterator[Chunk]:
+def _owned(chunks: Iterator[MatchBatch], is_owned: Mask | None) -> Iterator[MatchBatch]:
     """Yield the matches whose first component's event a slice owns; with None all."""
     for chunk in chunks:
         yield chunk if is_owned is None else chunk.keep(is_owned[chunk.events[0]])
 
 
-def _limited(plan: EvaluationPlan, chunks: Iterator[Chunk]) -> Iterator[Chunk]:
+def _limited(plan: EvaluationPlan, chunks: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
     """Yield matches, none empty, until LIMIT alone has enough."""
     query = plan.query
     wanted = None if query.order_by_confidence or query.non_overlapping else query.limit
@@ -241,7 +241,7 @@ def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | N
     return Threshold(least_passing(least)) if dear and least is not None and least > 0.0 else None
 
 
-def confident(plan: EvaluationPlan, chunk: Chunk) -> Chunk:
+def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:
     """Return the matches that HAVING keeps."""
     least = plan.query.min_confidence
     if least is None or chunk.confidence is None:

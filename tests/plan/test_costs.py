@@ -14,7 +14,7 @@ import pytest
 from tests.plan.literal import Partial
 from tests.plan.traces import Selected, selected, skewed
 from tests.plan.trees import random_order, random_tree
-from uncertain_cep.executor import run
+from uncertain_cep.executor import execute
 from uncertain_cep.operators.counters import Counters, Node
 from uncertain_cep.optimizer.cardinality import mask_of
 from uncertain_cep.optimizer.cost_model import PIVOTED, TREE, Check, CostModel
@@ -208,7 +208,7 @@ def run_counted(number: int, tree: Tree) -> dict[Node, int]:
     counters = Counters()
     # Match windows would take away what no partial match of all components has.
     plan = replace(found.plan, planner="given", tree=tree, match_windows=False)
-    for _ in run(plan, found.table, counters=counters):
+    for _ in execute(plan, found.table, counters=counters):
         pass
     return counters.nodes
 
@@ -266,5 +266,5 @@ def test_events_of_a_set_are_counted_in_every_order(pattern: str, longest: int) 
     lower, upper = found.selection.lower, found.selection.upper
     near = (lower[0][:, None] - upper[1] < 30) & (lower[1] - upper[0][:, None] < 30)
     assert model.partial_matches((0, 1)) == pytest.approx(int(near.sum()), rel=0.1)
-    matches = sum(batch.num_rows for batch in run(found.plan, found.table))
+    matches = sum(batch.num_rows for batch in execute(found.plan, found.table))
     assert model.partial_matches((0, 1, 2)) == pytest.approx(matches, rel=0.25)

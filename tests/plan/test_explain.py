@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import uncertain_cep as uc
 from tests.plan.traces import skewed
 from uncertain_cep.cli import main
-from uncertain_cep.executor import candidates, run
+from uncertain_cep.executor import candidates, execute
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.optimizer.cost_model import CostModel
 from uncertain_cep.optimizer.measuring import measure
@@ -136,12 +136,12 @@ def test_a_run_counts_each_branch_by_itself() -> None:
     query = "PATTERN OR(SEQ(A a, B b), SEQ(C x, A y)) WHERE a.x = b.x AND x.y < y.y WITHIN 20"
     plan = make_plan(uc.parse(query), TABLE.schema, planner="trivial")
     together = Counters()
-    rows = sum(batch.num_rows for batch in run(plan, TABLE, counters=together))
+    rows = sum(batch.num_rows for batch in execute(plan, TABLE, counters=together))
     assert rows == uc.match(TABLE, query).num_rows
     assert not together.nodes
     for number, branch in enumerate(plan.branches):
         alone = Counters()
-        matches = sum(batch.num_rows for batch in run(branch, TABLE, counters=alone))
+        matches = sum(batch.num_rows for batch in execute(branch, TABLE, counters=alone))
         assert together.branches[number] == alone
         assert alone.nodes[0, 1] == matches
     assert together.branches[0] != together.branches[1]

@@ -13,7 +13,7 @@ import pytest
 from tests.plan.test_costs import rank_correlation
 from tests.plan.traces import Selected, selected
 from tests.plan.trees import random_order, random_tree
-from uncertain_cep.executor import run
+from uncertain_cep.executor import execute
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.optimizer.cost_model import CostModel
 from uncertain_cep.optimizer.measuring import measure
@@ -74,7 +74,7 @@ def partial_matches(found: Selected, tree: Tree) -> float:
     """Return how many the engine has along a tree."""
     counters = Counters()
     plan = replace(found.plan, planner="given", tree=tree, match_windows=False)
-    for _ in run(plan, found.table, counters=counters):
+    for _ in execute(plan, found.table, counters=counters):
         pass
     return float(sum(counters.nodes.values()))
 

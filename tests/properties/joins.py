@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.properties.cases import Case, cases
 from tests.properties.expressions import Apply, Attribute, Constant, Expression
 from uncertain_cep.operators import table
-from uncertain_cep.operators.tree_join import evaluate_tree
+from uncertain_cep.operators.tree_join import tree_join
 from uncertain_cep.plan.trees import Join, Leaf, Tree, format_tree
 
 # Compared with each other: whole numbers with floats as well.
@@ -66,6 +66,6 @@ def planned_cases(draw: st.DrawFn) -> tuple[Case, str]:
 def in_pieces(block_rows: int, materialised_rows: int) -> Iterator[None]:
     """Have joins work on smaller blocks, and hold fewer partial matches."""
     with pytest.MonkeyPatch.context() as patch:
-        small = partial(evaluate_tree, block_rows=block_rows, materialised_rows=materialised_rows)
-        patch.setattr(table, "evaluate_tree", small)
+        small = partial(tree_join, block_rows=block_rows, materialised_rows=materialised_rows)
+        patch.setattr(table, "tree_join", small)
         yield

@@ -19,7 +19,7 @@ from tests.oracle.patterns import agree, is_type
 from tests.oracle.worlds import worlds
 from tests.properties.cases import Trace
 from tests.properties.language import RELATIONS, language_cases
-from uncertain_cep.executor import Slicing, run
+from uncertain_cep.executor import Slicing, execute
 from uncertain_cep.plan import make_plan
 
 
@@ -202,7 +202,7 @@ def test_slices_together_are_the_answer(case: Case, origin: int, length: int) ->
         near = [event.lower <= end and event.upper >= begin - back for event in events]
         part = table.filter(pa.array(near, pa.bool_()))
         parts.append(part.append_column("slice", pa.array([number] * part.num_rows, pa.int64())))
-    batches = run(plan, pa.concat_tables(parts), slicing=Slicing("slice", origin, length))
+    batches = execute(plan, pa.concat_tables(parts), slicing=Slicing("slice", origin, length))
     found = pa.Table.from_batches(batches, plan.output_schema).to_pylist()
     expected = uc.match(table, case.text(), kleene="compressed").to_pylist()
     assert len(found) == len(expected)

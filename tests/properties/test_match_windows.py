@@ -28,7 +28,7 @@ from tests.properties.test_medium import medium_case
 from uncertain_cep.candidates import match_windows as windows
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.executor import candidates, run
+from uncertain_cep.executor import candidates, execute
 from uncertain_cep.plan import EVALUATIONS, EvaluationPlan, make_plan
 from uncertain_cep.plan.pruning import pruned
 from uncertain_cep.results.order import finished
@@ -80,11 +80,11 @@ def test_larger_traces(seed: int) -> None:
     note(case.text())
     table = case.trace.table()
     plan = make_plan(uc.parse(case.text()), table.schema, confidence=False)
-    size = sum(batch.num_rows for batch in islice(run(_without(plan), table, batch_rows=_MANY), 2))
+    size = sum(batch.num_rows for batch in islice(execute(_without(plan), table, batch_rows=_MANY), 2))
     assume(size < _MANY)
     with always():
-        found = pa.Table.from_batches(run(plan, table), plan.batch_schema)
-    expected = pa.Table.from_batches(run(_without(plan), table), plan.batch_schema)
+        found = pa.Table.from_batches(execute(plan, table), plan.batch_schema)
+    expected = pa.Table.from_batches(execute(_without(plan), table), plan.batch_schema)
     assert_same(rows_of(found, case), rows_of(expected, case))
 
 
@@ -141,7 +141,7 @@ def test_counts_are_the_same(case: NestedCase) -> None:
     plan = make_plan(uc.parse(case.text(clause)), table.schema)
     with always():
         found = uc.match(table, case.text(clause)).to_pylist()
-    assert _rounded(found) == _rounded(finished(plan, run(_without(plan), table)).to_pylist())
+    assert _rounded(found) == _rounded(finished(plan, execute(_without(plan), table)).to_pylist())
 
 
 def _rounded(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -202,7 +202,7 @@ def test_each_way_to_prune_alone(strategy: Strategy, case: Case, on: tuple[bool,
     table = case.trace.table()
     plan = make_plan(uc.parse(text_of(case, strategy)), table.schema)
     plan = pruned(plan, table.schema, filter=on[0], partition=on[1], conditions=on[2])
-    found = pa.Table.from_batches(run(plan, table), plan.batch_schema)
+    found = pa.Table.from_batches(execute(plan, table), plan.batch_schema)
     assert_answer(rows_of(found, case), answer_of(case, strategy))
 
 

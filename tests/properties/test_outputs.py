@@ -20,7 +20,7 @@ from tests.oracle.outputs import expected_counts, having, is_clear, non_overlapp
 from tests.properties.cases import Case, cases
 from tests.properties.comparison import RELATIVE_ERROR, assert_answer, rows_of
 from tests.properties.strategies import STRATEGIES, answer_of, text_of
-from uncertain_cep.executor import run
+from uncertain_cep.executor import execute
 from uncertain_cep.plan import make_plan
 from uncertain_cep.results import expected_counts as expected
 from uncertain_cep.results import repeated_uses
@@ -224,7 +224,10 @@ def test_counts_of_parts_add_up(case: Case, every: int | None) -> None:
     note(text)
     table = case.trace.table()
     plan = make_plan(uc.parse(text), table.schema)
-    once, twice = finished(plan, run(plan, table)), finished(plan, [*run(plan, table), *run(plan, table)])
+    once, twice = (
+        finished(plan, execute(plan, table)),
+        finished(plan, [*execute(plan, table), *execute(plan, table)]),
+    )
     assert once.num_rows == twice.num_rows
     for one, two in zip(once["expected_count"].to_pylist(), twice["expected_count"].to_pylist(), strict=True):
         assert math.isclose(2 * one, two, rel_tol=RELATIVE_ERROR)

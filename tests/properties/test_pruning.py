@@ -17,7 +17,7 @@ from eventbased.time_differences import in_order, near
 from tests.properties.comparison import assert_same
 from tests.properties.language import LanguageCase, language_cases
 from tests.properties.nested import NestedCase, nested_cases
-from uncertain_cep.executor import run
+from uncertain_cep.executor import execute
 from uncertain_cep.operators import search
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.plan import make_plan
@@ -83,7 +83,7 @@ def test_probabilities_of_long_intervals(ticks: int) -> None:
 def _partial_matches(table: pa.Table, query: str) -> int:
     counters = Counters()
     plan = make_plan(uc.parse(query), table.schema)
-    for _ in run(plan, table, counters=counters):
+    for _ in execute(plan, table, counters=counters):
         pass
     return sum(counters.nodes.values())
 

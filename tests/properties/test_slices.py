@@ -13,7 +13,7 @@ import uncertain_cep as uc
 from tests.oracle.model import Key
 from tests.properties.cases import Case, cases
 from tests.properties.comparison import Row, assert_same, rows_of
-from uncertain_cep.executor import Slicing, run
+from uncertain_cep.executor import Slicing, execute
 from uncertain_cep.plan import make_plan
 from uncertain_cep.results.order import finished
 
@@ -57,7 +57,7 @@ def test_slices_together_are_the_answer(
     table = case.trace.table()
     plan = make_plan(uc.parse(case.text()), table.schema, confidence=confidence, planner=planner)
     slices = _sliced(case, origin, length, replicate_all=replicate_all)
-    batches = list(run(plan, slices, slicing=Slicing(_SLICE, origin, length), batch_rows=3))
+    batches = list(execute(plan, slices, slicing=Slicing(_SLICE, origin, length), batch_rows=3))
     found = pa.Table.from_batches(batches, plan.output_schema)
     assert_same(rows_of(found, case), rows_of(uc.match(table, case.text(), confidence=confidence), case))
 
@@ -72,7 +72,7 @@ def test_the_best_of_the_slices_are_the_best(case: Case, length: int, limit: int
     batches: list[pa.RecordBatch] = []
     for number in sorted(set(slices.column(_SLICE).to_pylist())):
         one = slices.filter(pc.equal(slices.column(_SLICE), number))
-        batches.extend(run(plan, one, slicing=Slicing(_SLICE, 0, length)))
+        batches.extend(execute(plan, one, slicing=Slicing(_SLICE, 0, length)))
     merged = rows_of(finished(plan, batches), case)
     expected = rows_of(uc.match(table, case.text("", clause)), case)
     assert _confidences(merged) == _confidences(expected)
@@ -97,4 +97,4 @@ def test_a_slice_owns_by_the_interval_not_by_where_its_probability_begins() -> N
         }
     )
     plan = make_plan(uc.parse("PATTERN SEQ(A a, B b) WITHIN 5"), table.schema)
-    assert sum(batch.num_rows for batch in run(plan, table, slicing=Slicing(_SLICE, 0, 2))) == 1
+    assert sum(batch.num_rows for batch in execute(plan, table, slicing=Slicing(_SLICE, 0, 2))) == 1

@@ -21,7 +21,7 @@ from tests.properties.test_medium import medium_case
 from uncertain_cep import executor as engine
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.counters import Counters
-from uncertain_cep.operators.tree_join import evaluate_tree
+from uncertain_cep.operators.tree_join import tree_join
 from uncertain_cep.plan import PLANNERS, make_plan
 from uncertain_cep.plan.trees import components_of, format_tree, joins_of, left_deep
 
@@ -149,7 +149,7 @@ def test_partial_matches_are_counted_once(materialised_rows: int) -> None:
             plan, table, engine.candidates(plan, table), (np.arange(4 * n), np.arange(4 * n)), None, None,
             False, 1000, counters=counters, tree=plan.tree,
         )  # fmt: skip
-        chunks = evaluate_tree(context, materialised_rows=materialised_rows)
+        chunks = tree_join(context, materialised_rows=materialised_rows)
         assert sum(len(chunk.lower) for chunk in chunks) == n**4
         assert counters.nodes[components_of(plan.tree)] == n**4
         assert all(counters.nodes[j,] == n for j in range(4))

@@ -20,7 +20,7 @@ from uncertain_cep.cli.outputs import describe_result, written_aside
 from uncertain_cep.cli.progress import announced_kernels, compiling_aside, note, of_ticks, working
 from uncertain_cep.cli.schemas import TraceOptions
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
-from uncertain_cep.executor import run
+from uncertain_cep.executor import execute
 from uncertain_cep.optimizer.memory import keep_on_disk
 from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
 from uncertain_cep.query import Query
@@ -183,7 +183,7 @@ def _found(
     matching: Matching, plan: EvaluationPlan, table: pa.Table, update: Callable[[str], None], doubts: Doubts
 ) -> Iterator[pa.RecordBatch]:
     limit = matching.max_matches if plan.collects else None
-    return _counted(within(matching.limit, run(plan, table, doubts=doubts)), limit, update)
+    return _counted(within(matching.limit, execute(plan, table, doubts=doubts)), limit, update)
 
 
 @contextmanager

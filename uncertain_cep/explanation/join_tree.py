@@ -237,11 +237,11 @@ def chosen_plan(
     choice = estimated(plan, table, selection, choice)
     if not analyze:
         return ChosenPlan(plan, choice)
-    from uncertain_cep.executor import run
+    from uncertain_cep.executor import execute
 
     counters = Counters()
     begin = perf_counter()
-    rows = sum(batch.num_rows for batch in run(plan, table, counters=counters))
+    rows = sum(batch.num_rows for batch in execute(plan, table, counters=counters))
     seconds = perf_counter() - begin
     return ChosenPlan(plan, choice, counters.nodes, None if plan.counts else rows, seconds)
 

@@ -27,12 +27,12 @@ from eventbased.search.backtracking import (
     start_growing,
 )
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
+from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.counters import Counters
-from uncertain_cep.operators.pivot_join import Chunk
 from uncertain_cep.operators.search import Matches, Search, costly, grown_chunks
 
-__all__ = ["Growth", "evaluate_growing"]
+__all__ = ["Growth", "backtracking_search"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -41,7 +41,7 @@ _SHORT: Final = 8
 """Events of a match that there is room for at first."""
 
 
-def evaluate_growing(context: ExecutionContext) -> Iterator[Chunk]:
+def backtracking_search(context: ExecutionContext) -> Iterator[MatchBatch]:
     """Yield the matches of a pattern of single, Kleene and negated components under any strategy.
 
     Partial matches are counted by nodes where single components are joined first, else by the components that
@@ -94,7 +94,7 @@ class Growth(Search):
         promising_choices(self._given, wanted, self._window, chosen, promising)
         return promising
 
-    def _searched(self, fixed: Int64, counters: Counters | None) -> Iterator[Chunk]:
+    def _searched(self, fixed: Int64, counters: Counters | None) -> Iterator[MatchBatch]:
         batch_rows = self._context.batch_rows
         conditions = self._conditions
         search: Any = grow

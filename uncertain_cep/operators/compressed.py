@@ -17,19 +17,18 @@ from eventbased.gaps.compressed import LISTS, compressed_matches
 from eventbased.gaps.gap_events import ALL, COSTLY, PAUSED, CostlyGapsError
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.operators.backtracking import Growth
+from uncertain_cep.operators.batch import KleeneBatch, MatchBatch, Series
 from uncertain_cep.operators.context import ExecutionContext
-from uncertain_cep.operators.pivot_join import Chunk
 from uncertain_cep.operators.search import Matches, costly, grown_chunks
-from uncertain_cep.operators.series import KleeneChunk, Series
 from uncertain_cep.plan import PlannedNegation
 
-__all__ = ["CompressedChunk", "evaluate_compressed"]
+__all__ = ["CompressedBatch", "compressed_search"]
 
 Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class CompressedChunk(KleeneChunk):
+class CompressedBatch(KleeneBatch):
     """Some choices of the single events, with the events that may stand for the Kleene component.
 
     Attributes
@@ -41,16 +40,16 @@ class CompressedChunk(KleeneChunk):
 
     expected: NDArray[np.float64] = field(default_factory=lambda: np.zeros((3, 0)))
 
-    def take(self, places: Int64) -> CompressedChunk:
+    def take(self, places: Int64) -> CompressedBatch:
         """Return some matches, in this order."""
-        kept = KleeneChunk.take(self, places)
-        return CompressedChunk(
+        kept = KleeneBatch.take(self, places)
+        return CompressedBatch(
             kept.events, kept.lower, kept.upper, kept.confidence, None, kept.series, self.expected[:, places]
         )
 
 
-def evaluate_compressed(context: ExecutionContext) -> Iterator[Chunk]:
-    """Yield what :func:`uncertain_cep.operators.backtracking.evaluate_growing` yields, compressed.
+def compressed_search(context: ExecutionContext) -> Iterator[MatchBatch]:
+    """Yield what :func:`uncertain_cep.operators.backtracking.backtracking_search` yields, compressed.
 
     The events of the Kleene component are gathered as those of a negated one would be that are forbidden in
     its gap: they have to satisfy the same conditions.
@@ -92,7 +91,7 @@ class _CompressedGrowth(Growth):
         # What is in this gap is not forbidden.
         return [(0, 0)]
 
-    def _chunk(self, matches: Matches, work: Scratch) -> Chunk:
+    def _chunk(self, matches: Matches, work: Scratch) -> MatchBatch:
         start, place, _ = matches
         payload, wanted = self._context.payload, self._context.with_confidence
         found = len(start) - 1
@@ -111,7 +110,7 @@ class _CompressedGrowth(Growth):
         lists: list[Series | None] = [None] * len(events)
         lists[after] = series if payload is None else Series(series.start, payload[series.events])
         chance = np.maximum(sums[0, possible], np.finfo(np.float64).tiny)
-        return CompressedChunk(
+        return CompressedBatch(
             events if payload is None else payload[events],
             lower[possible],
             upper[possible],

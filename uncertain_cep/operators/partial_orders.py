@@ -30,21 +30,20 @@ from eventbased.search.partial_orders import (
 )
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
+from uncertain_cep.operators.batch import KleeneBatch, MatchBatch, Series
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
-from uncertain_cep.operators.pivot_join import Chunk
 from uncertain_cep.operators.search import Matches, Search, costly, grown_chunks
-from uncertain_cep.operators.series import KleeneChunk, Series
 from uncertain_cep.query.branches import GapPlace, PartialOrder
 
-__all__ = ["Choosing", "evaluate_sets"]
+__all__ = ["Choosing", "partial_order_search"]
 
 Int64 = NDArray[np.int64]
 
 _PLACES: Final = {"leading": LEADING, "between": BETWEEN, "trailing": TRAILING}
 
 
-def evaluate_sets(context: ExecutionContext) -> Iterator[Chunk]:
+def partial_order_search(context: ExecutionContext) -> Iterator[MatchBatch]:
     """Yield the matches of an OR-free pattern with AND: of a plan with an ``order``.
 
     Raises
@@ -131,7 +130,7 @@ class Choosing(Search):
         # The smallest id of a set is not that of the event taken first.
         return found._replace(rank=found.rank[:0]) if self._sorted[0] else found
 
-    def _searched(self, fixed: Int64, counters: Counters | None) -> Iterator[Chunk]:
+    def _searched(self, fixed: Int64, counters: Counters | None) -> Iterator[MatchBatch]:
         batch_rows = self._context.batch_rows
         search: Any = choose
         state = start_choosing(self._table.num_rows, len(fixed))
@@ -166,10 +165,10 @@ class Choosing(Search):
                 )
         self._counted(state.taken, counters)
 
-    def _chunk(self, matches: Matches, work: Scratch) -> Chunk:
+    def _chunk(self, matches: Matches, work: Scratch) -> MatchBatch:
         chunk = super()._chunk(matches, work)
         direct = self._context.payload is not None
-        return self._by_id(chunk, direct) if isinstance(chunk, KleeneChunk) else chunk
+        return self._by_id(chunk, direct) if isinstance(chunk, KleeneBatch) else chunk
 
     def _weighed(
         self, matches: Matches, events: ForbiddenEvents, wanted: bool, work: Scratch, boxes: Int64
@@ -188,7 +187,7 @@ class Choosing(Search):
             raise costly(self._plan, self._table, self._rows, matches, error) from None
         return lower, upper, confidence, None
 
-    def _by_id(self, chunk: KleeneChunk, direct: bool) -> KleeneChunk:
+    def _by_id(self, chunk: KleeneBatch, direct: bool) -> KleeneBatch:
         """Return a chunk with the events of each set by ascending id."""
         series: list[Series | None] = list(chunk.series)
         single = chunk.events.copy()

@@ -1,9 +1,8 @@
-"""Evaluation of SEQ by the event-based query-order method: candidates to kernels to chunks of matches."""
+"""The pivot join: a plain sequence joined in pattern order, from the event that ends first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,49 +23,18 @@ from eventbased import (
 from eventbased.config import MATCH_CUBES, SPARE
 from uncertain_cep.candidates.layout import Layout, layouts, loader
 from uncertain_cep.expressions.bytecode import binding_orders, compile_programs
+from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.description import describe_explicit, pooled, redo_exactly
 from uncertain_cep.operators.next_match import NextMatches
 
-__all__ = ["Chunk", "evaluate_sequence"]
+__all__ = ["pivot_join"]
 
 Int64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Some matches.
-
-    Attributes
-    ----------
-    events : (l, k) int64
-        For each component what the caller asked for: the event's id or its row.
-    lower, upper : (k,) int64
-        Time ranges, ticks.
-    confidence : (k,) float64 or None
-    std_error : (k,) float64 or None
-        Of confidences that are estimates; 0 where they are exact. None if all are.
-    """
-
-    events: Int64
-    lower: Int64
-    upper: Int64
-    confidence: NDArray[np.float64] | None
-    std_error: NDArray[np.float64] | None = None
-
-    def keep(self, mask: NDArray[np.bool_]) -> Chunk:
-        """Return the matches where ``mask`` is true."""
-        return self.take(np.flatnonzero(mask))
-
-    def take(self, places: Int64) -> Chunk:
-        """Return some matches, in this order."""
-        confidence = None if self.confidence is None else self.confidence[places]
-        std_error = None if self.std_error is None else self.std_error[places]
-        return Chunk(self.events[:, places], self.lower[places], self.upper[places], confidence, std_error)
-
-
-def evaluate_sequence(context: ExecutionContext) -> Iterator[Chunk]:
+def pivot_join(context: ExecutionContext) -> Iterator[MatchBatch]:
     """Yield the matches of a pattern of at least two single events, by the pivot join.
 
     Raises
@@ -78,7 +46,7 @@ def evaluate_sequence(context: ExecutionContext) -> Iterator[Chunk]:
         yield from _matches(context, layout)
 
 
-def _matches(context: ExecutionContext, layout: Layout) -> Iterator[Chunk]:
+def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
     plan, table, pmfs, threshold = context.plan, context.table, context.pmfs, context.threshold
     output, wanted, batch_rows = layout.payload(context.payload), context.with_confidence, context.batch_rows
     length = len(plan.components)
@@ -166,7 +134,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[Chunk]:
         if context.counters is not None:
             _count(context.counters, orders, search.found)
         if filled:
-            chunk = Chunk(
+            chunk = MatchBatch(
                 events[:, :filled],
                 lower[:filled],
                 upper[:filled],

@@ -25,14 +25,14 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.expressions.conditions import compile_conditions
 from uncertain_cep.expressions.point_formulas import formulas_of
 from uncertain_cep.expressions.vectorised import Values, column_values
+from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.next_match import ids_by_component, too_dear
-from uncertain_cep.operators.pivot_join import Chunk
 from uncertain_cep.operators.series import by_component
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Column
 
-__all__ = ["PointCandidates", "evaluate_points", "point_candidates"]
+__all__ = ["PointCandidates", "point_based_search", "point_candidates"]
 
 Int64 = NDArray[np.int64]
 
@@ -208,8 +208,8 @@ def _witnesses(forbidden: Forbidden, pool: int, component: int, pools: int) -> _
     )
 
 
-def evaluate_points(context: ExecutionContext) -> Iterator[Chunk]:
-    """Yield what ``evaluate_growing`` yields, by way of point events.
+def point_based_search(context: ExecutionContext) -> Iterator[MatchBatch]:
+    """Yield what ``backtracking_search`` yields, by way of point events.
 
     The candidates are fed in order of their lower bounds, and a match is yielded as soon as the next one's
     says that it is final: what is held besides the candidates is what the window reaches.
@@ -246,7 +246,7 @@ def evaluate_points(context: ExecutionContext) -> Iterator[Chunk]:
         raise OptionError(f"evaluation='point': {error}") from error
 
 
-def _chunk(context: ExecutionContext, found: PointMatches) -> Chunk:
+def _chunk(context: ExecutionContext, found: PointMatches) -> MatchBatch:
     """Return matches with what was asked for of their events."""
     plan, payload = context.plan, context.payload
     events = found.event if payload is None else payload[found.event]
@@ -255,7 +255,7 @@ def _chunk(context: ExecutionContext, found: PointMatches) -> Chunk:
         chunk = by_component(plan, found.start, found.component, events, found.lower, found.upper, confidence)
         return replace(chunk, std_error=found.std_error)
     single = np.ascontiguousarray(events.reshape(-1, len(plan.components)).T)
-    return Chunk(single, found.lower, found.upper, confidence, found.std_error)
+    return MatchBatch(single, found.lower, found.upper, confidence, found.std_error)
 
 
 def _fed(candidates: PointCandidates, evaluation: PointEvaluation) -> Iterator[PointMatches]:

@@ -24,13 +24,13 @@ from uncertain_cep.config import LONGEST_PMF_CHAIN, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.expressions.run_bytecode import GrowingPrograms, Taken
 from uncertain_cep.expressions.vectorised import Values, column_values
+from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.next_match import too_dear
-from uncertain_cep.operators.pivot_join import Chunk
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Column
 
-__all__ = ["RunEvaluation", "evaluate_runs"]
+__all__ = ["RunEvaluation", "run_pool"]
 
 Int64 = NDArray[np.int64]
 
@@ -183,8 +183,8 @@ class RunEvaluation:
                 pool.map_values(slot, ranks)
 
 
-def evaluate_runs(context: ExecutionContext) -> Iterator[Chunk]:
-    """Yield what :func:`uncertain_cep.operators.pivot_join.evaluate_sequence` yields, by way of runs.
+def run_pool(context: ExecutionContext) -> Iterator[MatchBatch]:
+    """Yield what :func:`uncertain_cep.operators.pivot_join.pivot_join` yields, by way of runs.
 
     The events are fed by ascending lower bound, so that runs are forgotten as soon as they can be;
     memory is O(candidates + runs in reach of the window + batch_rows).
@@ -199,7 +199,7 @@ def evaluate_runs(context: ExecutionContext) -> Iterator[Chunk]:
         events = found.events if payload is None else payload[found.events]
         for start in range(0, len(found.lower), batch_rows):
             part = slice(start, start + batch_rows)
-            yield Chunk(
+            yield MatchBatch(
                 events[:, part],
                 found.lower[part],
                 found.upper[part],

@@ -23,11 +23,11 @@ from uncertain_cep.candidates.forbidden import Forbidden, forbidden_events, term
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.expressions.conditions import compile_conditions
 from uncertain_cep.expressions.vectorised import Values, column_values
+from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.join_prefix import choices_of_singles, tree_of_singles
 from uncertain_cep.operators.next_match import ids_by_component, too_dear
-from uncertain_cep.operators.pivot_join import Chunk
 from uncertain_cep.operators.series import by_component, event_by_event
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Column, variables_of
@@ -46,7 +46,7 @@ _MOST_BITS: Final = 62
 """Components that fit into the bits of an int64."""
 
 
-def grown_chunks(search: Callable[..., Search], context: ExecutionContext) -> Iterator[Chunk]:
+def grown_chunks(search: Callable[..., Search], context: ExecutionContext) -> Iterator[MatchBatch]:
     """Yield the matches as a search finds and describes them.
 
     Parameters
@@ -128,7 +128,7 @@ class Search(ABC):
         """Return for each event of some matches, (m,) bool, whether none of its match comes before it."""
 
     @abstractmethod
-    def _searched(self, fixed: Int64, counters: Counters | None) -> Iterator[Chunk]:
+    def _searched(self, fixed: Int64, counters: Counters | None) -> Iterator[MatchBatch]:
         """Yield the matches with one of some choices made beforehand, (l, m) int64, -1 for any candidate."""
 
     @abstractmethod
@@ -158,7 +158,7 @@ class Search(ABC):
                 union.add(term, (lower, upper), confidence if wanted else None, error)
         return union.result()
 
-    def chunks(self) -> Iterator[Chunk]:
+    def chunks(self) -> Iterator[MatchBatch]:
         """Yield the matches, in chunks of at most ``batch_rows``."""
         context, many = self._context, bool(self._kleene.any())
         if context.tree is None:
@@ -179,7 +179,7 @@ class Search(ABC):
             if len(chunk.lower):
                 yield chunk
 
-    def _chunk(self, matches: Matches, work: Scratch) -> Chunk:
+    def _chunk(self, matches: Matches, work: Scratch) -> MatchBatch:
         """Return the matches that are possible, with their ranges and confidences."""
         start, place, component = matches
         wanted = self._context.with_confidence

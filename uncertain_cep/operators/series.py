@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,68 +9,13 @@ from numpy.typing import NDArray
 
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.expressions.vectorised import Values, column_values
-from uncertain_cep.operators.pivot_join import Chunk
+from uncertain_cep.operators.batch import KleeneBatch, MatchBatch, Series
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Aggregated, Column
 
-__all__ = ["KleeneChunk", "Series", "aggregated", "by_component", "event_by_event", "event_rows"]
+__all__ = ["aggregated", "by_component", "event_by_event", "event_rows"]
 
 Int64 = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """The events of a Kleene component in some matches; at least one in each.
-
-    Attributes
-    ----------
-    start : (k + 1,) int64
-        Those of match n are at ``start[n] .. start[n + 1] - 1``.
-    events : (m,) int64
-        As in :class:`~uncertain_cep.operators.pivot_join.Chunk`.
-    """
-
-    start: Int64
-    events: Int64
-
-    def keep(self, mask: NDArray[np.bool_]) -> Series:
-        """Return those of the matches where a mask is true."""
-        return self.take(np.flatnonzero(mask))
-
-    def take(self, matches: Int64) -> Series:
-        """Return those of some matches, in this order."""
-        sizes = np.diff(self.start)[matches]
-        start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-        places = np.repeat(self.start[:-1][matches] - start[:-1], sizes) + np.arange(start[-1])
-        return Series(start, self.events[places])
-
-    def followed_by(self, other: Series) -> Series:
-        """Return those of the matches, and behind them those of others."""
-        start = np.concatenate((self.start, other.start[1:] + self.start[-1]))
-        return Series(start, np.concatenate((self.events, other.events)))
-
-    def lists(self, values: pa.Array) -> pa.Array:
-        """Return values, one for each event, as a list for each match."""
-        return pa.ListArray.from_arrays(pa.array(self.start, pa.int32()), values)
-
-
-@dataclass(frozen=True, slots=True)
-class KleeneChunk(Chunk):
-    """Some matches of a pattern with Kleene components; ``events`` holds the first event of each.
-
-    Attributes
-    ----------
-    series : tuple of (Series or None)
-        For each component; None for a single one.
-    """
-
-    series: tuple[Series | None, ...] = ()
-
-    def take(self, places: Int64) -> KleeneChunk:
-        """Return some matches, in this order."""
-        kept = Chunk.take(self, places)
-        series = tuple(None if found is None else found.take(places) for found in self.series)
-        return KleeneChunk(kept.events, kept.lower, kept.upper, kept.confidence, kept.std_error, series)
 
 
 def event_rows(column: Column, table: pa.Table, first: Int64, series: Series | None) -> Int64:
@@ -146,7 +89,7 @@ def by_component(
     lower: Int64,
     upper: Int64,
     confidence: NDArray[np.float64] | None,
-) -> Chunk:
+) -> MatchBatch:
     """Return matches given event by event as a chunk.
 
     Parameters
@@ -157,7 +100,7 @@ def by_component(
     component, events : (m,) int64
         The component of each, ascending within a match, and what to return for it.
     lower, upper, confidence : (k,)
-        As in :class:`~uncertain_cep.operators.pivot_join.Chunk`.
+        As in :class:`~uncertain_cep.operators.pivot_join.MatchBatch`.
     """
     found = len(lower)
     match = np.repeat(np.arange(found), np.diff(start))
@@ -173,5 +116,5 @@ def by_component(
         series.append(Series(starts, events[own]))
         single[j] = events[own][starts[:-1]]
     if not any(found is not None for found in series):
-        return Chunk(single, lower, upper, confidence)
-    return KleeneChunk(single, lower, upper, confidence, None, tuple(series))
+        return MatchBatch(single, lower, upper, confidence)
+    return KleeneBatch(single, lower, upper, confidence, None, tuple(series))

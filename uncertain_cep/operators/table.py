@@ -8,14 +8,15 @@ from typing import Final
 
 import numpy as np
 
-from uncertain_cep.operators.backtracking import evaluate_growing
-from uncertain_cep.operators.compressed import evaluate_compressed
+from uncertain_cep.operators.backtracking import backtracking_search
+from uncertain_cep.operators.batch import MatchBatch
+from uncertain_cep.operators.compressed import compressed_search
 from uncertain_cep.operators.context import ExecutionContext
-from uncertain_cep.operators.partial_orders import evaluate_sets
-from uncertain_cep.operators.pivot_join import Chunk, evaluate_sequence
-from uncertain_cep.operators.points import evaluate_points
-from uncertain_cep.operators.runs import evaluate_runs
-from uncertain_cep.operators.tree_join import evaluate_tree
+from uncertain_cep.operators.partial_orders import partial_order_search
+from uncertain_cep.operators.pivot_join import pivot_join
+from uncertain_cep.operators.points import point_based_search
+from uncertain_cep.operators.runs import run_pool
+from uncertain_cep.operators.tree_join import tree_join
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["OPERATORS", "Operator", "operator_of"]
@@ -42,11 +43,11 @@ class Operator:
     name: str
     why: str
     takes: Callable[[EvaluationPlan], bool]
-    matches: Callable[[ExecutionContext], Iterator[Chunk]]
+    matches: Callable[[ExecutionContext], Iterator[MatchBatch]]
     plans_joins: bool = False
 
 
-def _single_events(context: ExecutionContext) -> Iterator[Chunk]:
+def _single_events(context: ExecutionContext) -> Iterator[MatchBatch]:
     """Yield the matches of a pattern of one component: every candidate, with certainty."""
     found, payload = context.candidates, context.payload
     rows = found.rows[0]
@@ -54,12 +55,12 @@ def _single_events(context: ExecutionContext) -> Iterator[Chunk]:
         part = slice(start, start + context.batch_rows)
         events = rows[part] if payload is None else payload[rows[part]]
         confidence = np.ones(len(events)) if context.with_confidence else None
-        yield Chunk(events[None, :], found.lower[0][part], found.upper[0][part], confidence)
+        yield MatchBatch(events[None, :], found.lower[0][part], found.upper[0][part], confidence)
 
 
-def _joined(context: ExecutionContext) -> Iterator[Chunk]:
+def _joined(context: ExecutionContext) -> Iterator[MatchBatch]:
     """Yield the matches of a plain sequence along the tree of the context, else by the pivot join."""
-    return evaluate_sequence(context) if context.tree is None else evaluate_tree(context)
+    return pivot_join(context) if context.tree is None else tree_join(context)
 
 
 OPERATORS: Final = (
@@ -67,13 +68,13 @@ OPERATORS: Final = (
         "partial-order search",
         "AND(...) takes its events in any order",
         lambda plan: plan.order is not None,
-        evaluate_sets,
+        partial_order_search,
     ),
     Operator(
         "compressed search",
         'kleene="compressed" lists the events of the Kleene component for each choice of the others',
         lambda plan: plan.compressed,
-        evaluate_compressed,
+        compressed_search,
     ),
     Operator(
         "single events",
@@ -85,19 +86,19 @@ OPERATORS: Final = (
         "point-based automaton",
         'evaluation="point" expands every interval into its ticks',
         lambda plan: plan.evaluation == "point",
-        evaluate_points,
+        point_based_search,
     ),
     Operator(
         "backtracking search",
         "Kleene components, negation and contiguity are no plain join",
         lambda plan: not plan.is_plain,
-        evaluate_growing,
+        backtracking_search,
     ),
     Operator(
         "pool of runs",
         "evaluation= names an incremental method",
         lambda plan: plan.evaluation in ("any_state", "selectivity"),
-        evaluate_runs,
+        run_pool,
     ),
     Operator(
         "join",

@@ -11,24 +11,24 @@ from eventbased import describe_chosen, promising_matches
 from eventbased.config import BLOCK_ROWS, MATERIALISED_ROWS
 from uncertain_cep.candidates.layout import Layout, layouts, loader
 from uncertain_cep.expressions.bytecode import PreparedPredicates, binding_orders
+from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.description import describe_explicit, redo_exactly
 from uncertain_cep.operators.join_conditions import distances
 from uncertain_cep.operators.next_match import NextMatches
-from uncertain_cep.operators.pivot_join import Chunk
 from uncertain_cep.operators.tree_enumeration import TreeSearch
 
-__all__ = ["evaluate_tree"]
+__all__ = ["tree_join"]
 
 Int64 = NDArray[np.int64]
 
 
-def evaluate_tree(
+def tree_join(
     context: ExecutionContext,
     *,
     block_rows: int = BLOCK_ROWS,
     materialised_rows: int = MATERIALISED_ROWS,
-) -> Iterator[Chunk]:
+) -> Iterator[MatchBatch]:
     """Yield the matches of a plain sequence along the tree of the context, over all components.
 
     Parameters
@@ -56,7 +56,7 @@ def evaluate_tree(
 
 def _matches(
     context: ExecutionContext, layout: Layout, block_rows: int, materialised_rows: int
-) -> Iterator[Chunk]:
+) -> Iterator[MatchBatch]:
     plan, tree, table, pmfs = context.plan, context.tree, context.table, context.pmfs
     threshold, batch_rows = context.threshold, context.batch_rows
     assert tree is not None
@@ -120,7 +120,7 @@ class _Descriptions:
         )  # fmt: skip
         return chosen if kept.all() else np.ascontiguousarray(chosen[:, kept])
 
-    def chunk(self, chosen: Int64) -> Chunk:
+    def chunk(self, chosen: Int64) -> MatchBatch:
         """Return the matches of some candidates, (l, m) int64, without those that cannot happen.
 
         Nor are those returned that cannot pass the threshold.
@@ -148,6 +148,8 @@ class _Descriptions:
             # A sum is NaN if anything in it is, and much cheaper to look at.
             if self._wanted and bool(np.isnan(confidence.sum())):
                 redo_exactly(self._plan, candidates, chosen, confidence)
-        chunk = Chunk(self._output[chosen], lower, upper, confidence if self._wanted else None, std_error)
+        chunk = MatchBatch(
+            self._output[chosen], lower, upper, confidence if self._wanted else None, std_error
+        )
         may_be_impossible = pmfs is not None or self._following is not None
         return chunk.keep(lower <= upper) if may_be_impossible else chunk

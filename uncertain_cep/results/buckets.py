@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from confidence.predicates.conditions import Scratch
 from uncertain_cep.config import COUNT_BATCH
 from uncertain_cep.operators.backtracking import Growth
+from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.partial_orders import Choosing
-from uncertain_cep.operators.pivot_join import Chunk
 from uncertain_cep.operators.search import Matches, Search, grown_chunks
 
 __all__ = ["BucketedMatches", "by_bucket", "evaluate_bucketed", "summed"]
@@ -111,7 +111,7 @@ def summed(rows: Int64, bucket: Int64, value: Float64) -> tuple[Int64, Int64, Fl
     return rows[first], bucket[first], np.add.reduceat(value[order], first)
 
 
-def evaluate_bucketed(context: ExecutionContext) -> Iterator[Chunk]:
+def evaluate_bucketed(context: ExecutionContext) -> Iterator[MatchBatch]:
     """Yield P(match and first time in a bucket), summed over some of the matches with the same first event.
 
     Parameters
@@ -121,7 +121,7 @@ def evaluate_bucketed(context: ExecutionContext) -> Iterator[Chunk]:
 
     Yields
     ------
-    Chunk
+    MatchBatch
         One component, the row of the event of the first component; the bucket's first tick stands for the
         range.
 
@@ -136,7 +136,7 @@ def evaluate_bucketed(context: ExecutionContext) -> Iterator[Chunk]:
 class _SharedOut(Search):
     """Matches, shared out among buckets."""
 
-    def _chunk(self, matches: Matches, work: Scratch) -> Chunk:
+    def _chunk(self, matches: Matches, work: Scratch) -> MatchBatch:
         every = self._plan.bound.every
         assert self._context.payload is None
         assert every is not None
@@ -148,7 +148,7 @@ class _SharedOut(Search):
             confidence = self._described(found, True, work, piece.boxes)[2]
             parts.append(summed(events, piece.bucket, confidence))
         events, bucket, value = (np.concatenate(found) for found in zip(*parts, strict=True))
-        return Chunk(events[None, :], bucket, bucket, value).keep(value > 0.0)
+        return MatchBatch(events[None, :], bucket, bucket, value).keep(value > 0.0)
 
 
 class _BucketedGrowth(_SharedOut, Growth):

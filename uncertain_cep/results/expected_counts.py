@@ -16,7 +16,7 @@ from eventbased.config import LONGEST_LINE, MATCH_CUBES
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.config import COUNT_BATCH, MOST_COVERED_TICKS
-from uncertain_cep.operators.pivot_join import Chunk
+from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.buckets import summed
 from uncertain_cep.results.repeated_uses import (
@@ -33,7 +33,7 @@ __all__ = ["Chunks", "bucketed_counts", "counts_of_matches", "expected_counts", 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
-Chunks = Callable[[Selection], Iterator[Chunk]]
+Chunks = Callable[[Selection], Iterator[MatchBatch]]
 """Enumerates the matches among candidates, with rows of the table as events, and with confidences."""
 
 
@@ -91,7 +91,7 @@ def counts_of_matches(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -
 
 
 def bucketed_counts(
-    plan: EvaluationPlan, table: pa.Table, chunks: Iterable[Chunk]
+    plan: EvaluationPlan, table: pa.Table, chunks: Iterable[MatchBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the sums by group and bucket of what ``evaluate_bucketed`` yields."""
     for chunk in chunks:
@@ -245,7 +245,7 @@ class _Shares:
         self._pmf = np.zeros(0) if pmfs is None else pmfs.values
         self._room = max(min(COUNT_BATCH, MATCH_CUBES // len(selection.rows) ** 3), 1)
 
-    def of(self, chunk: Chunk) -> Iterator[tuple[Int64, Int64, Float64]]:
+    def of(self, chunk: MatchBatch) -> Iterator[tuple[Int64, Int64, Float64]]:
         """Yield matches, first ticks of buckets, and P(match and first time in the bucket)."""
         ticks = (chunk.upper - chunk.lower + 1).astype(np.float64)
         costs = np.ones(len(ticks))
@@ -254,7 +254,7 @@ class _Shares:
         for part in pieces(costs):
             yield from self._of(chunk.take(np.arange(part.start, part.stop)), part.start)
 
-    def _of(self, chunk: Chunk, first: int) -> Iterator[tuple[Int64, Int64, Float64]]:
+    def _of(self, chunk: MatchBatch, first: int) -> Iterator[tuple[Int64, Int64, Float64]]:
         done, count = 0, len(chunk.lower)
         while done < count:
             match, bucket = np.empty(self._room, np.int64), np.empty(self._room, np.int64)

@@ -26,7 +26,7 @@ def finished(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Tabl
     ----------
     plan : EvaluationPlan
     batches : iterable of RecordBatch
-        What :func:`uncertain_cep.executor.run` yields, of one table or of several that share no match.
+        What :func:`uncertain_cep.executor.execute` yields, of one table or of several that share no match.
 
     Returns
     -------

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate, within_int64
-from uncertain_cep.operators.compressed import CompressedChunk
-from uncertain_cep.operators.pivot_join import Chunk
-from uncertain_cep.operators.series import KleeneChunk, Series, aggregated, event_rows
+from uncertain_cep.operators.batch import KleeneBatch, MatchBatch, Series
+from uncertain_cep.operators.compressed import CompressedBatch
+from uncertain_cep.operators.series import aggregated, event_rows
 from uncertain_cep.plan import COMPRESSED_COLUMNS, EvaluationPlan
 from uncertain_cep.query.typed import Aggregated, Column, TypedExpression
 
@@ -93,7 +93,7 @@ def _is_computed(column: Column) -> bool:
     return isinstance(column, Aggregated) and column.function not in ("min", "max")
 
 
-def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) -> pa.RecordBatch:
+def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: bool) -> pa.RecordBatch:
     """Return matches as a batch of the plan's batch schema.
 
     Parameters
@@ -101,7 +101,7 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
     plan : EvaluationPlan
     table : pyarrow.Table
         The events.
-    chunk : Chunk
+    chunk : MatchBatch
     direct : bool
         Whether ``chunk.events`` holds ids (:func:`id_payload`) and not rows.
     """
@@ -115,7 +115,7 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
     def wanted() -> pa.DataType:
         return schema.field(len(columns)).type
 
-    series = chunk.series if isinstance(chunk, KleeneChunk) else (None,) * len(variables)
+    series = chunk.series if isinstance(chunk, KleeneBatch) else (None,) * len(variables)
     bound = {
         variable: _Bound(rows, found)
         for variable, rows, found in zip(variables, chunk.events, series, strict=True)
@@ -145,7 +145,7 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: Chunk, direct: bool) 
         by_name["std_error"] = pa.array(error)
     elif "confidence" in schema.names:
         by_name = {"confidence": confidence}
-        if isinstance(chunk, CompressedChunk):
+        if isinstance(chunk, CompressedBatch):
             by_name |= dict(zip(COMPRESSED_COLUMNS, map(pa.array, chunk.expected), strict=True))
     unnamed = [key.columns[0] for key in plan.keys if key.name is None]
     for field, name in zip(plan.unnamed_keys, unnamed, strict=False):

@@ -12,9 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.operators.batch import KleeneBatch, MatchBatch, Series
 from uncertain_cep.operators.context import Threshold
-from uncertain_cep.operators.pivot_join import Chunk
-from uncertain_cep.operators.series import KleeneChunk, Series
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.ranking import least_passing, least_ranked_as, ranked
 
@@ -34,8 +33,8 @@ def best_chunk(
     plan: EvaluationPlan,
     table: pa.Table,
     selection: Selection,
-    chunks: Callable[[Selection, Threshold], Iterator[Chunk]],
-) -> Chunk | None:
+    chunks: Callable[[Selection, Threshold], Iterator[MatchBatch]],
+) -> MatchBatch | None:
     """Return the best matches among some candidates, best first.
 
     Parameters
@@ -75,7 +74,7 @@ class _Best:
     least: float
     ranks: Int64
     threshold: Threshold = field(init=False)
-    chunk: Chunk | None = field(init=False, default=None)
+    chunk: MatchBatch | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.threshold = Threshold(self.least, self.ranks)
@@ -85,7 +84,7 @@ class _Best:
         """Whether no match of a larger first id can be among the best."""
         return self.threshold.last_rank is not None
 
-    def offer(self, chunk: Chunk) -> None:
+    def offer(self, chunk: MatchBatch) -> None:
         """Take those of some matches that are among the best."""
         assert chunk.confidence is not None
         chunk = chunk.keep(chunk.confidence >= self.threshold.least)
@@ -104,7 +103,7 @@ class _Best:
             if last >= 1.0:
                 self.threshold.last_rank = int(self.ranks[self.chunk.events[0, -1]])
 
-    def _not_beaten(self, chunk: Chunk) -> Mask:
+    def _not_beaten(self, chunk: MatchBatch) -> Mask:
         """Return which matches can be among the best by confidence and first id: few more than k."""
         assert chunk.confidence is not None
         confidence = ranked(chunk.confidence)
@@ -117,9 +116,9 @@ class _Best:
         return kept
 
 
-def _signatures(chunk: Chunk, ranks: Int64) -> list[Int64]:
+def _signatures(chunk: MatchBatch, ranks: Int64) -> list[Int64]:
     """Return numbers by which the signatures of matches are in order, the first ones above all others."""
-    series = chunk.series if isinstance(chunk, KleeneChunk) else (None,) * len(chunk.events)
+    series = chunk.series if isinstance(chunk, KleeneBatch) else (None,) * len(chunk.events)
     keys = []
     for events, found in zip(chunk.events, series, strict=True):
         if found is None:
@@ -133,7 +132,7 @@ def _signatures(chunk: Chunk, ranks: Int64) -> list[Int64]:
     return keys
 
 
-def _joined(one: Chunk, other: Chunk) -> Chunk:
+def _joined(one: MatchBatch, other: MatchBatch) -> MatchBatch:
     assert one.confidence is not None
     assert other.confidence is not None
     error = None
@@ -146,10 +145,10 @@ def _joined(one: Chunk, other: Chunk) -> Chunk:
         np.concatenate((one.confidence, other.confidence)),
         error,
     )
-    if not isinstance(one, KleeneChunk) or not isinstance(other, KleeneChunk):
-        return Chunk(*columns)
+    if not isinstance(one, KleeneBatch) or not isinstance(other, KleeneBatch):
+        return MatchBatch(*columns)
     series = zip(one.series, other.series, strict=True)
-    return KleeneChunk(*columns, tuple(_both(*pair) for pair in series))
+    return KleeneBatch(*columns, tuple(_both(*pair) for pair in series))
 
 
 def _both(one: Series | None, other: Series | None) -> Series | None:

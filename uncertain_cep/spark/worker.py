@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from uncertain_cep.executor import Slicing, run
+from uncertain_cep.executor import Slicing, execute
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.order import non_overlapping
 from uncertain_cep.results.ranking import ranked
@@ -52,7 +52,7 @@ def match_partition(
     received.clear()
     if table.schema != schema:
         table = table.cast(schema)
-    yield from run(plan, table, slicing=slicing)
+    yield from execute(plan, table, slicing=slicing)
 
 
 def choose_in_partition(

@@ -21,7 +21,7 @@ from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.executor import check_table, confident, constants_hold, ticks_of
-from uncertain_cep.operators.pivot_join import Chunk
+from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.runs import RunEvaluation
 from uncertain_cep.plan import Approximation, EvaluationPlan, beyond_plain, make_plan
 from uncertain_cep.query import Query, parse
@@ -358,7 +358,7 @@ class IncrementalMatcher:
             return self._batch(None)
         confidence = matches.confidence if self.plan.needs_confidence else None
         rows = self._retained.rows(matches.events)
-        chunk = Chunk(rows, matches.lower, matches.upper, confidence, matches.std_error)
+        chunk = MatchBatch(rows, matches.lower, matches.upper, confidence, matches.std_error)
         return self._batch(chunk, self._retained.table)
 
     def _ids(self, numbers: Int64) -> list[Any]:
@@ -372,9 +372,11 @@ class IncrementalMatcher:
             return self._batch(None)
         rows = selection.rows[0]
         confidence = np.ones(len(rows)) if self.plan.needs_confidence else None
-        return self._batch(Chunk(rows[None, :], selection.lower[0], selection.upper[0], confidence), table)
+        return self._batch(
+            MatchBatch(rows[None, :], selection.lower[0], selection.upper[0], confidence), table
+        )
 
-    def _batch(self, chunk: Chunk | None, table: pa.Table | None = None) -> pa.RecordBatch:
+    def _batch(self, chunk: MatchBatch | None, table: pa.Table | None = None) -> pa.RecordBatch:
         kept = None if chunk is None else confident(self.plan, chunk)
         if kept is None or not len(kept.lower):
             return pa.RecordBatch.from_pylist([], schema=self.plan.batch_schema)

@@ -193,7 +193,7 @@ class SlicedEvaluation:
             begin = int(events.lower[owned].min()) - self._back
             end = int(events.upper[owned].max()) + self._reach
             near = (events.upper >= begin) & (events.lower <= end)
-            yield from self.planning.run(events.table.filter(pa.array(near)), owned[near])
+            yield from self.planning.execute(events.table.filter(pa.array(near)), owned[near])
 
     def _keep(self, events: _Events, waits: Mask, safe: int) -> None:
         """Keep what is in reach of the first events of matches to come."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from uncertain_cep.executor import candidates, run
+from uncertain_cep.executor import candidates, execute
 from uncertain_cep.operators.join_prefix import growth_of, plan_of_singles, selection_of_singles, why_grown
 from uncertain_cep.optimizer.choice import planned, regret
 from uncertain_cep.optimizer.measuring import measure
@@ -90,7 +90,7 @@ class Replanning:
         self._first_events = 0
         self.used: deque[UsedPlan] = deque(maxlen=_REMEMBERED)
 
-    def run(self, table: pa.Table, owned: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
+    def execute(self, table: pa.Table, owned: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
         """Yield the matches of a slice.
 
         Parameters
@@ -104,7 +104,7 @@ class Replanning:
         plan = replace(self._plan, branches=tuple(branches)) if self._plan.branches else branches[0]
         self._first_events += int(owned.sum())
         began = perf_counter()
-        for batch in run(plan, table, owned=owned):
+        for batch in execute(plan, table, owned=owned):
             self._spend(perf_counter() - began)
             yield batch
             began = perf_counter()

@@ -114,6 +114,7 @@ ASKS = pytest.mark.parametrize(
         ("SEQ(Stop a) WHERE a.value > 95% OR a.id = 4", []),
         ("SEQ(CPU a, CPU b) WHERE b.value > 95% * a.value", []),
         ("SEQ(Start a, CPU b) WHERE b.share > 95%", []),
+        ("SEQ(CPU a, CPU b) WHERE b.value > 0%", []),
     ],
 )
 def test_what_is_said(ask: Ask, query: str, messages: list[str]) -> None:

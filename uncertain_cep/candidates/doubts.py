@@ -242,6 +242,9 @@ def _percentages(plan: EvaluationPlan, table: pa.Table) -> Iterator[str]:
             name = _attribute(value)
             if name is None or name in said or not isinstance(percentage, Literal) or not percentage.percent:
                 continue
+            # 0% is 0, whatever a column counts in.
+            if not percentage.value:
+                continue
             assert isinstance(value, Attribute | Aggregate)
             most = _most(plan, table, types.get(value.variable, ()), name)
             if most is None or not most > _LARGEST_SHARE:

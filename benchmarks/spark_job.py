@@ -86,10 +86,7 @@ def _on_spark(trace: str, out: str, options: Options, cores: list[int]) -> tuple
         return events
 
     def prepared() -> PreparedMatch:
-        return prepare(
-            frame(), _QUERY, names=None, tick=None, evaluation="auto", approximate=None, confidence=True,
-            partitions=None, slice_length=None,
-        )  # fmt: skip
+        return prepare(frame(), _QUERY)
 
     def nowhere(found: DataFrame) -> int:
         found.write.format("noop").mode("overwrite").save()

@@ -5,87 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
 from uncertain_cep.candidates.doubts import Doubts
-from uncertain_cep.errors import MatchLimitError, OptionError
-from uncertain_cep.executor import BATCH_ROWS, execute
+from uncertain_cep.config import BATCH_ROWS, MAX_MATCHES
+from uncertain_cep.errors import OptionError
+from uncertain_cep.executor import limited_run
 from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.text import explain_plan, explain_query
-from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
+from uncertain_cep.plan import Approximation, MatchOptions, make_plan
 from uncertain_cep.query import Query, parse
 from uncertain_cep.results.order import finished
-from uncertain_cep.time_limits import TimeLimit, within
-from uncertain_cep.timedomain import Names, with_noted_tick
-from uncertain_cep.traces.frames import as_arrow, library_of
+from uncertain_cep.time_limits import TimeLimit
+from uncertain_cep.timedomain import Names
+from uncertain_cep.traces.frames import event_table, library_of
 
-__all__ = ["MAX_MATCHES", "explain", "iter_matches", "match", "warm_up"]
-
-MAX_MATCHES: Final = 50_000_000
-"""Most matches that :func:`match` collects unless told otherwise."""
+__all__ = ["explain", "explained", "iter_matches", "match", "warm_up"]
 
 FrameT = TypeVar("FrameT")
-
-
-def _names(names: Names | Mapping[str, str] | None) -> Names:
-    return Names.of(names)
-
-
-def _table(events: Any, names: Names | Mapping[str, str] | None) -> pa.Table:
-    model = _names(names)
-    if isinstance(events, pa.RecordBatchReader):
-        return with_noted_tick(events.read_all(), model)
-    return with_noted_tick(_with_texts(as_arrow(events), model), model)
-
-
-def _with_texts(table: pa.Table, names: Names) -> pa.Table:
-    """Return a table whose type and id columns are text if they hold nothing, as in an empty frame."""
-    for name in (names.type, names.id):
-        place = table.schema.get_field_index(name)
-        if place < 0:
-            continue
-        found = table.schema.field(place).type
-        if pa.types.is_null(found.value_type if pa.types.is_dictionary(found) else found):
-            table = table.set_column(place, name, pa.nulls(table.num_rows, pa.string()))
-    return table
-
-
-def _plan(
-    query: Query | str,
-    schema: pa.Schema,
-    names: Names | Mapping[str, str] | None,
-    tick: str | None,
-    evaluation: str,
-    confidence: bool,
-    approximate: Approximation | None,
-    kleene: str = "matches",
-    planner: str = "auto",
-    latency_weight: float = 0.0,
-) -> EvaluationPlan:
-    parsed = parse(query) if isinstance(query, str) else query
-    return make_plan(
-        parsed,
-        schema,
-        names=_names(names),
-        tick=tick,
-        evaluation=evaluation,
-        confidence=confidence,
-        approximate=approximate,
-        kleene=kleene,
-        planner=planner,
-        latency_weight=latency_weight,
-    )
-
-
-def _limited(batches: Iterator[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    found = 0
-    for batch in batches:
-        found += batch.num_rows
-        if limit is not None and found > limit:
-            raise MatchLimitError(found, limit)
-        yield batch
 
 
 def match(
@@ -116,39 +55,22 @@ def match(
     names : Names or mapping, optional
         Other names of those columns, such as ``{"type": "event_type"}``.
     tick : str, optional
-        Length of a tick, such as ``"100ms"``; it must not contradict the events' own. Default: theirs, else
-        1us for timestamps, whatever their unit; for int64 columns needed only for ``WITHIN 15 seconds``.
+        Length of a tick, such as ``"100ms"``.
     evaluation : {"auto", "query_order", "any_state", "selectivity", "point"}
-        The method; all give the same answer. ``auto`` is ``query_order``, or any other order in which the
-        planner prefers to put events together.
+        The method; all give the same answer.
     confidence : bool
         Whether to compute confidences.
     approximate : Approximation or float, optional
-        Leave to estimate confidences whose exact value takes too long, with this standard error; without it
-        they are an error. Only coupled gaps of ``skip_till_next_match`` ever do. The result then has the
-        columns ``exact`` and ``std_error``.
+        Estimate, with this standard error, confidences whose exact value takes too long.
     max_matches : int or None
         Stop with an error beyond this many; not used for Spark, whose matches stay on the cluster.
     kleene : {"matches", "compressed"}
-        Whether each choice of events for a Kleene component is a match of its own. Compressed, there is one
-        row for each choice of the other events, for ``skip_till_any_match``, one Kleene component and
-        conditions on its ``c[i]`` alone: its column lists the events that can stand for it, ``confidence``
-        is the probability of a match with at least one of them, and, given that the other events are in
-        order and within the window, ``p_nonempty`` is the probability that some of them is where the
-        component stands, ``expected_subsets`` the expected number of non-empty sets of those that are, and
-        ``expected_elements`` that of the events themselves.
+        Whether each choice of events for a Kleene component is a match of its own, or all share a row.
     planner : str
-        Who chooses the order in which events are put together, by what it is expected to cost on these
-        events: ``auto``, ``trivial`` (the order of the pattern), ``frequency``, ``greedy``, ``ii_random``,
-        ``ii_greedy``, ``dp_left_deep``, ``dp_bushy``, ``zstream`` or ``zstream_greedy``. Or the order itself,
-        as a tree over the variables in which brackets join two parts: ``"((c a) b)"``. Kleene components,
-        which are left out of a tree, take their events when those of the others are chosen. No
-        tree with OR; all give the same answer.
+        Who chooses the order in which events are put together, or that order as a tree, ``"((c a) b)"``; all
+        give the same answer.
     latency_weight : float
-        At least 0. Planners choose by the work of an evaluation, and with a weight above 0 also by how much
-        of it is left once the event of the last component is there: each partial match that this event has to
-        be put together with then counts as so many more that are looked at. It changes no answer. Not with
-        a tree, nor with an evaluation that has an order of its own.
+        How much planners count what is left to do once the last event is there. It changes no answer.
     timeout : float, optional
         Seconds after which to stop with an error. Not for Spark frames, which compute their matches when they
         are used.
@@ -183,39 +105,39 @@ def match(
         If there are no events, or none of a type that the pattern names; if no event can be a variable; if a
         percentage such as ``95%`` is compared with a column that goes far beyond 1. Each once. Of a Spark
         frame only variables that no event can be are known, without what a missing type may have meant.
+
+    See Also
+    --------
+    uncertain_cep.plan.MatchOptions : what exactly each option means, and which exclude each other.
     """
-    limit = TimeLimit.of(timeout)
-    allowed = Approximation.of(approximate)
+    options = MatchOptions(
+        names=Names.of(names),
+        tick=tick,
+        evaluation=evaluation,
+        confidence=confidence,
+        approximate=Approximation.of(approximate),
+        kleene=kleene,
+        planner=planner,
+        latency_weight=latency_weight,
+        max_matches=max_matches,
+        limit=TimeLimit.of(timeout),
+    )
     given: Any = events
     library = library_of(given)
     result: Any
     if library == "pyspark":
-        if limit is not None:
+        if options.limit is not None:
             raise OptionError(
                 "timeout= is for frames in this process: Spark computes matches when they are used, so set a "
                 "limit there, or use 'uncertain-cep match --time-limit'"
             )
-        from uncertain_cep.spark import match as spark_match
+        from uncertain_cep.spark.matching import matches_frame
 
-        result = spark_match(
-            given,
-            query,
-            names=_names(names),
-            tick=tick,
-            evaluation=evaluation,
-            confidence=confidence,
-            approximate=allowed,
-            planner=planner,
-            kleene=kleene,
-            latency_weight=latency_weight,
-        )
+        result = matches_frame(given, query, options)
         return result  # type: ignore[no-any-return]
-    table = _table(given, names)
-    plan = _plan(
-        query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner, latency_weight
-    )
-    batches = within(limit, execute(plan, table, doubts=Doubts()))
-    result = finished(plan, _limited(batches, max_matches if plan.collects else None))
+    table = event_table(given, options.names)
+    plan = make_plan(parse(query) if isinstance(query, str) else query, table.schema, options)
+    result = finished(plan, limited_run(plan, table, options, Doubts()))
     if library == "pandas":
         result = result.to_pandas()
     elif library == "polars":
@@ -264,17 +186,22 @@ def iter_matches(
         raise OptionError(
             "iter_matches reads frames in this process: use match, whose result is a Spark frame"
         )
-    if batch_rows < 1:
-        raise OptionError(f"batch_rows={batch_rows}: it must be at least 1")
-    allowed_time = TimeLimit.of(timeout)
-    table = _table(events, names)
-    allowed = Approximation.of(approximate)
-    plan = _plan(
-        query, table.schema, names, tick, evaluation, confidence, allowed, kleene, planner, latency_weight
+    options = MatchOptions(
+        names=Names.of(names),
+        tick=tick,
+        evaluation=evaluation,
+        confidence=confidence,
+        approximate=Approximation.of(approximate),
+        kleene=kleene,
+        planner=planner,
+        latency_weight=latency_weight,
+        max_matches=max_matches,
+        batch_rows=batch_rows,
+        limit=TimeLimit.of(timeout),
     )
-    limit = max_matches if plan.collects else None
-    batches = within(allowed_time, execute(plan, table, batch_rows=batch_rows, doubts=Doubts()))
-    batches = _limited(batches, limit)
+    table = event_table(events, options.names)
+    plan = make_plan(parse(query) if isinstance(query, str) else query, table.schema, options)
+    batches = limited_run(plan, table, options, Doubts())
     if not plan.needs_all:
         return batches
     return iter(finished(plan, batches).to_batches(max_chunksize=batch_rows))
@@ -316,7 +243,21 @@ def explain(
     TimeLimitError
         If it takes longer than ``timeout``.
     """
-    limit = TimeLimit.of(timeout)
+    options = MatchOptions(
+        names=Names.of(names),
+        tick=tick,
+        evaluation=evaluation,
+        planner=planner,
+        latency_weight=latency_weight,
+        limit=TimeLimit.of(timeout),
+    )
+    return explained(query, events, options, analyze=analyze, format=format)
+
+
+def explained(
+    query: Query | str, events: Any, options: MatchOptions, *, analyze: bool = False, format: str = "text"
+) -> str:
+    """Do what :func:`explain` does, with its options in one."""
     if format not in ("text", "json"):
         raise OptionError(f"format={format!r} is unknown: use text or json")
     on_spark = library_of(events) == "pyspark"
@@ -328,13 +269,12 @@ def explain(
     if on_spark:
         from uncertain_cep.spark import noted_schema
 
-        schema, table = noted_schema(events, _names(names)), None
+        schema, table = noted_schema(events, options.names), None
     else:
-        table = _table(events, names)
+        table = event_table(events, options.names)
         schema = table.schema
-    plan = _plan(
-        parsed, schema, names, tick, evaluation, True, None, planner=planner, latency_weight=latency_weight
-    )
+    plan = make_plan(parsed, schema, options)
+    limit = options.limit
     with nullcontext() if limit is None else limit.looked_at():
         if format == "text":
             return explain_plan(plan, table, analyze=analyze, doubts=Doubts())

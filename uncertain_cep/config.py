@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
+    "BATCH_ROWS",
     "CONFIDENCE_TOLERANCE",
     "COUNT_BATCH",
     "FAULT_LIMIT",
     "LONGEST_PMF_CHAIN",
     "LONGEST_POINT_INTERVAL",
+    "MAX_MATCHES",
     "MAX_TICK",
     "MOST_CONFIDENCE_STEPS",
     "MOST_COVERED_TICKS",
@@ -17,6 +19,12 @@ __all__ = [
     "POINT_BATCH",
     "RANKED_DIGITS",
 ]
+
+BATCH_ROWS: Final = 131_072
+"""Rows of a batch unless the caller says otherwise."""
+
+MAX_MATCHES: Final = 50_000_000
+"""Most matches that are collected in one table unless the caller says otherwise."""
 
 CONFIDENCE_TOLERANCE: Final = 1e-9
 """How far below a threshold, relative to it, a confidence still passes it: what rounding may take off."""

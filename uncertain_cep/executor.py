@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
-from typing import Final, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -16,37 +16,64 @@ from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, Slicing, select
 from uncertain_cep.compiling import announce_compilation
-from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.config import BATCH_ROWS
+from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
 from uncertain_cep.expressions.vectorised import evaluate as evaluate_expression
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.optimizer.choice import choose
-from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan import EvaluationPlan, MatchOptions
 from uncertain_cep.results.buckets import evaluate_bucketed
 from uncertain_cep.results.expected_counts import bucketed_counts, counts_of_matches, expected_counts
 from uncertain_cep.results.projection import id_payload, to_batch, widened
 from uncertain_cep.results.ranking import least_passing, passing
 from uncertain_cep.results.top_k import best_chunk
+from uncertain_cep.time_limits import within
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
 
 __all__ = [
-    "BATCH_ROWS",
     "Slicing",
     "candidates",
     "check_table",
     "confident",
     "constants_hold",
     "execute",
+    "limited_run",
     "ticks_of",
 ]
 
-BATCH_ROWS: Final = 131_072
-"""Matches a batch holds unless the caller says otherwise."""
-
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+
+
+def limited_run(
+    plan: EvaluationPlan, table: pa.Table, options: MatchOptions, doubts: Doubts
+) -> Iterator[pa.RecordBatch]:
+    """Evaluate a plan on a table, within the limits that the options set on time, batches and matches.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+    options : MatchOptions
+        Its ``max_matches`` counts only where all matches are collected, see :attr:`EvaluationPlan.collects`.
+    doubts : Doubts
+        Receives what may not be meant.
+
+    Raises
+    ------
+    TimeLimitError, MatchLimitError
+        When a batch goes beyond a limit; those before it are yielded.
+    """
+    most = options.max_matches if plan.collects else None
+    found = 0
+    for batch in within(options.limit, execute(plan, table, batch_rows=options.batch_rows, doubts=doubts)):
+        found += batch.num_rows
+        if most is not None and found > most:
+            raise MatchLimitError(found, most)
+        yield batch
 
 
 def execute(

@@ -256,6 +256,24 @@ def test_wrong_usage(invoke: Invoke, parquet: Path, options: list[str], said: st
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--planner", "best"], "planner='best' is unknown"),
+        (["--latency-weight", "inf"], "latency_weight=inf"),
+        (["--evaluation", "point", "--planner", "greedy"], "does not go with evaluation='point'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["match", "explain"])
+def test_options_are_refused_before_traces_are_read(
+    invoke: Invoke, tmp_path: Path, command: str, options: list[str], said: str
+) -> None:
+    result = invoke(command, QUERY, tmp_path / "missing.parquet", *options)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert "missing.parquet" not in result.stderr
+
+
 def test_lists_of_kleene_events_are_json_in_csv(invoke: Invoke, figure1: pa.Table, tmp_path: Path) -> None:
     names = pa.array(['a"1', "c2", "b,3", "c4"])
     trace = write_trace(figure1.set_column(1, "id", names), tmp_path / "named.parquet")

@@ -41,10 +41,7 @@ def test_the_answer_is_the_same(spark: SparkSession, sparse: pa.Table, query: st
 
 
 def _prepared(spark: SparkSession, table: pa.Table, query: str, prune: bool | None) -> PreparedMatch:
-    return prepare(
-        to_spark(spark, table), query, names=None, tick=None, evaluation="auto", confidence=True,
-        approximate=None, partitions=3, slice_length=40, prune=prune,
-    )  # fmt: skip
+    return prepare(to_spark(spark, table), query, partitions=3, slice_length=40, prune=prune)
 
 
 def test_few_events_are_shuffled(spark: SparkSession, sparse: pa.Table) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
@@ -18,21 +20,19 @@ if TYPE_CHECKING:
 __all__ = [
     "FORMATS",
     "Format",
-    "evaluation_option",
+    "evaluation_options",
     "format_of_name",
-    "latency_weight_option",
     "out_option",
     "overwrite_option",
-    "planner_option",
     "query_argument",
     "query_file",
     "read_query",
-    "time_limit_option",
     "told_apart",
     "traces_argument",
 ]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+ResultT = TypeVar("ResultT")
 Format = Literal["parquet", "csv", "json"]
 EVALUATIONS: Final = ("auto", "point", "query_order", "any_state", "selectivity")
 FORMATS: Final = cast(tuple[Format, ...], get_args(Format))
@@ -44,30 +44,7 @@ _QUERY_TEXT: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z))*PATTERN\b", re.IGNORE
 
 query_argument = click.argument("query")
 traces_argument = click.argument("traces", nargs=-1, required=True, metavar="TRACE...")
-evaluation_option = click.option(
-    "--evaluation",
-    type=click.Choice(EVALUATIONS),
-    default="auto",
-    show_default=True,
-    help="The method of evaluation; all give the same answer.",
-)
-planner_option = click.option(
-    "--planner",
-    metavar="P",
-    default="auto",
-    show_default=True,
-    help="Who chooses the order in which events are put together: auto, trivial, frequency, greedy, "
-    "ii_random, ii_greedy, dp_left_deep, dp_bushy, zstream, zstream_greedy; or that order itself, as a tree "
-    "over the variables, '((c a) b)'.",
-)
-latency_weight_option = click.option(
-    "--latency-weight",
-    type=click.FloatRange(min=0),
-    metavar="A",
-    default=0.0,
-    show_default=True,
-    help="For planners: how much what is left to do once the last event is there counts beside all the work.",
-)
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a result that is there.")
 
 
 def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | None) -> float | None:
@@ -79,14 +56,70 @@ def _seconds(_context: click.Context, _parameter: click.Parameter, value: str | 
     return seconds
 
 
-time_limit_option = click.option(
-    "--time-limit",
-    metavar="T",
-    callback=_seconds,
-    help="Stop with an error, and without a result, after such a time: 30s, 5min. It includes reading the "
-    "traces and starting Spark.",
+_EVALUATION_OPTIONS: Final = (
+    click.option(
+        "--evaluation",
+        type=click.Choice(EVALUATIONS),
+        default="auto",
+        show_default=True,
+        help="The method of evaluation; all give the same answer.",
+    ),
+    click.option(
+        "--planner",
+        metavar="P",
+        default="auto",
+        show_default=True,
+        help="Who chooses the order in which events are put together: auto, trivial, frequency, greedy, "
+        "ii_random, ii_greedy, dp_left_deep, dp_bushy, zstream, zstream_greedy; or that order itself, as a "
+        "tree over the variables, '((c a) b)'.",
+    ),
+    click.option(
+        "--latency-weight",
+        type=click.FloatRange(min=0),
+        metavar="A",
+        default=0.0,
+        show_default=True,
+        help="For planners: how much what is left to do once the last event is there counts beside all the "
+        "work.",
+    ),
+    click.option(
+        "--time-limit",
+        metavar="T",
+        callback=_seconds,
+        help="Stop with an error, and without a result, after such a time: 30s, 5min. It includes reading "
+        "the traces and starting Spark.",
+    ),
 )
-overwrite_option = click.option("--overwrite", is_flag=True, help="Replace a result that is there.")
+
+
+def evaluation_options(command: Callable[..., ResultT]) -> Callable[..., ResultT]:
+    """Add the options of every evaluation to a command, which gets them as ``options``, a `MatchOptions`."""
+
+    @functools.wraps(command)
+    def with_options(
+        *arguments: Any,
+        evaluation: str,
+        planner: str,
+        latency_weight: float,
+        time_limit: float | None,
+        **others: Any,
+    ) -> ResultT:
+        started = time.monotonic()
+        from uncertain_cep.plan import MatchOptions
+        from uncertain_cep.time_limits import TimeLimit
+
+        options = MatchOptions(
+            evaluation=evaluation,
+            planner=planner,
+            latency_weight=latency_weight,
+            limit=None if time_limit is None else TimeLimit(time_limit, started),
+        )
+        return command(*arguments, options=options, **others)
+
+    decorated: Callable[..., ResultT] = with_options
+    for option in reversed(_EVALUATION_OPTIONS):
+        decorated = option(decorated)
+    return decorated
 
 
 def out_option(explanation: str, *, required: bool = False) -> Callable[[Command], Command]:

@@ -13,25 +13,24 @@ import click
 from uncertain_cep.cli.arguments import (
     FORMATS,
     Format,
-    evaluation_option,
+    evaluation_options,
     format_of_name,
-    latency_weight_option,
     out_option,
     overwrite_option,
-    planner_option,
     query_argument,
     query_file,
     read_query,
-    time_limit_option,
     told_apart,
     traces_argument,
 )
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.schemas import TraceOptions, schema_options
+from uncertain_cep.config import MAX_MATCHES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.results.output_place import check_output_place
 
 if TYPE_CHECKING:
+    from uncertain_cep.plan import MatchOptions
     from uncertain_cep.query import Query
 
 __all__ = ["IN_PROCESS_BYTES", "match"]
@@ -77,7 +76,7 @@ Engine = Literal["local", "spark"]
 @click.option(
     "--max-matches",
     type=click.IntRange(min=1),
-    default=50_000_000,
+    default=MAX_MATCHES,
     show_default=True,
     metavar="N",
     help="In process: stop with an error when there are more.",
@@ -102,10 +101,7 @@ Engine = Literal["local", "spark"]
     show_default=True,
     help="compressed: one row for each choice of the other events, with expected numbers of Kleene events.",
 )
-@evaluation_option
-@planner_option
-@latency_weight_option
-@time_limit_option
+@evaluation_options
 @schema_options
 def match(
     query: str,
@@ -123,11 +119,8 @@ def match(
     max_matches: int,
     engine: Literal["auto", "local", "spark"],
     master: str | None,
-    evaluation: str,
     kleene: str,
-    planner: str,
-    latency_weight: float,
-    time_limit: float | None,
+    options: MatchOptions,
 ) -> None:
     """Find the matches of QUERY in one or more traces.
 
@@ -142,7 +135,6 @@ def match(
     started = time.monotonic()
     from uncertain_cep.cli.matching import Destination, Matching, deliver
     from uncertain_cep.plan import Approximation
-    from uncertain_cep.time_limits import TimeLimit
     from uncertain_cep.wording import counted
 
     queries, traces = told_apart(query, traces)
@@ -157,15 +149,15 @@ def match(
         before=named_queries(queries[:-1], types),
         traces=traces,
         columns=columns,
-        evaluation=evaluation,
-        confidence=not no_confidence,
-        approximate=None if approximate is None else Approximation(approximate, seed),
-        max_matches=max_matches,
+        options=replace(
+            options,
+            tick=columns.tick,
+            confidence=not no_confidence,
+            approximate=None if approximate is None else Approximation(approximate, seed),
+            kleene=kleene,
+            max_matches=max_matches,
+        ),
         master=None if chosen == "local" else master or "local[*]",
-        kleene=kleene,
-        planner=planner,
-        latency_weight=latency_weight,
-        limit=None if time_limit is None else TimeLimit(time_limit, started),
     )
     suffix = format_of_name(out) if out else None
     if out is None and format_name == "parquet":

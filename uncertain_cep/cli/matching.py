@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
@@ -19,14 +19,13 @@ from uncertain_cep.cli.formats import write_batches
 from uncertain_cep.cli.outputs import describe_result, written_aside
 from uncertain_cep.cli.progress import announced_kernels, compiling_aside, note, of_ticks, working
 from uncertain_cep.cli.schemas import TraceOptions
-from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
-from uncertain_cep.executor import execute
+from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.executor import limited_run
 from uncertain_cep.optimizer.memory import keep_on_disk
-from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
+from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query
 from uncertain_cep.results.composition import with_matches
 from uncertain_cep.results.order import finished
-from uncertain_cep.time_limits import TimeLimit, within
 from uncertain_cep.traces import validation_report
 from uncertain_cep.traces.reading import load_traces
 from uncertain_cep.wording import counted
@@ -47,16 +46,17 @@ class Matching:
     query: Query
     traces: tuple[str, ...]
     columns: TraceOptions
-    evaluation: str
-    confidence: bool
-    approximate: Approximation | None
-    max_matches: int
+    options: MatchOptions
     master: str | None
-    kleene: str = "matches"
-    planner: str = "auto"
-    latency_weight: float = 0.0
     before: tuple[tuple[str, Query], ...] = ()
-    limit: TimeLimit | None = None
+
+    @property
+    def options_before(self) -> MatchOptions:
+        """The options for the queries before the last one."""
+        mine = self.options
+        return MatchOptions(
+            tick=mine.tick, approximate=mine.approximate, max_matches=mine.max_matches, limit=mine.limit
+        )
 
     def facts(self, format_name: Format, count: int) -> dict[str, object]:
         """Return what the file about a result says."""
@@ -137,23 +137,13 @@ def _matches_in_process(
             notes.append(f"{name}: {counted(matches.num_rows, 'match', 'matches')}")
             notes += [] if matches.num_rows else [f"{name}: {doubts.summary()}"]
             table = with_matches(table, matches, name)
-        plan = make_plan(
-            matching.query,
-            table.schema,
-            tick=columns.tick,
-            evaluation=matching.evaluation,
-            confidence=matching.confidence,
-            approximate=matching.approximate,
-            kleene=matching.kleene,
-            planner=matching.planner,
-            latency_weight=matching.latency_weight,
-        )
+        plan = make_plan(matching.query, table.schema, matching.options)
         announced_kernels()
     for line in notes:
         note(line)
     with _faults_by_file(matching, plan), working("matching") as update:
         doubts = Doubts()
-        batches = _found(matching, plan, table, update, doubts)
+        batches = _counted(limited_run(plan, table, matching.options, doubts), update)
         if plan.needs_all:
             batches = iter(finished(plan, batches).to_batches())
         yield plan.output_schema, batches, doubts
@@ -172,18 +162,12 @@ def _matches_of(
     doubts: Doubts,
 ) -> pa.Table:
     """Return the matches of one of the queries before the last one."""
-    plan = make_plan(query, table.schema, tick=matching.columns.tick, approximate=matching.approximate)
+    options = matching.options_before
+    plan = make_plan(query, table.schema, options)
     announced_kernels()
     update(f"matching {name}")
     with _faults_by_file(matching, plan):
-        return finished(plan, _found(matching, plan, table, update, doubts))
-
-
-def _found(
-    matching: Matching, plan: EvaluationPlan, table: pa.Table, update: Callable[[str], None], doubts: Doubts
-) -> Iterator[pa.RecordBatch]:
-    limit = matching.max_matches if plan.collects else None
-    return _counted(within(matching.limit, execute(plan, table, doubts=doubts)), limit, update)
+        return finished(plan, _counted(limited_run(plan, table, options, doubts), update))
 
 
 @contextmanager
@@ -203,14 +187,10 @@ def _faults_by_file(matching: Matching, plan: EvaluationPlan) -> Iterator[None]:
         raise
 
 
-def _counted(
-    batches: Iterable[pa.RecordBatch], limit: int | None, update: Callable[[str], None]
-) -> Iterator[pa.RecordBatch]:
+def _counted(batches: Iterable[pa.RecordBatch], update: Callable[[str], None]) -> Iterator[pa.RecordBatch]:
     found = 0
     for batch in batches:
         found += batch.num_rows
-        if limit is not None and found > limit:
-            raise MatchLimitError(found, limit)
         update(f"matching: {counted(found, 'match', 'matches')}")
         yield batch
 
@@ -238,9 +218,10 @@ def _deliver_from_spark(matching: Matching, destination: Destination, master: st
 
 def _write_on_spark(matching: Matching, folder: str, destination: Destination, master: str) -> int:
     """Have Spark write the matches as a directory of part files and return their number."""
-    from uncertain_cep.spark import match as match_frame
-    from uncertain_cep.spark import match_to_parquet, read_traces, worker_errors, write_matches
+    from uncertain_cep.spark import read_traces, worker_errors, write_matches
+    from uncertain_cep.spark.matching import matches_frame
     from uncertain_cep.spark.stopping import stopped_in_time
+    from uncertain_cep.spark.writing import matches_to_parquet
 
     if master.startswith("local"):
         with compiling_aside() as kernels_are_there:
@@ -248,24 +229,16 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
             kernels_are_there()
     else:
         spark = spark_session(master)
-    options: dict[str, Any] = {
-        "tick": matching.columns.tick,
-        "evaluation": matching.evaluation,
-        "confidence": matching.confidence,
-        "approximate": matching.approximate,
-        "planner": matching.planner,
-        "latency_weight": matching.latency_weight,
-        "kleene": matching.kleene,
-    }
+    options = matching.options
     doubts = Doubts()
-    with working("matching on Spark"), stopped_in_time(spark, matching.limit), worker_errors():
+    with working("matching on Spark"), stopped_in_time(spark, options.limit), worker_errors():
         events = read_traces(spark, matching.traces, matching.columns.schema, tick=matching.columns.tick)
         if destination.format_name == "parquet":
-            count = match_to_parquet(
-                events, matching.query, folder, overwrite=destination.overwrite, doubts=doubts, **options
+            count = matches_to_parquet(
+                events, matching.query, folder, options, overwrite=destination.overwrite, doubts=doubts
             )
         else:
-            matches, rows = _counted_frame(match_frame(events, matching.query, doubts=doubts, **options))
+            matches, rows = _counted_frame(matches_frame(events, matching.query, options, doubts=doubts))
             write_matches(matches, folder, destination.format_name, overwrite=destination.overwrite)
             count = rows()
     _explain_nothing(count, doubts)

@@ -1,7 +1,7 @@
 """Queries bound to a trace, as immutable evaluation plans, and their explanation."""
 
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
-from uncertain_cep.plan.options import EVALUATIONS, PLANNERS, Approximation
+from uncertain_cep.plan.options import EVALUATIONS, PLANNERS, Approximation, MatchOptions
 from uncertain_cep.plan.planning import make_plan
 from uncertain_cep.plan.result import COMPRESSED_COLUMNS
 from uncertain_cep.plan.supported import beyond_plain
@@ -12,6 +12,7 @@ __all__ = [
     "PLANNERS",
     "Approximation",
     "EvaluationPlan",
+    "MatchOptions",
     "PlannedComponent",
     "PlannedNegation",
     "beyond_plain",

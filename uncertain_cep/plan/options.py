@@ -1,4 +1,4 @@
-"""What a caller may ask of an evaluation, and which of these wishes exclude each other."""
+"""The options of an evaluation: what each means, what it is by default, and which exclude each other."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast, get_args
 
+from uncertain_cep.config import BATCH_ROWS
 from uncertain_cep.errors import OptionError
+from uncertain_cep.time_limits import TimeLimit
+from uncertain_cep.timedomain import Names
 
 __all__ = [
     "EVALUATIONS",
     "PLANNERS",
     "Approximation",
     "Evaluation",
+    "MatchOptions",
     "Method",
-    "check_counting",
-    "check_latency_weight",
-    "checked_method",
 ]
 
 Method = Literal["query_order", "any_state", "selectivity", "point"]
@@ -72,67 +73,147 @@ class Approximation:
         return cls(float(given))
 
 
-def checked_method(evaluation: str, planner: str, kleene: str) -> Method:
-    """Return the method that an evaluation stands for.
+@dataclass(frozen=True, slots=True)
+class MatchOptions:
+    """How the events of a call are read, and how a query on them is evaluated.
+
+    Attributes
+    ----------
+    names : Names
+        The columns of the events that hold the parts of the model.
+    tick : str or None
+        Length of a tick, such as ``"100ms"``; it must not contradict the events' own. None: theirs, else 1us
+        for timestamps, whatever their unit; for int64 columns needed only for ``WITHIN 15 seconds``.
+    evaluation : {"auto", "query_order", "any_state", "selectivity", "point"}
+        The method; all give the same answer. ``auto`` is ``query_order``, or any other order in which the
+        planner prefers to put events together.
+    confidence : bool
+        Whether to compute confidences.
+    approximate : Approximation or None
+        Leave to estimate confidences whose exact value takes too long, with this standard error; without it
+        they are an error. Only coupled gaps of ``skip_till_next_match`` ever do. The result then has the
+        columns ``exact`` and ``std_error``.
+    kleene : {"matches", "compressed"}
+        Whether each choice of events for a Kleene component is a match of its own. Compressed, there is one
+        row for each choice of the other events, for ``skip_till_any_match``, one Kleene component and
+        conditions on its ``c[i]`` alone: its column lists the events that can stand for it, ``confidence``
+        is the probability of a match with at least one of them, and, given that the other events are in
+        order and within the window, ``p_nonempty`` is the probability that some of them is where the
+        component stands, ``expected_subsets`` the expected number of non-empty sets of those that are, and
+        ``expected_elements`` that of the events themselves.
+    planner : str
+        Who chooses the order in which events are put together, by what it is expected to cost on these
+        events: ``auto``, ``trivial`` (the order of the pattern), ``frequency``, ``greedy``, ``ii_random``,
+        ``ii_greedy``, ``dp_left_deep``, ``dp_bushy``, ``zstream`` or ``zstream_greedy``. Or the order itself,
+        as a tree over the variables in which brackets join two parts: ``"((c a) b)"``. Kleene components,
+        which are left out of a tree, take their events when those of the others are chosen. No tree with OR,
+        each of whose branches is planned by itself. All give the same answer.
+    latency_weight : float
+        At least 0. Planners choose by the work of an evaluation, and with a weight above 0 also by how much
+        of it is left once the event of the last component is there: each partial match that this event has to
+        be put together with then counts as so many more that are looked at. It changes no answer. Not with a
+        tree, nor with an evaluation that has an order of its own.
+    max_matches : int or None
+        Stop with an error beyond this many matches. Not used on Spark, whose matches stay on the cluster.
+    batch_rows : int
+        Most matches in a batch, at least 1. Not used on Spark.
+    limit : TimeLimit or None
+        When to stop with an error. On Spark, whoever runs the job looks at it.
 
     Raises
     ------
     OptionError
         If an option has no such value, or does not go with another one.
     """
-    if evaluation not in EVALUATIONS:
-        raise OptionError(f"evaluation={evaluation!r} is unknown: use one of {', '.join(EVALUATIONS)}")
-    if planner not in PLANNERS and not planner.lstrip().startswith("("):
-        raise OptionError(
-            f"planner={planner!r} is unknown: use one of {', '.join(PLANNERS)}, or a tree over the variables "
-            "in brackets, such as ((c a) b)"
-        )
-    if planner != "auto" and evaluation != "auto":
-        raise OptionError(
-            f"planner={planner!r} does not go with evaluation={evaluation!r}, which has an order of its own: "
-            "leave one of them out"
-        )
-    if kleene not in ("matches", "compressed"):
-        raise OptionError(f"kleene={kleene!r} is unknown: use matches or compressed")
-    return "query_order" if evaluation == "auto" else cast("Method", evaluation)
 
+    names: Names = Names()  # noqa: RUF009
+    tick: str | None = None
+    evaluation: str = "auto"
+    confidence: bool = True
+    approximate: Approximation | None = None
+    kleene: str = "matches"
+    planner: str = "auto"
+    latency_weight: float = 0.0
+    max_matches: int | None = None
+    batch_rows: int = BATCH_ROWS
+    limit: TimeLimit | None = None
 
-def check_latency_weight(latency_weight: float, evaluation: str, planner: str) -> float:
-    """Return the weight of latency among the costs of plans.
+    def __post_init__(self) -> None:
+        self._check_values()
+        self._check_together()
+        object.__setattr__(self, "latency_weight", float(self.latency_weight))
 
-    Raises
-    ------
-    OptionError
-        If it is no weight, or there is no planner to heed it.
-    """
-    given: Any = latency_weight
-    is_number = isinstance(given, (int, float)) and not isinstance(given, bool)
-    if not is_number or not 0.0 <= given <= sys.float_info.max:
-        raise OptionError(
-            f"latency_weight={latency_weight!r}: it must be a finite number, at least 0, such as 2.5"
-        )
-    if latency_weight and evaluation != "auto":
-        raise OptionError(
-            f"latency_weight={latency_weight!r} is heeded by a planner, and evaluation={evaluation!r} has an "
-            "order of its own: leave one of them out"
-        )
-    if latency_weight and planner.lstrip().startswith("("):
-        raise OptionError(
-            f"latency_weight={latency_weight!r} is heeded by planners, and planner={planner!r} leaves "
-            "nothing to choose: leave one of them out"
-        )
-    return float(latency_weight)
+    @property
+    def method(self) -> Method:
+        """The method that the evaluation stands for."""
+        return "query_order" if self.evaluation == "auto" else cast("Method", self.evaluation)
 
+    @property
+    def compressed(self) -> bool:
+        """Whether a match is a choice of the single events, and its Kleene component all its candidates."""
+        return self.kleene == "compressed"
 
-def check_counting(evaluation: str, confidence: bool, approximate: Approximation | None, kleene: str) -> None:
-    """Refuse options that expected counts have no use for."""
-    if evaluation not in ("auto", "query_order"):
-        raise OptionError(f"evaluation={evaluation!r} does not support RETURN EXPECTED COUNT: leave it out")
-    if not confidence:
-        raise OptionError(
-            "confidence=False does not go with RETURN EXPECTED COUNT: it is made of confidences"
-        )
-    if approximate is not None:
-        raise OptionError("approximate= does not support RETURN EXPECTED COUNT: leave it out")
-    if kleene == "compressed":
-        raise OptionError('kleene="compressed" gives rows, RETURN EXPECTED COUNT numbers: choose one of them')
+    @property
+    def gives_tree(self) -> bool:
+        """Whether the planner is a tree, which leaves nothing to choose."""
+        return str(self.planner).lstrip().startswith("(")
+
+    def _check_values(self) -> None:
+        if self.evaluation not in EVALUATIONS:
+            raise OptionError(
+                f"evaluation={self.evaluation!r} is unknown: use one of {', '.join(EVALUATIONS)}"
+            )
+        if self.planner not in PLANNERS and not self.gives_tree:
+            raise OptionError(
+                f"planner={self.planner!r} is unknown: use one of {', '.join(PLANNERS)}, or a tree over the "
+                "variables in brackets, such as ((c a) b)"
+            )
+        if self.kleene not in ("matches", "compressed"):
+            raise OptionError(f"kleene={self.kleene!r} is unknown: use matches or compressed")
+        weight: Any = self.latency_weight
+        is_number = isinstance(weight, (int, float)) and not isinstance(weight, bool)
+        if not is_number or not 0.0 <= weight <= sys.float_info.max:
+            raise OptionError(
+                f"latency_weight={weight!r}: it must be a finite number, at least 0, such as 2.5"
+            )
+        if self.batch_rows < 1:
+            raise OptionError(f"batch_rows={self.batch_rows}: it must be at least 1")
+
+    def _check_together(self) -> None:
+        if self.planner != "auto" and self.evaluation != "auto":
+            raise OptionError(
+                f"planner={self.planner!r} does not go with evaluation={self.evaluation!r}, which has an "
+                "order of its own: leave one of them out"
+            )
+        if self.latency_weight and self.evaluation != "auto":
+            raise OptionError(
+                f"latency_weight={self.latency_weight!r} is heeded by a planner, and "
+                f"evaluation={self.evaluation!r} has an order of its own: leave one of them out"
+            )
+        if self.latency_weight and self.gives_tree:
+            raise OptionError(
+                f"latency_weight={self.latency_weight!r} is heeded by planners, and planner={self.planner!r} "
+                "leaves nothing to choose: leave one of them out"
+            )
+
+    def check_counting(self) -> None:
+        """Refuse options that expected counts have no use for.
+
+        Raises
+        ------
+        OptionError
+        """
+        if self.evaluation not in ("auto", "query_order"):
+            raise OptionError(
+                f"evaluation={self.evaluation!r} does not support RETURN EXPECTED COUNT: leave it out"
+            )
+        if not self.confidence:
+            raise OptionError(
+                "confidence=False does not go with RETURN EXPECTED COUNT: it is made of confidences"
+            )
+        if self.approximate is not None:
+            raise OptionError("approximate= does not support RETURN EXPECTED COUNT: leave it out")
+        if self.compressed:
+            raise OptionError(
+                'kleene="compressed" gives rows, RETURN EXPECTED COUNT numbers: choose one of them'
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -10,14 +11,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.plan.counting import counting_plan
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
-from uncertain_cep.plan.options import (
-    PLANNERS,
-    Approximation,
-    Method,
-    check_counting,
-    check_latency_weight,
-    checked_method,
-)
+from uncertain_cep.plan.options import PLANNERS, MatchOptions
 from uncertain_cep.plan.result import output_schema, plain_type
 from uncertain_cep.plan.supported import check_compressed, components_beyond_plain
 from uncertain_cep.plan.trees import parse_tree
@@ -30,7 +24,7 @@ from uncertain_cep.query.typed import (
     speaks_of_each_event,
     variables_of,
 )
-from uncertain_cep.timedomain import Names, TimeDomain
+from uncertain_cep.timedomain import TimeDomain
 
 __all__ = ["make_plan"]
 
@@ -38,15 +32,8 @@ __all__ = ["make_plan"]
 def make_plan(
     query: Query,
     schema: pa.Schema,
-    *,
-    names: Names = Names(),  # noqa: B008
-    tick: str | None = None,
-    evaluation: str = "auto",
-    confidence: bool = True,
-    approximate: Approximation | None = None,
-    kleene: str = "matches",
-    planner: str = "auto",
-    latency_weight: float = 0.0,
+    options: MatchOptions = MatchOptions(),  # noqa: B008
+    **changes: Any,
 ) -> EvaluationPlan:
     """Bind a query to the columns of a trace and plan its evaluation.
 
@@ -55,56 +42,34 @@ def make_plan(
     query : Query
     schema : pyarrow.Schema
         Of the event table.
-    names : Names
-        Its columns for type, id, times and pmf.
-    tick : str or None
-        Length of a tick, see :meth:`TimeDomain.of`.
-    evaluation : str
-        One of ``EVALUATIONS``; ``auto`` is ``query_order``, or any other order that the planner prefers.
-    confidence : bool
-        Whether to return confidences.
-    approximate : Approximation or None
-    kleene : {"matches", "compressed"}
-        Whether each choice of events for a Kleene component is a match of its own.
-    planner : str
-        One of ``PLANNERS``, or a tree over the variables in brackets, such as ``((c a) b)``: in which order
-        events are put together. With OR it is for each branch.
-    latency_weight : float
-        At least 0: what planners count for each partial match that waits for the event of the last component,
-        as a multiple of looking at a partial match.
+    options : MatchOptions
+    **changes
+        Options by name, in place of those of ``options``.
 
     Raises
     ------
     QueryError, TraceError, OptionError
         For everything that can be told without reading an event.
     """
-    method = checked_method(evaluation, planner, kleene)
-    weight = check_latency_weight(latency_weight, evaluation, planner)
-    if query.expected_count is not None:
-        check_counting(evaluation, confidence, approximate, kleene)
-    compressed = kleene == "compressed"
-    domain = TimeDomain.of(schema, names, tick)
-    bound = bind(query, schema, names, domain)
-    if query.expected_count is not None:
-        matches = make_plan(
-            replace(query, expected_count=None),
-            schema,
-            names=names,
-            tick=tick,
-            evaluation=evaluation,
-            planner=planner,
-            latency_weight=weight,
-        )
-        return counting_plan(matches, bound, query.expected_count, schema)
+    if changes:
+        options = replace(options, **changes)
+    counted = query.expected_count
+    if counted is not None:
+        options.check_counting()
+    domain = TimeDomain.of(schema, options.names, options.tick)
+    bound = bind(query, schema, options.names, domain)
+    if counted is not None:
+        matches = make_plan(replace(query, expected_count=None), schema, options)
+        return counting_plan(matches, bound, counted, schema)
     branches = bound.branches()
     if len(branches) == 1:
-        plan = _planned(branches[0], schema, names, domain, method, confidence, approximate, compressed)
-        return _ordered(plan, evaluation, planner, weight)
-    if planner.lstrip().startswith("("):
+        return _ordered(_planned(branches[0], schema, domain, options), options)
+    if options.gives_tree:
         raise OptionError(
-            f"planner={planner!r}: a tree is for one pattern, and OR(...) stands for several: name a planner"
+            f"planner={options.planner!r}: a tree is for one pattern, and OR(...) stands for several: name a "
+            "planner"
         )
-    if compressed:
+    if options.compressed:
         raise OptionError('kleene="compressed" needs a pattern without OR(...)')
     found = [partition_keys(branch).keys for branch in branches]
     shared = [key.name for key in found[0] if key.name is not None]
@@ -112,21 +77,24 @@ def make_plan(
     parts = []
     for branch, own in zip(branches, found, strict=True):
         keys = tuple(key for key in own if key.name in shared)
-        part = _planned(branch, schema, names, domain, method, confidence, approximate, False, keys)
-        parts.append(_ordered(part, evaluation, planner, weight))
+        parts.append(_ordered(_planned(branch, schema, domain, options, keys), options))
     negated = sum(component.negated for component in bound.components)
     positive = len(bound.components) - negated
     keys = tuple(PartitionKey((name,) * positive, (name,) * negated) for name in shared)
-    plan = _planned(bound, schema, names, domain, method, confidence, approximate, False, keys)
+    plan = _planned(bound, schema, domain, options, keys)
     needed = dict.fromkeys(name for part in parts for name in part.required_columns)
     return replace(plan, branches=tuple(parts), required_columns=tuple(needed))
 
 
 def _planned(
-    bound: BoundQuery, schema: pa.Schema, names: Names, domain: TimeDomain, method: Method, confidence: bool,
-    approximate: Approximation | None, compressed: bool, given_keys: tuple[PartitionKey, ...] | None = None,
-) -> EvaluationPlan:  # fmt: skip
+    bound: BoundQuery,
+    schema: pa.Schema,
+    domain: TimeDomain,
+    options: MatchOptions,
+    given_keys: tuple[PartitionKey, ...] | None = None,
+) -> EvaluationPlan:
     """Plan a query without regard to OR; for one branch of several, with the keys that all of them have."""
+    names = options.names
     equivalences = partition_keys(bound)
     keys = equivalences.keys if given_keys is None else given_keys
     local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}
@@ -167,10 +135,10 @@ def _planned(
         split_keys=equivalences.split,
         constant=tuple(constant),
         joined=tuple(joined),
-        evaluation=method,
-        confidence=confidence,
-        approximate=approximate,
-        compressed=compressed,
+        evaluation=options.method,
+        confidence=options.confidence,
+        approximate=options.approximate,
+        compressed=options.compressed,
         required_columns=tuple(needed),
         output_schema=output_schema(
             bound,
@@ -178,9 +146,9 @@ def _planned(
             schema,
             names,
             domain,
-            confidence,
-            approximate is not None and confidence,
-            compressed,
+            options.confidence,
+            options.approximate is not None and options.confidence,
+            options.compressed,
         ),
         unnamed_keys=tuple(
             pa.field(f"partition by {' = '.join(key.columns)} ({number})", plain_type(schema, key.columns[0]))
@@ -189,7 +157,7 @@ def _planned(
     )
 
 
-def _ordered(plan: EvaluationPlan, evaluation: str, planner: str, latency_weight: float) -> EvaluationPlan:
+def _ordered(plan: EvaluationPlan, options: MatchOptions) -> EvaluationPlan:
     """Return the plan of an OR-free pattern with its order; refuse what its evaluation does not answer."""
     pattern = plan.bound.pattern
     plan = plan if is_linear(pattern) else replace(plan, order=order_of(pattern))
@@ -201,12 +169,13 @@ def _ordered(plan: EvaluationPlan, evaluation: str, planner: str, latency_weight
     if plan.evaluation == "point" and plan.order is None:
         what = 'kleene="compressed"' if plan.compressed else None
     if what is not None and plan.evaluation != "query_order":
-        raise OptionError(f"evaluation={evaluation!r} does not support {what}: leave evaluation= out")
-    if evaluation != "auto":
+        raise OptionError(f"evaluation={options.evaluation!r} does not support {what}: leave evaluation= out")
+    if options.evaluation != "auto":
         return replace(plan, planner="none")
-    if planner in PLANNERS:
-        return replace(plan, planner=planner, latency_weight=latency_weight)
-    return replace(plan, planner="given", tree=parse_tree(planner, _joinable(plan, planner)))
+    if options.planner in PLANNERS:
+        return replace(plan, planner=options.planner, latency_weight=options.latency_weight)
+    tree = parse_tree(options.planner, _joinable(plan, options.planner))
+    return replace(plan, planner="given", tree=tree)
 
 
 def _joinable(plan: EvaluationPlan, planner: str) -> list[str]:

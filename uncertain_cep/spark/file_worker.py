@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
 
 import pyarrow as pa
 
+from uncertain_cep.config import BATCH_ROWS
 from uncertain_cep.errors import TraceError, TraceFault, UncertainCepError
 from uncertain_cep.timedomain import with_noted_tick
 from uncertain_cep.traces.formats import FileOptions, TraceFile
@@ -20,8 +20,6 @@ __all__ = ["FileWork", "Reading", "describe_files", "events_of_files", "step_eve
 
 FileWork = tuple[tuple[TraceFile, tuple[Step, ...]], ...]
 """Files and what is made of the rows of each."""
-
-_BATCH_ROWS: Final = 131_072
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +114,7 @@ def events_of_files(
                 table = _as(events.table, schema)
             except TraceError as error:
                 raise TraceError([replace(fault, file=str(file.path)) for fault in error.faults]) from None
-            yield from table.to_batches(max_chunksize=_BATCH_ROWS)
+            yield from table.to_batches(max_chunksize=BATCH_ROWS)
 
 
 def _raw_files(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[tuple[int, pa.Table]]:

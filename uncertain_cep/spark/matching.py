@@ -15,11 +15,11 @@ from pyspark.sql import types as t
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import Slicing
-from uncertain_cep.plan import Approximation, EvaluationPlan, make_plan
+from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, parse
 from uncertain_cep.spark.files_read import noted_files, noting_files
 from uncertain_cep.spark.filters import candidate_filters
-from uncertain_cep.spark.schemas import as_names, column, from_arrow_schema, noted_schema
+from uncertain_cep.spark.schemas import column, from_arrow_schema, noted_schema
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
 from uncertain_cep.spark.statistics import collect_statistics
@@ -27,7 +27,7 @@ from uncertain_cep.spark.unique_ids import check_unique_ids
 from uncertain_cep.spark.worker import choose_in_partition, match_partition, rank_partition, unused_name
 from uncertain_cep.timedomain import TICK_METADATA, Names
 
-__all__ = ["PreparedMatch", "as_frame", "match", "prepare"]
+__all__ = ["PreparedMatch", "as_frame", "match", "matches_frame", "prepare"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def match(
     tick: str | None = None,
     evaluation: str = "auto",
     confidence: bool = True,
-    approximate: Approximation | None = None,
+    approximate: Approximation | float | None = None,
     partitions: int | None = None,
     slice_length: int | None = None,
     planner: str = "auto",
@@ -80,30 +80,17 @@ def match(
     query : str or Query
     names : Names or mapping of str to str, optional
         The columns of the model, where they are called otherwise, such as ``{"lower": "begin"}``.
-    tick : str, optional
-        Length of a tick of timestamp columns, which must not contradict the events' own. Default: theirs, in
-        the column ``tick``, else 1us.
-    evaluation : str
-        See `uncertain_cep.plan.make_plan`.
-    confidence : bool
-        Whether to compute confidences.
-    approximate : Approximation, optional
-        See `uncertain_cep.match`.
+    tick, evaluation, confidence, approximate, planner, kleene, latency_weight
+        See `uncertain_cep.plan.MatchOptions`. Each task plans by its own events.
     partitions : int, optional
         In how many partitions to match. Default: one for each core, unless the candidates are few, or more
         than that many Python workers can hold.
     slice_length : int, optional
         Length of the time slices, in ticks. Default: a few slices for each partition.
-    planner : str
-        See `uncertain_cep.match`; each task chooses by its own events.
     prune : bool, optional
         Whether to drop, before the events are shuffled, all those of a key in a time slice in which some
         component of every match has no candidate; it takes another pass over the events. Default: if there
         are many candidates and counts say that at most a quarter of the slices of keys stay.
-    kleene : {"matches", "compressed"}
-        See `uncertain_cep.match`.
-    latency_weight : float
-        See `uncertain_cep.match`.
     doubts : Doubts, optional
         Receives how many candidates each component has.
 
@@ -147,21 +134,40 @@ def match(
         matches = match(events, "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 100")
         matches.write.parquet("matches")
     """
-    prepared = prepare(
-        frame,
-        query,
-        names=names,
+    options = MatchOptions(
+        names=Names.of(names),
         tick=tick,
         evaluation=evaluation,
         confidence=confidence,
-        approximate=approximate,
+        approximate=Approximation.of(approximate),
+        kleene=kleene,
+        planner=planner,
+        latency_weight=latency_weight,
+    )
+    return matches_frame(
+        frame,
+        query,
+        options,
         partitions=partitions,
         slice_length=slice_length,
-        planner=planner,
         prune=prune,
-        kleene=kleene,
-        latency_weight=latency_weight,
         doubts=doubts,
+    )
+
+
+def matches_frame(
+    frame: DataFrame,
+    query: str | Query,
+    options: MatchOptions,
+    *,
+    partitions: int | None = None,
+    slice_length: int | None = None,
+    prune: bool | None = None,
+    doubts: Doubts | None = None,
+) -> DataFrame:
+    """Do what `match` does, with its options in one."""
+    prepared = prepare(
+        frame, query, options, partitions=partitions, slice_length=slice_length, prune=prune, doubts=doubts
     )
     return noting_files(as_frame(prepared, frame.sparkSession), noted_files(frame))
 
@@ -216,18 +222,11 @@ def _in_one_place(plan: EvaluationPlan, matches: DataFrame) -> DataFrame:
 def prepare(
     frame: DataFrame,
     query: str | Query,
+    options: MatchOptions = MatchOptions(),  # noqa: B008
     *,
-    names: Names | Mapping[str, str] | None,
-    tick: str | None,
-    evaluation: str,
-    confidence: bool,
-    approximate: Approximation | None,
-    partitions: int | None,
-    slice_length: int | None,
-    planner: str = "auto",
+    partitions: int | None = None,
+    slice_length: int | None = None,
     prune: bool | None = None,
-    kleene: str = "matches",
-    latency_weight: float = 0.0,
     doubts: Doubts | None = None,
 ) -> PreparedMatch:
     """Plan a query on a frame, look through its events and spread the candidates.
@@ -238,21 +237,10 @@ def prepare(
         raise OptionError("a streaming frame is not supported yet: read the events with spark.read")
     if partitions is not None and partitions < 1:
         raise OptionError(f"partitions must be 1 or more, not {partitions}")
-    model = as_names(names)
+    model = options.names
     parsed = parse(query) if isinstance(query, str) else query
     schema = noted_schema(frame, model)
-    plan = make_plan(
-        parsed,
-        schema,
-        names=model,
-        tick=tick,
-        evaluation=evaluation,
-        confidence=confidence,
-        approximate=approximate,
-        planner=planner,
-        kleene=kleene,
-        latency_weight=latency_weight,
-    )
+    plan = make_plan(parsed, schema, options)
     if plan.domain.per_unit != 1:
         raise OptionError(
             f"a tick of {plan.domain.describe()} is too short: Spark keeps times to the microsecond"

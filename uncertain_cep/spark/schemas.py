@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +16,6 @@ from uncertain_cep.timedomain import TICK_METADATA, Names, check_one_tick, check
 
 __all__ = [
     "arrow_schema",
-    "as_names",
     "as_spark_keeps",
     "as_spark_path",
     "column",
@@ -73,23 +72,6 @@ def column(name: str) -> Column:
 def as_spark_path(path: Path) -> str:
     """Return a path of this machine for Spark, which would not decode the ``%20`` of a proper URI."""
     return f"file:///{path.absolute().as_posix().lstrip('/')}"
-
-
-def as_names(names: Names | Mapping[str, str] | None) -> Names:
-    """Return the columns of the model as given by an option.
-
-    Raises
-    ------
-    OptionError
-        If a part of the model is not known.
-    """
-    if isinstance(names, Names):
-        return names
-    try:
-        return Names(**(names or {}))
-    except TypeError:
-        known = ", ".join(Names.__dataclass_fields__)
-        raise OptionError(f"names={names!r} names an unknown part of an event: known are {known}") from None
 
 
 def arrow_schema(frame: DataFrame, names: Names | None = None) -> pa.Schema:

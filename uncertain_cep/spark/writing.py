@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.errors import OptionError
-from uncertain_cep.plan import Approximation
+from uncertain_cep.plan import Approximation, MatchOptions
 from uncertain_cep.query import Query
 from uncertain_cep.results.output_place import check_output_place, local_path
 from uncertain_cep.spark.failures import worker_errors
@@ -24,7 +24,7 @@ from uncertain_cep.spark.schemas import as_spark_path
 from uncertain_cep.spark.worker import parquet_writer, write_partition
 from uncertain_cep.timedomain import Names
 
-__all__ = ["match_to_parquet", "write_matches"]
+__all__ = ["match_to_parquet", "matches_to_parquet", "write_matches"]
 
 Format = Literal["parquet", "csv", "json"]
 
@@ -77,7 +77,7 @@ def match_to_parquet(
     tick: str | None = None,
     evaluation: str = "auto",
     confidence: bool = True,
-    approximate: Approximation | None = None,
+    approximate: Approximation | float | None = None,
     partitions: int | None = None,
     slice_length: int | None = None,
     overwrite: bool = False,
@@ -104,24 +104,47 @@ def match_to_parquet(
     QuerySyntaxError, QueryError, TraceError, OptionError
         As `match` and `write_matches`.
     """
+    options = MatchOptions(
+        names=Names.of(names),
+        tick=tick,
+        evaluation=evaluation,
+        confidence=confidence,
+        approximate=Approximation.of(approximate),
+        kleene=kleene,
+        planner=planner,
+        latency_weight=latency_weight,
+    )
+    return matches_to_parquet(
+        frame,
+        query,
+        folder,
+        options,
+        partitions=partitions,
+        slice_length=slice_length,
+        overwrite=overwrite,
+        prune=prune,
+        doubts=doubts,
+    )
+
+
+def matches_to_parquet(
+    frame: DataFrame,
+    query: str | Query,
+    folder: str | Path,
+    options: MatchOptions,
+    *,
+    partitions: int | None = None,
+    slice_length: int | None = None,
+    overwrite: bool = False,
+    prune: bool | None = None,
+    doubts: Doubts | None = None,
+) -> int:
+    """Do what `match_to_parquet` does, with its options in one."""
     local = local_path(folder)
     if overwrite:
         check_output_place(folder, files_read(frame))
     prepared = prepare(
-        frame,
-        query,
-        names=names,
-        tick=tick,
-        evaluation=evaluation,
-        confidence=confidence,
-        approximate=approximate,
-        partitions=partitions,
-        slice_length=slice_length,
-        planner=planner,
-        prune=prune,
-        kleene=kleene,
-        latency_weight=latency_weight,
-        doubts=doubts,
+        frame, query, options, partitions=partitions, slice_length=slice_length, prune=prune, doubts=doubts
     )
     if local is None or prepared.plan.needs_all:
         matches = as_frame(prepared, frame.sparkSession)

@@ -23,7 +23,7 @@ from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.executor import check_table, confident, constants_hold, ticks_of
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.runs import RunEvaluation
-from uncertain_cep.plan import Approximation, EvaluationPlan, beyond_plain, make_plan
+from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, beyond_plain, make_plan
 from uncertain_cep.query import Query, parse
 from uncertain_cep.query.traversal import components_of
 from uncertain_cep.results.projection import to_batch
@@ -167,15 +167,14 @@ class IncrementalMatcher:
             asked = "OUTPUT NON OVERLAPPING" if parsed.non_overlapping else "RETURN EXPECTED COUNT"
             raise OptionError(f"{asked} needs all matches, and a stream has not had all: leave it out")
         method = _method(parsed, evaluation, slice_length)
-        self.plan: EvaluationPlan = make_plan(
-            parsed,
-            schema,
+        options = MatchOptions(
             names=Names.of(names),
             tick=tick,
             evaluation="auto" if method == "sliced" else method,
             confidence=confidence,
             approximate=Approximation.of(approximate),
         )
+        self.plan: EvaluationPlan = make_plan(parsed, schema, options)
         self.schema = schema
         self._length_of_tick = self.plan.domain.tick_nanoseconds
         self.late_count = 0

@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.timedomain import Names, with_noted_tick
 
-__all__ = ["as_arrow", "library_of"]
+__all__ = ["as_arrow", "event_table", "library_of"]
 
 
 def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:
@@ -45,3 +46,35 @@ def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:
 def library_of(frame: object) -> str:
     """Return the name of the library whose kind of frame this is."""
     return type(frame).__module__.partition(".")[0]
+
+
+def event_table(events: Any, names: Names) -> pa.Table:
+    """Return the events of a frame or a reader as a table whose schema notes their tick.
+
+    Parameters
+    ----------
+    events : pyarrow.Table, RecordBatch or RecordBatchReader, pandas or Polars DataFrame
+    names : Names
+
+    Raises
+    ------
+    TraceError
+        If a column holds values of different types, or the events have several ticks.
+    OptionError
+        If it is another kind of object.
+    """
+    if isinstance(events, pa.RecordBatchReader):
+        return with_noted_tick(events.read_all(), names)
+    return with_noted_tick(_with_texts(as_arrow(events), names), names)
+
+
+def _with_texts(table: pa.Table, names: Names) -> pa.Table:
+    """Return a table whose type and id columns are text if they hold nothing, as in an empty frame."""
+    for name in (names.type, names.id):
+        place = table.schema.get_field_index(name)
+        if place < 0:
+            continue
+        found = table.schema.field(place).type
+        if pa.types.is_null(found.value_type if pa.types.is_dictionary(found) else found):
+            table = table.set_column(place, name, pa.nulls(table.num_rows, pa.string()))
+    return table

@@ -45,9 +45,12 @@ if TYPE_CHECKING:
         exact,
         granularity,
         histogram,
+        load_schema,
         plus_minus,
+        read_traces,
         window,
     )
+    from uncertain_cep.validation import validate
 
 __version__: Final = "0.1.0"
 
@@ -77,11 +80,14 @@ __all__ = [
     "granularity",
     "histogram",
     "iter_matches",
+    "load_schema",
     "match",
     "parse",
     "plus_minus",
+    "read_traces",
     "to_events",
     "to_intervals",
+    "validate",
     "warm_up",
     "window",
     "with_matches",
@@ -96,9 +102,10 @@ _MODULES: Final = {
     "uncertain_cep.query": ("Query", "parse"),
     "uncertain_cep.timedomain": ("Names",),
     "uncertain_cep.traces": (
-        "by_value", "clock_offset", "columns", "exact", "granularity", "histogram", "plus_minus",
-        "window",
+        "by_value", "clock_offset", "columns", "exact", "granularity", "histogram", "load_schema",
+        "plus_minus", "read_traces", "window",
     ),
+    "uncertain_cep.validation": ("validate",),
 }  # fmt: skip
 _HOMES: Final = {name: module for module, names in _MODULES.items() for name in names}
 

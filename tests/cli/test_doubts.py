@@ -76,6 +76,12 @@ def test_validate_looks_for_ids_in_the_partitions_of_the_query(
     assert invoke("validate", file).exit_code == 2
     keyed = invoke("validate", file, "--query", "PATTERN SEQ(A a, B b) WHERE [node] WITHIN 4")
     assert keyed.exit_code == 0, keyed.stdout
+    late = table.set_column(2, "lower", pa.array([1, 3, 3, 9]))
+    file = write_trace(late, tmp_path / "late.parquet")
+    keyed = invoke("validate", file, "--query", "PATTERN SEQ(A a, B b) WHERE [node] WITHIN 4")
+    assert keyed.exit_code == 2
+    (line,) = keyed.stdout.splitlines()
+    assert "row 4, column 'lower', value 9: the interval ends before it begins" in line
 
 
 @pytest.mark.parametrize("command", ["match", "explain", "validate"])

@@ -24,7 +24,7 @@ LEVELS: Final = (
     ("executor",),
     ("explanation", "streaming"),
     ("spark",),
-    ("api", "intervals"),
+    ("api", "intervals", "validation"),
     ("cli",),
     ("__main__",),
 )

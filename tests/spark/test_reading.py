@@ -64,7 +64,7 @@ def test_files_of_several_kinds(spark: SparkSession, raw: Path) -> None:
     schema = load_schema(raw / "schema.toml")
     paths = [raw / "raw" / name for name in ("tasks-0.csv", "tasks-1.csv", "tasks-2.csv.gz", "metrics.jsonl")]
     expected = read_table(paths, schema)
-    frame = read_traces(spark, paths, schema)
+    frame = read_traces(spark, paths, raw / "schema.toml")
     assert frame.columns == expected.column_names
     assert as_rows(frame.toArrow()) == as_rows(expected)
     query = "PATTERN SEQ(Start s, Metric m) WITHIN 10 seconds"

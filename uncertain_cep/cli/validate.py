@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from uncertain_cep.cli.arguments import read_query, traces_argument
 from uncertain_cep.cli.progress import note, of_ticks
 from uncertain_cep.cli.schemas import TraceOptions, schema_options
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["validate"]
 
@@ -33,41 +26,19 @@ def validate(ctx: click.Context, traces: tuple[str, ...], query: str | None, col
 
     Exit code 0 without faults, else 2.
     """
-    from uncertain_cep.candidates.doubts import EMPTY_TRACE
-    from uncertain_cep.errors import warn
-    from uncertain_cep.plan import make_plan
-    from uncertain_cep.traces.reading import load_traces
-    from uncertain_cep.traces.validate import report_of
+    from uncertain_cep.validation import validated
     from uncertain_cep.wording import counted
 
     parsed = None if query is None else read_query(query)
-    loaded = load_traces(traces, columns.schema, tick=columns.tick)
-    plan = None
-    if parsed is not None and loaded.table is not None and not loaded.faults:
-        plan = make_plan(parsed, loaded.table.schema, tick=columns.tick)
-    report = report_of(loaded, partition=() if plan is None else plan.partition_attributes)
-    report.warn()
+    found = validated(traces, columns.schema, query=parsed, tick=columns.tick)
+    report = found.report
     for fault in report.faults:
         click.echo(str(fault))
     dropped = f", {report.dropped:,} dropped" if report.dropped else ""
-    found = counted(len(report.faults), "fault") if report.faults else "no faults"
+    faults = counted(len(report.faults), "fault") if report.faults else "no faults"
     ticks = of_ticks(report.tick, report.floored)
-    note(f"{counted(report.rows, 'row')}{dropped}, {counted(report.events, 'event')}{ticks}, {found}")
+    note(f"{counted(report.rows, 'row')}{dropped}, {counted(report.events, 'event')}{ticks}, {faults}")
     if report.faults:
         ctx.exit(2)
-    if not report.events:
-        warn(EMPTY_TRACE)
-    if plan is not None and loaded.table is not None:
-        note(_candidates(plan, loaded.table))
-
-
-def _candidates(plan: EvaluationPlan, table: pa.Table) -> str:
-    """Return how many events each variable of a query can be; warn of what may not be meant."""
-    from uncertain_cep.candidates.doubts import Doubts
-    from uncertain_cep.executor import candidates
-
-    doubts = Doubts()
-    doubts.about(plan)
-    for branch in plan.branches or (plan,):
-        candidates(branch, table, doubts)
-    return doubts.summary()
+    if found.candidates is not None:
+        note(found.candidates)

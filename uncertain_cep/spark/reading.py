@@ -26,6 +26,7 @@ from uncertain_cep.traces.formats import FileOptions, list_files
 from uncertain_cep.traces.reading import all_days, chosen_tick, reading_steps
 from uncertain_cep.traces.rounding import merged_message
 from uncertain_cep.traces.rows import Events
+from uncertain_cep.traces.schema import given_schema
 from uncertain_cep.traces.uncertainty import Uncertainty
 from uncertain_cep.traces.zones import warn_of_naive
 
@@ -39,7 +40,7 @@ _LARGEST_SPREAD: Final = 200
 def read_traces(
     spark: SparkSession,
     paths: Sequence[str | Path] | str | Path,
-    schema: TraceSchema | None = None,
+    schema: TraceSchema | str | Path | None = None,
     *,
     tick: str | None = None,
 ) -> DataFrame:
@@ -51,8 +52,9 @@ def read_traces(
     paths : path or sequence of paths
         CSV, JSON lines or Parquet files, or folders of such files, on paths that the workers share; with
         `schema` None also the URI of Parquet files, such as ``s3a://bucket/events``.
-    schema : TraceSchema or None
-        None for files whose columns are those of the model.
+    schema : path, TraceSchema or None
+        A schema file of this machine, or what `load_schema` made of one. None for files whose columns are
+        those of the model.
     tick : str or None
         Length of a tick. Default: what the schema or the files say, else 1us; a day where all stamps are
         dates.
@@ -74,6 +76,7 @@ def read_traces(
     UncertainCepWarning
         If certain times of one file that differ are now in one tick, so that none is before the other.
     """
+    schema = given_schema(schema)
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
     if schema is None and any("://" in str(path) for path in given):
         return spark.read.parquet(*map(str, given))

@@ -35,15 +35,15 @@ class RowOrigin:
 
     Attributes
     ----------
-    files : tuple of str
-        The file of each part.
+    files : tuple of (str or None)
+        The file of each part; None for a frame in memory.
     lengths : tuple of int
         Rows of each part.
     rows : tuple of ((k,) int64 or None)
         The row in its file, counted from 0, of each row of a part; None if the part is the whole file.
     """
 
-    files: tuple[str, ...]
+    files: tuple[str | None, ...]
     lengths: tuple[int, ...]
     rows: tuple[IntArray | None, ...]
 

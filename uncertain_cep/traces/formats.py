@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.config import FAULT_LIMIT
-from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.traces.bounded import (
     CSV_BLOCKS,
     LONGEST_LINE,
@@ -43,6 +43,7 @@ from uncertain_cep.traces.zones import check_rows_agree
 
 __all__ = [
     "COLUMN_TYPES",
+    "FILE_FORMATS",
     "ColumnType",
     "FileOptions",
     "TraceFile",
@@ -66,6 +67,9 @@ _FORMATS: Final = {
     ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
     ".parquet": "parquet", ".pq": "parquet",
 }  # fmt: skip
+FILE_FORMATS: Final = tuple(suffix.removeprefix(".") for suffix in _FORMATS)
+"""The formats that a caller may name; some are one format by several names, and tsv is csv with tabs."""
+
 _KNOWN: Final = ".csv, .tsv, .json, .jsonl, .ndjson (each also .gz, .zst or .bz2) and .parquet"
 
 
@@ -83,12 +87,24 @@ class FileOptions:
         Of CSV files. Default: a comma, for ``.tsv`` a tab.
     extract : tuple of (str, str)
         Columns and the regular expressions whose named groups are cut out of them as further columns.
+    format : str or None
+        One of ``FILE_FORMATS``, whatever the files are called. None: as their names say.
+
+    Raises
+    ------
+    OptionError
+        If there is no such format.
     """
 
     types: tuple[tuple[str, ColumnType], ...] = ()
     nulls: tuple[str, ...] = ()
     delimiter: str | None = None
     extract: tuple[Extraction, ...] = ()
+    format: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.format is not None and self.format not in FILE_FORMATS:
+            raise OptionError(f"format={self.format!r} is unknown: use one of {', '.join(FILE_FORMATS)}")
 
 
 _DEFAULT: Final = FileOptions()
@@ -123,9 +139,12 @@ class TraceFile:
         return tuple((name, value) for name, _, value in pairs)
 
 
-def list_files(paths: Sequence[str | Path]) -> tuple[list[TraceFile], list[TraceFault]]:
-    """Return the files to read: those given, and those of known formats in the folders given.
+def list_files(
+    paths: Sequence[str | Path], format: str | None = None
+) -> tuple[list[TraceFile], list[TraceFault]]:
+    """Return the files to read: those given, and those in the folders given.
 
+    Of folders these are the files whose names say a known format or, if a format is given, all files.
     Files and folders whose names start with ``_`` or ``.`` are passed over in folders, as Spark does.
     """
     files: list[TraceFile] = []
@@ -141,11 +160,12 @@ def list_files(paths: Sequence[str | Path]) -> tuple[list[TraceFile], list[Trace
                 for path in given.rglob("*")
                 if path.is_file()
                 and not any(part[0] in "_." for part in path.relative_to(given).parts)
-                and _format_of(path) is not None
+                and (format is not None or _format_of(path) is not None)
             )
             files += [TraceFile(path, given) for path in inside]
             if not inside:
-                faults.append(TraceFault(f"the folder holds no file of {_KNOWN}", file=str(given)))
+                lacking = f"no file of {_KNOWN}" if format is None else "no file"
+                faults.append(TraceFault(f"the folder holds {lacking}", file=str(given)))
     return files, faults
 
 
@@ -176,7 +196,7 @@ def column_names(file: TraceFile, options: FileOptions = _DEFAULT) -> list[str] 
 
 
 def _own_columns(path: Path, options: FileOptions) -> list[str] | None:
-    kind = _known_format(path)
+    kind = _known_format(path, options)
     with _naming(path):
         if kind == "parquet":
             import pyarrow.parquet as pq
@@ -226,7 +246,7 @@ def read_file(
     """
     given = file if isinstance(file, TraceFile) else TraceFile(file, file)
     path = given.path
-    kind = _known_format(path)
+    kind = _known_format(path, options)
     names = _own_columns(path, options)
     folders = dict(given.partitions)
     asked = None if columns is None else set(columns)
@@ -257,12 +277,11 @@ def _folder_value(text: str) -> pa.Scalar:
     return pa.scalar(int(text) if re.fullmatch("-?[0-9]{1,18}", text) else unquote(text))
 
 
-def _known_format(path: Path) -> str:
-    kind = _format_of(path)
+def _known_format(path: Path, options: FileOptions) -> str:
+    kind = _format_of(path) if options.format is None else _FORMATS[f".{options.format}"]
     if kind is None:
-        raise TraceError(
-            TraceFault(f"its format is not known by its name: {_KNOWN} can be read", file=str(path))
-        )
+        message = f"its format is not known by its name: {_KNOWN} can be read; in Python, format= names it"
+        raise TraceError(TraceFault(message, file=str(path)))
     return kind
 
 
@@ -285,7 +304,8 @@ def _naming(path: Path) -> Iterator[None]:
 
 
 def _delimiter(path: Path, options: FileOptions) -> str:
-    return options.delimiter or ("\t" if _stem_suffix(path) == ".tsv" else ",")
+    named = _stem_suffix(path) if options.format is None else f".{options.format}"
+    return options.delimiter or ("\t" if named == ".tsv" else ",")
 
 
 def _read_csv(path: Path, columns: list[str] | None, options: FileOptions) -> pa.Table:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,10 +18,11 @@ from uncertain_cep.traces.checks import RowOrigin, check_columns, check_interval
 from uncertain_cep.traces.events_schema import EventsSchema, UncertaintySpec
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, list_files, read_file
+from uncertain_cep.traces.frames import event_table
 from uncertain_cep.traces.intervals import default_grid, interval_columns
 from uncertain_cep.traces.rounding import merged_message, merged_times
 from uncertain_cep.traces.rows import Events, events_of_rows, id_column, needed_columns, type_column
-from uncertain_cep.traces.schema import TraceSchema
+from uncertain_cep.traces.schema import TraceSchema, given_schema
 from uncertain_cep.traces.uncertainty import Uncertainty
 from uncertain_cep.traces.zones import warn_of_naive
 
@@ -29,6 +31,7 @@ __all__ = [
     "Step",
     "all_days",
     "chosen_tick",
+    "load_frame",
     "load_traces",
     "model_events",
     "raw_tables",
@@ -92,7 +95,11 @@ class Step:
 
 
 def read_traces(
-    paths: Sequence[str | Path] | str | Path, schema: TraceSchema | None = None, *, tick: str | None = None
+    paths: Sequence[str | Path] | str | Path,
+    schema: TraceSchema | str | Path | None = None,
+    *,
+    format: str | None = None,
+    tick: str | None = None,
 ) -> pa.Table:
     """Read files into one table of events.
 
@@ -100,9 +107,12 @@ def read_traces(
     ----------
     paths : path or sequence of paths
         CSV, JSON lines or Parquet files (text also compressed), or folders of such files.
-    schema : TraceSchema or None
-        None for files whose columns are those of the model: type, id, lower, upper and, if wanted, pmf and
-        tick.
+    schema : path, TraceSchema or None
+        A schema file, or what `load_schema` made of one. None for files whose columns are those of the model:
+        type, id, lower, upper and, if wanted, pmf and tick.
+    format : {"csv", "tsv", "json", "jsonl", "ndjson", "parquet", "pq"}, optional
+        What all files are, whatever their names; folders are then read whole. Whether text is compressed is
+        always told by the name. Default: by the name of each file, and in folders only those of known names.
     tick : str or None
         Length of a tick, such as ``1ms``. Default: what the schema or the files say, else 1us; a day where
         all stamps are dates.
@@ -119,6 +129,8 @@ def read_traces(
     ------
     TraceError
         With every fault found: file, row, column and value.
+    OptionError
+        If an option has no such value.
 
     Warns
     -----
@@ -127,7 +139,7 @@ def read_traces(
         others without are put together; if certain times that differ are now in one tick, so that none is
         before the other.
     """
-    loaded = load_traces(paths, schema, tick=tick)
+    loaded = load_traces(paths, schema, format=format, tick=tick)
     if loaded.faults or loaded.table is None:
         raise TraceError(loaded.faults)
     loaded.warn()
@@ -135,17 +147,24 @@ def read_traces(
 
 
 def load_traces(
-    paths: Sequence[str | Path] | str | Path, schema: TraceSchema | None = None, *, tick: str | None = None
+    paths: Sequence[str | Path] | str | Path,
+    schema: TraceSchema | str | Path | None = None,
+    *,
+    format: str | None = None,
+    tick: str | None = None,
 ) -> LoadedTrace:
     """Read files into one table of events, and note what is wrong instead of stopping at it.
 
     Parameters are those of `read_traces`.
     """
+    schema = given_schema(schema)
+    options = FileOptions() if schema is None else schema.options
+    if format is not None:
+        options = replace(options, format=format)
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
-    files, faults = list_files(given)
+    files, faults = list_files(given, options.format)
     if not given:
         faults.append(TraceFault("no file is given: name one or more"))
-    options = FileOptions() if schema is None else schema.options
     plan = reading_steps(files, schema, faults)
     rows = 0
     parts: list[Part] = []
@@ -207,6 +226,31 @@ def load_traces(
         merged_times(roundings),
         named,
     )
+
+
+def load_frame(frame: Any, *, tick: str | None = None) -> LoadedTrace:
+    """Take a frame of events as they are, and note what is wrong instead of stopping at it.
+
+    Parameters
+    ----------
+    frame : pyarrow.Table, RecordBatch or RecordBatchReader, pandas or Polars DataFrame
+        With the columns of the model. A reader is read to its end.
+    tick : str or None
+        Length of a tick. Default: what the frame says, else 1us.
+
+    Raises
+    ------
+    OptionError
+        If it is another kind of object.
+    """
+    try:
+        table = event_table(frame, _NAMES)
+    except TraceError as error:
+        return LoadedTrace(None, RowOrigin((), (), ()), error.faults, 0, 0)
+    faults, named = _model_faults(table, tick)
+    rows = table.num_rows
+    usable = None if check_columns(table.schema, _NAMES) else table
+    return LoadedTrace(usable, RowOrigin((None,), (rows,), (None,)), tuple(faults), rows, 0, tick=named)
 
 
 def _warn_of_zones(stamps: Mapping[tuple[str, ...], pa.Schema], parts: Sequence[Part]) -> None:

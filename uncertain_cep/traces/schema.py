@@ -12,7 +12,7 @@ from uncertain_cep.traces.events_schema import KINDS, EventsSchema
 from uncertain_cep.traces.formats import FileOptions
 from uncertain_cep.traces.schema_document import SchemaReader
 
-__all__ = ["TraceSchema", "load_schema"]
+__all__ = ["TraceSchema", "given_schema", "load_schema"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +168,26 @@ def load_schema(path: str | Path) -> TraceSchema:
     if reader.faults:
         raise TraceError([TraceFault(f"{key}: {message}", file=file) for key, message in reader.faults])
     return TraceSchema(events, tick, options, file)
+
+
+def given_schema(schema: TraceSchema | str | Path | None) -> TraceSchema | None:
+    """Return the schema that a caller gave, read if it is a path.
+
+    Raises
+    ------
+    TraceError
+        With every mistake in the file.
+    OptionError
+        If it is neither a schema nor a path.
+    """
+    if schema is None or isinstance(schema, TraceSchema):
+        return schema
+    given: Any = schema
+    if not isinstance(given, str | Path):
+        raise OptionError(
+            f"schema={given!r}: it takes the path of a schema file, or what load_schema made of one"
+        )
+    return load_schema(given)
 
 
 def _split_flag(text: str) -> dict[str, Any]:

@@ -97,10 +97,13 @@ def validation_report(
     return report_of(load_traces(paths, schema, tick=tick), partition=partition)
 
 
-def report_of(loaded: LoadedTrace, *, partition: Sequence[str] = ()) -> ValidationReport:
-    """Check files that were loaded and return everything found; see `validation_report`."""
+def report_of(loaded: LoadedTrace, *, partition: Sequence[str] | None = ()) -> ValidationReport:
+    """Check events that were loaded and return everything found; see `validation_report`.
+
+    With ``partition=None`` ids are not checked.
+    """
     faults = list(loaded.faults)
-    if loaded.table is not None:
+    if loaded.table is not None and partition is not None:
         absent = [name for name in partition if name not in loaded.table.column_names]
         faults += [
             TraceFault(

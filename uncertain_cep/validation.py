@@ -1,0 +1,157 @@
+"""Whether traces can be read, and a query be asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from uncertain_cep.candidates.doubts import EMPTY_TRACE, Doubts
+from uncertain_cep.errors import OptionError, TraceFault, UncertainCepError, warn
+from uncertain_cep.executor import candidates
+from uncertain_cep.plan import EvaluationPlan, make_plan
+from uncertain_cep.query import Query, parse
+from uncertain_cep.traces import TraceSchema, ValidationReport
+from uncertain_cep.traces.frames import library_of
+from uncertain_cep.traces.reading import LoadedTrace, load_frame, load_traces
+from uncertain_cep.traces.validate import report_of
+
+__all__ = ["Validation", "validate", "validated"]
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """What a check of events found.
+
+    Attributes
+    ----------
+    report : ValidationReport
+    candidates : str or None
+        How many events each variable of the query can be, in one line; None without a query or with faults.
+    """
+
+    report: ValidationReport
+    candidates: str | None
+
+
+def validate(
+    paths_or_frame: Any,
+    schema: TraceSchema | str | Path | None = None,
+    *,
+    query: Query | str | None = None,
+    format: str | None = None,
+    tick: str | None = None,
+) -> list[TraceFault]:
+    """Return every fault of a trace.
+
+    Parameters
+    ----------
+    paths_or_frame : path, sequence of paths, or frame
+        Files or folders, as for :func:`uncertain_cep.read_traces`; or a pyarrow, pandas or Polars frame with
+        the columns of the model, as for :func:`uncertain_cep.match`.
+    schema : path, TraceSchema or None
+        As for :func:`uncertain_cep.read_traces`. Only for files.
+    query : Query or str, optional
+        Also check that this query can be asked of the events. An id then has to be unique only among the
+        events that have the same values of those attributes that the query equates across its variables.
+    format : str, optional
+        As for :func:`uncertain_cep.read_traces`. Only for files.
+    tick : str, optional
+        Length of a tick. Default: what the schema or the events say, else 1us.
+
+    Returns
+    -------
+    list of TraceFault
+        Empty for a sound trace. Of rows with the same fault the first are listed and the others counted.
+        Where other faults keep the query from being planned, ids are not checked.
+
+    Raises
+    ------
+    QuerySyntaxError, QueryError
+        If the query cannot be read, or not be answered on the columns of a trace without faults.
+    TraceError
+        If there are mistakes in the schema file.
+    OptionError
+        If an option has no such value, or is not for frames.
+
+    Warns
+    -----
+    UncertainCepWarning
+        As `read_traces` and `match`: of ticks that take the order from certain times, an empty trace, and,
+        with a query, types that no event has and variables that no event can be.
+
+    Examples
+    --------
+    >>> import uncertain_cep as uc
+    >>> import pyarrow as pa
+    >>> events = pa.table({"type": ["A", "B"], "id": [1, 1], "lower": [1, 5], "upper": [3, 4]})
+    >>> for fault in uc.validate(events):
+    ...     print(fault)
+    row 2, column 'lower', value 5: the interval ends before it begins: upper is 4
+    row 2, column 'id', value 1: an earlier event has this id: give each event one of its own
+    """
+    return list(validated(paths_or_frame, schema, query=query, format=format, tick=tick).report.faults)
+
+
+def validated(
+    paths_or_frame: Any,
+    schema: TraceSchema | str | Path | None = None,
+    *,
+    query: Query | str | None = None,
+    format: str | None = None,
+    tick: str | None = None,
+) -> Validation:
+    """Check a trace and return everything found; see `validate`."""
+    parsed = parse(query) if isinstance(query, str) else query
+    loaded = _loaded(paths_or_frame, schema, format, tick)
+    plan = None if parsed is None else _planned(parsed, loaded, tick)
+    partition: Sequence[str] | None = () if plan is None else plan.partition_attributes
+    if parsed is not None and plan is None:
+        # In the whole trace the same id may well be used twice, and what the query splits by is not known.
+        partition = None
+    report = report_of(loaded, partition=partition)
+    report.warn()
+    if report.faults or loaded.table is None:
+        return Validation(report, None)
+    if plan is None:
+        if not report.events:
+            warn(EMPTY_TRACE)
+        return Validation(report, None)
+    doubts = Doubts()
+    doubts.about(plan)
+    for branch in plan.branches or (plan,):
+        candidates(branch, loaded.table, doubts)
+    return Validation(report, doubts.summary())
+
+
+def _loaded(
+    given: Any, schema: TraceSchema | str | Path | None, format: str | None, tick: str | None
+) -> LoadedTrace:
+    if isinstance(given, str | Path) or (
+        isinstance(given, list | tuple) and all(isinstance(one, str | Path) for one in given)
+    ):
+        return load_traces(given, schema, format=format, tick=tick)
+    if library_of(given) == "pyspark":
+        raise OptionError(
+            "validate reads frames in this process: a Spark frame is checked when it is matched, or give the "
+            "files it is made of"
+        )
+    for name, value in (("schema", schema), ("format", format)):
+        if value is not None:
+            raise OptionError(
+                f"{name}= says how files are read, and a frame was given: leave it out, or give the files"
+            )
+    return load_frame(given, tick=tick)
+
+
+def _planned(query: Query, loaded: LoadedTrace, tick: str | None) -> EvaluationPlan | None:
+    """Return the plan of a query on events, or None if their faults forbid one."""
+    if loaded.table is None:
+        return None
+    try:
+        return make_plan(query, loaded.table.schema, tick=tick)
+    except UncertainCepError:
+        if loaded.faults:
+            return None
+        raise

@@ -12,7 +12,7 @@ import pyarrow as pa
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.config import BATCH_ROWS, MAX_MATCHES
 from uncertain_cep.errors import OptionError
-from uncertain_cep.executor import limited_run
+from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.text import explain_plan, explain_query
 from uncertain_cep.plan import Approximation, MatchOptions, make_plan
@@ -137,7 +137,7 @@ def match(
         return result  # type: ignore[no-any-return]
     table = event_table(given, options.names)
     plan = make_plan(parse(query) if isinstance(query, str) else query, table.schema, options)
-    result = finished(plan, limited_run(plan, table, options, Doubts()))
+    result = finished(plan, execute_within(plan, table, options, Doubts()))
     if library == "pandas":
         result = result.to_pandas()
     elif library == "polars":
@@ -201,7 +201,7 @@ def iter_matches(
     )
     table = event_table(events, options.names)
     plan = make_plan(parse(query) if isinstance(query, str) else query, table.schema, options)
-    batches = limited_run(plan, table, options, Doubts())
+    batches = execute_within(plan, table, options, Doubts())
     if not plan.needs_all:
         return batches
     return iter(finished(plan, batches).to_batches(max_chunksize=batch_rows))

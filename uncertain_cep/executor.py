@@ -40,7 +40,7 @@ __all__ = [
     "confident",
     "constants_hold",
     "execute",
-    "limited_run",
+    "execute_within",
     "ticks_of",
 ]
 
@@ -48,7 +48,7 @@ Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-def limited_run(
+def execute_within(
     plan: EvaluationPlan, table: pa.Table, options: MatchOptions, doubts: Doubts
 ) -> Iterator[pa.RecordBatch]:
     """Evaluate a plan on a table, within the limits that the options set on time, batches and matches.

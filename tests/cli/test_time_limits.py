@@ -73,9 +73,10 @@ def test_it_says_how_many_matches_there_were(events: pa.Table) -> None:
 @pytest.mark.parametrize(
     ("pattern", "condition"),
     [
-        ("AND(A a, B b, C c, D d)", "a.x + d.x < -1"),
-        ("SEQ(A a, B+ b[], C c)", "a.x + c.x < -1"),
-        ("SEQ(A a, !B n, C c, D d, B b)", "a.x + b.x < -1"),
+        # Of all events of a match, so that no part of one is given up early.
+        ("AND(A a, B b, C c, D d)", "a.x + b.x + c.x + d.x < -1"),
+        ("SEQ(A a, B+ b[], C c)", "a.x + b[i].x + c.x < -1"),
+        ("SEQ(A a, !B n, C c, D d, B b)", "a.x + b.x + c.x + d.x < -1"),
     ],
 )
 def test_what_is_grown_ends_in_time(events: pa.Table, pattern: str, condition: str) -> None:

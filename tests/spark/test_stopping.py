@@ -36,7 +36,7 @@ def test_other_errors_are_raised_and_other_jobs_go_on(spark: SparkSession) -> No
         raise ValueError("mine")
     with stopped_in_time(spark, None):
         assert spark.range(3).count() == 3
-    assert not spark.getTags()
+    assert not spark.sparkContext.getJobTags()
 
 
 def test_no_job_is_begun_when_the_time_is_over(spark: SparkSession) -> None:

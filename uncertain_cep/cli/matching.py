@@ -20,7 +20,7 @@ from uncertain_cep.cli.outputs import describe_result, written_aside
 from uncertain_cep.cli.progress import announced_kernels, compiling_aside, note, of_ticks, working
 from uncertain_cep.cli.schemas import TraceOptions
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.executor import limited_run
+from uncertain_cep.executor import execute_within
 from uncertain_cep.optimizer.memory import keep_on_disk
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query
@@ -143,7 +143,7 @@ def _matches_in_process(
         note(line)
     with _faults_by_file(matching, plan), working("matching") as update:
         doubts = Doubts()
-        batches = _counted(limited_run(plan, table, matching.options, doubts), update)
+        batches = _counted(execute_within(plan, table, matching.options, doubts), update)
         if plan.needs_all:
             batches = iter(finished(plan, batches).to_batches())
         yield plan.output_schema, batches, doubts
@@ -167,7 +167,7 @@ def _matches_of(
     announced_kernels()
     update(f"matching {name}")
     with _faults_by_file(matching, plan):
-        return finished(plan, _counted(limited_run(plan, table, options, doubts), update))
+        return finished(plan, _counted(execute_within(plan, table, options, doubts), update))
 
 
 @contextmanager

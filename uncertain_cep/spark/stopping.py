@@ -33,18 +33,19 @@ def stopped_in_time(spark: SparkSession, limit: TimeLimit | None) -> Iterator[No
         return
     limit.check()
     tag = f"uncertain-cep-{uuid4().hex}"
+    jobs = _TaggedJobs(spark, tag)
     done, over = Event(), Event()
 
     def watch() -> None:
         if done.wait(limit.left):
             return
         over.set()
-        spark.interruptTag(tag)
+        jobs.stop()
         while not done.wait(AGAIN):
-            spark.interruptTag(tag)
+            jobs.stop()
 
     watcher = Thread(target=watch, daemon=True)
-    spark.addTag(tag)
+    jobs.begin()
     watcher.start()
     try:
         yield
@@ -55,4 +56,39 @@ def stopped_in_time(spark: SparkSession, limit: TimeLimit | None) -> Iterator[No
     finally:
         done.set()
         watcher.join()
-        spark.removeTag(tag)
+        jobs.end()
+
+
+class _TaggedJobs:
+    """The jobs that this thread begins between two calls, under a tag of their own.
+
+    A classic session's ``interruptTag`` does not find the jobs of the DataFrame API; its context does.
+    """
+
+    def __init__(self, spark: SparkSession, tag: str) -> None:
+        self._tag = tag
+        self._session = spark
+        self._context = (
+            None if type(spark).__module__.startswith("pyspark.sql.connect") else spark.sparkContext
+        )
+
+    def begin(self) -> None:
+        """Tag what this thread begins from now on."""
+        if self._context is None:
+            self._session.addTag(self._tag)
+        else:
+            self._context.addJobTag(self._tag)
+
+    def stop(self) -> None:
+        """Stop what runs under the tag; any thread may ask for it."""
+        if self._context is None:
+            self._session.interruptTag(self._tag)
+        else:
+            self._context.cancelJobsWithTag(self._tag)
+
+    def end(self) -> None:
+        """Tag nothing more."""
+        if self._context is None:
+            self._session.removeTag(self._tag)
+        else:
+            self._context.removeJobTag(self._tag)

@@ -55,7 +55,7 @@ def test_a_predicate_is_asked_of_the_branches_with_all_its_variables() -> None:
     )
     text = "PATTERN OR(SEQ(A a, B b), SEQ((A|B) c, C d)) WHERE a.x < d.x AND c.x < 1 WITHIN 10"
     matches = check(text, query, events, ["auto", "point"])
-    assert [match.ids for match in matches] == [(None, None, 2, 3), (1, 2, None, None)]
+    assert [match.ids for match in matches] == [(1, 2, None, None), (None, None, 2, 3)]
 
 
 def test_a_predicate_on_a_negation_is_asked_of_its_reading() -> None:

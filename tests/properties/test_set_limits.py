@@ -62,4 +62,4 @@ def test_they_are_explained() -> None:
     text = uc.explain("PATTERN SEQ(OR(A a, AND(A x, B y)), C c) WITHIN 9", EVENTS)
     assert text.startswith("branch 1 of 2\n")
     assert "branch 2 of 2\n" in text
-    assert text.count("c: C  [1 candidates") == 2
+    assert text.count("c: C  [1 candidate,") == 2

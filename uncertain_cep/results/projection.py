@@ -136,15 +136,17 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
             add(ids[item.variable])
     for times in (chunk.lower, chunk.upper):
         add(plan.domain.times(times))
-    # Sums of float64 may end a little above the 1 of what is certain.
-    confidence = None if chunk.confidence is None else pa.array(np.minimum(chunk.confidence, 1.0))
+    confidence = chunk.confidence
+    # Sums of float64 may end a little above the 1 of what is certain; a copy for all would cost page faults.
+    if confidence is not None and confidence.max(initial=0.0) > 1.0:
+        confidence = np.minimum(confidence, 1.0)
     by_name: dict[str, pa.Array] = {}
     if plan.approximate is not None and "exact" in schema.names:
         error = np.zeros(len(chunk.lower)) if chunk.std_error is None else chunk.std_error
-        by_name = {"confidence": confidence, "exact": pa.array(error == 0.0)}
+        by_name = {"confidence": pa.array(confidence), "exact": pa.array(error == 0.0)}
         by_name["std_error"] = pa.array(error)
     elif "confidence" in schema.names:
-        by_name = {"confidence": confidence}
+        by_name = {"confidence": pa.array(confidence)}
         if isinstance(chunk, CompressedBatch):
             by_name |= dict(zip(COMPRESSED_COLUMNS, map(pa.array, chunk.expected), strict=True))
     unnamed = [key.columns[0] for key in plan.keys if key.name is None]

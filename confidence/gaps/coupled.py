@@ -378,7 +378,9 @@ def gap_confidence(
     first, last : int64
         The tightest range, ticks; for NO_SPACE the edges and ticks needed, for COUPLED the coupling events.
 
-    Notes ----- Where no event can be in a gap that forbids it, what :mod:`confidence.chain.uniform` or
+    Notes
+    -----
+    Where no event can be in a gap that forbids it, what :mod:`confidence.chain.uniform` or
     :mod:`confidence.chain.pmf` costs. Else O(l U^2) and as much for each other event, for each first time if
     the window binds, for each choice of places of the events that couple gaps, or for each choice of the
     times held instead.

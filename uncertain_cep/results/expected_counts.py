@@ -58,10 +58,12 @@ def expected_counts(
     pyarrow.RecordBatch
         Of the plan's output schema.
 
-    Notes ----- Matches are not enumerated under skip till any match if predicates speak of one event each or
-    equate keys, no partition covers more than ``MOST_COVERED_TICKS`` ticks, and there are at most five
-    components or none shares an event with another: then O(n log n + T l^2), T being the covered ticks,
-    whatever the window and the number of matches, and as much more for shared events as
+    Notes
+    -----
+    Matches are not enumerated under skip till any match if predicates speak of one event each or equate
+    keys, no partition covers more than ``MOST_COVERED_TICKS`` ticks, and there are at most five components
+    or none shares an event with another: then O(n log n + T l^2), T being the covered ticks, whatever the
+    window and the number of matches, and as much more for shared events as
     :mod:`confidence.counts.repeated` says.
     """
     # By keys of different names an event is of one partition for one component, of another one for another.

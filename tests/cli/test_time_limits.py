@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import uncertain_cep as uc
-from tests.budgets import budget
+from tests.cases.budgets import budget
 from tests.cli.conftest import Invoke
 from uncertain_cep.time_limits import TimeLimit, within
 

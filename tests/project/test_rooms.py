@@ -89,3 +89,12 @@ def test_rooms_on_one_level_do_not_import_each_other() -> None:
         if name.split(".")[1] != other.split(".")[1]
     ]
     assert beside == []
+
+
+def test_tests_mirror_the_rooms() -> None:
+    """A test stands in the folder that is named like the room, or the kernel package, it is about."""
+    rooms = {room for rooms in LEVELS for room in rooms if (ROOT / "uncertain_cep" / room).is_dir()}
+    beside = {"api", "executor", "cases", "integration", "oracle", "project"}
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
+    assert folders == rooms | {"confidence", "eventbased", "pointbased"} | beside
+    assert not list((ROOT / "tests").glob("test_*.py"))

@@ -8,7 +8,7 @@ from itertools import combinations
 from hypothesis import assume, given, note
 
 import uncertain_cep as uc
-from tests.properties.nested import NestedCase, reading_cases
+from tests.cases.nested import NestedCase, reading_cases
 from uncertain_cep.query.branches import branches_of, count_of_expansions, count_of_terms, expansions
 from uncertain_cep.query.traversal import components_of
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 import uncertain_cep as uc
-from tests.properties.test_kinds_of_frames import US, answer, expected, raw_table
+from tests.api.test_kinds_of_frames import US, answer, expected, raw_table
 from tests.spark.traces import as_rows
 from uncertain_cep.spark import match, read_traces, to_intervals
 from uncertain_cep.traces import TraceSchema, plus_minus

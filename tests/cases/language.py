@@ -1,0 +1,287 @@
+"""Random small cases of the linear language: Kleene, negation, every strategy; as text and for the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests import oracle
+from tests.cases.cases import Trace
+from tests.cases.comparison import Row, assert_answer
+from tests.oracle.model import Component, Event, Key, Match, Predicate, Query, Seq, Strategy, Value, where
+
+STRATEGIES: tuple[Strategy, ...] = (
+    "skip_till_any_match", "skip_till_next_match", "partition_contiguity", "strict_contiguity",
+)  # fmt: skip
+
+_TYPES = [("A",), ("B",), ("A", "B"), ("A", "B"), ("A", "B"), (), ()]
+RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
+    "<": lambda x, y: x < y,
+    "<=": lambda x, y: x <= y,
+    "=": lambda x, y: x == y,
+    "!=": lambda x, y: x != y,
+    ">": lambda x, y: x > y,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A condition as text and for the oracle."""
+
+    text: str
+    predicate: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageCase:
+    """A trace and a query; ``chained`` is equated across all components by conditions."""
+
+    trace: Trace
+    components: tuple[Component, ...]
+    asked: tuple[Asked, ...]
+    strategy: Strategy
+    window: int
+    agree: tuple[str, ...]
+    chained: tuple[str, ...]
+
+    def text(self, tail: str = "") -> str:
+        """Return the query in the query language."""
+        items = ", ".join(written(component) for component in self.components)
+        listed = ", ".join(
+            f"{component.variable}{'[]' * component.kleene}"
+            for component in self.components
+            if not component.negated
+        )
+        conditions = [f"[{name}]" for name in self.agree] + [f"({asked.text})" for asked in self.asked]
+        return (
+            f"PATTERN SEQ({items}) WHERE {self.strategy}({listed}) {{ {' AND '.join(conditions)} }} "
+            f"WITHIN {self.window} {tail}"
+        )
+
+    def query(self) -> Query:
+        """Return the query as the oracle takes it."""
+        return Query(
+            Seq(self.components),
+            self.window,
+            tuple(asked.predicate for asked in self.asked),
+            strategy=self.strategy,
+            agree=self.agree,
+            chained=self.chained,
+        )
+
+    def answer(self) -> list[Match]:
+        """Return the oracle's answer."""
+        return oracle.answer(self.query(), self.trace.events)
+
+    def rows(self, table: pa.Table) -> dict[Key, Row]:
+        """Return the rows of a result by partition and signature."""
+        partition = self.query().partition
+        variables = [component.variable for component in self.components if not component.negated]
+        rows: dict[Key, Row] = {}
+        for record in table.to_pylist():
+            values: tuple[Value, ...] = tuple(record[name] for name in partition)
+            signature = tuple((name, entry(record[name])) for name in variables)
+            assert (values, signature) not in rows, f"returned twice: {signature}"
+            rows[values, signature] = Row(
+                record["range_lower"], record["range_upper"], record.get("confidence")
+            )
+        return rows
+
+    def check(self, **options: Any) -> None:
+        """Assert that the engine gives the oracle's answer."""
+        assert_answer(self.rows(uc.match(self.trace.table(), self.text(), **options)), self.answer())
+
+
+def entry(value: Any) -> Any:
+    """Return an id of a result, or a list of ids, as the oracle has it."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def written(component: Component) -> str:
+    """Return a component in the query language."""
+    types = f"({'|'.join(component.types)})" if len(component.types) > 1 else (*component.types, "ANY")[0]
+    if component.kleene:
+        return f"{types}+ {component.variable}[]"
+    return f"{'!' * component.negated}{types} {component.variable}"
+
+
+def _aggregate(function: str, events: tuple[Event, ...]) -> Any:
+    values: list[Any] = [event["x"] for event in events if event["x"] is not None]
+    if function == "count":
+        return len(values)
+    if not values:
+        return None
+    if function == "avg":
+        return Fraction(sum(values), len(values))
+    return sum(values) if function == "sum" else min(values) if function == "min" else max(values)
+
+
+@st.composite
+def _side(draw: st.DrawFn, component: Component, ordered: bool) -> tuple[str, str, Callable[[Any], Any]]:
+    """Draw a mention: as text, for the oracle, and how to get its value."""
+    name = component.variable
+
+    def attribute(event: Any) -> Any:
+        return event["x"]
+
+    if not component.kleene:
+        return f"{name}.x", name, attribute
+    kinds = ["current", "bare", "all"]
+    kind = draw(st.sampled_from([*kinds, "first", "previous", "last", "before"] if ordered else kinds))
+    if kind in ("all", "before"):
+        span = "[]" if kind == "all" else "[..i-1]"
+        function = draw(st.sampled_from(["count", "sum", "min", "max", "avg", "elements"]))
+        if function == "elements":
+            return f"count({name}{span})", f"{name}{span}", len
+        return f"{function}({name}{span}.x)", f"{name}{span}", lambda found: _aggregate(function, found)
+    index = {"first": "[1]", "current": "[i]", "previous": "[i-1]", "last": f"[{name}.LEN]", "bare": ""}[kind]
+    return f"{name}{index}.x", f"{name}{index}", attribute
+
+
+@st.composite
+def conditions(
+    draw: st.DrawFn, components: tuple[Component, ...], sets: frozenset[str] = frozenset()
+) -> Asked:
+    """Draw a condition; the variables in ``sets`` are Kleene ones whose events have no order."""
+    left_of = draw(st.sampled_from(components))
+    others = [
+        component
+        for component in components
+        if component is left_of or not (component.negated and left_of.negated)
+    ]
+    right_of = draw(st.sampled_from(others))
+    left_text, left_mention, left = draw(_side(left_of, left_of.variable not in sets))
+    relation = draw(st.sampled_from(sorted(RELATIONS)))
+    test = RELATIONS[relation]
+    choice = draw(st.integers(0, 7))
+    if choice < 3:
+        number = draw(st.integers(0, 4))
+
+        def compare(event: Any) -> bool | None:
+            value = left(event)
+            return None if value is None else test(value, number)
+
+        condition = Asked(f"{left_text} {relation} {number}", where(left_mention, compare))
+        return condition if choice else draw(_with_null(condition, left_text))
+    right_text, right_mention, right = draw(_side(right_of, right_of.variable not in sets))
+
+    def relate(one: Any, other: Any) -> bool | None:
+        values = left(one), right(other)
+        return None if None in values else test(*values)
+
+    return Asked(f"{left_text} {relation} {right_text}", where(f"{left_mention} {right_mention}", relate))
+
+
+@st.composite
+def _with_null(draw: st.DrawFn, condition: Asked, value: str) -> Asked:
+    """Draw a condition made of one, and of NULL beside a value that it speaks of."""
+    text, test = condition.text, condition.predicate.test
+    unknown = draw(st.sampled_from([f"{value} = NULL", f"{value} * NULL < 1", f"NULL / 2 != {value}"]))
+    combined: dict[str, Callable[[Any], bool | None]] = {
+        unknown: lambda _: None,
+        f"NOT {unknown}": lambda _: None,
+        f"{text} OR {unknown}": lambda event: test(event) or None,
+        f"NOT ({text} AND {unknown})": lambda event: True if test(event) is False else None,
+    }
+    written_ = draw(st.sampled_from(list(combined)))
+    return Asked(written_, replace(condition.predicate, test=combined[written_]))
+
+
+def equal(one: Component, other: Component) -> Asked:
+    """Return the condition that two components agree on ``k``."""
+
+    def same(left: Event, right: Event) -> bool | None:
+        values = left["k"], right["k"]
+        return None if None in values else values[0] == values[1]
+
+    mentions = [f"{found.variable}[i]" if found.kleene else found.variable for found in (one, other)]
+    return Asked(f"{mentions[0]}.k = {mentions[1]}.k", where(" ".join(mentions), same))
+
+
+@st.composite
+def traces(draw: st.DrawFn, partition: tuple[str, ...], most: int) -> Trace:
+    """Draw a few events that overlap, tie and touch a lot; now and then with an attribute of nulls alone."""
+    absent = draw(st.sampled_from([*[None] * 6, "x", "x", "k"]))
+    types: dict[str, pa.DataType] = {"x": pa.int64(), "k": pa.string(), "id": pa.int64()}
+    if absent is not None and draw(st.booleans()):
+        types[absent] = pa.null()
+    certain = draw(st.integers(0, 3)) == 0
+    kinds: list[list[Value]] = [["u"], ["u", "u", "v"], ["u", "u", "v", None]]
+    keys = draw(st.sampled_from(kinds))
+    used: dict[Value, int] = {}
+    events = []
+    for number in range(draw(st.sampled_from([most, most, most, *range(most)]))):
+        lower = draw(st.integers(-1, 5))
+        length = 1 if certain else draw(st.sampled_from([1, 2, 2, 3]))
+        attributes: dict[str, Value] = {
+            "x": draw(st.sampled_from([0, 1, 2, 2, 3, 3, 4, None])),
+            "k": draw(st.sampled_from(keys)),
+        }
+        if absent is not None:
+            attributes[absent] = None
+        key = attributes["k"]
+        id = number
+        if partition and key is not None:
+            used[key] = id = used.get(key, 100) + 1
+        weights = draw(st.lists(st.integers(0, 2), min_size=length, max_size=length))
+        pmf = None
+        if any(weights) and draw(st.integers(0, 2)) == 0:
+            pmf = tuple(Fraction(weight, sum(weights)) for weight in weights)
+        kind = draw(st.sampled_from(["A", "A", "B", "B", "C"]))
+        events.append(Event(kind, id, lower, lower + length - 1, pmf, attributes))
+    return Trace(tuple(draw(st.permutations(events))), types)
+
+
+@st.composite
+def language_cases(
+    draw: st.DrawFn,
+    strategy: Strategy | None = None,
+    most: int = 5,
+    asked: bool = True,
+    singles: int = 0,
+) -> LanguageCase:
+    """Draw a case with Kleene or negated components, or under contiguity; with some single ones at least."""
+    chosen: Strategy = draw(st.sampled_from(STRATEGIES)) if strategy is None else strategy
+    names = iter("abcdefgh")
+    items: list[Component] = []
+    positives = draw(st.sampled_from([1, 2, 2, 2, 3] if singles < 2 else [singles, singles + 1]))
+    repeated = min(2, positives - singles)
+    for place in range(positives + 1):
+        if draw(st.integers(0, 2)) == 0 and sum(item.negated for item in items) < 2:
+            items.append(Component(next(names), draw(st.sampled_from(_TYPES)), negated=True))
+        if place < positives:
+            kleene = draw(st.integers(0, 2)) > 0 and sum(item.kleene for item in items) < repeated
+            items.append(Component(next(names), draw(st.sampled_from(_TYPES)), kleene=kleene))
+    components = tuple(items)
+    agree: tuple[str, ...] = ()
+    chained: tuple[str, ...] = ()
+    chain: list[Asked] = []
+    keyed = draw(st.integers(0, 4))
+    if keyed == 0:
+        agree = ("k",)
+    elif keyed == 1 and len(components) > 1:
+        first = next(component for component in components if not component.negated)
+        chain = [equal(first, other) for other in components if other is not first]
+        if draw(st.integers(0, 3)) == 0:
+            # One of them left out: no partition by it.
+            chain.pop()
+        elif positives > 1 or not first.kleene:
+            # What a negated event must not equal does not make the events of a Kleene variable equal.
+            chained = ("k",)
+    most_conditions = draw(st.sampled_from([0, 1, 1, 2])) if asked else 0
+    drawn = draw(st.lists(conditions(components), max_size=most_conditions))
+    return LanguageCase(
+        draw(traces((*agree, *chained), most)),
+        components,
+        tuple(draw(st.permutations([*chain, *drawn]))),
+        chosen,
+        draw(st.sampled_from([2, 4, 5, 6, 8, 20])),
+        agree,
+        chained,
+    )

@@ -1,1 +1,0 @@
-"""The trace generators keep what they promise."""

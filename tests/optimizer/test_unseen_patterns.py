@@ -1,0 +1,98 @@
+"""The cost model on traces and patterns that nothing of it was fitted to: estimates rank plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from tests.optimizer.test_costs import rank_correlation
+from tests.optimizer.traces import Selected, selected
+from tests.optimizer.trees import random_order, random_tree
+from uncertain_cep.executor import execute
+from uncertain_cep.operators.counters import Counters
+from uncertain_cep.optimizer.cost_model import CostModel
+from uncertain_cep.optimizer.measuring import measure
+from uncertain_cep.plan.trees import Tree
+from uncertain_cep.traces import load_schema, read_traces
+from uncertain_cep.traces.cluster import cluster_trace, write_cluster
+
+DATASETS = Path(__file__).parents[2] / "datasets"
+PLANS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """A pattern over a trace: of the simulated cluster, or a file of the real ones and its schema."""
+
+    query: str
+    file: str = ""
+    schema: str = ""
+
+
+UNSEEN = (
+    Unseen(
+        """
+        PATTERN SEQ(TaskStart a, Fetch b, Cpu c, MapFinish d)
+        WHERE a.taskId = d.taskId AND b.nodeId = d.nodeId AND c.nodeId = d.nodeId AND c.value > 60%
+        WITHIN 4 seconds
+        """
+    ),
+    Unseen(
+        """
+        PATTERN SEQ(ShuffleEnd a, AttemptFailed b, AttemptStart c, AttemptFailed d)
+        WHERE a.host = b.host AND c.task_id = b.task_id AND b.job_id = d.job_id AND c.attempt > 0
+        WITHIN 5 seconds
+        """,
+        "yahoo_hadoop_2009_skew/attempts_19jobs.csv.gz",
+        "yahoo_hadoop/schema.toml",
+    ),
+    Unseen(
+        """
+        PATTERN SEQ(TaskStart a, TaskEnd b, TaskStart c, TaskEnd d)
+        WHERE b.task_id = a.task_id AND d.task_id = c.task_id AND c.executor = b.executor AND b.failed = 1
+        WITHIN 300 milliseconds
+        """,
+        "spark_eventlogs/tasks_gpu_oom.csv.gz",
+        "spark_eventlogs/schema.toml",
+    ),
+)
+
+
+def events_of(unseen: Unseen, shared_data: Path, folder: Path) -> pa.Table:
+    if unseen.file:
+        return read_traces([shared_data / unseen.file], load_schema(DATASETS / unseen.schema))
+    write_cluster(folder / "trace", cluster_trace(6, 4, 77))
+    return read_traces([folder / "trace"], load_schema(DATASETS / "cluster" / "schema.toml"))
+
+
+def partial_matches(found: Selected, tree: Tree) -> float:
+    """Return how many the engine has along a tree."""
+    counters = Counters()
+    plan = replace(found.plan, planner="given", tree=tree, match_windows=False)
+    for _ in execute(plan, found.table, counters=counters):
+        pass
+    return float(sum(counters.nodes.values()))
+
+
+@pytest.mark.parametrize("draw", [random_order, random_tree])
+def test_estimates_rank_plans_for_patterns_that_they_were_not_fitted_to(
+    draw: Callable[[np.random.Generator, int], Tree], shared_data: Path, tmp_path: Path
+) -> None:
+    """Sixty random plans of one kind, twenty for each of three patterns, by the sample that plans rest on."""
+    rng = np.random.default_rng(61)
+    estimates: list[float] = []
+    counts: list[float] = []
+    for unseen in UNSEEN:
+        found = selected(unseen.query, events_of(unseen, shared_data, tmp_path))
+        model = CostModel.of(found.plan, measure(found.plan, found.table, found.selection))
+        for _ in range(PLANS // len(UNSEEN)):
+            tree = draw(rng, model.length)
+            estimates.append(sum(model.nodes(tree).values()))
+            counts.append(partial_matches(found, tree))
+    assert len(estimates) == PLANS
+    assert rank_correlation(estimates, counts) >= 0.8

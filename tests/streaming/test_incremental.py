@@ -1,0 +1,193 @@
+"""A stream gives the batch's answer, whatever the arrival order, the calls it comes in, the heartbeats."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.cases.cases import Case, Trace, cases
+from tests.cases.comparison import assert_answer, assert_same, rows_of
+from tests.cases.incremental import thresholds
+from tests.cases.strategies import STRATEGIES, answer_of, text_of
+from tests.oracle.model import Event, Strategy
+from tests.oracle.outputs import having
+from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
+
+EVALUATIONS = st.sampled_from(INCREMENTAL_EVALUATIONS)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Events in the order of arrival, the calls they come in, and heartbeats behind some calls.
+
+    Attributes
+    ----------
+    events : tuple of Event
+    cuts : tuple of int
+        Where one call ends and the next begins.
+    heartbeats : tuple of (int, str or None) or None
+        For each call the heartbeat behind it: its time, and the one type that it is about.
+    largest : int or None
+        What is said of the interval lengths.
+    """
+
+    events: tuple[Event, ...]
+    cuts: tuple[int, ...]
+    heartbeats: tuple[tuple[int, str | None] | None, ...]
+    largest: int | None
+
+
+@st.composite
+def arrivals(draw: st.DrawFn, events: tuple[Event, ...]) -> Stream:
+    """Draw a way in which events can arrive and keep the promise."""
+    count = len(events)
+    order = draw(st.permutations(range(count)))
+    largest = None
+    if draw(st.booleans()):
+        # Sorted by a time that each event can have, an event begins no later than a later one ends.
+        times = [draw(st.integers(event.lower, event.upper)) for event in events]
+        order.sort(key=lambda i: times[i])
+        longest = max((event.upper - event.lower for event in events), default=0)
+        largest = longest + draw(st.sampled_from([0, 0, 3]))
+    arrived = tuple(events[i] for i in order)
+    cuts = sorted(draw(st.sets(st.integers(1, max(count - 1, 1)), max_size=count)))
+    cuts = [cut for cut in cuts if cut < count] + [count]
+    heartbeats: list[tuple[int, str | None] | None] = []
+    for cut in cuts:
+        of_type = draw(st.sampled_from([None, *sorted({event.type for event in events})]))
+        coming = [event.lower for event in arrived[cut:] if of_type in (None, event.type)]
+        latest = min(coming, default=1000)
+        heartbeats.append(draw(st.sampled_from([None, (latest, of_type), (latest - 2, of_type)])))
+    return Stream(arrived, tuple(cuts), tuple(heartbeats), largest)
+
+
+def streamed(
+    case: Case, stream: Stream, evaluation: str, having: str = "", text: str | None = None
+) -> tuple[pa.Table, pa.Table]:
+    """Return the matches of a stream, and the late events."""
+    table = Trace(stream.events, case.trace.types).table(with_pmf=_has_pmf(case))
+    matcher = uc.IncrementalMatcher(
+        text or case.text(having), table.schema, evaluation=evaluation, largest_interval=stream.largest
+    )
+    batches = []
+    start = 0
+    for cut, heartbeat in zip(stream.cuts, stream.heartbeats, strict=True):
+        batches.append(matcher.push(table.slice(start, cut - start)))
+        start = cut
+        if heartbeat is not None:
+            batches.append(matcher.heartbeat(heartbeat[0], of_type=heartbeat[1]))
+    batches.append(matcher.close())
+    assert matcher.state_size == 0
+    assert matcher.late_count == matcher.late.num_rows
+    return pa.Table.from_batches(batches), matcher.late
+
+
+def _has_pmf(case: Case) -> bool:
+    return any(event.pmf is not None for event in case.trace.events)
+
+
+@STRATEGIES
+@pytest.mark.parametrize("evaluation", INCREMENTAL_EVALUATIONS)
+@given(case=cases(), data=st.data(), small=st.booleans())
+def test_a_stream_is_the_oracle(
+    evaluation: str, strategy: Strategy, case: Case, data: st.DataObject, small: bool
+) -> None:
+    note(case.script())
+    stream = data.draw(arrivals(case.trace.events))
+    with thresholds(small=small):
+        found, late = streamed(case, stream, evaluation, text=text_of(case, strategy))
+    assert not late.num_rows
+    assert_answer(rows_of(found, case), answer_of(case, strategy))
+
+
+@given(case=cases(), data=st.data(), evaluation=EVALUATIONS, small=st.booleans())
+def test_late_events_are_handed_out_and_the_answer_is_that_of_the_others(
+    case: Case, data: st.DataObject, evaluation: str, small: bool
+) -> None:
+    note(case.script())
+    legal = data.draw(arrivals(case.trace.events))
+    stream = replace(legal, events=tuple(data.draw(st.permutations(legal.events))))
+    late = _late(stream)
+    with thresholds(small=small):
+        found, handed_out = streamed(case, stream, evaluation)
+    assert handed_out.column("id").to_pylist() == [event.id for event in late]
+    rest = replace(case, trace=replace(case.trace, events=tuple(e for e in stream.events if e not in late)))
+    assert_answer(rows_of(found, case), rest.answer())
+
+
+def _late(stream: Stream) -> list[Event]:
+    """Return the events that break the promise, one by one as the definition has it."""
+    late = []
+    said: dict[str | None, float] = {}
+    seen: list[Event] = []
+    start = 0
+    for cut, heartbeat in zip(stream.cuts, stream.heartbeats, strict=True):
+        for event in stream.events[start:cut]:
+            breaks = any(event.lower < said.get(of_type, -math.inf) for of_type in (None, event.type))
+            if stream.largest is not None:
+                for other in seen:
+                    breaks = breaks or other.lower > event.upper
+                    breaks = breaks or event.lower < other.lower - stream.largest
+            if breaks:
+                late.append(event)
+            else:
+                seen.append(event)
+        start = cut
+        if heartbeat is not None:
+            time, of_type = heartbeat
+            said[of_type] = max(said.get(of_type, time), time)
+    return late
+
+
+@given(case=cases(), data=st.data(), evaluation=EVALUATIONS)
+def test_having_holds_for_streams(case: Case, data: st.DataObject, evaluation: str) -> None:
+    note(case.script())
+    uniform = tuple(replace(event, pmf=None) for event in case.trace.events)
+    case = replace(case, trace=Trace(uniform, case.trace.types))
+    stream = data.draw(arrivals(case.trace.events))
+    found, _ = streamed(case, stream, evaluation, "HAVING CONFIDENCE >= 25%")
+    assert_answer(rows_of(found, case), having(case.answer(), Fraction(1, 4)))
+
+
+@given(case=cases(returns=True), data=st.data(), evaluation=EVALUATIONS, small=st.booleans())
+def test_a_stream_returns_the_columns_of_the_batch(
+    case: Case, data: st.DataObject, evaluation: str, small: bool
+) -> None:
+    note(case.script())
+    batch = uc.match(case.trace.table(), case.text())
+    stream = data.draw(arrivals(case.trace.events))
+    with thresholds(small=small):
+        found, _ = streamed(case, stream, evaluation)
+    assert found.schema == batch.schema
+    assert_same(rows_of(found, case), rows_of(batch, case))
+    keys = [*case.query().partition, *case.variables]
+    aliases = [alias for alias, _ in case.returns]
+
+    def returned(table: pa.Table) -> dict[tuple[object, ...], list[object]]:
+        rows = table.to_pylist()
+        return {tuple(row[key] for key in keys): [row[alias] for alias in aliases] for row in rows}
+
+    assert returned(found) == returned(batch)
+
+
+@given(case=cases(), data=st.data(), evaluation=EVALUATIONS)
+def test_single_events_as_mappings_and_no_confidence(
+    case: Case, data: st.DataObject, evaluation: str
+) -> None:
+    note(case.script())
+    stream = data.draw(arrivals(case.trace.events))
+    table = Trace(stream.events, case.trace.types).table(with_pmf=_has_pmf(case))
+    matcher = uc.IncrementalMatcher(
+        case.text(), table.schema, evaluation=evaluation, confidence=False, largest_interval=stream.largest
+    )
+    rows = [matcher.push(row) for row in table.to_pylist()]
+    found = pa.Table.from_batches([*rows, matcher.close()])
+    assert "confidence" not in found.column_names
+    assert_same(rows_of(found, case), rows_of(uc.match(table, case.text(), confidence=False), case))

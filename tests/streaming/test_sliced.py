@@ -1,0 +1,109 @@
+"""Streams evaluated slice by slice give the oracle's answer, whatever the construct, order and slices."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.cases.cases import Case, Trace, cases
+from tests.cases.comparison import assert_answer, rows_of
+from tests.cases.incremental import thresholds
+from tests.cases.language import STRATEGIES as ALL_STRATEGIES
+from tests.cases.language import LanguageCase, language_cases
+from tests.cases.nested import NestedCase, nested_cases
+from tests.cases.strategies import STRATEGIES, answer_of, text_of
+from tests.oracle.model import Event, Strategy
+from tests.streaming.test_incremental import Stream, arrivals
+
+_LENGTHS = st.sampled_from([None, 1, 1, 2, 3, 7, 1000])
+
+
+def streamed(
+    trace: Trace, stream: Stream, text: str, slice_length: int | None, evaluation: str = "sliced"
+) -> pa.Table:
+    """Return what a matcher says of a stream that is evaluated slice by slice."""
+    has_pmf = any(event.pmf is not None for event in trace.events)
+    table = Trace(stream.events, trace.types).table(with_pmf=has_pmf)
+    matcher = uc.IncrementalMatcher(
+        text, table.schema, evaluation=evaluation, largest_interval=stream.largest, slice_length=slice_length
+    )
+    batches = []
+    start = 0
+    for cut, heartbeat in zip(stream.cuts, stream.heartbeats, strict=True):
+        batches.append(matcher.push(table.slice(start, cut - start)))
+        start = cut
+        if heartbeat is not None:
+            batches.append(matcher.heartbeat(heartbeat[0], of_type=heartbeat[1]))
+    batches.append(matcher.close())
+    assert not matcher.late_count
+    assert matcher.state_size == 0
+    return pa.Table.from_batches(batches)
+
+
+@STRATEGIES
+@given(case=cases(), data=st.data(), length=_LENGTHS, small=st.booleans())
+def test_sequences(
+    strategy: Strategy, case: Case, data: st.DataObject, length: int | None, small: bool
+) -> None:
+    note(case.script())
+    stream = data.draw(arrivals(case.trace.events))
+    with thresholds(small=small):
+        found = streamed(case.trace, stream, text_of(case, strategy), length)
+    assert_answer(rows_of(found, case), answer_of(case, strategy))
+
+
+@pytest.mark.parametrize("strategy", ALL_STRATEGIES)
+@given(data=st.data(), length=_LENGTHS, small=st.booleans())
+def test_kleene_negation_and_contiguity(
+    strategy: Strategy, data: st.DataObject, length: int | None, small: bool
+) -> None:
+    case: LanguageCase = data.draw(language_cases(strategy))
+    note(case.text())
+    stream = data.draw(arrivals(case.trace.events))
+    with thresholds(small=small):
+        found = streamed(case.trace, stream, case.text(), length)
+    assert_answer(case.rows(found), case.answer())
+
+
+@given(case=nested_cases("OAS"), data=st.data(), length=_LENGTHS, small=st.booleans())
+def test_sets_and_branches(case: NestedCase, data: st.DataObject, length: int | None, small: bool) -> None:
+    note(case.text())
+    stream = data.draw(arrivals(case.trace.events))
+    with thresholds(small=small):
+        found = streamed(case.trace, stream, case.text(), length)
+    assert_answer(case.rows(found), case.answer())
+
+
+@given(case=language_cases(), data=st.data())
+def test_a_match_comes_out_as_soon_as_it_is_final(case: LanguageCase, data: st.DataObject) -> None:
+    """With slices of one tick, all that was returned is the answer of what can no longer be in reach."""
+    note(case.text())
+    ordered = sorted(case.trace.events, key=lambda event: event.lower)
+    trace = Trace(tuple(ordered), case.trace.types)
+    table = trace.table(with_pmf=True)
+    matcher = uc.IncrementalMatcher(case.text(), table.schema, evaluation="sliced", slice_length=1)
+    bound = data.draw(st.integers(-2, 12))
+    known = [event for event in ordered if event.lower < bound]
+    pushed = matcher.push(table.slice(0, len(known)))
+    found = [row for batch in (pushed, matcher.heartbeat(bound)) for row in batch.to_pylist()]
+    if case.components[0].negated or case.components[0].kleene:
+        return
+    expected = [
+        match
+        for match in replace(case, trace=trace).answer()
+        if _event(ordered, case, match.partition, match.signature[0][1]).upper + case.window - 1 < bound
+    ]
+    assert len(found) == len(expected)
+
+
+def _event(events: list[Event], case: LanguageCase, partition: tuple[object, ...], id: object) -> Event:
+    names = case.query().partition
+    (found,) = [
+        event for event in events if event.id == id and tuple(event[name] for name in names) == partition
+    ]
+    return found

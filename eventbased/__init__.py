@@ -1,9 +1,9 @@
 """Event-based evaluation: valid bounds, candidates, and the query-order join over them."""
 
-from eventbased.candidates import Candidates, lay_out, partition_bases
 from eventbased.describe import describe_matches, describe_uncertain, matches_of_runs
 from eventbased.gaps.next_match import CostlyMatchError, EventArrays, NextConfidences, next_limits
 from eventbased.joins.pivot_join import PASS, PAUSED, Search, join, start_search
+from eventbased.layout import Candidates, lay_out, partition_bases
 from eventbased.non_overlapping import choose_non_overlapping
 from eventbased.upper_bounds import describe_chosen, promising_matches, surviving_matches
 

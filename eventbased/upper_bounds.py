@@ -15,9 +15,9 @@ For independent times, whatever their distributions,
 
 The window has to have its sign: ``abs(t_d - t_0) < W`` may be likelier where the two are in order, and is no
 valid factor. What is forbidden, or asked of a match besides, only takes away from its confidence. An estimate
-(:mod:`confidence.gaps.sampling`) is the confidence without what is forbidden, times an average of at most 1.
-What stands on both sides of a compressed Kleene component is in order, too. All of this needs times that are
-independent of each other.
+(:mod:`confidence.gaps.monte_carlo`) is the confidence without what is forbidden, times an average of at most
+1. What stands on both sides of a compressed Kleene component is in order, too. All of this needs times that
+are independent of each other.
 """
 
 from __future__ import annotations

@@ -24,15 +24,15 @@ from numpy.typing import NDArray
 
 from confidence import gap_confidence, workspace
 from confidence.budget import checkpoint, multiplications_per_call
-from confidence.chain.counting import MOST_EDGES, enlarged
+from confidence.chain.tick_pairs import MOST_EDGES, enlarged
 from confidence.gaps.coupled import INEXACT
 from confidence.gaps.forbidden import COUPLED, DONE, NO_SPACE, SPENT, TOO_DEAR
-from confidence.gaps.sampling import sampled_confidence
+from confidence.gaps.monte_carlo import sampled_confidence
 from confidence.gaps.unions import Union
 from confidence.kernel import kernel
 from confidence.predicates.conditions import Conditions, Scratch, all_hold
 from pointbased.automaton import Automaton
-from pointbased.pools import (
+from pointbased.match_buffer import (
     CHILD,
     COMPLETE,
     COMPLETES,
@@ -360,7 +360,7 @@ def _weigh(
     most_steps : float64
         Most multiplications to spend on one.
     std_error : float64, seed : int64
-        See :func:`confidence.gaps.sampling.sampled_confidence`; a standard error of 0 allows exact values
+        See :func:`confidence.gaps.monte_carlo.sampled_confidence`; a standard error of 0 allows exact values
         only.
     budget : float64
         Multiplications after which to pause, see :func:`confidence.budget.multiplications_per_call`.

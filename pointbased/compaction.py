@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from confidence.kernel import kernel
 from pointbased.automaton import Automaton
-from pointbased.pools import (
+from pointbased.match_buffer import (
     CHILD,
     COMPLETE,
     COMPLETES,

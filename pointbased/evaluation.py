@@ -14,8 +14,8 @@ from pointbased.collapse import Collapse, PointMatches, no_matches
 from pointbased.compaction import compact
 from pointbased.config import LEAST_ROWS, MOST_PREFIXES, MOST_RUNS
 from pointbased.expansion import expand, next_step
-from pointbased.matching import DEEPER, PAUSED, match_points, scratch_for
-from pointbased.pools import COMPLETES, EVER, NODES, NONE, RUNS, new_buffer, with_room
+from pointbased.match_buffer import COMPLETES, EVER, NODES, NONE, RUNS, new_buffer, with_room
+from pointbased.run_loop import DEEPER, PAUSED, match_points, scratch_for
 from pointbased.store import CandidateStore
 from pointbased.waiting import Arrivals, AttributeValues, WaitingEvents
 from pointbased.witnesses import index_witnesses, set_limits

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from confidence.kernel import kernel
 from pointbased.config import POINTS_PER_STEP
-from pointbased.pools import COMPONENT, PARTITION, PMF, UNSEEN, UPPER, Candidates
+from pointbased.match_buffer import COMPONENT, PARTITION, PMF, UNSEEN, UPPER, Candidates
 from pointbased.survival import probability
 
 __all__ = ["EmitRule", "PointEvents", "expand", "next_step"]

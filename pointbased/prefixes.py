@@ -7,7 +7,7 @@ from typing import Final
 from confidence.kernel import kernel
 from confidence.predicates.conditions import accumulate, all_hold
 from pointbased.automaton import BEGINS_ON, TAKES_ON, TAKING, TARGET
-from pointbased.pools import (
+from pointbased.match_buffer import (
     CHILD,
     COMPONENT,
     DEPTH,

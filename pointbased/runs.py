@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from confidence.kernel import kernel
 from pointbased.config import TINY
-from pointbased.pools import (
+from pointbased.match_buffer import (
     COMPLETE,
     COMPLETES,
     EXPIRES,

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from pointbased.automaton import Automaton
 from pointbased.config import LEAST_ROWS
-from pointbased.pools import (
+from pointbased.match_buffer import (
     CANDIDATE_COLUMNS,
     COMPONENT,
     EVENT,

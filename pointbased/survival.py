@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confidence.kernel import kernel
 from pointbased.config import TINY
-from pointbased.pools import CHILD, LOWER, NONE, PMF, RUNS_COUNT, RUNS_START, SIBLING, TAKEN, UPPER
+from pointbased.match_buffer import CHILD, LOWER, NONE, PMF, RUNS_COUNT, RUNS_START, SIBLING, TAKEN, UPPER
 
 __all__ = ["gap_survival", "outside", "probability"]
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from confidence.kernel import kernel
-from pointbased.pools import COMPONENT, EVER, LIMIT, LOWER, NEVER, PARTITION, UPPER, Candidates
+from pointbased.match_buffer import COMPONENT, EVER, LIMIT, LOWER, NEVER, PARTITION, UPPER, Candidates
 
 __all__ = ["Witnesses", "index_witnesses", "set_limits", "stretch", "without"]
 

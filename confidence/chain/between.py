@@ -9,8 +9,8 @@ never negative, so that small probabilities keep their digits.
 
 from __future__ import annotations
 
-from confidence.chain.counting import with_pairs
 from confidence.chain.distribution import exactly, inside
+from confidence.chain.tick_pairs import with_pairs
 from confidence.chain.uniform import tight_bounds
 from confidence.gaps.forbidden import DONE, IMPOSSIBLE, NO_SPACE, TOO_DEAR, chain, forward
 from confidence.kernel import kernel

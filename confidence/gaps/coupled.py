@@ -18,9 +18,9 @@ from typing import Final
 
 import numpy as np
 
-from confidence.chain.counting import with_pairs
 from confidence.chain.distribution import exactly
 from confidence.chain.pmf import chain_confidence_pmf, support_range
+from confidence.chain.tick_pairs import with_pairs
 from confidence.chain.uniform import chain_confidence, tight_bounds
 from confidence.gaps.forbidden import COUPLED, DONE, IMPOSSIBLE, NO_SPACE, TOO_DEAR, chain
 from confidence.gaps.places import group_places, list_places, weigh_group
@@ -370,9 +370,10 @@ def gap_confidence(
     -------
     status : int64
         DONE; IMPOSSIBLE if the confidence is 0; TOO_DEAR if it would take more than ``most_steps``, COUPLED
-        if that is because of events that couple gaps: :func:`confidence.gaps.sampling.sampled_confidence` can
-        estimate it; NO_SPACE if the work arrays are too small; INEXACT if float64 cannot give it and
-        :func:`confidence.exact_chain_confidence` has to (only where no event can be in a gap).
+        if that is because of events that couple gaps, whose sum
+        :func:`confidence.gaps.monte_carlo.sampled_confidence` can estimate; NO_SPACE if the work arrays are
+        too small; INEXACT if float64 cannot give it and :func:`confidence.exact_chain_confidence` has to
+        (only where no event can be in a gap).
     confidence : float64
         For TOO_DEAR and COUPLED the number of steps.
     first, last : int64

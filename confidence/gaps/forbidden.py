@@ -19,8 +19,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from confidence.chain.counting import with_pairs
 from confidence.chain.distribution import at_least, at_most, exactly, inside
+from confidence.chain.tick_pairs import with_pairs
 from confidence.kernel import kernel
 
 __all__ = [

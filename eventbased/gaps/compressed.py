@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from confidence.chain.between import events_between
-from confidence.chain.counting import MOST_EDGES
+from confidence.chain.tick_pairs import MOST_EDGES
 from confidence.chain.uniform import tight_bounds
 from confidence.gaps.forbidden import DONE, NO_SPACE, SPENT, TOO_DEAR
 from confidence.kernel import kernel

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from confidence.arrays import largest
 from confidence.budget import checkpoint, multiplications_per_call
-from confidence.chain.counting import MOST_EDGES, enlarged
+from confidence.chain.tick_pairs import MOST_EDGES, enlarged
 from confidence.chain.uniform import tight_bounds
 from confidence.gaps.coupled import INEXACT, gap_confidence
 from confidence.gaps.forbidden import COUPLED, DONE, NO_SPACE, SPENT, TOO_DEAR, workspace
-from confidence.gaps.sampling import sampled_confidence
+from confidence.gaps.monte_carlo import sampled_confidence
 from confidence.kernel import kernel
 from confidence.predicates.conditions import Conditions, Scratch, accumulate, all_hold
 from eventbased.joins.pivot_join import first_above
@@ -277,7 +277,7 @@ def gap_confidences(
     pmf, head, tail, most_steps, work
         See :func:`confidence.gaps.coupled.gap_confidence`.
     std_error, seed
-        See :func:`confidence.gaps.sampling.sampled_confidence`; a standard error of 0 allows exact values
+        See :func:`confidence.gaps.monte_carlo.sampled_confidence`; a standard error of 0 allows exact values
         only.
     budget : float64
         Multiplications after which to pause, see :func:`confidence.budget.multiplications_per_call`.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, multiplications_per_call
-from confidence.chain.counting import MOST_EDGES, enlarged, with_pairs
+from confidence.chain.tick_pairs import MOST_EDGES, enlarged, with_pairs
 from confidence.chain.uniform import tight_bounds
 from confidence.gaps.coupled import gap_confidence
 from confidence.gaps.forbidden import (
@@ -26,7 +26,7 @@ from confidence.gaps.forbidden import (
     forbidden_confidence,
     workspace,
 )
-from confidence.gaps.sampling import sampled_confidence
+from confidence.gaps.monte_carlo import sampled_confidence
 from confidence.kernel import kernel
 from confidence.predicates.bytecode import STACK_DEPTH, holds
 from eventbased.gaps.survival_tables import MOST_SPREAD, SurvivalTables, crowded, new_tables, survive
@@ -339,7 +339,7 @@ def _coupled_confidence(
     found : int64
         How many forbidden events ``room`` holds.
     std_error : float64, seed : int64
-        See :func:`confidence.gaps.sampling.sampled_confidence`; a standard error of 0 allows exact values
+        See :func:`confidence.gaps.monte_carlo.sampled_confidence`; a standard error of 0 allows exact values
         only.
     room : tuple
         As :func:`next_confidences` left it.

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from confidence import running_sums
 from eventbased.gaps.next_match import EventArrays, NextConfidences
+from eventbased.incremental.candidate_pool import BytecodeArrays, CandidatePool
 from eventbased.incremental.completed import Matches
-from eventbased.incremental.pools import CandidatePool, ProgramArrays
 
 __all__ = ["describe_next"]
 
 Int64 = NDArray[np.int64]
 
 
-def _by_component(programs: ProgramArrays, length: int) -> tuple[Any, ...]:
+def _by_component(programs: BytecodeArrays, length: int) -> tuple[Any, ...]:
     """Return the programs' arrays with the rows ordered by the last component that they mention."""
     last = np.array([int(mask).bit_length() - 1 for mask in programs.mask], dtype=np.int64)
     order = np.argsort(last, kind="stable")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confidence.arrays import largest, smallest
 from confidence.budget import checkpoint, multiplications_per_call
-from confidence.chain.counting import MOST_EDGES
+from confidence.chain.tick_pairs import MOST_EDGES
 from confidence.gaps.forbidden import TOO_DEAR
 from confidence.kernel import kernel
 from confidence.partial_order.ideals import MOST_STEPS_BETWEEN_IDEALS, Order, tight_order_bounds

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from eventbased.incremental.streaming import IncrementalMethod, around
+from eventbased.incremental.method import IncrementalMethod, around
 
 __all__ = ["AnyState"]
 

@@ -12,7 +12,7 @@ from confidence.budget import pieces
 from confidence.chain.pmf import chain_confidence_pmf, support_range
 from confidence.chain.uniform import chain_confidence, confidence_of_three, confidence_of_two
 from confidence.kernel import kernel
-from eventbased.incremental.pools import CandidateArrays, CandidatePool, grown
+from eventbased.incremental.candidate_pool import CandidateArrays, CandidatePool, grown
 
 __all__ = ["LongChainError", "Matches", "Pending", "describe"]
 

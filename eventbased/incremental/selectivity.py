@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.kernel import kernel
-from eventbased.incremental.pools import grown
-from eventbased.incremental.streaming import EVER, NEVER, IncrementalMethod
+from eventbased.incremental.candidate_pool import grown
+from eventbased.incremental.method import EVER, NEVER, IncrementalMethod
 
 __all__ = ["Selectivity"]
 
@@ -71,8 +71,8 @@ def wait_or_feed(
     least : (g,) int64
         At most the smallest lower bound of what waits.
     order : (n,) int64, bounds : (n, 2) int64
-        Overwritten: what to feed, and its floors (:func:`eventbased.incremental.runs.feed`); n is at least
-        all that waits and arrives.
+        Overwritten: what to feed, and its floors (:func:`eventbased.incremental.run_pool.feed`); n is at
+        least all that waits and arrives.
 
     Returns
     -------
@@ -183,7 +183,7 @@ class Selectivity(IncrementalMethod):
     Parameters
     ----------
     *arguments, **options
-        As for :class:`eventbased.incremental.streaming.IncrementalMethod`.
+        As for :class:`eventbased.incremental.method.IncrementalMethod`.
 
     Notes
     -----

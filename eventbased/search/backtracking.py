@@ -85,7 +85,7 @@ class SortedCandidates(NamedTuple):
     Attributes
     ----------
     first_class : (l + 1,) int64, class_start, class_stop, class_longest : (c,) int64
-        See :class:`eventbased.candidates.Candidates`.
+        See :class:`eventbased.layout.Candidates`.
     lower, upper : (n,) int64
         Interval bounds, ticks, inclusive; ascending ``lower`` within a class.
     latest : (n,) int64

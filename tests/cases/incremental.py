@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from unittest.mock import patch
 
-from eventbased.incremental import pools, runs, streaming
+from eventbased.incremental import candidate_pool, method, run_pool
 from uncertain_cep.candidates import partition_ids as partition_numbers
 from uncertain_cep.streaming import event_buffer as retained
 from uncertain_cep.streaming import micro_batches as sliced
@@ -16,11 +16,11 @@ from uncertain_cep.streaming import reoptimisation as replanning
 __all__ = ["thresholds"]
 
 _SMALL: tuple[tuple[ModuleType, str, float], ...] = (
-    (pools, "_FIRST_CAPACITY", 1),
-    (runs, "_FIRST_RUNS", 1),
-    (runs, "_FIRST_FOUND", 1),
-    (streaming, "_PART", 2),
-    (streaming, "_SETTLED", -(10**6)),
+    (candidate_pool, "_FIRST_CAPACITY", 1),
+    (run_pool, "_FIRST_RUNS", 1),
+    (run_pool, "_FIRST_FOUND", 1),
+    (method, "_PART", 2),
+    (method, "_SETTLED", -(10**6)),
     (retained, "_FEW", -(10**6)),
     (partition_numbers, "_FEW", -(10**6)),
     (sliced, "_FEW", -(10**6)),

@@ -233,7 +233,7 @@ def test_unexpected_errors_are_one_message(
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr("uncertain_cep.cli.matching.load_traces", broken)
+    monkeypatch.setattr("uncertain_cep.cli.execution.load_traces", broken)
     result = run(QUERY, parquet)
     assert result.exit_code == 1
     assert "ZeroDivisionError: by zero" in result.stderr

@@ -143,7 +143,7 @@ def test_interrupted_run_leaves_the_former_result(
     def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("uncertain_cep.cli.matching.write_batches", interrupted)
+    monkeypatch.setattr("uncertain_cep.cli.execution.write_batches", interrupted)
     result = invoke("match", QUERY, parquet, "-o", out, "--overwrite")
     assert result.exit_code == 130
     assert pq.read_table(out).num_rows == 2

@@ -17,7 +17,7 @@ from confidence import gap_confidence, running_sums, workspace
 from confidence.chain.uniform import chain_confidence
 from confidence.gaps.coupled import INEXACT
 from confidence.gaps.forbidden import COUPLED, DONE, IMPOSSIBLE, NO_SPACE, TOO_DEAR
-from confidence.gaps.sampling import sampled_confidence
+from confidence.gaps.monte_carlo import sampled_confidence
 from tests.confidence.test_forbidden import Interval, intervals
 
 

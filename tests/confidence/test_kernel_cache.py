@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = """
 import numpy as np
 from numba.core import event
-from confidence.gaps.sampling import _stir
+from confidence.gaps.monte_carlo import _stir
 
 class Compiles(event.Listener):
     count = 0

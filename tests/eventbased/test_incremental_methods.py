@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from eventbased.gaps.next_match import NextConfidences
 from eventbased.incremental.any_state import AnyState
+from eventbased.incremental.candidate_pool import CandidatePool, RunBytecode
 from eventbased.incremental.completed import Matches
-from eventbased.incremental.pools import CandidatePool, RunPrograms
+from eventbased.incremental.method import EVER, IncrementalMethod
+from eventbased.incremental.query_order import QueryOrder
 from eventbased.incremental.selectivity import Selectivity
-from eventbased.incremental.sorted_runs import SortedRuns
-from eventbased.incremental.streaming import EVER, IncrementalMethod
 from tests.cases.incremental import thresholds
 
-METHODS = (AnyState, Selectivity, SortedRuns)
+METHODS = (AnyState, Selectivity, QueryOrder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def test_a_match_comes_out_with_the_event_that_completes_it(kind: type[Increment
 
 
 def test_sorted_events_wait_for_the_safe_time() -> None:
-    method = SortedRuns(2, 10)
+    method = QueryOrder(2, 10)
     pushed(method, [Event(1, 0, 1, 5, (0,)), Event(2, 0, 2, 6, (1,))])
     assert not len(method.advance(5).lower)
     assert signatures([method.advance(6)]) == [(1, 2)]
@@ -181,7 +181,7 @@ def test_state_stays_flat(kind: type[IncrementalMethod]) -> None:
 
 
 def test_probabilities_follow_their_candidates() -> None:
-    pool = CandidatePool(RunPrograms.none())
+    pool = CandidatePool(RunBytecode.none())
     pmf = np.array([0.5, 0.5, 0.25, 0.0, 0.75])
     offset = np.array([2, -1, 0])
     zeros, shared = np.zeros(3, dtype=np.int64), np.zeros(3, dtype=np.bool_)

@@ -20,7 +20,7 @@ from confidence.gaps.forbidden import FEW_STEPS
 from eventbased import EventArrays, NextConfidences
 from eventbased.gaps import next_match
 from eventbased.gaps.survival_tables import crowded
-from eventbased.incremental.pools import CandidatePool, RunPrograms
+from eventbased.incremental.candidate_pool import CandidatePool, RunBytecode
 from tests.confidence.test_forbidden import Chain, Interval, intervals
 
 
@@ -70,7 +70,7 @@ class Candidates:
         count = len(self.matches)
         ranges = np.empty((2, count), dtype=np.int64)
         confidence, error = np.empty(count), np.empty(count)
-        none = CandidatePool(RunPrograms.none()).programs
+        none = CandidatePool(RunBytecode.none()).programs
         NextConfidences(self.length, self.window - self.length, 1e9, few_steps=few_steps).describe(
             matches, np.zeros(count, dtype=np.int64), arrays, arrays,
             (np.arange(self.length + 1), first[:-1], first[1:], longest), (values, head, tail),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from eventbased import Candidates, lay_out, partition_bases
-from eventbased.joins.chains import Events, JoinStep, joined, right_of_candidates, right_of_matches
+from eventbased.joins.pipeline import Events, JoinStep, joined, right_of_candidates, right_of_matches
 from eventbased.joins.tree_join import BEFORE, BEHIND, NEXT_LEFT, NEXT_RIGHT, Programs
 from tests.eventbased.test_pivot_join import components, feasible
 

@@ -12,7 +12,7 @@ import pytest
 
 import uncertain_cep as uc
 from uncertain_cep.operators import backtracking as growing
-from uncertain_cep.operators import next_match, points, runs
+from uncertain_cep.operators import incremental, next_match, points
 
 QUERY = "PATTERN SEQ(A a, A b, A c) WHERE skip_till_next_match(a, b, c) WITHIN 100"
 
@@ -100,7 +100,7 @@ def test_every_method_estimates_what_is_too_dear_and_only_that(
     if method == "sliced" and not stream:
         method = "auto"
     expected = dict(exact())
-    for module in (next_match, points, runs):
+    for module in (incremental, next_match, points):
         monkeypatch.setattr(module, "MOST_CONFIDENCE_STEPS", 1_000_000)
     with pytest.raises(uc.ConfidenceCostError, match=r"approximate="):
         answers(method, stream=stream, allowed=None)

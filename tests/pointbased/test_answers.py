@@ -12,7 +12,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from pointbased import EmitRule, PointEvaluation, PointMatches, expansion, pools, store
+from pointbased import EmitRule, PointEvaluation, PointMatches, expansion, match_buffer, store
 from tests.cases.cases import Case, cases
 from tests.cases.comparison import Row, assert_answer, assert_same, rows_of
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
@@ -28,7 +28,7 @@ from uncertain_cep.plan import EVALUATIONS, make_plan
 def cramped() -> Iterator[None]:
     """Pools that start with room for one row, a sweep after every step, and steps of single ticks."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pools, "LEAST_ROWS", 1)
+        patch.setattr(match_buffer, "LEAST_ROWS", 1)
         patch.setattr(store, "LEAST_ROWS", 1)
         patch.setattr(PointEvaluation, "_due", property(lambda _: 0, lambda _, due: None), raising=False)
         patch.setattr(expansion, "POINTS_PER_STEP", 1)

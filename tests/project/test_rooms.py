@@ -30,6 +30,19 @@ LEVELS: Final = (
 )
 """The rooms of ``uncertain_cep``, from the lowest: each may import those on lower levels, and itself."""
 
+SAME_IN_TWO_ROOMS: Final = frozenset(
+    {
+        # A kernel, and what prepares its arguments.
+        *("backtracking", "bytecode", "compressed", "conditions", "forbidden", "layout", "match_windows"),
+        *("incremental", "next_match", "partial_orders", "pivot_join", "search", "tree_join"),
+        # The same, for tables and for frames, or for traces and for the command.
+        *("intervals", "reading", "unique_ids", "validate"),
+        # The gaps of matches, and the thresholds of a package.
+        *("gaps", "config"),
+    }
+)
+"""Names that modules of several rooms share, as they mean the same."""
+
 
 def modules() -> dict[str, list[str]]:
     """Return the modules of all packages, and those that each imports."""
@@ -71,6 +84,11 @@ def test_nothing_imports_in_a_circle() -> None:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
         pytest.fail(f"a circle of imports: {' <- '.join(error.args[1])}")
+
+
+def test_modules_share_a_name_only_if_they_mean_the_same() -> None:
+    names = [name.rpartition(".")[2] for name in modules()]
+    assert {name for name in names if names.count(name) > 1} == SAME_IN_TWO_ROOMS
 
 
 def test_no_module_hides_a_public_name() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uncertain_cep.query import syntax
 from uncertain_cep.query.bound import BoundQuery
-from uncertain_cep.query.text import format_expression
+from uncertain_cep.query.expression_text import format_expression
 from uncertain_cep.query.typed import Column, Constant, TypedExpression, speaks_of_each_event
 
 _INDEXES = {

@@ -18,10 +18,10 @@ from uncertain_cep.plan import make_plan
 from uncertain_cep.query import parse
 from uncertain_cep.spark import match, semi_join
 from uncertain_cep.spark.filters import CandidateFilters, candidate_filters
+from uncertain_cep.spark.frame_statistics import FrameStatistics
 from uncertain_cep.spark.matching import PreparedMatch, prepare
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices
 from uncertain_cep.spark.slicing import Slices
-from uncertain_cep.spark.statistics import FrameStatistics
 
 _ALL = {"keyed": KEYED, "not keyed": UNKEYED, "next": NEXT, **QUERIES}
 

@@ -52,7 +52,7 @@ def casestudy(
             "or name its folder datasets/cluster with --queries"
         )
     check_output_place(out, [("the query file", file) for file in (*files, queries / "schema.toml")])
-    from uncertain_cep.cli.matching import spark_session
+    from uncertain_cep.cli.execution import spark_session
     from uncertain_cep.cli.outputs import describe_result, written_aside
     from uncertain_cep.cli.tables import shown_rows
     from uncertain_cep.query import parse

@@ -51,7 +51,7 @@ def stream(
     format_name = format_of_name(out)
     if format_name is None:
         raise OptionError(f"{out} must end in .parquet, .csv or .jsonl, which says what to write")
-    from uncertain_cep.cli.formats import write_batches
+    from uncertain_cep.cli.batch_writers import write_batches
     from uncertain_cep.cli.outputs import written_aside
     from uncertain_cep.traces.streams import value_stream
 

@@ -24,7 +24,7 @@ from uncertain_cep.cli.arguments import (
     traces_argument,
 )
 from uncertain_cep.cli.progress import note
-from uncertain_cep.cli.schemas import TraceOptions, schema_options
+from uncertain_cep.cli.trace_options import TraceOptions, schema_options
 from uncertain_cep.config import MAX_MATCHES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.results.output_place import check_output_place
@@ -133,7 +133,7 @@ def match(
     are the result, and the options on matches are for it.
     """
     started = time.monotonic()
-    from uncertain_cep.cli.matching import Destination, Matching, deliver
+    from uncertain_cep.cli.execution import Destination, Matching, deliver
     from uncertain_cep.plan import Approximation
     from uncertain_cep.wording import counted
 

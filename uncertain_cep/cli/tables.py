@@ -7,7 +7,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from uncertain_cep.cli.formats import as_text
+from uncertain_cep.cli.batch_writers import as_text
 
 __all__ = ["shown_rows"]
 

@@ -6,7 +6,7 @@ import click
 
 from uncertain_cep.cli.arguments import read_query, traces_argument
 from uncertain_cep.cli.progress import note, of_ticks
-from uncertain_cep.cli.schemas import TraceOptions, schema_options
+from uncertain_cep.cli.trace_options import TraceOptions, schema_options
 
 __all__ = ["validate"]
 

@@ -17,9 +17,9 @@ from uncertain_cep.expressions.vectorised import Values, within_int64
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, variables_of
 
 __all__ = [
-    "JoinPrograms",
+    "BytecodeCompiler",
+    "JoinBytecode",
     "PreparedPredicates",
-    "ProgramCompiler",
     "binding_orders",
     "compile_programs",
     "leaves_of",
@@ -42,7 +42,7 @@ _MIRRORED: Final = {"greater": "less", "greater_equal": "less_equal"}
 
 
 @dataclass(frozen=True, slots=True)
-class JoinPrograms:
+class JoinBytecode:
     """The arrays of :func:`confidence.predicates.bytecode.holds` and when to run which rows.
 
     Attributes
@@ -68,7 +68,7 @@ def binding_orders(length: int) -> NDArray[np.int64]:
 
 
 @dataclass(slots=True)
-class ProgramCompiler:
+class BytecodeCompiler:
     """Collects values, constants and rows of code while predicates are compiled."""
 
     components: Mapping[str, int]
@@ -229,7 +229,7 @@ class PreparedPredicates:
         self.predicates = [within_int64(predicate, extremes) for predicate in predicates]
         components = {variable: j for j, variable in enumerate(variables)}
         self._variables = variables
-        self._compiler = ProgramCompiler(components, first, values, ranks)
+        self._compiler = BytecodeCompiler(components, first, values, ranks)
 
     def rows(self, predicates: Sequence[TypedExpression]) -> tuple[int, int]:
         """Compile some of the predicates; return the first row of their programs and that behind the last."""
@@ -263,14 +263,14 @@ class PreparedPredicates:
                 start[p, step + 1] = self.rows(ready)[1]
         return start
 
-    def programs(self, start: NDArray[np.int64]) -> JoinPrograms:
+    def programs(self, start: NDArray[np.int64]) -> JoinBytecode:
         """Return all that was compiled."""
 
         def joined(arrays: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
             return np.concatenate(arrays) if arrays else np.zeros(0, dtype=dtype)
 
         compiler = self._compiler
-        return JoinPrograms(
+        return JoinBytecode(
             start=start,
             code=np.array(compiler.rows, dtype=np.int64).reshape(-1, 2),
             ints=joined(compiler.ints, np.int64),
@@ -285,7 +285,7 @@ def compile_programs(
     variables: Sequence[str],
     first: NDArray[np.int64],
     load: Callable[[Column], Values],
-) -> JoinPrograms:
+) -> JoinBytecode:
     """Compile predicates for a layout of candidates and a search from any pivot component.
 
     Parameters

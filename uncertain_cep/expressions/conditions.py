@@ -25,7 +25,7 @@ from confidence.predicates.conditions import (
     WHOLE,
     Conditions,
 )
-from uncertain_cep.expressions.bytecode import ProgramCompiler, leaves_of, rank_strings
+from uncertain_cep.expressions.bytecode import BytecodeCompiler, leaves_of, rank_strings
 from uncertain_cep.expressions.vectorised import Values, within_int64
 from uncertain_cep.query.typed import (
     Aggregated,
@@ -45,7 +45,7 @@ _INT64: Final = (-(2**63), 2**63 - 1)
 
 
 @dataclass(slots=True)
-class _ConditionCompiler(ProgramCompiler):
+class _ConditionCompiler(BytecodeCompiler):
     """Compiles predicates whose slots read cells and aggregates instead of components."""
 
     cells: dict[tuple[str, str], int] = field(default_factory=dict)

@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eventbased.incremental.pools import Columns, RunPrograms
-from uncertain_cep.expressions.bytecode import ProgramCompiler, leaves_of
+from eventbased.incremental.candidate_pool import Columns, RunBytecode
+from uncertain_cep.expressions.bytecode import BytecodeCompiler, leaves_of
 from uncertain_cep.expressions.vectorised import Values, within_int64
 from uncertain_cep.query.typed import Column, Constant, TypedExpression, variables_of
 
-__all__ = ["GrowingPrograms", "Taken"]
+__all__ = ["RunPredicates", "Taken"]
 
 Int64 = NDArray[np.int64]
 
@@ -34,18 +34,18 @@ class Taken:
     ----------
     columns : Columns
         The values, for the candidate pool.
-    programs : RunPrograms or None
+    programs : RunBytecode or None
         To be used from now on, if they changed.
     ranks : (r,) int64 or None
         The new rank of each string known before, if ranks changed.
     """
 
     columns: Columns
-    programs: RunPrograms | None
+    programs: RunBytecode | None
     ranks: Int64 | None
 
 
-class GrowingPrograms:
+class RunPredicates:
     """Programs of some predicates, and what they depend on of the values seen.
 
     Parameters
@@ -59,7 +59,7 @@ class GrowingPrograms:
     ----------
     columns : tuple of Column
         What the slots of the programs hold.
-    programs : RunPrograms
+    programs : RunBytecode
     """
 
     def __init__(self, predicates: Sequence[TypedExpression], variables: Sequence[str]) -> None:
@@ -85,13 +85,13 @@ class GrowingPrograms:
 
         return tuple(within_int64(predicate, extremes) for predicate in self._predicates)
 
-    def _compiled(self) -> RunPrograms:
+    def _compiled(self) -> RunBytecode:
         ranks = dict(zip(self._texts, _ranks(self._texts, self._strings).tolist(), strict=True))
         nothing: Mapping[Column, Values] = {
             column: Values(np.zeros(0, dtype=np.int64), None) for column in self.columns
         }
         first = np.zeros(len(self._components), dtype=np.int64)
-        compiler = ProgramCompiler(self._components, first, nothing, ranks)
+        compiler = BytecodeCompiler(self._components, first, nothing, ranks)
         for column in self.columns:
             compiler.slot(column)
         start = [0]
@@ -102,7 +102,7 @@ class GrowingPrograms:
             sum(1 << self._components[variable] for variable in variables_of(predicate))
             for predicate in self._safe
         ]
-        return RunPrograms(
+        return RunBytecode(
             start=np.array(start, dtype=np.int64),
             mask=np.array(mask, dtype=np.int64),
             code=np.array(compiler.rows, dtype=np.int64).reshape(-1, 2),

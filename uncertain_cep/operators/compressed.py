@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confidence import workspace
 from confidence.budget import checkpoint, multiplications_per_call
-from confidence.chain.counting import enlarged
+from confidence.chain.tick_pairs import enlarged
 from confidence.predicates.conditions import Scratch
 from eventbased.gaps.compressed import LISTS, compressed_matches
 from eventbased.gaps.gap_events import ALL, COSTLY, PAUSED, CostlyGapsError

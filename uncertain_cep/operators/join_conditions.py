@@ -74,7 +74,7 @@ class PlannedJoin:
     slack : (s, 2) int64
     index : EqualityIndex
     pairs, shared, rows
-        See :class:`eventbased.joins.chains.JoinStep`.
+        See :class:`eventbased.joins.pipeline.JoinStep`.
     """
 
     components: tuple[int, ...]

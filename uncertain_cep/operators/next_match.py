@@ -14,7 +14,7 @@ from eventbased import Candidates, CostlyMatchError, EventArrays, NextConfidence
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
-from uncertain_cep.expressions.bytecode import JoinPrograms
+from uncertain_cep.expressions.bytecode import JoinBytecode
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["NextMatches", "ids_by_component", "too_dear"]
@@ -35,7 +35,7 @@ class NextMatches:
         The row of each candidate in the table.
     event : (n,) int64, twin : (s, l) int64
         The events that several components can take, see :func:`eventbased.join`.
-    programs : JoinPrograms
+    programs : JoinBytecode
     pmfs : ExplicitPmfs or None
     w : int
         Window minus length.
@@ -54,7 +54,7 @@ class NextMatches:
         rows: Int64,
         event: Int64,
         twin: Int64,
-        programs: JoinPrograms,
+        programs: JoinBytecode,
         pmfs: ExplicitPmfs | None,
         w: int,
     ) -> None:

@@ -12,10 +12,10 @@ from uncertain_cep.operators.backtracking import backtracking_search
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.compressed import compressed_search
 from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.operators.incremental import run_pool
 from uncertain_cep.operators.partial_orders import partial_order_search
 from uncertain_cep.operators.pivot_join import pivot_join
 from uncertain_cep.operators.points import point_based_search
-from uncertain_cep.operators.runs import run_pool
 from uncertain_cep.operators.tree_join import tree_join
 from uncertain_cep.plan import EvaluationPlan
 

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eventbased.config import BLOCK_ROWS, MATERIALISED_ROWS
-from eventbased.joins.chains import Events, JoinStep, joined, right_of_candidates, right_of_matches
+from eventbased.joins.pipeline import Events, JoinStep, joined, right_of_candidates, right_of_matches
 from eventbased.joins.tree_join import Programs, RightSide
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.candidates.reach import met_by_any
-from uncertain_cep.expressions.bytecode import JoinPrograms, PreparedPredicates
+from uncertain_cep.expressions.bytecode import JoinBytecode, PreparedPredicates
 from uncertain_cep.expressions.equalities import keys_of
 from uncertain_cep.operators.counters import Counters, Node
 from uncertain_cep.operators.join_conditions import JoinChain, JoinConditions, PlannedJoin
@@ -102,14 +102,14 @@ class TreeSearch:
         every = self._candidates.lower[: len(layout.rows)]
         self._anywhere = int(every.min()), int(every.max())
 
-    def matches(self, programs: JoinPrograms, limit: Int64, last_rows: int) -> Iterator[Int64]:
+    def matches(self, programs: JoinBytecode, limit: Int64, last_rows: int) -> Iterator[Int64]:
         """Yield the candidates of matches, (l, m) int64, m <= ``last_rows``, by component.
 
         Those of components that are not in the tree are not set.
 
         Parameters
         ----------
-        programs : JoinPrograms
+        programs : JoinBytecode
             All that ``prepared`` was asked to compile.
         limit : (n,) int64, or (0,)
             For each candidate the largest A that the next one may have; empty if ``limited`` is false.

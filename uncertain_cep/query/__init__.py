@@ -2,9 +2,9 @@
 
 from uncertain_cep.query.binder import bind, bind_row_condition
 from uncertain_cep.query.checker import check
+from uncertain_cep.query.expression_text import format_expression
 from uncertain_cep.query.parser import parse, parse_row_condition
 from uncertain_cep.query.syntax import Query
-from uncertain_cep.query.text import format_expression
 
 __all__ = [
     "Query",

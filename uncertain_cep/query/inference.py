@@ -11,9 +11,9 @@ import pyarrow as pa
 from uncertain_cep.errors import Fault
 from uncertain_cep.query import syntax
 from uncertain_cep.query.checker import did_you_mean
+from uncertain_cep.query.expression_text import format_expression
 from uncertain_cep.query.kinds import KIND_NAMES, kind_of, parse_time
 from uncertain_cep.query.syntax import Expression, Position
-from uncertain_cep.query.text import format_expression
 from uncertain_cep.query.typed import (
     Aggregated,
     Apply,

@@ -19,10 +19,10 @@ from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make
 from uncertain_cep.query import Query, parse
 from uncertain_cep.spark.files_read import noted_files, noting_files
 from uncertain_cep.spark.filters import candidate_filters
+from uncertain_cep.spark.frame_statistics import collect_statistics
 from uncertain_cep.spark.schemas import column, from_arrow_schema, noted_schema
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
-from uncertain_cep.spark.statistics import collect_statistics
 from uncertain_cep.spark.unique_ids import check_unique_ids
 from uncertain_cep.spark.worker import choose_in_partition, match_partition, rank_partition, unused_name
 from uncertain_cep.timedomain import TICK_METADATA, Names

@@ -17,9 +17,9 @@ from pyspark.sql import functions as f
 
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.filters import CandidateFilters
+from uncertain_cep.spark.frame_statistics import FrameStatistics
 from uncertain_cep.spark.schemas import column
 from uncertain_cep.spark.slicing import Slices, own_slice
-from uncertain_cep.spark.statistics import FrameStatistics
 
 __all__ = ["KeySlices", "choose_key_slices", "pruned"]
 

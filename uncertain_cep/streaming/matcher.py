@@ -13,8 +13,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eventbased.incremental.completed import Matches
-from eventbased.incremental.runs import MOST_COMPONENTS
-from eventbased.incremental.streaming import EVER
+from eventbased.incremental.method import EVER
+from eventbased.incremental.run_pool import MOST_COMPONENTS
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, select
@@ -22,7 +22,7 @@ from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.executor import check_table, confident, constants_hold, ticks_of
 from uncertain_cep.operators.batch import MatchBatch
-from uncertain_cep.operators.runs import RunEvaluation
+from uncertain_cep.operators.incremental import RunEvaluation
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, beyond_plain, make_plan
 from uncertain_cep.query import Query, parse
 from uncertain_cep.query.traversal import components_of

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from eventbased.incremental.streaming import EVER
+from eventbased.incremental.method import EVER
 from uncertain_cep.candidates.forbidden import rows_taken
 from uncertain_cep.candidates.selection import looks_back, select
 from uncertain_cep.config import MAX_TICK

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from eventbased.gaps.next_match import NextConfidences
 from eventbased.gaps.next_pool import describe_next
+from eventbased.incremental.candidate_pool import CandidatePool, Columns, RunBytecode
 from eventbased.incremental.completed import Matches, Pending, describe
-from eventbased.incremental.pools import CandidatePool, Columns, RunPrograms
-from eventbased.incremental.runs import MOST_COMPONENTS, RunPool
+from eventbased.incremental.run_pool import MOST_COMPONENTS, RunPool
 
 __all__ = ["EVER", "NEVER", "IncrementalMethod", "around"]
 
@@ -52,7 +52,7 @@ class IncrementalMethod(ABC):
         Components of the pattern, 2 to ``MOST_COMPONENTS``.
     window : int
         W, ticks, at least ``length``.
-    programs : RunPrograms, optional
+    programs : RunBytecode, optional
         Predicates across components.
     confidence : bool
         Whether to compute confidences.
@@ -72,7 +72,7 @@ class IncrementalMethod(ABC):
         self,
         length: int,
         window: int,
-        programs: RunPrograms | None = None,
+        programs: RunBytecode | None = None,
         *,
         confidence: bool = True,
         longest: int = EVER,
@@ -82,7 +82,7 @@ class IncrementalMethod(ABC):
             raise ValueError(f"{length} components within {window} ticks: 2 to {MOST_COMPONENTS}, in W")
         self.length = length
         self.w = min(window - length, _LONGEST_WINDOW)
-        self.pool = CandidatePool(RunPrograms.none() if programs is None else programs)
+        self.pool = CandidatePool(RunBytecode.none() if programs is None else programs)
         self.runs = RunPool(length, self.w, self._prefixes)
         self.safe = NEVER
         self._confidence = confidence
@@ -111,7 +111,7 @@ class IncrementalMethod(ABC):
         -------
         order : (n,) int64
         floor : (n, 2) int64
-            See :func:`eventbased.incremental.runs.feed`.
+            See :func:`eventbased.incremental.run_pool.feed`.
         """
 
     @abstractmethod

@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 
 from eventbased.gaps.next_match import CostlyMatchError, NextConfidences
 from eventbased.incremental.any_state import AnyState
+from eventbased.incremental.candidate_pool import Columns
 from eventbased.incremental.completed import LongChainError, Matches
-from eventbased.incremental.pools import Columns
-from eventbased.incremental.runs import MOST_COMPONENTS
+from eventbased.incremental.method import EVER, IncrementalMethod
+from eventbased.incremental.query_order import QueryOrder
+from eventbased.incremental.run_pool import MOST_COMPONENTS
 from eventbased.incremental.selectivity import Selectivity
-from eventbased.incremental.sorted_runs import SortedRuns
-from eventbased.incremental.streaming import EVER, IncrementalMethod
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.config import LONGEST_PMF_CHAIN, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
-from uncertain_cep.expressions.run_bytecode import GrowingPrograms, Taken
+from uncertain_cep.expressions.run_bytecode import RunPredicates, Taken
 from uncertain_cep.expressions.vectorised import Values, column_values
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
@@ -37,7 +37,7 @@ Int64 = NDArray[np.int64]
 _METHODS: Final[dict[str, type[IncrementalMethod]]] = {
     "any_state": AnyState,
     "selectivity": Selectivity,
-    "query_order": SortedRuns,
+    "query_order": QueryOrder,
 }
 
 
@@ -72,7 +72,7 @@ class RunEvaluation:
         variables = [component.variable for component in plan.components]
         self._plan = plan
         self._ids = ids
-        self._programs = GrowingPrograms(plan.joined, variables)
+        self._programs = RunPredicates(plan.joined, variables)
         following = None
         if plan.query.strategy == "skip_till_next_match":
             following = NextConfidences(

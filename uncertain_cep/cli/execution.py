@@ -15,10 +15,10 @@ import pyarrow as pa
 from uncertain_cep import __version__
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.cli.arguments import Format
-from uncertain_cep.cli.formats import write_batches
+from uncertain_cep.cli.batch_writers import write_batches
 from uncertain_cep.cli.outputs import describe_result, written_aside
 from uncertain_cep.cli.progress import announced_kernels, compiling_aside, note, of_ticks, working
-from uncertain_cep.cli.schemas import TraceOptions
+from uncertain_cep.cli.trace_options import TraceOptions
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.optimizer.memory import keep_on_disk

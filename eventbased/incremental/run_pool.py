@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from confidence.budget import steps_per_call
 from confidence.kernel import kernel
 from confidence.predicates.bytecode import STACK_DEPTH, holds
-from eventbased.incremental.pools import CandidateArrays, ProgramArrays, grown
+from eventbased.incremental.candidate_pool import BytecodeArrays, CandidateArrays, grown
 
 __all__ = ["MOST_COMPONENTS", "RunPool"]
 
@@ -129,7 +129,7 @@ def feed(
     length, w : int64
         Number of components l >= 2, and ``W - l``.
     candidates : CandidateArrays
-    programs : ProgramArrays
+    programs : BytecodeArrays
     most_steps : int64
         See :func:`confidence.budget.steps_per_call`.
     runs : (c, 4 + 3 l) int64
@@ -331,7 +331,7 @@ class RunPool:
         self._head[before:] = -1
 
     def feed(
-        self, order: Int64, start: int, floor: Int64, candidates: CandidateArrays, programs: ProgramArrays
+        self, order: Int64, start: int, floor: Int64, candidates: CandidateArrays, programs: BytecodeArrays
     ) -> tuple[int, bool, Int64]:
         """Feed candidates; return how many are done, and the matches completed (a view).
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, steps_per_call
 from confidence.kernel import kernel
-from eventbased.candidates import Candidates
 from eventbased.config import BLOCK_PLACES, BLOCK_ROWS, DENSE_KEYS
 from eventbased.joins.tree_join import FRESH, ROW, Programs, RightSide, append, extend, reach
+from eventbased.layout import Candidates
 
 __all__ = ["Events", "JoinStep", "joined", "right_of_candidates", "right_of_matches"]
 

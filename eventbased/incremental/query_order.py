@@ -16,14 +16,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from eventbased.incremental.streaming import NEVER, IncrementalMethod, around
+from eventbased.incremental.method import NEVER, IncrementalMethod, around
 
-__all__ = ["SortedRuns"]
+__all__ = ["QueryOrder"]
 
 Int64 = NDArray[np.int64]
 
 
-class SortedRuns(IncrementalMethod):
+class QueryOrder(IncrementalMethod):
     """Runs that start at the first component only, over events sorted into query order."""
 
     _prefixes = True

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["CandidateArrays", "CandidatePool", "Columns", "ProgramArrays", "RunPrograms", "grown"]
+__all__ = ["BytecodeArrays", "CandidateArrays", "CandidatePool", "Columns", "RunBytecode", "grown"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -47,7 +47,7 @@ class CandidateArrays(NamedTuple):
     pmf_offset: Int64
 
 
-class ProgramArrays(NamedTuple):
+class BytecodeArrays(NamedTuple):
     """Predicates across components as kernels see them, see :func:`confidence.predicates.bytecode.holds`.
 
     Attributes
@@ -86,13 +86,13 @@ class Columns(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class RunPrograms:
+class RunBytecode:
     """Compiled predicates across components, apart from any values.
 
     Attributes
     ----------
     start, mask, code
-        As in :class:`ProgramArrays`; integer and float constants are numbered from 0.
+        As in :class:`BytecodeArrays`; integer and float constants are numbered from 0.
     int_constants, float_constants : (c,) int64 / float64
     component : (s,) int64
         Of each slot.
@@ -109,7 +109,7 @@ class RunPrograms:
     real: Mask
 
     @classmethod
-    def none(cls) -> RunPrograms:
+    def none(cls) -> RunBytecode:
         """Return no predicates at all."""
         empty = np.zeros(0, dtype=np.int64)
         return cls(
@@ -133,7 +133,7 @@ class CandidatePool:
 
     Parameters
     ----------
-    programs : RunPrograms
+    programs : RunBytecode
         Which attribute values there are.
 
     Attributes
@@ -141,11 +141,11 @@ class CandidatePool:
     count : int
         Candidates held; their places are 0 to ``count - 1``, older ones first.
     arrays : CandidateArrays
-    programs : ProgramArrays
+    programs : BytecodeArrays
     pmf : (m,) float64
     """
 
-    def __init__(self, programs: RunPrograms) -> None:
+    def __init__(self, programs: RunBytecode) -> None:
         self.count = 0
         self.pmf: Float64 = np.zeros(0)
         self._pmf_count = 0
@@ -158,7 +158,7 @@ class CandidatePool:
         self._nulls: Mask = np.zeros((len(programs.real), _FIRST_CAPACITY), dtype=np.bool_)
         self.use(programs)
 
-    def use(self, programs: RunPrograms) -> None:
+    def use(self, programs: RunBytecode) -> None:
         """Take other programs on the same slots."""
         assert np.array_equal(programs.real, self._real)
         self._compiled = programs
@@ -182,7 +182,7 @@ class CandidatePool:
         slots = np.stack(
             (compiled.component, constants + rank * capacity, np.arange(len(kinds)) * capacity), axis=1
         ).astype(np.int64)
-        self.programs = ProgramArrays(
+        self.programs = BytecodeArrays(
             compiled.start, compiled.mask, compiled.code, ints, floats, self._nulls.reshape(-1), slots
         )
 

@@ -35,7 +35,7 @@ from pointbased.automaton import (
     TAKING,
     TARGET,
 )
-from pointbased.pools import (
+from pointbased.match_buffer import (
     COMPONENT,
     DEPTH,
     EXPIRES,

@@ -1,8 +1,14 @@
-"""Numeric thresholds of the confidence kernels, each named once."""
+"""Numeric thresholds of the confidence kernels, each named once.
+
+``python -m benchmarks main --only throughput --only units`` measures confidences of plain sequences, ``--only
+language`` those with forbidden events: what a change of a number costs or brings shows there.
+"""
 
 from __future__ import annotations
 
 from typing import Final
+
+# What float64 and int64 are trusted with. No benchmark tells: the tests compare with exact fractions.
 
 WORST_CANCELLATION: Final = 1e5
 """Largest ratio of summed absolute terms to result that float64 is trusted with: about 1e-11 relative."""
@@ -13,8 +19,36 @@ LARGEST_COUNT: Final = 1e280
 MOST_EXACT_TICKS: Final = 2**53
 """Most ticks from the first to the last bound of a chain whose positions float64 tells apart."""
 
+# How long a kernel runs before Python can handle an interrupt: `tests/cases/budgets.py` sets them to next to
+# nothing.
+
 STEPS_PER_CALL: int = 2**21
 """Steps of a search, some nanoseconds each, after which its kernel comes back to Python: 0.05 s or so."""
 
 MULTIPLICATIONS_PER_CALL: float = 2.0**25
 """Multiplications for confidences after which a kernel comes back to Python: 0.1 s or so."""
+
+# Forbidden events. Fitted to skip till next match at half intervals 5 to 50; `--only language`, and
+# `python -m benchmarks paper --only 4e,5c` for long intervals.
+
+FEW_STEPS: Final = 1e6
+"""Multiplications up to which chains for every choice of places are taken without looking for less."""
+
+FEW_TICKS: Final = 16
+"""Ticks from which on a row of edges is weighed in vectors."""
+
+STEPS_TO_HOLD: Final = 20.0
+"""Steps counted for each choice of held times and each event: tightening bounds and filling nodes."""
+
+# Estimates, which the tests of approximate= compare with exact values.
+
+FEWEST_DRAWS: Final = 256
+"""Worlds drawn at least for an estimate."""
+
+WARM_UP: Final = 20
+"""Random numbers that are dropped after seeding."""
+
+# Events in partial order.
+
+MOST_STEPS_BETWEEN_IDEALS: Final = 1_000_000
+"""Most steps between ideals of an order that are listed: beyond, a sweep costs too much for any match."""

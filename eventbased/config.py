@@ -1,4 +1,9 @@
-"""Numeric thresholds of the event-based evaluation, each named once."""
+"""Numeric thresholds of the event-based evaluation, each named once.
+
+``python -m benchmarks main`` tells whether they still hold: ``--only throughput --only peers`` for joins of
+candidates (``peers`` has mixed lengths), ``--only plans`` for trees, ``--only language`` for searches and
+gaps; ``python -m benchmarks incremental`` for events as they arrive.
+"""
 
 from __future__ import annotations
 
@@ -39,3 +44,38 @@ SEARCH_STEPS: Final = 16
 
 MATCH_CUBES: Final = 2**24
 """Matches times the third power of their length that are described at a time: a tenth of a second or so."""
+
+MOST_TICK_STEPS: Final = 2**24
+"""Most steps that the ticks of one interval count for."""
+
+# Survival tables of gaps under skip till next match. Fitted to v = (10, 11, 13), W = 100 at half intervals 5,
+# 20 and 50: at 5 no table is made, at 50 a match takes half as long; `python -m benchmarks paper --only 4e`.
+
+MOST_SPREAD: Final = 1024
+"""Ticks from the start of one interval to the end of the next up to which a gap uses tables."""
+
+TABLE_CELLS: Final = 2**18
+"""Cells held for each component if the spreads are small; a power of two."""
+
+CROWDED: Final = 4.0
+"""Candidates of a component around one tick, on average, from which on tables pay."""
+
+FEW_FORBIDDEN: Final = 4
+"""Forbidden events of a gap from which on its survival table pays."""
+
+# Events as they arrive: `python -m benchmarks incremental`.
+
+FIRST_CAPACITY: Final = 1024
+"""Rows that a pool of candidates has room for at first."""
+
+FIRST_RUNS: Final = 1024
+"""Runs that there is room for at first."""
+
+FIRST_FOUND: Final = 1 << 16
+"""Matches that there is room for at first."""
+
+PART_ROWS: Final = 1 << 16
+"""Candidates fed before what became useless is let go of."""
+
+SETTLED_ROWS: Final = 1024
+"""Rows of the pools below which compacting them is not worth a pass."""

@@ -1,30 +1,20 @@
-"""The numeric thresholds of the library, each named once."""
+"""The numeric thresholds and prices of the library, each named once, with what tells whether it still holds.
+
+None of them changes an answer. Those of kernels are in the ``config`` of their package.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
-__all__ = [
-    "BATCH_ROWS",
-    "CONFIDENCE_TOLERANCE",
-    "COUNT_BATCH",
-    "FAULT_LIMIT",
-    "LONGEST_PMF_CHAIN",
-    "LONGEST_POINT_INTERVAL",
-    "MAX_MATCHES",
-    "MAX_TICK",
-    "MOST_CONFIDENCE_STEPS",
-    "MOST_COVERED_TICKS",
-    "PMF_TOLERANCE",
-    "POINT_BATCH",
-    "RANKED_DIGITS",
-]
+# What is accepted as input, and what float64 is trusted with: tested at its edge, not measured.
 
-BATCH_ROWS: Final = 131_072
-"""Rows of a batch unless the caller says otherwise."""
+MAX_TICK: Final = 2**61
+"""Largest magnitude of a time in ticks: differences and window ends of such times stay within int64."""
 
-MAX_MATCHES: Final = 50_000_000
-"""Most matches that are collected in one table unless the caller says otherwise."""
+PMF_TOLERANCE: Final = 1e-9
+"""How far the sum of a probability mass function may be from 1."""
 
 CONFIDENCE_TOLERANCE: Final = 1e-9
 """How far below a threshold, relative to it, a confidence still passes it: what rounding may take off."""
@@ -32,14 +22,30 @@ CONFIDENCE_TOLERANCE: Final = 1e-9
 RANKED_DIGITS: Final = 12
 """Significant digits by which confidences are ranked and tie."""
 
-PMF_TOLERANCE: Final = 1e-9
-"""How far the sum of a probability mass function may be from 1."""
-
 FAULT_LIMIT: Final = 20
 """How many rows with the same fault are listed one by one; the others are counted."""
 
-MAX_TICK: Final = 2**61
-"""Largest magnitude of a time in ticks: differences and window ends of such times stay within int64."""
+MOST_BITS: Final = 62
+"""Components that fit into the bits of an int64."""
+
+LARGEST_SHARE: Final = 2.0
+"""A column that goes beyond this and is compared with a percentage may count in percent."""
+
+# Batches and memory: `python -m benchmarks main --only throughput --only memory`.
+
+BATCH_ROWS: Final = 131_072
+"""Rows of a batch unless the caller says otherwise."""
+
+MAX_MATCHES: Final = 50_000_000
+"""Most matches that are collected in one table unless the caller says otherwise."""
+
+EXPRESSION_ROWS: Final = 1 << 15
+"""Rows of an expression that are evaluated at a time, so that intermediate results stay in cache."""
+
+FIRST_EVENTS: Final = 8
+"""Events of a match that a search has room for at first."""
+
+# What one answer may cost: `--only language --only points --only expected`.
 
 LONGEST_PMF_CHAIN: Final = 10_000_000
 """Most ticks from the first to the last time of a match with an explicit pmf: its confidence walks them."""
@@ -53,6 +59,8 @@ POINT_BATCH: Final = 1 << 11
 MOST_CONFIDENCE_STEPS: Final = 200_000_000
 """Most multiplications spent on the exact confidence of one match with forbidden events: about a second."""
 
+# Expected counts: `--only expected`; the tests compare all ways with sums of confidences.
+
 MOST_COVERED_TICKS: Final = 2**24
 """Most ticks of one partition over which expected counts are summed tick by tick: about 60 bytes each."""
 
@@ -61,3 +69,218 @@ COUNT_BATCH: Final = 1 << 20
 
 MOST_REPEATED_STEPS: Final = 2_000_000_000
 """Most steps over pairs of ticks of events to take their uses with themselves off expected counts."""
+
+MOST_SHARING: Final = 5
+"""Components up to which what the uses of one event in several of them count is taken off again."""
+
+MOST_CLOSED: Final = 3
+"""Components up to which that is a sum over pairs of ticks of each event."""
+
+STEPS_PER_MATCH: Final = 25.0
+"""Steps around events that take as long as looking at a match: measured on one machine."""
+
+LEAST_LEFT: Final = 1e-5
+"""Share of a count below which what is left is counted match by match: it may be rounding alone."""
+
+# The k best matches, and thresholds that rise: `--only topk`.
+
+FIRST_SHARE: Final = 64
+"""One of so many first events, those of the smallest ids, is tried before the others."""
+
+WORTH_TRYING: Final = 4096
+"""First events from which it is worth while."""
+
+FIRST_MATCHES: Final = 256
+"""Matches found before they first raise a threshold; then twice as many each time."""
+
+# Match windows: `--only throughput --only plans`.
+
+WORTH_A_LOOK: Final = 1000
+"""Fewer candidates are matched before it is known which of them to drop."""
+
+WINDOW_SAMPLE: Final = 4096
+"""Candidates of each component that tell whether the others are worth a look."""
+
+WORTH_DROPPING: Final = 0.1
+"""Share of the sampled candidates that must be out of reach of the rarest component's."""
+
+# What a call warns of: a look that takes next to nothing beside `--only throughput`.
+
+DOUBT_SAMPLE: Final = 16_384
+"""Rows that tell how far the values of a column go."""
+
+FIRST_ROWS: Final = 4096
+"""Rows among which an event is looked for at first, then in four times as many each time."""
+
+FEW_TYPES: Final = 16
+"""Types that are looked for one by one; more of them are compared with all types that there are."""
+
+MOST_COMPARED_TYPES: Final = 2000
+"""Types among which names that are nearly the same are looked for."""
+
+# Statistics that planners choose by: `--only plans`, which also measures the time that planning takes;
+# tests/optimizer/test_statistics.py compares them with counts over everything.
+
+SAMPLED_EVENTS: Final = 2048
+"""Rows of the table that types and local predicates are looked at on."""
+
+FEW_NEGATED: Final = 64
+"""Events of a negated component in that sample below which all events of its types are looked at."""
+
+COARSE_SAMPLE: Final = 3072
+"""Candidates of all components together in the sample that is joined at first."""
+
+FINE_SAMPLE: Final = 16_384
+"""The same where it pays to know more."""
+
+LARGEST_PARTITIONS: Final = 16
+"""Partitions whose share of each component is kept; the others are taken for equally large."""
+
+SAMPLED_PAIRS: Final = 1536
+"""Pairs that a predicate is tried on, if they are in reach of each other."""
+
+UNKNOWN_SELECTIVITY: Final = 0.5
+"""Of a predicate over several events of a Kleene component, which no pair of events can tell."""
+
+LONGEST_SAMPLED_LINE: Final = 2**60
+"""Longest line of ticks that the partitions of a sample are laid out on."""
+
+LARGEST_ESTIMATE: Final = 1e300
+"""What estimates are kept below, so that sums of products of them stay finite where it matters."""
+
+MOST_HELD: Final = 64
+"""Statistics, and choices by them, held in memory; those that were not asked for longest go first."""
+
+MOST_FILES: Final = 256
+"""Statistics kept on disk; the oldest go first."""
+
+SAMPLED_ROWS: Final = 64
+"""Rows of each component whose intervals and attributes are part of the key of its statistics."""
+
+# How far planners look, and from when on a plan is worth while: `--only plans`, at most 50 ms a plan.
+
+MOST_TABLED: Final = 14
+"""Components up to which numbers of all sets of components are computed at once."""
+
+MOST_BUSHY: Final = 10
+"""Components up to which all trees are looked at: planning then takes under 50 ms."""
+
+MOST_LEFT_DEEP: Final = 13
+"""Components up to which all orders are looked at."""
+
+MOST_PLANNED: Final = 24
+"""Components up to which anything is looked at unless a planner is named: beyond, that takes over 0.1 s."""
+
+MOVES_AT_ONCE: Final = 64
+"""Moves of iterative improvement whose costs are computed together; the best of them is taken."""
+
+MOST_MOVES: Final = 1024
+"""Moves that one run of iterative improvement tries before it is content with what it has."""
+
+PLANNER_SEED: Final = 20180
+"""Of iterative improvement, so that a plan depends on the statistics alone."""
+
+FEW_CHOICES: Final = 2_000_000
+"""Choices of one candidate for each component that are tried sooner than a plan is made."""
+
+LONG_EVALUATION: Final = 5e7
+"""From so many ns on that an evaluation is expected to take, statistics are measured on a larger sample."""
+
+CLEARLY_CHEAPER: Final = 0.9
+"""A tree takes the place of the pivot join if it is expected to cost at most this share of it."""
+
+# Prices of the steps of an evaluation: `--only plans` compares the plans that they choose with the best.
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What the steps of an evaluation take, ns; measured on one machine, of which only ratios matter."""
+
+    candidate: float
+    """To lay a candidate out."""
+    search: float
+    """To find where the partners of a partial match begin and end."""
+    probe: float
+    """To look at two partial matches that order, window and equalities let go together, or at a candidate."""
+    ask: float
+    """To ask what predicates say of them."""
+    partial: float
+    """To keep a partial match."""
+    sort: float
+    """To sort a partial match of several components before it is joined with others."""
+    match: float
+    """To describe a match."""
+
+
+TREE_PRICES: Final = Prices(
+    candidate=100.0, search=45.0, probe=3.0, ask=130.0, partial=5.0, sort=120.0, match=160.0
+)
+"""Of the joins of a tree: rounded from a fit to 341 runs, on 69 random patterns of 3 to 5 components."""
+
+PIVOT_PRICES: Final = Prices(
+    candidate=100.0, search=0.0, probe=5.0, ask=57.0, partial=52.0, sort=0.0, match=45.0
+)
+"""Of the join without a tree: rounded from a fit to 68 runs on the same patterns."""
+
+BACKTRACKING_PRICES: Final = Prices(
+    candidate=0.0, search=0.0, probe=30.0, ask=100.0, partial=1000.0, sort=0.0, match=4000.0
+)
+"""Of the backtracking search, whose matches are asked whether their gaps can be free of what is forbidden."""
+
+MOST_TAKEN: Final = 1000.0
+"""Events that a Kleene component is expected to take one after the other at most."""
+
+# Streams: `python -m benchmarks incremental`.
+
+WORTH_A_CHANGE: Final = 1.5
+"""A plan is given up when it is expected to cost so many times what the best one does."""
+
+SHARE_OF_MEASURING: Final = 0.05
+"""At most so much of the time spent on evaluating goes into looking whether the data have changed."""
+
+MOST_REPLANNED: Final = 12
+"""Components of the longest patterns that are planned anew: planning takes longer than a slice beyond."""
+
+PLANS_LISTED: Final = 1000
+"""Plans that are listed, the last ones."""
+
+FEW_HELD: Final = 1024
+"""Events, or partitions, below which it is not worth a pass to let go of some."""
+
+# Spark, and when to start it: `--only spark`.
+
+IN_PROCESS_BYTES: Final = 512 * 2**20
+"""Files of up to this size in total, unpacked, are matched in process, unless an option says otherwise."""
+
+SPARK_EXPRESSION_NODES: Final = 200
+"""Spark walks expressions recursively; the few predicates above this size are left to the engine."""
+
+MOST_READING_TASKS: Final = 200
+"""Most partitions that files are read in; each holds several files if there are more."""
+
+MOST_KEPT: Final = 0.25
+"""Share of the slices of keys that may stay for it to be worth another pass over the events."""
+
+ROWS_WORTH_A_PASS: Final = 500_000
+"""Fewer candidates are shuffled before another job has found out which of them to drop."""
+
+MOST_BROADCAST: Final = 2_000_000
+"""Slices of keys of which each worker holds a table."""
+
+LARGEST_COPIED_SHARE: Final = 0.25
+"""How many rows the slices may add to those there are."""
+
+SLICES_PER_PARTITION: Final = 4
+"""More than one, so that a busy hour is spread over several partitions."""
+
+ROWS_PER_PARTITION: Final = 4_000_000
+"""Candidates that a Python worker holds in memory at a time."""
+
+ROWS_WORTH_A_TASK: Final = 20_000
+"""Fewer candidates are matched before another Python task has started."""
+
+LARGEST_HEAP_MEBIBYTES: Final = 8192
+"""Most memory that a local session gives the JVM."""
+
+STOP_AGAIN_SECONDS: Final = 0.5
+"""Seconds after which a job that began behind a time limit is stopped as well."""

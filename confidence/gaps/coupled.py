@@ -22,6 +22,7 @@ from confidence.chain.distribution import exactly
 from confidence.chain.pmf import chain_confidence_pmf, support_range
 from confidence.chain.tick_pairs import with_pairs
 from confidence.chain.uniform import chain_confidence, tight_bounds
+from confidence.config import STEPS_TO_HOLD
 from confidence.gaps.forbidden import COUPLED, DONE, IMPOSSIBLE, NO_SPACE, TOO_DEAR, chain
 from confidence.gaps.places import group_places, list_places, weigh_group
 from confidence.kernel import kernel
@@ -29,9 +30,6 @@ from confidence.kernel import kernel
 __all__ = ["INEXACT", "gap_confidence"]
 
 INEXACT: Final = 5
-
-STEPS_TO_HOLD: Final = 20.0
-"""Steps counted for each choice of held times and each event: tightening bounds and filling nodes."""
 
 
 @kernel

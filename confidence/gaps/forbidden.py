@@ -21,6 +21,7 @@ import numpy as np
 
 from confidence.chain.distribution import at_least, at_most, exactly, inside
 from confidence.chain.tick_pairs import with_pairs
+from confidence.config import FEW_TICKS
 from confidence.kernel import kernel
 
 __all__ = [
@@ -43,12 +44,6 @@ __all__ = [
     "free_of",
     "workspace",
 ]
-
-FEW_STEPS: Final = 1e6
-"""Multiplications up to which chains for every choice of places are taken without looking for less."""
-
-FEW_TICKS: Final = 16
-"""Ticks from which on a row of edges is weighed in vectors."""
 
 POSITIVE: Final = 2**63 - 1
 

@@ -13,14 +13,12 @@ from typing import Final
 
 import numpy as np
 
+from confidence.config import FEWEST_DRAWS, WARM_UP
 from confidence.gaps.forbidden import DONE, IMPOSSIBLE, TOO_DEAR, chain, forward, free_of
 from confidence.kernel import kernel
 
 __all__ = ["sampled_confidence"]
 
-FEWEST_DRAWS: Final = 256
-
-WARM_UP: Final = 20
 LOW_63: Final = 2**63 - 1
 
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.arrays import largest, smallest
+from confidence.config import MOST_STEPS_BETWEEN_IDEALS
 from confidence.kernel import kernel
 from confidence.partial_order.times import BETWEEN
 
-__all__ = ["MOST_STEPS_BETWEEN_IDEALS", "Order", "tight_order_bounds"]
-
-MOST_STEPS_BETWEEN_IDEALS: Final = 1_000_000
-"""Most steps between ideals of an order that are listed: beyond, a sweep costs too much for any match."""
+__all__ = ["Order", "tight_order_bounds"]
 
 
 @dataclass(frozen=True, slots=True)

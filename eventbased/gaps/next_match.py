@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint, multiplications_per_call
 from confidence.chain.tick_pairs import MOST_EDGES, enlarged, with_pairs
 from confidence.chain.uniform import tight_bounds
+from confidence.config import FEW_STEPS
 from confidence.gaps.coupled import gap_confidence
 from confidence.gaps.forbidden import (
     COUPLED,
     DONE,
-    FEW_STEPS,
     NO_SPACE,
     SPENT,
     TOO_DEAR,
@@ -29,7 +29,8 @@ from confidence.gaps.forbidden import (
 from confidence.gaps.monte_carlo import sampled_confidence
 from confidence.kernel import kernel
 from confidence.predicates.bytecode import STACK_DEPTH, holds
-from eventbased.gaps.survival_tables import MOST_SPREAD, SurvivalTables, crowded, new_tables, survive
+from eventbased.config import FEW_FORBIDDEN, MOST_SPREAD
+from eventbased.gaps.survival_tables import SurvivalTables, crowded, new_tables, survive
 from eventbased.joins.pivot_join import first_above
 
 __all__ = ["CostlyMatchError", "EventArrays", "NextConfidences", "next_confidences", "next_limits"]
@@ -43,9 +44,6 @@ SPACE: Final = 2
 SPREAD: Final = 3
 GAPS: Final = 4
 PAUSED: Final = 5
-
-FEW: Final = 4
-"""Forbidden events of a gap from which on its survival table pays."""
 
 UNLIMITED: Final = 2**63 - 1
 
@@ -271,7 +269,7 @@ def next_confidences(
             tabled[j] = False
             if tables is not None:
                 spread = latest - earliest + 1
-                tabled[j] = alone >= FEW and spread <= MOST_SPREAD and row == row_stop
+                tabled[j] = alone >= FEW_FORBIDDEN and spread <= MOST_SPREAD and row == row_stop
                 if tabled[j]:
                     if spread > tables.free.shape[2]:
                         return n, SPREAD, (spread, 0, 0)

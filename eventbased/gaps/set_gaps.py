@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from confidence.arrays import largest, smallest
 from confidence.budget import checkpoint, multiplications_per_call
 from confidence.chain.tick_pairs import MOST_EDGES
+from confidence.config import MOST_STEPS_BETWEEN_IDEALS
 from confidence.gaps.forbidden import TOO_DEAR
 from confidence.kernel import kernel
-from confidence.partial_order.ideals import MOST_STEPS_BETWEEN_IDEALS, Order, tight_order_bounds
+from confidence.partial_order.ideals import Order, tight_order_bounds
 from confidence.partial_order.orders import order_confidence
 from confidence.partial_order.times import BETWEEN, LEADING
 from confidence.predicates.conditions import Conditions, Scratch, accumulate

@@ -13,28 +13,20 @@ left to each match, as it may hold them, and as they may couple its gaps.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.chain.distribution import at_least, at_most
 from confidence.kernel import kernel
+from eventbased.config import CROWDED, TABLE_CELLS
 from eventbased.joins.pivot_join import first_above
 
-__all__ = ["MOST_SPREAD", "SurvivalTables", "crowded", "new_tables", "survive"]
+__all__ = ["SurvivalTables", "crowded", "new_tables", "survive"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-MOST_SPREAD: Final = 1024
-"""Ticks from the start of one interval to the end of the next up to which a gap uses tables."""
-
-CELLS: Final = 2**18
-"""Cells held for each component if the spreads are small; a power of two."""
-
-CROWDED: Final = 4.0
-"""Candidates of a component around one tick, on average, from which on tables pay."""
 
 
 class SurvivalTables(NamedTuple):
@@ -60,9 +52,9 @@ def new_tables(length: int, spread: int) -> SurvivalTables:
     length : int
         Components of the pattern.
     spread : int
-        Most ticks from s to t, a power of two; O(l (CELLS + spread^2)) memory.
+        Most ticks from s to t, a power of two; O(l (TABLE_CELLS + spread^2)) memory.
     """
-    rows = max(2 * spread, CELLS // spread)
+    rows = max(2 * spread, TABLE_CELLS // spread)
     return SurvivalTables(np.full((length, rows, 3), -1, dtype=np.int64), np.empty((length, rows, spread)))
 
 

@@ -8,18 +8,18 @@ everyone who holds places where they went.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from eventbased.config import FIRST_CAPACITY
 
 __all__ = ["BytecodeArrays", "CandidateArrays", "CandidatePool", "Columns", "RunBytecode", "grown"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
-
-_FIRST_CAPACITY: Final = 1024
 
 
 class CandidateArrays(NamedTuple):
@@ -123,7 +123,7 @@ def grown(array: NDArray[Any], size: int) -> NDArray[Any]:
     have = array.shape[-1]
     if size <= have:
         return array
-    longer = np.zeros((*array.shape[:-1], max(size, 2 * have, _FIRST_CAPACITY)), dtype=array.dtype)
+    longer = np.zeros((*array.shape[:-1], max(size, 2 * have, FIRST_CAPACITY)), dtype=array.dtype)
     longer[..., :have] = array
     return longer
 
@@ -150,12 +150,12 @@ class CandidatePool:
         self.pmf: Float64 = np.zeros(0)
         self._pmf_count = 0
         types = (np.int64, np.int64, np.int64, np.int64, np.int64, np.bool_, np.int64)
-        self.arrays = CandidateArrays._make(np.zeros(_FIRST_CAPACITY, dtype=dtype) for dtype in types)
+        self.arrays = CandidateArrays._make(np.zeros(FIRST_CAPACITY, dtype=dtype) for dtype in types)
         self._real = programs.real
         reals = int(programs.real.sum())
-        self._ints: Int64 = np.zeros((len(programs.real) - reals, _FIRST_CAPACITY), dtype=np.int64)
-        self._floats: Float64 = np.zeros((reals, _FIRST_CAPACITY))
-        self._nulls: Mask = np.zeros((len(programs.real), _FIRST_CAPACITY), dtype=np.bool_)
+        self._ints: Int64 = np.zeros((len(programs.real) - reals, FIRST_CAPACITY), dtype=np.int64)
+        self._floats: Float64 = np.zeros((reals, FIRST_CAPACITY))
+        self._nulls: Mask = np.zeros((len(programs.real), FIRST_CAPACITY), dtype=np.bool_)
         self.use(programs)
 
     def use(self, programs: RunBytecode) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from eventbased.config import PART_ROWS, SETTLED_ROWS
 from eventbased.gaps.next_match import NextConfidences
 from eventbased.gaps.next_pool import describe_next
 from eventbased.incremental.candidate_pool import CandidatePool, Columns, RunBytecode
@@ -35,12 +36,6 @@ EVER: Final = 2**63 - 1
 
 _LONGEST_WINDOW: Final = 2**62
 """Largest ``W - l`` that matters: times differ by less."""
-
-_PART: Final = 1 << 16
-"""Candidates fed before what became useless is let go of."""
-
-_SETTLED: Final = 1024
-"""Rows of the pools below which compacting them is not worth a pass."""
 
 
 class IncrementalMethod(ABC):
@@ -201,8 +196,8 @@ class IncrementalMethod(ABC):
             self._reach = max(self._reach, self.w + int((upper - lower).max()))
             self._make_partitions(int(partition.max()) + 1)
             shared = _shared(event)
-            for start in range(0, len(by_time), _PART):
-                part = by_time[start : start + _PART]
+            for start in range(0, len(by_time), PART_ROWS):
+                part = by_time[start : start + PART_ROWS]
                 values = None if columns is None else Columns._make(array[:, part] for array in columns)
                 places = self.pool.append(
                     component[part], partition[part], lower[part], upper[part], event[part],
@@ -303,9 +298,9 @@ class IncrementalMethod(ABC):
             Bound on what is to come, unseen or of the push under way.
         """
         size = self.size
-        if safe != EVER and size <= 2 * self._settled + _SETTLED:
+        if safe != EVER and size <= 2 * self._settled + SETTLED_ROWS:
             # A pass is worth it as well once most of what a larger state was made for is out of reach.
-            if safe == NEVER or size <= _SETTLED + self._partitions:
+            if safe == NEVER or size <= SETTLED_ROWS + self._partitions:
                 return
             if self._tidied_at != NEVER and safe - self._tidied_at <= self._reach // 2:
                 return

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from confidence.budget import steps_per_call
 from confidence.kernel import kernel
 from confidence.predicates.bytecode import STACK_DEPTH, holds
+from eventbased.config import FIRST_FOUND, FIRST_RUNS
 from eventbased.incremental.candidate_pool import BytecodeArrays, CandidateArrays, grown
 
 __all__ = ["MOST_COMPONENTS", "RunPool"]
@@ -42,9 +43,6 @@ HEADER: Final = 4
 
 TOP: Final = 0
 FOUND: Final = 1
-
-_FIRST_RUNS: Final = 1024
-_FIRST_FOUND: Final = 1 << 16
 
 
 @kernel
@@ -312,11 +310,11 @@ class RunPool:
         self.w = w
         self.prefixes = prefixes
         self._lists = length - 1 if prefixes else 1
-        self._runs: Int64 = np.empty((_FIRST_RUNS, HEADER + 3 * length), dtype=np.int64)
+        self._runs: Int64 = np.empty((FIRST_RUNS, HEADER + 3 * length), dtype=np.int64)
         self._head: Int64 = np.zeros(0, dtype=np.int64)
         self._held: Int64 = np.zeros(0, dtype=np.int64)
         self._state: Int64 = np.zeros(2, dtype=np.int64)
-        self._found: Int64 = np.empty((_FIRST_FOUND, length + 2), dtype=np.int64)
+        self._found: Int64 = np.empty((FIRST_FOUND, length + 2), dtype=np.int64)
 
     @property
     def size(self) -> int:

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from confidence.kernel import kernel
 from confidence.predicates.conditions import accumulate, all_hold
-from eventbased.config import SEARCH_STEPS
+from eventbased.config import MOST_TICK_STEPS, SEARCH_STEPS
 from eventbased.joins.pivot_join import first_above
 from eventbased.search.negation_pruning import is_barred
 from eventbased.thresholds import needed
@@ -68,9 +68,6 @@ MOST_EVENTS: Final = 62
 """Most events of one match: they are the bits of a number."""
 
 FAR: Final = 2**62
-
-MOST_TICKS: Final = 2**24
-"""Ticks of an interval that count as steps."""
 
 NO_MORE: Final = -1
 SPENT: Final = -2
@@ -310,7 +307,9 @@ def _can_reach(given, pattern, wanted, state, work, c, at, d, need):
         work.steps[0] += 1
         if explicit:
             # Longer uniform intervals are not gone through.
-            work.steps[0] += min(high - low, MOST_TICKS) + min(given.upper[e] - given.lower[e], MOST_TICKS)
+            work.steps[0] += min(high - low, MOST_TICK_STEPS) + min(
+                given.upper[e] - given.lower[e], MOST_TICK_STEPS
+            )
         before = _is_before(pattern, state.frames[COMPONENT, i + 1], c)
         if before:
             _, both = in_window(

@@ -230,7 +230,7 @@ def test_times_with_a_zone_compared_with_times_without() -> None:
 
 
 def test_a_large_table_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doubts, "_SAMPLE", 10)
+    monkeypatch.setattr(doubts, "DOUBT_SAMPLE", 10)
     n = 1000
     table = pa.table(
         {"type": ["A"] * n, "id": range(n), "lower": range(n), "upper": range(n), "v": np.linspace(0, 100, n)}
@@ -254,8 +254,8 @@ def test_a_candidate_is_found_wherever_it_is(data: st.DataObject, types: list[st
     )
     query = "PATTERN SEQ(A a, !B b, C c) WHERE a.v > 1 AND b.v > 1 WITHIN 20"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(doubts, "_FIRST_ROWS", data.draw(st.sampled_from([1, 2, 4096])))
-        patch.setattr(doubts, "_FEW_TYPES", data.draw(st.sampled_from([0, 16])))
+        patch.setattr(doubts, "FIRST_ROWS", data.draw(st.sampled_from([1, 2, 4096])))
+        patch.setattr(doubts, "FEW_TYPES", data.draw(st.sampled_from([0, 16])))
         lines = said(uc.match, table, query)
     if not types:
         assert lines == [doubts.EMPTY_TRACE]

@@ -39,7 +39,7 @@ _MANY = 5000
 @contextmanager
 def always() -> Iterator[None]:
     """Look for candidates to drop even where the sample says that there are few."""
-    with patch.object(windows, "_WORTH_DROPPING", 0.0), patch.object(windows, "_WORTH_A_LOOK", 0):
+    with patch.object(windows, "WORTH_DROPPING", 0.0), patch.object(windows, "WORTH_A_LOOK", 0):
         yield
 
 

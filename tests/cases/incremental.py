@@ -16,16 +16,16 @@ from uncertain_cep.streaming import reoptimisation as replanning
 __all__ = ["thresholds"]
 
 _SMALL: tuple[tuple[ModuleType, str, float], ...] = (
-    (candidate_pool, "_FIRST_CAPACITY", 1),
-    (run_pool, "_FIRST_RUNS", 1),
-    (run_pool, "_FIRST_FOUND", 1),
-    (method, "_PART", 2),
-    (method, "_SETTLED", -(10**6)),
-    (retained, "_FEW", -(10**6)),
-    (partition_numbers, "_FEW", -(10**6)),
-    (sliced, "_FEW", -(10**6)),
-    (replanning, "_SHARE_OF_MEASURING", 1e9),
-    (replanning, "_WORTH_A_CHANGE", 1.0),
+    (candidate_pool, "FIRST_CAPACITY", 1),
+    (run_pool, "FIRST_RUNS", 1),
+    (run_pool, "FIRST_FOUND", 1),
+    (method, "PART_ROWS", 2),
+    (method, "SETTLED_ROWS", -(10**6)),
+    (retained, "FEW_HELD", -(10**6)),
+    (partition_numbers, "FEW_HELD", -(10**6)),
+    (sliced, "FEW_HELD", -(10**6)),
+    (replanning, "SHARE_OF_MEASURING", 1e9),
+    (replanning, "WORTH_A_CHANGE", 1.0),
 )
 
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from confidence import forbidden_confidence, running_sums, workspace
 from confidence.chain.uniform import tight_bounds
-from confidence.gaps.forbidden import COUPLED, DONE, FEW_STEPS, IMPOSSIBLE, TOO_DEAR
+from confidence.config import FEW_STEPS
+from confidence.gaps.forbidden import COUPLED, DONE, IMPOSSIBLE, TOO_DEAR
 from confidence.gaps.monte_carlo import sampled_confidence
 
 Pmf = tuple[Fraction, ...]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from confidence import running_sums
-from confidence.gaps.forbidden import FEW_STEPS
+from confidence.config import FEW_STEPS
 from eventbased import EventArrays, NextConfidences
 from eventbased.gaps import next_match
 from eventbased.gaps.survival_tables import crowded

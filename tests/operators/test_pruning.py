@@ -30,9 +30,9 @@ _ANY = st.one_of(language_cases(), nested_cases("AS"), nested_cases("AOS"))
 def _in_small_steps() -> Iterator[None]:
     """Let the first matches raise the threshold, and the smallest ids be tried first."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "_FIRST_MATCHES", 1)
-        patch.setattr(best, "_WORTH_TRYING", 2)
-        patch.setattr(best, "_FIRST_SHARE", 3)
+        patch.setattr(search, "FIRST_MATCHES", 1)
+        patch.setattr(best, "WORTH_TRYING", 2)
+        patch.setattr(best, "FIRST_SHARE", 3)
         yield
 
 

@@ -14,11 +14,12 @@ import pytest
 from tests.optimizer.literal import Partial
 from tests.optimizer.traces import Selected, selected, skewed
 from tests.optimizer.trees import random_order, random_tree
+from uncertain_cep.config import FINE_SAMPLE, PIVOT_PRICES, TREE_PRICES
 from uncertain_cep.executor import execute
 from uncertain_cep.operators.counters import Counters, Node
 from uncertain_cep.optimizer.cardinality import mask_of
-from uncertain_cep.optimizer.cost_model import PIVOTED, TREE, Check, CostModel
-from uncertain_cep.optimizer.measuring import FINE, measure
+from uncertain_cep.optimizer.cost_model import Check, CostModel
+from uncertain_cep.optimizer.measuring import measure
 from uncertain_cep.optimizer.pivot_cost import pivot_cost
 from uncertain_cep.optimizer.statistics import (
     ComponentStatistics,
@@ -121,7 +122,7 @@ def test_right_subtrees_count_as_far_as_they_are_near_the_first_leaf() -> None:
     # A quarter of component 1's candidates are near some of component 2's, and half of component 3's.
     assert nodes[1, 3] == pytest.approx(0.375 * whole[1, 3])
     assert all(nodes[node] == whole[node] for node in nodes if node != (1, 3))
-    spared = plain.cost(Join(Leaf(1), Leaf(3))) - plain.cost(Leaf(1)) + TREE.sort * whole[1, 3]
+    spared = plain.cost(Join(Leaf(1), Leaf(3))) - plain.cost(Leaf(1)) + TREE_PRICES.sort * whole[1, 3]
     assert plain.cost(tree) - model.cost(tree) == pytest.approx(0.625 * spared)
     assert model.cost(left_deep((2, 0, 1, 3))) == plain.cost(left_deep((2, 0, 1, 3)))
 
@@ -130,7 +131,7 @@ def test_a_negation_costs_where_what_it_depends_on_is_first_bound() -> None:
     statistics = even([0.1, 0.01, 0.1], [0.0] * 3, 20)
     plain = CostModel(statistics, 20)
     model = CostModel(statistics, 20, checks=[Check(mask_of((0, 1)), 4.0)])
-    step = TREE.probe * 5.0
+    step = TREE_PRICES.probe * 5.0
     for order, bound in (((0, 1, 2), (0, 1)), ((0, 2, 1), (0, 1, 2)), ((2, 1, 0), (0, 1, 2))):
         tree = left_deep(order)
         assert model.cost(tree) - plain.cost(tree) == pytest.approx(step * plain.partial_matches(bound), 1e-6)
@@ -141,7 +142,7 @@ def test_latency_counts_what_the_last_component_waits_for() -> None:
     plain, model = CostModel(statistics, 20), CostModel(statistics, 20, alpha=2.0)
     for order, waits in (((0, 1, 2), [(0, 1)]), ((2, 0, 1), [(0,), (1,)]), ((0, 2, 1), [(0,), (1,)])):
         tree = left_deep(order)
-        expected = 2.0 * TREE.probe * sum(plain.partial_matches(found) for found in waits)
+        expected = 2.0 * TREE_PRICES.probe * sum(plain.partial_matches(found) for found in waits)
         assert model.cost(tree) - plain.cost(tree) == pytest.approx(expected, rel=1e-6)
 
 
@@ -184,7 +185,7 @@ PATTERNS: tuple[Callable[[], Selected], ...] = (
 @cache
 def counted(number: int) -> tuple[CostModel, Partial]:
     found = PATTERNS[number]()
-    statistics = measure(found.plan, found.table, found.selection, sampled=FINE)
+    statistics = measure(found.plan, found.table, found.selection, sampled=FINE_SAMPLE)
     return CostModel.of(found.plan, statistics), Partial(found.plan, found.table, found.selection)
 
 
@@ -252,7 +253,7 @@ def test_estimated_costs_rank_plans_as_their_partial_matches_do(
 def test_the_pivot_join_costs_no_less_than_its_candidates() -> None:
     for number in range(len(PATTERNS)):
         model, _ = counted(number)
-        assert PIVOTED.candidate * model.candidates <= pivot_cost(model) < np.inf
+        assert PIVOT_PRICES.candidate * model.candidates <= pivot_cost(model) < np.inf
 
 
 @pytest.mark.parametrize(
@@ -261,7 +262,7 @@ def test_the_pivot_join_costs_no_less_than_its_candidates() -> None:
 )
 def test_events_of_a_set_are_counted_in_every_order(pattern: str, longest: int) -> None:
     found = selected(f"PATTERN {pattern} WITHIN 30", skewed(900, (1, 2, 3), seed=6, longest=longest))
-    statistics = measure(found.plan, found.table, found.selection, sampled=FINE)
+    statistics = measure(found.plan, found.table, found.selection, sampled=FINE_SAMPLE)
     model = CostModel.of(found.plan, statistics)
     lower, upper = found.selection.lower, found.selection.upper
     near = (lower[0][:, None] - upper[1] < 30) & (lower[1] - upper[0][:, None] < 30)

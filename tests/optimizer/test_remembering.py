@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from tests.optimizer.traces import Selected, selected, skewed
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.cli import main
+from uncertain_cep.config import MOST_HELD
 from uncertain_cep.optimizer import memory as remembering
 from uncertain_cep.optimizer.measuring import measure
 from uncertain_cep.optimizer.memory import MEMORY, StatisticsMemory, remembered
@@ -80,10 +81,10 @@ def test_memory_is_bounded() -> None:
     found = selected(QUERY, TABLE)
     statistics = asked(found)
     memory = StatisticsMemory()
-    for number in range(2 * remembering.MOST_HELD):
+    for number in range(2 * MOST_HELD):
         memory.put(str(number), statistics)
         assert memory.get("0") is statistics
-    assert len(memory) == remembering.MOST_HELD
+    assert len(memory) == MOST_HELD
     assert memory.get("1") is None
 
 

@@ -18,10 +18,11 @@ import uncertain_cep as uc
 from tests.cases.cases import Case, cases
 from tests.optimizer.literal import Partial
 from tests.optimizer.traces import Selected, selected, skewed
+from uncertain_cep.config import FINE_SAMPLE
 from uncertain_cep.executor import candidates
 from uncertain_cep.optimizer.choice import CHOICES, choose, estimated
 from uncertain_cep.optimizer.cost_model import CostModel
-from uncertain_cep.optimizer.measuring import FINE, measure
+from uncertain_cep.optimizer.measuring import measure
 from uncertain_cep.optimizer.memory import MEMORY
 from uncertain_cep.optimizer.pivot_cost import pivot_cost
 from uncertain_cep.optimizer.statistics import Statistics
@@ -29,7 +30,7 @@ from uncertain_cep.plan import EvaluationPlan, make_plan
 from uncertain_cep.plan.trees import left_deep
 
 
-def measured(found: Selected, sampled: int = FINE, seed: int = 0) -> Statistics:
+def measured(found: Selected, sampled: int = FINE_SAMPLE, seed: int = 0) -> Statistics:
     return measure(found.plan, found.table, found.selection, sampled=sampled, seed=seed)
 
 

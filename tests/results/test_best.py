@@ -28,8 +28,8 @@ from uncertain_cep.results import top_k as best
 def _tried_in_parts() -> Iterator[None]:
     """Have the smallest ids tried first however few there are."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(best, "_WORTH_TRYING", 2)
-        patch.setattr(best, "_FIRST_SHARE", 3)
+        patch.setattr(best, "WORTH_TRYING", 2)
+        patch.setattr(best, "FIRST_SHARE", 3)
         yield
 
 

@@ -72,7 +72,7 @@ def test_other_names(spark: SparkSession, sparse: pa.Table) -> None:
 def test_a_rare_component_decides(spark: SparkSession, sparse: pa.Table) -> None:
     assert _prepared(spark, sparse, KEYED, None).key_slices is None  # too few to be worth a pass
     rare = KEYED.replace("a.value % 3 != 1", "a.value = 5")
-    with patch.object(semi_join, "_ROWS_WORTH_A_PASS", 0):
+    with patch.object(semi_join, "ROWS_WORTH_A_PASS", 0):
         kept = _prepared(spark, sparse, rare, None).key_slices
         assert kept is not None
         assert 0 in kept.looked_for[0]
@@ -100,7 +100,7 @@ def test_the_rule(spark: SparkSession) -> None:
     assert choose_key_slices(filters, _STATISTICS, None, None) is None  # half of the keys have one
     even = replace(_STATISTICS, components=((1_000_000, 1_000_000, 500_000),))
     assert choose_key_slices(filters, even, _SLICES, None) is None
-    with patch.object(semi_join, "_MOST_BROADCAST", 100):
+    with patch.object(semi_join, "MOST_BROADCAST", 100):
         assert choose_key_slices(filters, _STATISTICS, _SLICES, None) is None
 
 

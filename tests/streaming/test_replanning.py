@@ -111,7 +111,7 @@ def test_the_single_components_of_other_patterns_are_planned_anew_too() -> None:
     matcher = uc.IncrementalMatcher(query, table.schema, largest_interval=6, slice_length=500)
     with (
         patch.object(replanning, "_SHARE_OF_MEASURING", 1e9),
-        patch.object(replanning, "_WORTH_A_CHANGE", 1.1),
+        patch.object(replanning, "WORTH_A_CHANGE", 1.1),
     ):
         found = _streamed(matcher, table, 1000)
     first, *others = [used.tree for used in matcher.plans]

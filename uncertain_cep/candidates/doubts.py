@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.candidates.selection import type_mask
+from uncertain_cep.config import DOUBT_SAMPLE, FEW_TYPES, FIRST_ROWS, LARGEST_SHARE, MOST_COMPARED_TYPES
 from uncertain_cep.errors import warn
 from uncertain_cep.expressions.vectorised import evaluate_mask
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
@@ -28,23 +29,8 @@ EMPTY_TRACE: Final = (
     "the trace has no events: is it the right file, and do its rows pass the schema's conditions?"
 )
 
-_LARGEST_SHARE: Final = 2.0
-"""A column that goes beyond this and is compared with a percentage may count in percent."""
-
-_SAMPLE: Final = 16_384
-"""Rows that tell how far the values of a column go."""
-
-_FIRST_ROWS: Final = 4096
-"""Rows among which an event is looked for at first, then in four times as many each time."""
-
-_FEW_TYPES: Final = 16
-"""Types that are looked for one by one; more of them are compared with all types that there are."""
-
 _MOST_SAID: Final = 5
 """Missing types that are named one by one."""
-
-_MOST_COMPARED: Final = 2000
-"""Types among which names that are nearly the same are looked for."""
 
 _MOST_SHOWN: Final = 8
 """Types that a message lists."""
@@ -147,7 +133,7 @@ class Doubts:
 def _missing(types: pa.ChunkedArray, wanted: Iterable[str]) -> list[str]:
     """Return those of some types that no event has."""
     names = list(wanted)
-    if len(names) > _FEW_TYPES:
+    if len(names) > FEW_TYPES:
         there = set(_distinct(types))
         return [name for name in names if name not in there]
     return [name for name in names if not _occurs(types, name)]
@@ -180,7 +166,7 @@ def _distinct(types: pa.ChunkedArray) -> list[str]:
 def _instead(name: str, there: Sequence[str]) -> str:
     """Return which types may be meant by a name that none has, as the end of a message."""
     by_letters: dict[str, str] = {}
-    for found in there[:_MOST_COMPARED]:
+    for found in there[:MOST_COMPARED_TYPES]:
         by_letters.setdefault(found.casefold().strip(), found)
     near = difflib.get_close_matches(name.casefold(), by_letters, 2)
     if near:
@@ -192,7 +178,7 @@ def _instead(name: str, there: Sequence[str]) -> str:
 
 def _has_candidate(plan: EvaluationPlan, table: pa.Table, part: PlannedComponent) -> bool:
     """Return whether a component can take an event; O(rows up to the first one)."""
-    start, size = 0, _FIRST_ROWS
+    start, size = 0, FIRST_ROWS
     while start < table.num_rows:
         rows = table.slice(start, size)
         mask = type_mask(rows, plan.names.type, part.types, {})
@@ -247,7 +233,7 @@ def _percentages(plan: EvaluationPlan, table: pa.Table) -> Iterator[str]:
                 continue
             assert isinstance(value, Attribute | Aggregate)
             most = _most(plan, table, types.get(value.variable, ()), name)
-            if most is None or not most > _LARGEST_SHARE:
+            if most is None or not most > LARGEST_SHARE:
                 continue
             said.add(name)
             share = float(percentage.value or 0)
@@ -272,8 +258,8 @@ def _most(plan: EvaluationPlan, table: pa.Table, types: tuple[str, ...], name: s
     if name not in table.column_names or kind_of(table.schema.field(name).type) not in ("int", "float"):
         return None
     rows = table.select(list(dict.fromkeys((plan.names.type, name))))
-    if rows.num_rows > _SAMPLE:
-        rows = rows.take(pa.array(np.linspace(0, rows.num_rows - 1, _SAMPLE).astype(np.int64)))
+    if rows.num_rows > DOUBT_SAMPLE:
+        rows = rows.take(pa.array(np.linspace(0, rows.num_rows - 1, DOUBT_SAMPLE).astype(np.int64)))
     mask = type_mask(rows, plan.names.type, types, {})
     column = rows.column(name) if mask is None else rows.column(name).filter(pa.array(mask))
     if pa.types.is_dictionary(column.type):

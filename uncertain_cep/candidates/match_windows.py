@@ -12,20 +12,12 @@ from eventbased import partition_bases
 from eventbased.config import LONGEST_LINE
 from eventbased.match_windows import grouped, restricted, touching, union
 from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.config import WINDOW_SAMPLE, WORTH_A_LOOK, WORTH_DROPPING
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["feasible", "time_differences"]
 
 Int64 = NDArray[np.int64]
-
-_WORTH_A_LOOK: Final = 1000
-"""Fewer candidates are matched before it is known which of them to drop."""
-
-_SAMPLE: Final = 4096
-"""Candidates of each component that tell whether the others are worth a look."""
-
-_WORTH_DROPPING: Final = 0.1
-"""Share of the sampled candidates that must be out of reach of the rarest component's."""
 
 _ALWAYS: Final = np.array([[-(2**62)], [2**62]], dtype=np.int64)
 _NONE: Final = np.empty(0, dtype=np.int64)
@@ -61,7 +53,7 @@ def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
     """
     if not plan.match_windows or selection.empty or len(plan.components) < 2:
         return selection
-    if sum(map(len, selection.rows)) < _WORTH_A_LOOK:
+    if sum(map(len, selection.rows)) < WORTH_A_LOOK:
         return selection
     earliest = min(int(part.min()) for part in selection.lower)
     latest = max(int(part.max()) for part in selection.upper)
@@ -127,12 +119,12 @@ def _worth_while(selection: Selection, shift: Int64, times: Int64, order: list[i
     sampled = kept = 0
     for j in order[1:]:
         allowed = restricted(_ALWAYS, times, least[rarest, j], -least[j, rarest])
-        part = slice(None, None, max(len(selection.rows[j]) // _SAMPLE, 1))
+        part = slice(None, None, max(len(selection.rows[j]) // WINDOW_SAMPLE, 1))
         lower, upper = selection.lower[j][part].copy(), selection.upper[j][part].copy()
         partition = _NONE if selection.partition is None else selection.partition[j][part].copy()
         sampled += len(lower)
         kept += len(_touching(lower, upper, partition, shift, allowed))
-    return sampled - kept >= _WORTH_DROPPING * sampled
+    return sampled - kept >= WORTH_DROPPING * sampled
 
 
 def _touching(lower: Int64, upper: Int64, partition: Int64, shift: Int64, times: Int64) -> Int64:

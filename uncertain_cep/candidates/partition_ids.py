@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.config import FEW_HELD
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["PartitionNumbers"]
 
 Int64 = NDArray[np.int64]
-
-_FEW: Final = 1024
-"""Partitions below which it is not worth a pass to forget some."""
 
 
 def _plain(column: pa.ChunkedArray, wanted: pa.DataType) -> list[Any]:
@@ -89,7 +87,7 @@ class PartitionNumbers:
     @property
     def crowded(self) -> bool:
         """Whether so many partitions came that nothing may be held of most."""
-        return len(self) > 2 * self._settled + _FEW
+        return len(self) > 2 * self._settled + FEW_HELD
 
     def forget(self, in_use: NDArray[np.bool_]) -> Int64:
         """Forget the partitions that are not in use, and return their numbers, which will be used again."""

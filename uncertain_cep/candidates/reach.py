@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from uncertain_cep.config import LONGEST_SAMPLED_LINE
 
 __all__ = [
     "Lifted",
@@ -26,9 +28,6 @@ __all__ = [
 ]
 
 Int64 = NDArray[np.int64]
-
-_LINE: Final = 2**60
-"""Longest line of ticks that partitions are laid out on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ def lift(
     """
     length, scale = span[1] - span[0] + window + 2, 1
     # What does not fit on one line is looked at through a coarser clock.
-    while (length // scale + 2) * groups > _LINE:
+    while (length // scale + 2) * groups > LONGEST_SAMPLED_LINE:
         scale *= 2
     base = sample.group * (length // scale + 2)
     low = (sample.low - span[0]) // scale + base

@@ -6,7 +6,7 @@ import os
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -25,7 +25,7 @@ from uncertain_cep.cli.arguments import (
 )
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.trace_options import TraceOptions, schema_options
-from uncertain_cep.config import MAX_MATCHES
+from uncertain_cep.config import IN_PROCESS_BYTES, MAX_MATCHES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.results.output_place import check_output_place
 
@@ -33,10 +33,7 @@ if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
     from uncertain_cep.query import Query
 
-__all__ = ["IN_PROCESS_BYTES", "match"]
-
-IN_PROCESS_BYTES: Final = 512 * 2**20
-"""Files of up to this size in total, unpacked, are matched in process, unless an option says otherwise."""
+__all__ = ["match"]
 
 Engine = Literal["local", "spark"]
 

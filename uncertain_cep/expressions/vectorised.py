@@ -16,14 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from uncertain_cep.config import EXPRESSION_ROWS
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.query.kinds import kind_of
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression
 
 __all__ = ["Values", "column_values", "evaluate", "evaluate_mask", "within_int64"]
-
-_CHUNK: Final = 1 << 15
-"""Rows evaluated at a time, so that intermediate results stay in cache."""
 
 _INT64: Final = (-(2**63), 2**63 - 1)
 
@@ -274,8 +272,8 @@ def evaluate_mask(expression: TypedExpression, table: pa.Table) -> Mask:
     safe = within_int64(expression, extremes)
     rows = table.num_rows
     mask = np.empty(rows, dtype=np.bool_)
-    for start in range(0, rows, _CHUNK):
-        stop = min(start + _CHUNK, rows)
+    for start in range(0, rows, EXPRESSION_ROWS):
+        stop = min(start + EXPRESSION_ROWS, rows)
         found = evaluate(safe, lambda wanted, start=start, stop=stop: column(wanted).part(start, stop))  # type: ignore[misc]
         truth = np.asarray(found.data, dtype=np.bool_)
         mask[start:stop] = truth if found.valid is None else truth & found.valid

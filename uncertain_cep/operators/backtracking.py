@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from eventbased.search.backtracking import (
     promising_choices,
     start_growing,
 )
-from uncertain_cep.config import MOST_CONFIDENCE_STEPS
+from uncertain_cep.config import FIRST_EVENTS, MOST_CONFIDENCE_STEPS
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.counters import Counters
@@ -36,9 +36,6 @@ __all__ = ["Growth", "backtracking_search"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-_SHORT: Final = 8
-"""Events of a match that there is room for at first."""
 
 
 def backtracking_search(context: ExecutionContext) -> Iterator[MatchBatch]:
@@ -99,7 +96,7 @@ class Growth(Search):
         conditions = self._conditions
         search: Any = grow
         length = len(fixed)
-        depth = length + _SHORT
+        depth = length + FIRST_EVENTS
         state, work, asked = (
             start_growing(depth, self._table.num_rows, length),
             scratch(conditions, depth),

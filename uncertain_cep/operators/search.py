@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +19,7 @@ from eventbased.gaps.gap_events import NO_BOXES, CostlyGapsError, ForbiddenEvent
 from eventbased.search.backtracking import Wanted
 from eventbased.search.negation_pruning import Barriers, soonest_ends
 from uncertain_cep.candidates.forbidden import Forbidden, forbidden_events, terms_of
+from uncertain_cep.config import FIRST_MATCHES, MOST_BITS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.expressions.conditions import compile_conditions
 from uncertain_cep.expressions.vectorised import Values, column_values
@@ -38,12 +38,6 @@ Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Matches = tuple[Int64, Int64, Int64]
 """``start, place, component``: the events of match n are at ``start[n] .. start[n + 1] - 1``."""
-
-_FIRST_MATCHES: Final = 256
-"""Matches found before they first raise a threshold; then twice as many each time."""
-
-_MOST_BITS: Final = 62
-"""Components that fit into the bits of an int64."""
 
 
 def grown_chunks(search: Callable[..., Search], context: ExecutionContext) -> Iterator[MatchBatch]:
@@ -100,7 +94,7 @@ class Search(ABC):
         self._conditions = _compiled(plan, table, self._rows, parts, self._forbidden)
         self._kleene = np.array([component.kleene for component in plan.components], dtype=np.bool_)
         self._terms = [(term, _spared(self._forbidden, term)) for term in terms_of(plan)]
-        few = len(self._kleene) <= _MOST_BITS
+        few = len(self._kleene) <= MOST_BITS
         gaps = self._gaps() if few else [(0, 0)] * len(plan.negations)
         # A partial match ends at a negation only if all its readings do.
         ends = [
@@ -206,7 +200,7 @@ class Search(ABC):
         """Yield how many matches to find, one time after the other: few, if they raise a threshold."""
         batch_rows, threshold = self._context.batch_rows, self._context.threshold
         rises = threshold is not None and threshold.ranks is not None
-        size = min(_FIRST_MATCHES, batch_rows) if rises else batch_rows
+        size = min(FIRST_MATCHES, batch_rows) if rises else batch_rows
         while True:
             yield size
             size = min(2 * size, batch_rows)

@@ -26,20 +26,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertain_cep.config import LARGEST_ESTIMATE, MOST_TABLED
 from uncertain_cep.optimizer.statistics import Statistics
 
-__all__ = ["MOST_TABLED", "Cardinalities", "mask_of"]
+__all__ = ["Cardinalities", "mask_of"]
 
 Float = NDArray[np.float64]
 Int64 = NDArray[np.int64]
 
-MOST_TABLED: Final = 14
-"""Components up to which numbers of all sets of components are computed at once."""
-
-_LARGEST: Final = 1e300
-"""What numbers are kept below, so that sums of products of them stay finite where it matters."""
-
-_MOST_LOG: Final = float(np.log(_LARGEST))
+_MOST_LOG: Final = float(np.log(LARGEST_ESTIMATE))
 
 
 def mask_of(components: Sequence[int]) -> int:

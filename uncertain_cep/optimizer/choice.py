@@ -11,10 +11,20 @@ from typing import Final
 import pyarrow as pa
 
 from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.config import (
+    CLEARLY_CHEAPER,
+    COARSE_SAMPLE,
+    FEW_CHOICES,
+    FINE_SAMPLE,
+    LONG_EVALUATION,
+    MOST_BITS,
+    MOST_BUSHY,
+    MOST_LEFT_DEEP,
+    MOST_PLANNED,
+)
 from uncertain_cep.errors import OptionError
 from uncertain_cep.optimizer.cost_model import CostModel
 from uncertain_cep.optimizer.join_order import BY_NAME
-from uncertain_cep.optimizer.measuring import COARSE, FINE
 from uncertain_cep.optimizer.memory import Recent, fingerprint, remembered
 from uncertain_cep.optimizer.pivot_cost import pivot_cost
 from uncertain_cep.optimizer.search_cost import Growth
@@ -33,27 +43,6 @@ GROWN: Final = "grown"
 _MERIT: Final[Mapping[str, str]] = MappingProxyType({
     PIVOT: "has no dead ends as far as order and window go", GROWN: "meets few that can be next",
 })  # fmt: skip
-
-MOST_BUSHY: Final = 10
-"""Components up to which all trees are looked at: planning then takes under 50 ms."""
-
-MOST_LEFT_DEEP: Final = 13
-"""Components up to which all orders are looked at."""
-
-MOST_ESTIMATED: Final = 62
-"""Components up to which costs are estimated: sets of them are the bits of an int64."""
-
-MOST_PLANNED: Final = 24
-"""Components up to which anything is looked at unless a planner is named: beyond, that takes over 0.1 s."""
-
-FEW_CHOICES: Final = 2_000_000
-"""Choices of one candidate for each component that are tried sooner than a plan is made."""
-
-LONG: Final = 5e7
-"""From so many ns on that an evaluation is expected to take, statistics are measured on a larger sample."""
-
-CLEARLY_CHEAPER: Final = 0.9
-"""A tree takes the place of the pivot join if it is expected to cost at most this share of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +109,9 @@ def choose(
         return Choice(
             None, None, {}, "without a predicate across components the pattern's order has no dead end"
         )
-    if plan.planner != "auto" and len(plan.components) > MOST_ESTIMATED:
+    if plan.planner != "auto" and len(plan.components) > MOST_BITS:
         raise OptionError(
-            f"planner={plan.planner!r} takes patterns of up to {MOST_ESTIMATED} components, and this one has "
+            f"planner={plan.planner!r} takes patterns of up to {MOST_BITS} components, and this one has "
             f"{len(plan.components)}: leave planner= out"
         )
     if plan.planner == "auto" and len(plan.components) > MOST_PLANNED:
@@ -132,9 +121,9 @@ def choose(
     choice = CHOICES.get(asked)
     if choice is None:
         choice = planned(plan, remembered(plan, table, selection, key=key), growth)
-        sampled = max(map(len, selection.rows)) > COARSE // len(plan.components)
-        if sampled and min(choice.costs.values()) >= LONG:
-            choice = planned(plan, remembered(plan, table, selection, sampled=FINE, key=key), growth)
+        sampled = max(map(len, selection.rows)) > COARSE_SAMPLE // len(plan.components)
+        if sampled and min(choice.costs.values()) >= LONG_EVALUATION:
+            choice = planned(plan, remembered(plan, table, selection, sampled=FINE_SAMPLE, key=key), growth)
         # The tables of a model are large, and only who explains a choice looks at them.
         CHOICES.put(asked, replace(choice, model=None))
     return choice
@@ -199,7 +188,7 @@ def estimated(plan: EvaluationPlan, table: pa.Table, selection: Selection, choic
     choice : Choice
         What that returned.
     """
-    if choice.model is not None or len(plan.components) > MOST_ESTIMATED:
+    if choice.model is not None or len(plan.components) > MOST_BITS:
         return choice
     statistics = choice.statistics or remembered(plan, table, selection)
     model = CostModel.of(plan, statistics)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertain_cep.config import LARGEST_ESTIMATE, TREE_PRICES
 from uncertain_cep.optimizer.cardinality import Cardinalities, mask_of
 from uncertain_cep.optimizer.statistics import Statistics
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
@@ -21,50 +21,10 @@ from uncertain_cep.plan.trees import Leaf, Tree, joins_of
 from uncertain_cep.plan.trees import components_of as leaves_of
 from uncertain_cep.query.typed import variables_of
 
-__all__ = ["PIVOTED", "TREE", "Check", "CostModel", "Prices"]
+__all__ = ["Check", "CostModel"]
 
 Float = NDArray[np.float64]
 Int64 = NDArray[np.int64]
-
-_LARGEST: Final = 1e300
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What the steps of an evaluation take, ns; measured on one machine, of which only ratios matter.
-
-    Attributes
-    ----------
-    candidate : float
-        To lay a candidate out.
-    search : float
-        To find where the partners of a partial match begin and end.
-    probe : float
-        To look at two partial matches that order, window and equalities let go together.
-    ask : float
-        To ask what predicates say of them.
-    partial : float
-        To keep a partial match.
-    sort : float
-        To sort a partial match of several components before it is joined with others.
-    match : float
-        To describe a match.
-    """
-
-    candidate: float
-    search: float
-    probe: float
-    ask: float
-    partial: float
-    sort: float
-    match: float
-
-
-TREE: Final = Prices(candidate=100.0, search=45.0, probe=3.0, ask=130.0, partial=5.0, sort=120.0, match=160.0)
-"""Of the joins of a tree: rounded from a fit to 341 runs, on 69 random patterns of 3 to 5 components."""
-
-PIVOTED: Final = Prices(candidate=100.0, search=0.0, probe=5.0, ask=57.0, partial=52.0, sort=0.0, match=45.0)
-"""Of the join without a tree: rounded from a fit to 68 runs on the same patterns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +127,15 @@ class CostModel(Cardinalities):
         asked = np.zeros(len(left), dtype=np.bool_)
         for needs in self._asked:
             asked |= _first_bound(left, right, needs)
-        costs = TREE.search * left_matches + np.where(asked, TREE.probe + TREE.ask, TREE.probe) * pairs
-        costs += np.where(left | right == self.whole, TREE.match, TREE.partial) * matches
+        costs = TREE_PRICES.search * left_matches + (TREE_PRICES.probe + TREE_PRICES.ask * asked) * pairs
+        costs += np.where(left | right == self.whole, TREE_PRICES.match, TREE_PRICES.partial) * matches
         for check in self.checks:
-            step = TREE.probe * (1.0 + check.candidates)
+            step = TREE_PRICES.probe * (1.0 + check.candidates)
             costs += np.where(_first_bound(left, right, check.needs), step * matches, 0.0)
         if self.alpha:
-            costs += self.alpha * TREE.probe * self._waiting(left, right, left_matches, right_matches)
-        sorting = np.where(right & (right - 1), TREE.sort * right_matches, 0.0)
-        return np.minimum(costs, _LARGEST), np.minimum(sorting, _LARGEST)
+            costs += self.alpha * TREE_PRICES.probe * self._waiting(left, right, left_matches, right_matches)
+        sorting = np.where(right & (right - 1), TREE_PRICES.sort * right_matches, 0.0)
+        return np.minimum(costs, LARGEST_ESTIMATE), np.minimum(sorting, LARGEST_ESTIMATE)
 
     def costs_behind(self, first: int, left: Int64, right: Int64) -> Float:
         """Return what joins cost in a tree whose first leaf is a given component, ns.
@@ -204,7 +164,7 @@ class CostModel(Cardinalities):
         """Return what a tree costs, ns: ``Cost_ord`` or ``Cost_tree``, and the steps behind them."""
         left, right = _sides(tree)
         joins = self.costs_behind(leaves_of(tree)[0], left, right)
-        return TREE.candidate * self.candidates + float(joins.sum())
+        return TREE_PRICES.candidate * self.candidates + float(joins.sum())
 
     def order_costs(self, orders: Int64) -> Float:
         """Return what orders cost without their leaves, ns; ``orders`` is (m, l) int64."""

@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertain_cep.config import MOST_MOVES, MOVES_AT_ONCE, PLANNER_SEED
 from uncertain_cep.optimizer.cost_model import CostModel
 from uncertain_cep.plan.trees import Join, Leaf, Tree, left_deep
 
@@ -36,14 +37,6 @@ __all__ = [
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 Planner = Callable[[CostModel], Tree]
-
-MOVES_AT_ONCE: Final = 64
-"""Moves of iterative improvement whose costs are computed together; the best of them is taken."""
-
-MOST_MOVES: Final = 1024
-"""Moves that one run of iterative improvement tries before it is content with what it has."""
-
-SEED: Final = 20180
 
 
 def trivial(model: CostModel) -> Tree:
@@ -112,13 +105,13 @@ def _improved(model: CostModel, order: Sequence[int], rng: np.random.Generator) 
 
 def ii_random(model: CostModel) -> Tree:
     """Return the local minimum of iterative improvement from a random order; the seed is fixed."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(PLANNER_SEED)
     return left_deep(_improved(model, rng.permutation(model.length).tolist(), rng))
 
 
 def ii_greedy(model: CostModel) -> Tree:
     """Return the local minimum of iterative improvement from the greedy order; the seed is fixed."""
-    return left_deep(_improved(model, _greedy_order(model), np.random.default_rng(SEED)))
+    return left_deep(_improved(model, _greedy_order(model), np.random.default_rng(PLANNER_SEED)))
 
 
 @cache

@@ -7,8 +7,6 @@ bias. Nothing of the order of the rows is relied on.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.reach import Sample
 from uncertain_cep.candidates.selection import Selection, type_mask
+from uncertain_cep.config import COARSE_SAMPLE, FEW_NEGATED, LARGEST_PARTITIONS, SAMPLED_EVENTS
 from uncertain_cep.expressions.vectorised import evaluate_mask
 from uncertain_cep.optimizer.sampling import JointSample
 from uncertain_cep.optimizer.statistics import (
@@ -27,28 +26,18 @@ from uncertain_cep.optimizer.statistics import (
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query.typed import columns_in
 
-__all__ = ["COARSE", "FINE", "measure"]
+__all__ = ["measure"]
 
 Int64 = NDArray[np.int64]
 
-SAMPLED_EVENTS: Final = 2048
-"""Rows of the table that types and local predicates are looked at on."""
-
-FEW_NEGATED: Final = 64
-"""Events of a negated component in that sample below which all events of its types are looked at."""
-
-COARSE: Final = 3072
-"""Candidates of all components together in the sample that is joined at first."""
-
-FINE: Final = 16_384
-"""The same where it pays to know more."""
-
-LARGEST_PARTITIONS: Final = 16
-"""Partitions whose share of each component is kept; the others are taken for equally large."""
-
 
 def measure(
-    plan: EvaluationPlan, table: pa.Table, selection: Selection, *, sampled: int = COARSE, seed: int = 0
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    *,
+    sampled: int = COARSE_SAMPLE,
+    seed: int = 0,
 ) -> Statistics:
     """Measure what a planner has to know of the candidates of an OR-free pattern.
 

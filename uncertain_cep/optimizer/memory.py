@@ -22,7 +22,8 @@ import pyarrow as pa
 
 from uncertain_cep.cache_folder import cache_folder
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.optimizer.measuring import COARSE, measure
+from uncertain_cep.config import COARSE_SAMPLE, MOST_FILES, MOST_HELD, SAMPLED_ROWS
+from uncertain_cep.optimizer.measuring import measure
 from uncertain_cep.optimizer.statistics import Statistics
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.query import format_expression
@@ -31,15 +32,6 @@ from uncertain_cep.query.typed import columns_in
 __all__ = ["MEMORY", "Recent", "StatisticsMemory", "fingerprint", "keep_on_disk", "remembered"]
 
 Held = TypeVar("Held")
-
-MOST_HELD: Final = 64
-"""Statistics, and choices by them, held in memory; those that were not asked for longest go first."""
-
-MOST_FILES: Final = 256
-"""Statistics kept on disk; the oldest go first."""
-
-SAMPLED_ROWS: Final = 64
-"""Rows of each component whose intervals and attributes are part of the key."""
 
 
 class Recent(Generic[Held]):
@@ -130,7 +122,7 @@ def remembered(
     table: pa.Table,
     selection: Selection,
     *,
-    sampled: int = COARSE,
+    sampled: int = COARSE_SAMPLE,
     key: str | None = None,
 ) -> Statistics:
     """Return the statistics of candidates, measured unless that was done before.

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from uncertain_cep.config import LARGEST_ESTIMATE, PIVOT_PRICES
 from uncertain_cep.expressions.bytecode import binding_orders
-from uncertain_cep.optimizer.cost_model import PIVOTED, CostModel
+from uncertain_cep.optimizer.cost_model import CostModel
 
 __all__ = ["PivotPasses", "pivot_cost", "pivot_passes"]
 
@@ -81,17 +82,19 @@ def pivot_cost(model: CostModel) -> float:
     """Return what the pivot join is expected to cost, ns. O(l^3)."""
     passes = pivot_passes(model)
     bound = np.cumsum(np.left_shift(np.int64(1), passes.orders), axis=1)
-    prices = np.full(passes.probes.shape, PIVOTED.probe)
+    prices = np.full(passes.probes.shape, PIVOT_PRICES.probe)
     for need in {mask for mask, _ in model.predicates}:
         prices[((bound[:, 1:] & need) == need) & ((bound[:, :-1] & need) != need)] = (
-            PIVOTED.probe + PIVOTED.ask
+            PIVOT_PRICES.probe + PIVOT_PRICES.ask
         )
     found = passes.found
-    cost = PIVOTED.candidate * model.candidates + float((prices * passes.probes).sum())
-    cost += PIVOTED.search * float(found[:, :-1].sum()) + PIVOTED.partial * float(found[:, 1:-1].sum())
-    cost += PIVOTED.match * float(found[:, -1].sum())
-    cost += model.alpha * PIVOTED.probe * float(passes.waiting.sum())
-    return min(cost, 1e300)
+    cost = PIVOT_PRICES.candidate * model.candidates + float((prices * passes.probes).sum())
+    cost += PIVOT_PRICES.search * float(found[:, :-1].sum()) + PIVOT_PRICES.partial * float(
+        found[:, 1:-1].sum()
+    )
+    cost += PIVOT_PRICES.match * float(found[:, -1].sum())
+    cost += model.alpha * PIVOT_PRICES.probe * float(passes.waiting.sum())
+    return min(cost, LARGEST_ESTIMATE)
 
 
 def _shares(model: CostModel, orders: Int64) -> Float:

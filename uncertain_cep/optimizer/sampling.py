@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +22,7 @@ from uncertain_cep.candidates.reach import (
     lift,
     met_by_any,
 )
+from uncertain_cep.config import SAMPLED_PAIRS, UNKNOWN_SELECTIVITY
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate, within_int64
 from uncertain_cep.optimizer.statistics import (
     EqualityStatistics,
@@ -37,12 +37,6 @@ __all__ = ["JointSample"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-SAMPLED_PAIRS: Final = 1536
-"""Pairs that a predicate is tried on, if they are in reach of each other."""
-
-UNKNOWN_SELECTIVITY: Final = 0.5
-"""Of a predicate over several events of a Kleene component, which no pair of events can tell."""
 
 
 class JointSample:

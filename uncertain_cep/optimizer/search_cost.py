@@ -11,35 +11,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.config import BACKTRACKING_PRICES, LARGEST_ESTIMATE, MOST_TAKEN, UNKNOWN_SELECTIVITY
 from uncertain_cep.optimizer.cardinality import mask_of
 from uncertain_cep.optimizer.cost_model import CostModel
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.query.typed import variables_of
 
 __all__ = ["Growth", "GrowthStep"]
-
-PROBE: Final = 30.0
-"""To look at a candidate, ns; measured on one machine, of which only ratios matter."""
-
-ASK: Final = 100.0
-"""To ask what predicates say of it."""
-
-TAKE: Final = 1000.0
-"""To add an event to a partial match, or to begin with a choice made beforehand, and go on from it."""
-
-DESCRIBE: Final = 4000.0
-"""To find out whether a match can have nothing that is forbidden in its gaps."""
-
-UNKNOWN: Final = 0.5
-"""Share of the events of a Kleene component for which a predicate over several components is true."""
-
-MOST_TAKEN: Final = 1000.0
-"""Events that a Kleene component is expected to take one after the other at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +85,7 @@ class Growth:
             Of the sequence of the single components, under skip till any match.
         """
         cost, found = self._grown(model)
-        return min(cost + DESCRIBE * found, 1e300)
+        return min(cost + BACKTRACKING_PRICES.match * found, LARGEST_ESTIMATE)
 
     def after_joining(self, model: CostModel, joined: float) -> float:
         """Return what is expected to be left to do, ns, once the single components are joined.
@@ -116,12 +98,12 @@ class Growth:
         """
         chains = [self._chain(model, step) for step in self.steps if step.single < 0]
         if not chains:
-            return min(DESCRIBE * joined, 1e300)
-        cost, found = TAKE * joined, joined
+            return min(BACKTRACKING_PRICES.match * joined, LARGEST_ESTIMATE)
+        cost, found = BACKTRACKING_PRICES.partial * joined, joined
         for links, looks in chains:
-            cost += found * links * (looks + TAKE)
+            cost += found * links * (looks + BACKTRACKING_PRICES.partial)
             found *= links
-        return min(cost + DESCRIBE * min(found, self._grown(model)[1]), 1e300)
+        return min(cost + BACKTRACKING_PRICES.match * min(found, self._grown(model)[1]), LARGEST_ESTIMATE)
 
     def _grown(self, model: CostModel) -> tuple[float, float]:
         """Return what it costs to add the events one by one, and how many matches come out."""
@@ -130,7 +112,7 @@ class Growth:
         for place, step in enumerate(self.steps):
             if place == 0:
                 found = float(step.candidates)
-                cost = PROBE * found
+                cost = BACKTRACKING_PRICES.probe * found
             elif step.single >= 0:
                 seen, passing = self._continuations(model, bound, step)
                 seen, taken = self._limited(model, step, seen, passing / max(seen, 1e-300))
@@ -143,13 +125,13 @@ class Growth:
                 links, looks = self._chain(model, step)
                 cost += found * links * looks
                 found *= links
-            cost += TAKE * found
+            cost += BACKTRACKING_PRICES.partial * found
         return cost, found
 
     def _chain(self, model: CostModel, step: GrowthStep) -> tuple[float, float]:
         """Return how many prefixes the events of a Kleene component have, and what looking for one costs."""
         nearby = self._nearby(model, step)
-        seen, taken = self._limited(model, step, nearby, UNKNOWN**step.asked)
+        seen, taken = self._limited(model, step, nearby, UNKNOWN_SELECTIVITY**step.asked)
         most = min(max(nearby, taken), MOST_TAKEN)
         links = max(taken, min(taken / (1.0 - taken), most)) if taken < 1.0 else max(1.0, most)
         return links, seen * _look(step)
@@ -187,4 +169,4 @@ class Growth:
 
 def _look(step: GrowthStep) -> float:
     """Return what it costs to look at a candidate."""
-    return PROBE + (ASK if step.asked else 0.0)
+    return BACKTRACKING_PRICES.probe + (BACKTRACKING_PRICES.ask if step.asked else 0.0)

@@ -15,12 +15,11 @@ from eventbased import partition_bases
 from eventbased.config import LONGEST_LINE, MATCH_CUBES
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import COUNT_BATCH, MOST_COVERED_TICKS
+from uncertain_cep.config import COUNT_BATCH, MOST_COVERED_TICKS, MOST_SHARING
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.buckets import summed
 from uncertain_cep.results.repeated_uses import (
-    MOST_SHARING,
     Counts,
     Stretches,
     repeated_counts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,26 +14,20 @@ from confidence import covered_stretches, repeated_choices, repeated_uses, runni
 from confidence.budget import pieces
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.config import COUNT_BATCH, MOST_REPEATED_STEPS
+from uncertain_cep.config import (
+    COUNT_BATCH,
+    LEAST_LEFT,
+    MOST_CLOSED,
+    MOST_REPEATED_STEPS,
+    STEPS_PER_MATCH,
+)
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.buckets import summed
 
-__all__ = ["MOST_SHARING", "Counts", "Stretches", "repeated_counts", "shared_rows", "without_repeated"]
+__all__ = ["Counts", "Stretches", "repeated_counts", "shared_rows", "without_repeated"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-MOST_SHARING: Final = 5
-"""Components up to which what the uses of one event in several of them count is taken off again."""
-
-MOST_CLOSED: Final = 3
-"""Components up to which that is a sum over pairs of ticks of each event."""
-
-STEPS_PER_MATCH: Final = 25.0
-"""Steps around events that take as long as looking at a match: measured on one machine."""
-
-LEAST_LEFT: Final = 1e-5
-"""Share of a count below which what is left is counted match by match: it may be rounding alone."""
 
 
 class Counts(NamedTuple):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.config import FIRST_SHARE, WORTH_TRYING
 from uncertain_cep.operators.batch import KleeneBatch, MatchBatch, Series
 from uncertain_cep.operators.context import Threshold
 from uncertain_cep.plan import EvaluationPlan
@@ -21,12 +21,6 @@ __all__ = ["best_chunk"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-
-_FIRST_SHARE: Final = 64
-"""One of so many first events, those of the smallest ids, is tried before the others."""
-
-_WORTH_TRYING: Final = 4096
-"""First events from which it is worth while."""
 
 
 def best_chunk(
@@ -171,9 +165,9 @@ def _ranks(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> Int64
 def _smallest_first(plan: EvaluationPlan, selection: Selection, ranks: Int64) -> Iterator[Selection]:
     """Yield the candidates with a few first events, those of the smallest ids, then with the others."""
     rank = ranks[selection.rows[0]]
-    size = len(rank) // _FIRST_SHARE
+    size = len(rank) // FIRST_SHARE
     # The events of a Kleene component are each other's neighbours.
-    if len(rank) < _WORTH_TRYING or plan.components[0].kleene:
+    if len(rank) < WORTH_TRYING or plan.components[0].kleene:
         yield selection
         return
     early = rank <= np.partition(rank, size)[size]

@@ -16,14 +16,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from uncertain_cep.config import SPARK_EXPRESSION_NODES
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import typed
 from uncertain_cep.spark.schemas import column
 
 __all__ = ["CandidateFilters", "candidate_filters", "condition"]
-
-_NODE_LIMIT: Final = 200
-"""Spark walks expressions recursively; the few predicates above this size are left to the engine."""
 
 _EXACT_FLOAT: Final = 2**53
 """Up to here the engine's choice between int64 and float64 arithmetic makes no difference."""
@@ -145,7 +143,7 @@ def condition(predicate: typed.TypedExpression, types: dict[str, t.DataType]) ->
     types : mapping of str to DataType
         The frame's columns.
     """
-    if _size(predicate) > _NODE_LIMIT:
+    if _size(predicate) > SPARK_EXPRESSION_NODES:
         return None
     translation = _Translation(types)
     try:

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
+from uncertain_cep.config import MOST_READING_TASKS
 from uncertain_cep.errors import TraceError, warn
 from uncertain_cep.spark.failures import worker_errors
 from uncertain_cep.spark.file_worker import Reading, describe_files, events_of_files, step_events
@@ -33,8 +34,6 @@ from uncertain_cep.traces.zones import warn_of_naive
 __all__ = ["read_traces", "to_intervals"]
 
 _NAMES: Final = Names()
-_LARGEST_SPREAD: Final = 200
-"""Most partitions that files are read in; each holds several files if there are more."""
 
 
 def read_traces(
@@ -91,7 +90,7 @@ def read_traces(
     if schema is not None:
         tick = chosen_tick(tick, schema)
     reading = Reading(work, FileOptions() if schema is None else schema.options, schema is None, tick)
-    numbers = spark.range(0, len(work), 1, min(len(work), _LARGEST_SPREAD))
+    numbers = spark.range(0, len(work), 1, min(len(work), MOST_READING_TASKS))
     with worker_errors():
         rows = numbers.mapInArrow(
             partial(describe_files, reading=reading), "file long, rows long, schema binary, merged long"

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from uncertain_cep.config import MOST_BITS, MOST_BROADCAST, MOST_KEPT, ROWS_WORTH_A_PASS
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.spark.frame_statistics import FrameStatistics
@@ -22,18 +22,6 @@ from uncertain_cep.spark.schemas import column
 from uncertain_cep.spark.slicing import Slices, own_slice
 
 __all__ = ["KeySlices", "choose_key_slices", "pruned"]
-
-_MOST_KEPT: Final = 0.25
-"""Share of the slices of keys that may stay for it to be worth another pass over the events."""
-
-_ROWS_WORTH_A_PASS: Final = 500_000
-"""Fewer candidates are shuffled before another job has found out which of them to drop."""
-
-_MOST_BROADCAST: Final = 2_000_000
-"""Slices of keys of which each worker holds a table."""
-
-_MOST_BITS: Final = 62
-"""Components that fit into the bits of an int64."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,19 +59,19 @@ def choose_key_slices(
         return None
     if wanted:
         every = tuple(tuple(range(len(branch))) for branch in candidates.components)
-        return KeySlices(every) if sum(map(len, every)) <= _MOST_BITS else None
-    if statistics.candidates < _ROWS_WORTH_A_PASS:
+        return KeySlices(every) if sum(map(len, every)) <= MOST_BITS else None
+    if statistics.candidates < ROWS_WORTH_A_PASS:
         return None
     count, copies = statistics.keys, 1.0
     if slices is not None:
         count *= slices.count
         copies += (slices.back + slices.reach + statistics.mean_length) / slices.length
     shares = [[copies * found / count for found in branch] for branch in statistics.components]
-    if sum(map(min, shares)) > _MOST_KEPT:
+    if sum(map(min, shares)) > MOST_KEPT:
         return None
-    rare = tuple(tuple(j for j, share in enumerate(branch) if share <= _MOST_KEPT) for branch in shares)
+    rare = tuple(tuple(j for j, share in enumerate(branch) if share <= MOST_KEPT) for branch in shares)
     held = count * sum(shares[b][j] for b, branch in enumerate(rare) for j in branch)
-    return KeySlices(rare) if held <= _MOST_BROADCAST and sum(map(len, rare)) <= _MOST_BITS else None
+    return KeySlices(rare) if held <= MOST_BROADCAST and sum(map(len, rare)) <= MOST_BITS else None
 
 
 def pruned(

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from uncertain_cep.config import BATCH_ROWS, LARGEST_HEAP_MEBIBYTES
 from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.spark.java import ensure_java
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["get_session"]
 
-_ARROW_ROWS: Final = 131_072
-_LARGEST_HEAP_MEBIBYTES: Final = 8192
 _JVM_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _LOGGING: Final = """\
 rootLogger.level = error
@@ -97,7 +96,7 @@ def get_session(
 
 def _common_conf() -> dict[str, str]:
     settings = {
-        "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_ROWS),
+        "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
         # The default, INT96, keeps neither unit nor zone.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
@@ -136,4 +135,4 @@ def _heap_mebibytes() -> int:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
         return 1024
-    return min(max(total // 4 // 2**20, 1024), _LARGEST_HEAP_MEBIBYTES)
+    return min(max(total // 4 // 2**20, 1024), LARGEST_HEAP_MEBIBYTES)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from uncertain_cep.config import STOP_AGAIN_SECONDS
 from uncertain_cep.time_limits import TimeLimit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["stopped_in_time"]
-
-AGAIN: Final = 0.5
-"""Seconds after which a job that began behind the limit is stopped as well."""
 
 
 @contextmanager
@@ -41,7 +39,7 @@ def stopped_in_time(spark: SparkSession, limit: TimeLimit | None) -> Iterator[No
             return
         over.set()
         jobs.stop()
-        while not done.wait(AGAIN):
+        while not done.wait(STOP_AGAIN_SECONDS):
             jobs.stop()
 
     watcher = Thread(target=watch, daemon=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from uncertain_cep.config import FEW_HELD
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.bytecode import leaves_of
 from uncertain_cep.plan import EvaluationPlan
@@ -19,9 +19,6 @@ from uncertain_cep.traces.unique_ids import check_ids
 __all__ = ["RetainedEvents", "UniqueIds"]
 
 Int64 = NDArray[np.int64]
-
-_FEW: Final = 1024
-"""Events below which it is not worth a pass to let go of some."""
 
 
 class UniqueIds:
@@ -137,7 +134,7 @@ class RetainedEvents:
     @property
     def crowded(self) -> bool:
         """Whether so many events came that most may be out of reach."""
-        return len(self) > 2 * self._settled + _FEW
+        return len(self) > 2 * self._settled + FEW_HELD
 
     def keep(self, numbers: Int64) -> None:
         """Let go of all events but those of these numbers, which may repeat."""

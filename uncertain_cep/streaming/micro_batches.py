@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from eventbased.incremental.method import EVER
 from uncertain_cep.candidates.forbidden import rows_taken
 from uncertain_cep.candidates.selection import looks_back, select
-from uncertain_cep.config import MAX_TICK
+from uncertain_cep.config import FEW_HELD, MAX_TICK
 from uncertain_cep.executor import constants_hold
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.streaming.event_buffer import UniqueIds
@@ -26,10 +26,6 @@ Mask = NDArray[np.bool_]
 
 _NEVER: Final = 2**63 - 1
 """A time beyond all others, and beyond what any of them can reach."""
-
-
-_FEW: Final = 1024
-"""Events below which it is not worth a pass to let go of some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +126,7 @@ class SlicedEvaluation:
     @property
     def crowded(self) -> bool:
         """Whether so many events came that most may be out of reach."""
-        return self.size > 2 * self._settled + _FEW
+        return self.size > 2 * self._settled + FEW_HELD
 
     def take(self, table: pa.Table, lower: Int64, upper: Int64) -> None:
         """Take those of some events that matter.

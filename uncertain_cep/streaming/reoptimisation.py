@@ -6,12 +6,12 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from uncertain_cep.config import MOST_REPLANNED, PLANS_LISTED, SHARE_OF_MEASURING, WORTH_A_CHANGE
 from uncertain_cep.executor import candidates, execute
 from uncertain_cep.operators.join_prefix import growth_of, plan_of_singles, selection_of_singles, why_grown
 from uncertain_cep.optimizer.choice import planned, regret
@@ -20,18 +20,6 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree, format_tree
 
 __all__ = ["Replanning", "UsedPlan"]
-
-_WORTH_A_CHANGE: Final = 1.5
-"""A plan is given up when it is expected to cost so many times what the best one does."""
-
-_SHARE_OF_MEASURING: Final = 0.05
-"""At most so much of the time spent on evaluating goes into looking whether the data have changed."""
-
-_MOST_PLANNED: Final = 12
-"""Components of the longest patterns that are planned: planning takes longer than a slice beyond."""
-
-_REMEMBERED: Final = 1000
-"""Plans that are listed, the last ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +76,7 @@ class Replanning:
         self._plan = plan
         self._states = [_State() for _ in plan.branches or (plan,)]
         self._first_events = 0
-        self.used: deque[UsedPlan] = deque(maxlen=_REMEMBERED)
+        self.used: deque[UsedPlan] = deque(maxlen=PLANS_LISTED)
 
     def execute(self, table: pa.Table, owned: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
         """Yield the matches of a slice.
@@ -122,10 +110,10 @@ class Replanning:
         """Return the plan of a branch, with a tree or without one; if it is time, chosen anew."""
         if branch.planner == "none":
             return branch
-        if not 1 < len(branch.singles) <= _MOST_PLANNED or (not branch.is_plain and why_grown(branch)):
+        if not 1 < len(branch.singles) <= MOST_REPLANNED or (not branch.is_plain and why_grown(branch)):
             return replace(branch, planner="none")
         state = self._states[number]
-        if not state.known or state.spent * _SHARE_OF_MEASURING >= state.measuring:
+        if not state.known or state.spent * SHARE_OF_MEASURING >= state.measuring:
             began = perf_counter()
             self._look(number, branch, table)
             state.measuring, state.spent = perf_counter() - began, 0.0
@@ -141,7 +129,7 @@ class Replanning:
             growth = growth_of(branch, selection)
             branch, selection = plan_of_singles(branch), selection_of_singles(branch, selection)
         statistics = measure(branch, table, selection)
-        if state.known and regret(branch, state.tree, statistics, growth) < _WORTH_A_CHANGE:
+        if state.known and regret(branch, state.tree, statistics, growth) < WORTH_A_CHANGE:
             return
         choice = planned(branch, statistics, growth)
         if state.known and choice.tree == state.tree:

@@ -22,23 +22,16 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Forbidden:
-    """The events that gaps of matches must stay free of.
-
-    Attributes
-    ----------
-    events : ForbiddenEvents
-    rules : GapRules
-    negated_rows : tuple of (n_k,) int64
-        The rows of the events that match each negated component by themselves, in the order of their places.
-    limit : (m,) int64
-        For each candidate the latest start of an event that can be its neighbour, ticks; empty if the
-        strategy is no contiguity.
-    """
+    """The events that gaps of matches must stay free of."""
 
     events: ForbiddenEvents
     rules: GapRules
     negated_rows: tuple[Int64, ...]
+    """tuple of (n_k,) int64. The rows of the events that match each negated component by themselves, in the
+    order of their places."""
     limit: Int64
+    """(m,) int64. For each candidate the latest start of an event that can be its neighbour, ticks; empty if
+    the strategy is no contiguity."""
 
 
 @dataclass(frozen=True, slots=True)

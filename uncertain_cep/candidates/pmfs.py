@@ -16,18 +16,12 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class ExplicitPmfs:
-    """Probabilities of the events that have a pmf of their own.
-
-    Attributes
-    ----------
-    offset : (n,) int64
-        Where an event's probabilities start in ``values``; -1 for a uniform interval.
-    values : (m,) float64
-        Those of an event sum to 1.
-    """
+    """Probabilities of the events that have a pmf of their own."""
 
     offset: Int64
+    """(n,) int64. Where an event's probabilities start in ``values``; -1 for a uniform interval."""
     values: NDArray[np.float64]
+    """(m,) float64. Those of an event sum to 1."""
 
 
 def explicit_pmfs(

@@ -32,49 +32,34 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Some candidates of one component.
-
-    Attributes
-    ----------
-    rows : (m,) int64
-        Rows of the table, ascending.
-    low, high : (m,) int64
-        The intervals, ticks, the component's position subtracted.
-    group : (m,) int64
-        Candidates of different groups are out of each other's reach.
-    """
+    """Some candidates of one component."""
 
     rows: Int64
+    """(m,) int64. Rows of the table, ascending."""
     low: Int64
     high: Int64
+    """Each (m,) int64. The intervals, ticks, the component's position subtracted."""
     group: Int64
+    """(m,) int64. Candidates of different groups are out of each other's reach."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lifted:
-    """The candidates of a sample on one line, where no window reaches from one group to the next.
-
-    Attributes
-    ----------
-    rows, low, high : (m,) int64
-        Of every candidate of the sample.
-    by_low : (k,) int64
-        The places of those that take part, by their low.
-    sorted_low, sorted_high : (k,) int64
-    longest : int
-        Largest ``high - low``.
-    window : int
-        How far behind a high a low may be.
-    """
+    """The candidates of a sample on one line, where no window reaches from one group to the next."""
 
     rows: Int64
     low: Int64
     high: Int64
+    """Each (m,) int64. Of every candidate of the sample."""
     by_low: Int64
+    """(k,) int64. The places of those that take part, by their low."""
     sorted_low: Int64
     sorted_high: Int64
+    """Each (k,) int64."""
     longest: int
+    """Largest ``high - low``."""
     window: int
+    """How far behind a high a low may be."""
 
 
 def densified(parts: Sequence[NDArray[Any]]) -> tuple[list[Int64], int]:

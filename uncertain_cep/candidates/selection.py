@@ -25,41 +25,28 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class Slicing:
-    """How a table is cut into slices of time that are evaluated apart.
-
-    Attributes
-    ----------
-    column : str
-        Integer column with the slice of each row; a row belongs to one slice.
-    origin, length : int
-        Slice s reports the matches whose first event's ``lower`` is in
-        ``[origin + s * length, origin + (s + 1) * length)``, ticks.
-    """
+    """How a table is cut into slices of time that are evaluated apart."""
 
     column: str
+    """Integer column with the slice of each row; a row belongs to one slice."""
     origin: int
     length: int
+    """Slice s reports the matches whose first event's ``lower`` is in ``[origin + s * length, origin + (s +
+    1) * length)``, ticks."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The candidates of each component.
-
-    Attributes
-    ----------
-    rows : tuple of (n_j,) int64
-        Rows of the table.
-    lower, upper : tuple of (n_j,) int64
-        Their intervals, ticks.
-    partition : tuple of (n_j,) int64 or None
-        Their partition numbers, a slice making partitions of its own; None if there is one.
-    partitions : int
-    """
+    """The candidates of each component."""
 
     rows: tuple[Int64, ...]
+    """tuple of (n_j,) int64. Rows of the table."""
     lower: tuple[Int64, ...]
     upper: tuple[Int64, ...]
+    """Each tuple of (n_j,) int64. Their intervals, ticks."""
     partition: tuple[Int64, ...] | None
+    """tuple of (n_j,) int64 or None. Their partition numbers, a slice making partitions of its own; None if
+    there is one."""
     partitions: int
 
     @property

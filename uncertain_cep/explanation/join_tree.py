@@ -27,25 +27,16 @@ Row = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ChosenPlan:
-    """A choice with what was estimated, and what a run counted.
-
-    Attributes
-    ----------
-    plan : EvaluationPlan
-    choice : Choice
-    actual : mapping or None
-        For each node, see :data:`uncertain_cep.operators.counters.Node`, how many partial matches it had.
-    matches : int or None
-        That the run found: those that pass HAVING, and with LIMIT no more than it asks for.
-    seconds : float or None
-        That the run took.
-    """
+    """A choice with what was estimated, and what a run counted."""
 
     plan: EvaluationPlan
     choice: Choice
     actual: Mapping[Node, int] | None = None
+    """For each node, see :data:`uncertain_cep.operators.counters.Node`, how many partial matches it had."""
     matches: int | None = None
+    """That the run found: those that pass HAVING, and with LIMIT no more than it asks for."""
     seconds: float | None = None
+    """That the run took."""
 
     def rows(self) -> list[Row]:
         """Return labelled lines: the plan with numbers for each node, why, and the statistics behind it."""

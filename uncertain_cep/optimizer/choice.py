@@ -47,24 +47,15 @@ _MERIT: Final[Mapping[str, str]] = MappingProxyType({
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """How the events of a pattern are put together.
-
-    Attributes
-    ----------
-    tree : Tree or None
-        None: by the pivot join.
-    statistics : Statistics or None
-        What the choice rests on; None if there was nothing to choose.
-    costs : mapping of str to float
-        What each alternative that was looked at is expected to cost, ns, latency as it is weighed included;
-        the pivot join's as ``pivot``, that of growing matches as ``grown``.
-    why : str
-    model : CostModel or None
-    """
+    """How the events of a pattern are put together."""
 
     tree: Tree | None
+    """None: by the pivot join."""
     statistics: Statistics | None
+    """What the choice rests on; None if there was nothing to choose."""
     costs: Mapping[str, float]
+    """What each alternative that was looked at is expected to cost, ns, latency as it is weighed included;
+    the pivot join's as ``pivot``, that of growing matches as ``grown``."""
     why: str
     model: CostModel | None = field(default=None, repr=False, compare=False)
 

@@ -29,18 +29,12 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A negation, checked where all that it depends on is bound (section 5.3).
-
-    Attributes
-    ----------
-    needs : int
-        Those positive components, as bits.
-    candidates : float
-        Events of the negated component that can happen within a window.
-    """
+    """A negation, checked where all that it depends on is bound (section 5.3)."""
 
     needs: int
+    """Those positive components, as bits."""
     candidates: float
+    """Events of the negated component that can happen within a window."""
 
 
 class CostModel(Cardinalities):

@@ -23,24 +23,18 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class PivotPasses:
-    """What the pivot join is expected to do, by the component at which the minimum is.
-
-    Attributes
-    ----------
-    orders : (l, l) int64
-        For each pivot the order in which components are bound.
-    found : (l, l) float64
-        For each pivot the partial matches of the first one, two and so on of them; at last the matches.
-    probes : (l, l - 1) float64
-        For each pivot the candidates of the second component, the third and so on that these meet.
-    waiting : (l,) float64
-        For each pivot the partial matches that the events of the last component wait for.
-    """
+    """What the pivot join is expected to do, by the component at which the minimum is."""
 
     orders: Int64
+    """(l, l) int64. For each pivot the order in which components are bound."""
     found: Float
+    """(l, l) float64. For each pivot the partial matches of the first one, two and so on of them; at last the
+    matches."""
     probes: Float
+    """(l, l - 1) float64. For each pivot the candidates of the second component, the third and so on that
+    these meet."""
     waiting: Float
+    """(l,) float64. For each pivot the partial matches that the events of the last component wait for."""
 
 
 def pivot_passes(model: CostModel) -> PivotPasses:

@@ -269,18 +269,12 @@ class JointSample:
 
 @dataclass(slots=True)
 class _Equated:
-    """Expressions that equalities make the same, one for each component, and which predicates say so.
-
-    Attributes
-    ----------
-    nodes : dict
-        The expression of each component.
-    stated : dict
-        For pairs of components the numbers of the predicates.
-    """
+    """Expressions that equalities make the same, one for each component, and which predicates say so."""
 
     nodes: dict[int, TypedExpression]
+    """The expression of each component."""
     stated: dict[tuple[int, int], list[int]]
+    """For pairs of components the numbers of the predicates."""
 
 
 def _values_equated(predicates: Sequence[TypedExpression], number: Mapping[str, int]) -> list[_Equated]:

@@ -26,38 +26,24 @@ __all__ = ["Growth", "GrowthStep"]
 
 @dataclass(frozen=True, slots=True)
 class GrowthStep:
-    """A component in pattern order.
-
-    Attributes
-    ----------
-    single : int
-        Its number among the single components; -1 for a Kleene one.
-    candidates : int
-    asked : int
-        Predicates across components that can be asked once it is bound.
-    """
+    """A component in pattern order."""
 
     single: int
+    """Its number among the single components; -1 for a Kleene one."""
     candidates: int
     asked: int
+    """Predicates across components that can be asked once it is bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Growing the matches of an OR-free sequence, as the alternative to joining its single components first.
-
-    Attributes
-    ----------
-    steps : tuple of GrowthStep
-    adjacent : bool
-        Whether every event of the stream, or of the partition, keeps those behind it from being next.
-    by_partition : bool
-        Whether only the events of the partition do.
-    """
+    """Growing the matches of an OR-free sequence, as the alternative to joining its single components first."""
 
     steps: tuple[GrowthStep, ...]
     adjacent: bool
+    """Whether every event of the stream, or of the partition, keeps those behind it from being next."""
     by_partition: bool
+    """Whether only the events of the partition do."""
 
     @classmethod
     def of(cls, plan: EvaluationPlan, selection: Selection) -> Growth:

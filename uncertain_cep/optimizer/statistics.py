@@ -21,186 +21,121 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class LengthStatistics:
-    """How long the intervals of a sample are, in ticks; 0 for a certain time.
-
-    Attributes
-    ----------
-    mean, median, most, longest : float
-        ``most`` is what nine of ten do not exceed.
-    """
+    """How long the intervals of a sample are, in ticks; 0 for a certain time."""
 
     mean: float
     median: float
     most: float
     longest: float
+    """``most`` is what nine of ten do not exceed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentStatistics:
-    """What one component can take.
-
-    Attributes
-    ----------
-    variable : str
-    candidates : float
-        Events that it can take: of its types, in a partition, all local predicates true.
-    rate : float
-        Candidates per tick.
-    type_share : float
-        Share of the events that have one of its types.
-    local : tuple of float
-        For each local predicate the share of these for which it is true.
-    lengths : LengthStatistics
-        Of the candidates' intervals.
-    """
+    """What one component can take."""
 
     variable: str
     candidates: float
+    """Events that it can take: of its types, in a partition, all local predicates true."""
     rate: float
+    """Candidates per tick."""
     type_share: float
+    """Share of the events that have one of its types."""
     local: tuple[float, ...]
+    """For each local predicate the share of these for which it is true."""
     lengths: LengthStatistics
+    """Of the candidates' intervals."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairStatistics:
-    """How two components go together.
-
-    Attributes
-    ----------
-    first, second : int
-        The components, in pattern order.
-    in_time : float
-        Share of all pairs of candidates that are of one partition and can be in order within the window; in
-        any order if they stand in one AND.
-    joined : float
-        Share of these, their equalities given, for which every other predicate over the two is true.
-    first_met, second_met : float
-        Share of the first's candidates for which there is at least one of the second's in this sense, and of
-        the second's for which there is one of the first's.
-    """
+    """How two components go together."""
 
     first: int
     second: int
+    """The components, in pattern order."""
     in_time: float
+    """Share of all pairs of candidates that are of one partition and can be in order within the window; in
+    any order if they stand in one AND."""
     joined: float
+    """Share of these, their equalities given, for which every other predicate over the two is true."""
     first_met: float = 1.0
     second_met: float = 1.0
+    """Share of the first's candidates for which there is at least one of the second's in this sense, and of
+    the second's for which there is one of the first's."""
 
 
 @dataclass(frozen=True, slots=True)
 class TripleStatistics:
-    """How three components go together; only of some, to tell how bursts add up.
-
-    Attributes
-    ----------
-    components : tuple of int
-    in_time : float
-        Share of all choices that are of one partition and can be in order within the window.
-    tried : float
-        Choices in the sample.
-    """
+    """How three components go together; only of some, to tell how bursts add up."""
 
     components: tuple[int, ...]
     in_time: float
+    """Share of all choices that are of one partition and can be in order within the window."""
     tried: float
+    """Choices in the sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class EqualityStatistics:
-    """What two components have to have the same of.
-
-    Attributes
-    ----------
-    first, second : int
-        The components, in pattern order.
-    value : int
-        What is the same has one number, whatever the components: ``a.k = b.k AND b.k = c.k`` is one.
-    share : float
-        Share of the pairs in reach of each other, equal in what has a smaller number, that are equal in this.
-    stated : bool
-        Whether a predicate says so, and not only a chain of predicates.
-    """
+    """What two components have to have the same of."""
 
     first: int
     second: int
+    """The components, in pattern order."""
     value: int
+    """What is the same has one number, whatever the components: ``a.k = b.k AND b.k = c.k`` is one."""
     share: float
+    """Share of the pairs in reach of each other, equal in what has a smaller number, that are equal in
+    this."""
     stated: bool
+    """Whether a predicate says so, and not only a chain of predicates."""
 
 
 @dataclass(frozen=True, slots=True)
 class PredicateStatistics:
-    """A predicate across components.
-
-    Attributes
-    ----------
-    components : tuple of int
-        Those that it speaks of.
-    selectivity : float
-        Share of the combinations of candidates in reach of each other for which it is true.
-    equates : bool
-        Whether it is one of the equalities, by which joins of trees look partners up.
-    """
+    """A predicate across components."""
 
     components: tuple[int, ...]
+    """Those that it speaks of."""
     selectivity: float
+    """Share of the combinations of candidates in reach of each other for which it is true."""
     equates: bool = False
+    """Whether it is one of the equalities, by which joins of trees look partners up."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyStatistics:
-    """How candidates spread over the partitions.
-
-    Attributes
-    ----------
-    partitions : int
-    largest : float
-        The largest partition's share of all candidates.
-    effective : float
-        So many partitions of one size would make two candidates meet as often.
-    shares : tuple of tuple of float
-        For each of the largest partitions its share of each component's candidates.
-    """
+    """How candidates spread over the partitions."""
 
     partitions: int
     largest: float
+    """The largest partition's share of all candidates."""
     effective: float
+    """So many partitions of one size would make two candidates meet as often."""
     shares: tuple[tuple[float, ...], ...]
+    """For each of the largest partitions its share of each component's candidates."""
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """Statistics of the candidates of one OR-free pattern.
-
-    Attributes
-    ----------
-    events : float
-        Rows of the table.
-    ticks : float
-        Ticks from the first to the last time of a candidate.
-    components : tuple of ComponentStatistics
-        The positive ones, in pattern order.
-    negated : tuple of ComponentStatistics
-        The negated ones, in pattern order.
-    pairs : tuple of PairStatistics
-        Every two positive components.
-    triples : tuple of TripleStatistics
-    equalities : tuple of EqualityStatistics
-        By pair, then by value.
-    predicates : tuple of PredicateStatistics
-        As in ``EvaluationPlan.joined``.
-    keys : KeyStatistics
-    """
+    """Statistics of the candidates of one OR-free pattern."""
 
     events: float
+    """Rows of the table."""
     ticks: float
+    """Ticks from the first to the last time of a candidate."""
     components: tuple[ComponentStatistics, ...]
+    """The positive ones, in pattern order."""
     negated: tuple[ComponentStatistics, ...]
+    """The negated ones, in pattern order."""
     pairs: tuple[PairStatistics, ...]
+    """Every two positive components."""
     triples: tuple[TripleStatistics, ...]
     equalities: tuple[EqualityStatistics, ...]
+    """By pair, then by value."""
     predicates: tuple[PredicateStatistics, ...]
+    """As in ``EvaluationPlan.joined``."""
     keys: KeyStatistics
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,17 +14,11 @@ __all__ = ["Equivalences", "PartitionKey", "holds_from_the_start", "partition_ke
 
 @dataclass(frozen=True, slots=True)
 class PartitionKey:
-    """One attribute by which the events are partitioned: its column for each positive component, in order.
-
-    Attributes
-    ----------
-    columns : tuple of str
-    negated : tuple of (str or None)
-        Its column for each negated component, in pattern order; None for one that nothing ties to the key.
-    """
+    """One attribute by which the events are partitioned: its column for each positive component, in order."""
 
     columns: tuple[str, ...]
     negated: tuple[str | None, ...] = ()
+    """Its column for each negated component, in pattern order; None for one that nothing ties to the key."""
 
     @property
     def name(self) -> str | None:
@@ -34,21 +28,14 @@ class PartitionKey:
 
 @dataclass(frozen=True, slots=True)
 class Equivalences:
-    """What the equalities of a query say about its partitions.
-
-    Attributes
-    ----------
-    keys : tuple of PartitionKey
-        Those of all positive components.
-    split : tuple of PartitionKey
-        Those by which the candidates are split before anything is matched.
-    rest : tuple of TypedExpression
-        The predicates that splitting does not enforce.
-    """
+    """What the equalities of a query say about its partitions."""
 
     keys: tuple[PartitionKey, ...]
+    """Those of all positive components."""
     split: tuple[PartitionKey, ...]
+    """Those by which the candidates are split before anything is matched."""
     rest: tuple[TypedExpression, ...]
+    """The predicates that splitting does not enforce."""
 
 
 Node = tuple[str, str]

@@ -20,118 +20,78 @@ __all__ = ["EvaluationPlan", "PlannedComponent", "PlannedNegation"]
 
 @dataclass(frozen=True, slots=True)
 class PlannedComponent:
-    """One component of the pattern.
-
-    Attributes
-    ----------
-    variable : str
-    types : tuple of str
-        Event types it takes; empty for any.
-    local : tuple of TypedExpression
-        The predicates that speak of each event of this variable alone.
-    kleene : bool
-        Whether it takes one or more events.
-    """
+    """One component of the pattern."""
 
     variable: str
     types: tuple[str, ...]
+    """Event types it takes; empty for any."""
     local: tuple[TypedExpression, ...]
+    """The predicates that speak of each event of this variable alone."""
     kleene: bool = False
+    """Whether it takes one or more events."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedNegation:
-    """One negated component of the pattern.
-
-    Attributes
-    ----------
-    component : PlannedComponent
-    after : int
-        How many positive components stand before it: 0 for a leading negation, all for a trailing one.
-    """
+    """One negated component of the pattern."""
 
     component: PlannedComponent
     after: int
+    """How many positive components stand before it: 0 for a leading negation, all for a trailing one."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan:
-    """What is needed to evaluate a query on any table with the columns it was made for.
-
-    Attributes
-    ----------
-    bound : BoundQuery
-    names : Names
-    domain : TimeDomain
-    components : tuple of PlannedComponent
-        The positive ones, in pattern order.
-    negations : tuple of PlannedNegation
-        The negated ones, in pattern order.
-    keys : tuple of PartitionKey
-        The attributes equated across all components; with OR, across those of every branch.
-    split_keys : tuple of PartitionKey
-        Those by which the events are split before anything is matched.
-    constant : tuple of TypedExpression
-        Predicates that mention no variable.
-    joined : tuple of TypedExpression
-        Predicates that neither splitting by keys nor looking at single events can enforce: across components,
-        or across the events of a Kleene component.
-    evaluation : {"query_order", "any_state", "selectivity", "point"}
-    confidence : bool
-        Whether the result has a confidence column.
-    approximate : Approximation or None
-        Leave to estimate the confidences that exact arithmetic cannot follow.
-    compressed : bool
-        Whether a match is a choice of the single events, and its Kleene component all its candidates.
-    required_columns : tuple of str
-        Columns of the trace that the evaluation reads.
-    output_schema : pyarrow.Schema
-    order : PartialOrder or None
-        The order that an OR-free pattern with AND asks of its events; None if it is that of the pattern.
-    branches : tuple of EvaluationPlan
-        Those of a pattern with OR, see :class:`~uncertain_cep.query.branches.Branch`: no signature is that of
-        two, so that their matches together are the answer.
-        Then only ``keys``, ``required_columns``, the schema and the variables of this plan are looked at.
-    counted : EvaluationPlan or None
-        With RETURN EXPECTED COUNT, that of the matches to count.
-    planner : str
-        Who chooses the order in which events are put together: one of ``PLANNERS``; ``given`` if the caller
-        did, by a tree; ``none`` if the evaluation has an order of its own.
-    tree : Tree or None
-        The caller's, over the single components, numbered from 0 in pattern order.
-    latency_weight : float
-        What a partial match that the event of the last component has to be put together with weighs among
-        the costs that a planner compares, in probes; 0: nothing.
-    match_windows : bool
-        Whether candidates that have too few others in reach are left out before anything is matched.
-    unnamed_keys : tuple of pyarrow.Field
-        With OUTPUT NON OVERLAPPING, the columns of batches that hold the values of those partition keys that
-        the components call differently.
-    """
+    """What is needed to evaluate a query on any table with the columns it was made for."""
 
     bound: BoundQuery
     names: Names
     domain: TimeDomain
     components: tuple[PlannedComponent, ...]
+    """The positive ones, in pattern order."""
     negations: tuple[PlannedNegation, ...]
+    """The negated ones, in pattern order."""
     keys: tuple[PartitionKey, ...]
+    """The attributes equated across all components; with OR, across those of every branch."""
     split_keys: tuple[PartitionKey, ...]
+    """Those by which the events are split before anything is matched."""
     constant: tuple[TypedExpression, ...]
+    """Predicates that mention no variable."""
     joined: tuple[TypedExpression, ...]
+    """Predicates that neither splitting by keys nor looking at single events can enforce: across components,
+    or across the events of a Kleene component."""
     evaluation: Method
+    """{"query_order", "any_state", "selectivity", "point"}."""
     confidence: bool
+    """Whether the result has a confidence column."""
     approximate: Approximation | None
+    """Leave to estimate the confidences that exact arithmetic cannot follow."""
     compressed: bool
+    """Whether a match is a choice of the single events, and its Kleene component all its candidates."""
     required_columns: tuple[str, ...]
+    """Columns of the trace that the evaluation reads."""
     output_schema: pa.Schema
     order: PartialOrder | None = None
+    """The order that an OR-free pattern with AND asks of its events; None if it is that of the pattern."""
     branches: tuple[EvaluationPlan, ...] = ()
+    """Those of a pattern with OR, see :class:`~uncertain_cep.query.branches.Branch`: no signature is that of
+    two, so that their matches together are the answer. Then only ``keys``, ``required_columns``, the schema
+    and the variables of this plan are looked at."""
     counted: EvaluationPlan | None = None
+    """With RETURN EXPECTED COUNT, that of the matches to count."""
     planner: str = "auto"
+    """Who chooses the order in which events are put together: one of ``PLANNERS``; ``given`` if the caller
+    did, by a tree; ``none`` if the evaluation has an order of its own."""
     tree: Tree | None = None
+    """The caller's, over the single components, numbered from 0 in pattern order."""
     latency_weight: float = 0.0
+    """What a partial match that the event of the last component has to be put together with weighs among the
+    costs that a planner compares, in probes; 0: nothing."""
     match_windows: bool = True
+    """Whether candidates that have too few others in reach are left out before anything is matched."""
     unnamed_keys: tuple[pa.Field, ...] = ()
+    """With OUTPUT NON OVERLAPPING, the columns of batches that hold the values of those partition keys that
+    the components call differently."""
 
     @property
     def query(self) -> Query:

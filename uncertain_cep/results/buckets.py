@@ -32,24 +32,17 @@ EVER: Final = 2**62
 
 @dataclass(frozen=True, slots=True)
 class BucketedMatches:
-    """Matches, each once for every box.
-
-    Attributes
-    ----------
-    start : (k + 1,) int64
-    place, component : (m,) int64
-        As :func:`eventbased.search.backtracking.grow` finds them.
-    boxes : (2, m) int64
-        First and last tick that is asked of each event.
-    bucket : (k,) int64
-        First tick of the bucket.
-    """
+    """Matches, each once for every box."""
 
     start: Int64
+    """(k + 1,) int64."""
     place: Int64
     component: Int64
+    """Each (m,) int64. As :func:`eventbased.search.backtracking.grow` finds them."""
     boxes: Int64
+    """(2, m) int64. First and last tick that is asked of each event."""
     bucket: Int64
+    """(k,) int64. First tick of the bucket."""
 
 
 def by_bucket(

@@ -24,22 +24,14 @@ FileWork = tuple[tuple[TraceFile, tuple[Step, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How files are read.
-
-    Attributes
-    ----------
-    work : FileWork
-    options : FileOptions
-    model : bool
-        Whether the columns are those of the model already.
-    tick : str or None
-        Length of a tick, if one was chosen.
-    """
+    """How files are read."""
 
     work: FileWork
     options: FileOptions
     model: bool
+    """Whether the columns are those of the model already."""
     tick: str | None
+    """Length of a tick, if one was chosen."""
 
 
 def step_events(

@@ -59,28 +59,19 @@ _CHECKED: Final[dict[str, Callable[[Column, Column], Column]]] = {
 
 @dataclass(frozen=True, slots=True)
 class CandidateFilters:
-    """Conditions that hold for every event that can take part in a match or forbid one; never null.
-
-    Attributes
-    ----------
-    first : Column
-        As the event of the component by which a match belongs to a slice: the first one, unless that is a
-        compressed Kleene component.
-    later : Column
-        In any other way.
-    anywhere : Column
-        In any way; said so that a scan of Parquet can skip by types and keys.
-    keys : tuple of str
-        Columns that an event must agree on with the others of a match.
-    components : tuple of tuple of Column
-        For each OR-free pattern the conditions of its components, in pattern order, negated ones left out.
-    """
+    """Conditions that hold for every event that can take part in a match or forbid one; never null."""
 
     first: Column
+    """As the event of the component by which a match belongs to a slice: the first one, unless that is a
+    compressed Kleene component."""
     later: Column
+    """In any other way."""
     anywhere: Column
+    """In any way; said so that a scan of Parquet can skip by types and keys."""
     keys: tuple[str, ...]
+    """Columns that an event must agree on with the others of a match."""
     components: tuple[tuple[Column, ...], ...]
+    """For each OR-free pattern the conditions of its components, in pattern order, negated ones left out."""
 
 
 def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFilters:

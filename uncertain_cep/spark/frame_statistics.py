@@ -22,37 +22,25 @@ __all__ = ["FrameStatistics", "collect_statistics"]
 
 @dataclass(frozen=True, slots=True)
 class FrameStatistics:
-    """Counts and extremes of the candidates of a query, all times in ticks.
-
-    Attributes
-    ----------
-    first : int
-        Candidates of the component by which matches belong to slices, the first one as a rule.
-    later : int
-        Candidates of any other.
-    candidates : int
-        Events that are one or the other.
-    earliest, latest : int
-        Smallest and largest `lower` among the first; 0 without any.
-    longest : int
-        Largest `upper - lower` among the first.
-    mean_length : float
-        Mean `upper - lower` of the later.
-    keys : int
-        About how many combinations of values the candidates have in the columns that matches agree on.
-    components : tuple of tuple of int
-        For each OR-free pattern the candidates of its components, in pattern order.
-    """
+    """Counts and extremes of the candidates of a query, all times in ticks."""
 
     first: int
+    """Candidates of the component by which matches belong to slices, the first one as a rule."""
     later: int
+    """Candidates of any other."""
     candidates: int
+    """Events that are one or the other."""
     earliest: int
     latest: int
+    """Smallest and largest `lower` among the first; 0 without any."""
     longest: int
+    """Largest `upper - lower` among the first."""
     mean_length: float
+    """Mean `upper - lower` of the later."""
     keys: int
+    """About how many combinations of values the candidates have in the columns that matches agree on."""
     components: tuple[tuple[int, ...], ...]
+    """For each OR-free pattern the candidates of its components, in pattern order."""
 
 
 def collect_statistics(

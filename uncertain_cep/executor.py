@@ -55,8 +55,6 @@ def execute_within(
 
     Parameters
     ----------
-    plan : EvaluationPlan
-    table : pyarrow.Table
     options : MatchOptions
         Its ``max_matches`` counts only where all matches are collected, see :attr:`EvaluationPlan.collects`.
     doubts : Doubts
@@ -91,7 +89,6 @@ def execute(
 
     Parameters
     ----------
-    plan : EvaluationPlan
     table : pyarrow.Table
         With at least ``plan.required_columns``, and ``slicing.column`` if slicing is given.
     slicing : Slicing or None
@@ -281,8 +278,6 @@ def candidates(plan: EvaluationPlan, table: pa.Table, doubts: Doubts | None = No
 
     Parameters
     ----------
-    plan : EvaluationPlan
-    table : pyarrow.Table
     doubts : Doubts or None
         As for :func:`run`.
 

@@ -58,8 +58,6 @@ def forbidden_events(
 
     Parameters
     ----------
-    plan : EvaluationPlan
-    table : pyarrow.Table
     selection : Selection
         The candidates of the positive components.
     ticks : tuple of (n,) int64

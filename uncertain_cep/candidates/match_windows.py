@@ -30,7 +30,6 @@ def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
     ----------
     plan : EvaluationPlan
         Of an OR-free pattern.
-    selection : Selection
 
     Returns
     -------

@@ -31,12 +31,7 @@ def _plain(column: pa.ChunkedArray, wanted: pa.DataType) -> list[Any]:
 
 
 class PartitionNumbers:
-    """The partitions of which something is held.
-
-    Parameters
-    ----------
-    plan : EvaluationPlan
-    """
+    """The partitions of which something is held."""
 
     def __init__(self, plan: EvaluationPlan) -> None:
         self._keys = plan.split_keys

@@ -84,12 +84,10 @@ def lift(
 
     Parameters
     ----------
-    sample : Sample
     groups : int
         Its groups are 0..groups-1.
     span : tuple of int
         The first low and the last high of all samples that are looked at together.
-    window : int
     among : (m,) bool, optional
         Who takes part.
     """
@@ -213,8 +211,6 @@ def draw_more(
         The places chosen for each component so far, all before ``j``.
     lifted : sequence of Lifted
         Of all components.
-    j : int
-    rng : numpy.random.Generator
     """
     first, second = next(iter(chosen)), lifted[j]
     start, stop = _ranges(lifted[first], chosen[first], second)

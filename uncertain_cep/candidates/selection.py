@@ -191,14 +191,12 @@ def select(
 
     Parameters
     ----------
-    plan : EvaluationPlan
     table : pyarrow.Table
         With the plan's required columns.
     lower, upper : (n,) int64
         The intervals of all rows, ticks, without ticks of probability 0 at their ends.
     given_lower : (n,) int64
         The lower bounds as given, by which a slice owns a match.
-    slicing : Slicing or None
 
     Raises
     ------

@@ -40,8 +40,6 @@ def plan_dict(
 
     Parameters
     ----------
-    plan : EvaluationPlan
-    table : pyarrow.Table or None
     analyze : bool
         Whether to run the plan on the table, and say how many partial matches each node had.
     doubts : Doubts or None

@@ -212,8 +212,6 @@ def chosen_plan(
 
     Parameters
     ----------
-    plan : EvaluationPlan
-    table : pyarrow.Table
     selection : Selection
         The candidates in it that lie in match windows.
     analyze : bool

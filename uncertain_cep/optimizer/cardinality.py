@@ -50,7 +50,6 @@ class Cardinalities:
 
     Parameters
     ----------
-    statistics : Statistics
     window : int
         WITHIN, ticks.
     kleene : sequence of bool, optional

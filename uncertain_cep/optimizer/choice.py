@@ -73,7 +73,6 @@ def choose(
     ----------
     plan : EvaluationPlan
         Its ``planner`` says who chooses, its ``latency_weight`` what latency counts.
-    table : pyarrow.Table
     selection : Selection
         The candidates in it.
     growth : Growth or None

@@ -44,7 +44,6 @@ class CostModel(Cardinalities):
     ----------
     statistics, window, kleene, next_to
         As for :class:`Cardinalities`.
-    checks : sequence of Check
     alpha : float
         Weight of latency (section 6.1): what a partial match that waits for the event of the last component
         costs beside the work of the plan, as a multiple of looking at one.

@@ -43,7 +43,6 @@ def measure(
 
     Parameters
     ----------
-    plan : EvaluationPlan
     table : pyarrow.Table
         With the plan's required columns.
     selection : Selection

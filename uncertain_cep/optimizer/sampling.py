@@ -44,15 +44,12 @@ class JointSample:
 
     Parameters
     ----------
-    plan : EvaluationPlan
-    table : pyarrow.Table
     samples : sequence of Sample
         For each component.
     sizes : sequence of int
         How many candidates each component has.
     window : int
         The ticks w of ``max A <= min B + w``.
-    rng : numpy.random.Generator
     """
 
     def __init__(

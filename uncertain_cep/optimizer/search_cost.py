@@ -78,7 +78,6 @@ class Growth:
 
         Parameters
         ----------
-        model : CostModel
         joined : float
             Choices of their events.
         """

@@ -182,7 +182,6 @@ class Statistics:
 
         Parameters
         ----------
-        newer : Statistics
         weight : float
             Of the newer ones, from 0 to 1; applied at each step of a stream, what was measured k steps ago
             counts ``weight * (1 - weight) ** k``.

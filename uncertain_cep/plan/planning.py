@@ -39,10 +39,8 @@ def make_plan(
 
     Parameters
     ----------
-    query : Query
     schema : pyarrow.Schema
         Of the event table.
-    options : MatchOptions
     **changes
         Options by name, in place of those of ``options``.
 

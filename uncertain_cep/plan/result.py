@@ -45,13 +45,10 @@ def output_schema(
 
     Parameters
     ----------
-    bound : BoundQuery
     keys : tuple of PartitionKey
         Those with one name lead the result.
     schema : pyarrow.Schema
         Of the trace.
-    names : Names
-    domain : TimeDomain
     confidence, approximate, compressed : bool
         Whether there are confidences, standard errors, and what stands for the sets of a Kleene component.
 

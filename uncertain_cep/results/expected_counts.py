@@ -45,10 +45,8 @@ def expected_counts(
     ----------
     plan : EvaluationPlan
         Of a query with ``RETURN EXPECTED COUNT``.
-    table : pyarrow.Table
     selection : Selection
         None of its components is empty.
-    pmfs : ExplicitPmfs or None
     chunks : Chunks
         For the queries and traces that have to be counted match by match.
 

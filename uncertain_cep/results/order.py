@@ -24,7 +24,6 @@ def finished(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Tabl
 
     Parameters
     ----------
-    plan : EvaluationPlan
     batches : iterable of RecordBatch
         What :func:`uncertain_cep.executor.execute` yields, of one table or of several that share no match.
 
@@ -67,7 +66,6 @@ def non_overlapping(plan: EvaluationPlan, matches: pa.Table) -> pa.Table:
 
     Parameters
     ----------
-    plan : EvaluationPlan
     matches : pyarrow.Table
         All matches of some partitions, of the plan's batch schema. A partition is one combination of values
         of the plan's partition columns.

@@ -98,10 +98,8 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
 
     Parameters
     ----------
-    plan : EvaluationPlan
     table : pyarrow.Table
         The events.
-    chunk : MatchBatch
     direct : bool
         Whether ``chunk.events`` holds ids (:func:`id_payload`) and not rows.
     """

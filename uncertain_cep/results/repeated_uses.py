@@ -158,18 +158,14 @@ def repeated_counts(
 
     Parameters
     ----------
-    plan : EvaluationPlan
     selection : Selection
         Of at most ``MOST_SHARING`` components.
     shared : (k,) int64
         From :func:`shared_rows`.
-    stretches : Stretches
     rates : (l, T) float64
         From :func:`confidence.event_rates`.
     shift : (p,) int64
         By how much each partition is moved on the time line.
-    window : int
-    pmfs : ExplicitPmfs or None
     whole : float
         The expected number of matches with repeated uses.
 
@@ -225,8 +221,6 @@ def without_repeated(
 
     Parameters
     ----------
-    plan : EvaluationPlan
-    selection : Selection
     whole : Counts
         Each partition and bucket once.
     less : Counts

@@ -35,8 +35,6 @@ def best_chunk(
     ----------
     plan : EvaluationPlan
         Of a query with ORDER BY CONFIDENCE and LIMIT.
-    table : pyarrow.Table
-    selection : Selection
     chunks : callable
         Enumerates the matches among candidates that can pass a threshold (it may yield others as well), with
         rows of the table as events.

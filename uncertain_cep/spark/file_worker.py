@@ -89,7 +89,6 @@ def events_of_files(
     ----------
     batches : iterable of RecordBatch
         One column: places in the work.
-    reading : Reading
     days : bool
         Whether a tick that nobody named is a day.
     firsts : tuple of int

@@ -52,8 +52,6 @@ def collect_statistics(
     ----------
     frame : pyspark.sql.DataFrame
         With the columns that the plan requires, and the tick column if there is one.
-    plan : EvaluationPlan
-    candidates : CandidateFilters
     tick : str or None
         What the events say how long a tick is, as far as is known.
 

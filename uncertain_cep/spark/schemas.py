@@ -125,7 +125,6 @@ def from_arrow_schema(schema: pa.Schema, names: Names | None = None) -> t.Struct
 
     Parameters
     ----------
-    schema : pyarrow.Schema
     names : Names or None
         Whose time columns keep the tick in the schema's metadata.
 

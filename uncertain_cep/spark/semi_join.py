@@ -39,9 +39,6 @@ def choose_key_slices(
 
     Parameters
     ----------
-    candidates : CandidateFilters
-    statistics : FrameStatistics
-    slices : Slices or None
     wanted : bool or None
         True: by all of them, whatever the statistics say. False: never.
 
@@ -82,10 +79,6 @@ def pruned(
     ----------
     rows : DataFrame
         Of some keys and, if there are slices, of some of these.
-    plan : EvaluationPlan
-    candidates : CandidateFilters
-    slices : Slices or None
-    kept : KeySlices
     """
     prefix = "kept"
     while any(name.lower().startswith(prefix) for name in rows.columns):

@@ -74,9 +74,6 @@ def choose_slices(
 
     Parameters
     ----------
-    plan : EvaluationPlan
-    statistics : FrameStatistics
-    partitions : int
     length : int or None
         Length of a slice in ticks. Default: a few slices for each partition, but as long as it takes for
         the copies of later events to stay few.

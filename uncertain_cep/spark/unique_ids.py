@@ -36,8 +36,6 @@ def check_unique_ids(frame: DataFrame, plan: EvaluationPlan, candidates: Candida
     ----------
     frame : pyspark.sql.DataFrame
         The events, with the plan's required columns.
-    plan : EvaluationPlan
-    candidates : CandidateFilters
 
     Raises
     ------

@@ -36,10 +36,8 @@ def match_partition(
     ----------
     batches : iterable of RecordBatch
         All events of some keys and slices, under any names.
-    plan : EvaluationPlan
     schema : pyarrow.Schema
         What the plan was made for; a session may hand out larger string types and another time zone.
-    slicing : Slicing or None
 
     Notes
     -----
@@ -64,7 +62,6 @@ def choose_in_partition(
     ----------
     batches : iterable of RecordBatch
         All matches of some partition attributes' values, under any names.
-    plan : EvaluationPlan
     """
     received = list(batches)
     if received:
@@ -82,7 +79,6 @@ def rank_partition(
 
     Parameters
     ----------
-    batches : iterable of RecordBatch
     evaluate : callable
         Such as `match_partition` with its options.
     name : str
@@ -159,7 +155,6 @@ def add_intervals(
 
     Parameters
     ----------
-    batches : iterable of RecordBatch
     columns : tuple of str
         What their columns are called.
     result : tuple of str

@@ -16,12 +16,12 @@ import uncertain_cep as uc
 from benchmarks.figures import Options, Results, at_least, at_most
 from benchmarks.isolated import ONE_THREAD, IsolatedError, run_isolated
 from benchmarks.plan_patterns import CLUSTER, KEYED, cluster_events, real_events
+from benchmarks.pruning import pruned
 from benchmarks.timing import pin_to_one_core, take_turns
 from uncertain_cep.executor import candidates, execute
 from uncertain_cep.optimizer.choice import CHOICES, choose
 from uncertain_cep.optimizer.memory import MEMORY
 from uncertain_cep.plan import EvaluationPlan, make_plan
-from uncertain_cep.plan.pruning import pruned
 
 __all__ = ["measure"]
 

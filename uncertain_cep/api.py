@@ -14,6 +14,7 @@ from uncertain_cep.config import BATCH_ROWS, MAX_MATCHES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.as_json import plan_dict, query_dict
+from uncertain_cep.explanation.facts import plan_facts
 from uncertain_cep.explanation.text import explain_plan, explain_query
 from uncertain_cep.plan import Approximation, MatchOptions, make_plan
 from uncertain_cep.query import Query, parse
@@ -276,9 +277,8 @@ def explained(
     plan = make_plan(parsed, schema, options)
     limit = options.limit
     with nullcontext() if limit is None else limit.looked_at():
-        if format == "text":
-            return explain_plan(plan, table, analyze=analyze, doubts=Doubts())
-        return json.dumps(plan_dict(plan, table, analyze=analyze, doubts=Doubts()), indent=2)
+        facts = plan_facts(plan, table, Doubts(), analyze=analyze)
+        return explain_plan(facts) if format == "text" else json.dumps(plan_dict(facts), indent=2)
 
 
 def warm_up() -> None:

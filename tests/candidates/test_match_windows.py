@@ -16,6 +16,7 @@ from hypothesis import assume, given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from benchmarks.pruning import pruned
 from tests.cases.cases import Case, cases
 from tests.cases.comparison import assert_answer, assert_same, rows_of
 from tests.cases.language import STRATEGIES as ALL_STRATEGIES
@@ -30,7 +31,6 @@ from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.executor import candidates, execute
 from uncertain_cep.plan import EVALUATIONS, EvaluationPlan, make_plan
-from uncertain_cep.plan.pruning import pruned
 from uncertain_cep.results.order import finished
 
 _MANY = 5000

@@ -132,19 +132,6 @@ def test_what_is_no_statistics_is_refused(text: str) -> None:
         Statistics.from_json(text)
 
 
-def test_blending_moves_numbers_towards_the_newer_ones() -> None:
-    query = "PATTERN SEQ(A a, B b, C c) WHERE a.x = c.x AND a.y < b.y WITHIN 40"
-    old = measured(selected(query, skewed(300, (1, 2, 3), seed=7)))
-    new = measured(selected(query, skewed(300, (3, 2, 1), seed=8)))
-    assert old.blended(new, 0.0).components == old.components
-    assert old.blended(new, 1.0) == replace(new, components=old.blended(new, 1.0).components)
-    half = old.blended(new, 0.5)
-    for j in range(3):
-        wanted = (old.components[j].candidates + new.components[j].candidates) / 2
-        assert half.components[j].candidates == pytest.approx(wanted)
-    assert Statistics.from_json(half.to_json()) == half
-
-
 DEGENERATE: dict[str, list[tuple[str, int, int, int | None]]] = {
     "nothing": [],
     "one event": [("A", 0, 0, 1)],

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
-from uncertain_cep.spark.stopping import stopped_in_time
+from uncertain_cep.spark.jobs import stopped_in_time
 from uncertain_cep.time_limits import TimeLimit
 
 

@@ -219,8 +219,8 @@ def _deliver_from_spark(matching: Matching, destination: Destination, master: st
 def _write_on_spark(matching: Matching, folder: str, destination: Destination, master: str) -> int:
     """Have Spark write the matches as a directory of part files and return their number."""
     from uncertain_cep.spark import read_traces, worker_errors, write_matches
+    from uncertain_cep.spark.jobs import stopped_in_time
     from uncertain_cep.spark.matching import matches_frame
-    from uncertain_cep.spark.stopping import stopped_in_time
     from uncertain_cep.spark.writing import matches_to_parquet
 
     if master.startswith("local"):

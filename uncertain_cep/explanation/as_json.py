@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-import pyarrow as pa
-
+from uncertain_cep.explanation.facts import ChosenPlan, PlanFacts
 from uncertain_cep.operators.table import operator_of
-from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.plan.evaluation_plan import PlannedComponent
 from uncertain_cep.query import Query, format_expression
 from uncertain_cep.query.traversal import components_of
-
-if TYPE_CHECKING:
-    from uncertain_cep.candidates.doubts import Doubts
 
 __all__ = ["plan_dict", "query_dict"]
 
@@ -33,17 +30,8 @@ def query_dict(query: Query) -> dict[str, Any]:
     return {"strategy": query.strategy, "components": components, "window": within}
 
 
-def plan_dict(
-    plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = False, doubts: Doubts | None = None
-) -> dict[str, Any]:
-    """Return the facts of a plan; with a table, the candidates and how they are joined.
-
-    Parameters
-    ----------
-    analyze : bool
-        Whether to run the plan on the table, and say how many partial matches each node had.
-    doubts : Doubts or None
-        Warns of what is sound but may not be what was meant.
+def plan_dict(facts: Sequence[PlanFacts]) -> dict[str, Any]:
+    """Return the facts of a plan.
 
     Returns
     -------
@@ -57,17 +45,12 @@ def plan_dict(
         components are bound, and for one, two and so on of them such ``nodes``), ``matches`` (estimated),
         ``why``, ``expected_ns``, ``latency`` (its ``weight``, and the partial matches expected to be
         ``waiting`` for the last component), ``statistics`` and, with ``analyze``, ``run``.
-
-    Raises
-    ------
-    TraceError
-        If the table is not one of events.
     """
-    if doubts is not None:
-        doubts.about(plan)
-    if plan.branches:
-        parts = [plan_dict(branch, table, analyze=analyze, doubts=doubts) for branch in plan.branches]
-        return {"branches": parts}
+    return _part(facts[0]) if len(facts) == 1 else {"branches": [_part(part) for part in facts]}
+
+
+def _part(facts: PlanFacts) -> dict[str, Any]:
+    plan = facts.plan
     found: dict[str, Any] = {
         "strategy": plan.query.strategy,
         "components": [_component(component) for component in plan.components],
@@ -81,17 +64,12 @@ def plan_dict(
         "operator": operator_of(plan).name,
         "result": {field.name: str(field.type) for field in plan.output_schema},
     }
-    if table is not None:
-        from uncertain_cep.candidates.match_windows import feasible
-        from uncertain_cep.executor import candidates
-        from uncertain_cep.explanation.join_tree import chosen_plan
-
-        selection = candidates(plan, table, doubts)
-        kept = feasible(plan, selection)
-        for component, rows, left in zip(found["components"], selection.rows, kept.rows, strict=True):
-            component |= {"candidates": len(rows), "in_match_windows": len(left)}
-        found["partitions"] = selection.partitions
-        found["choice"] = chosen_plan(plan, table, kept, analyze=analyze).to_dict()
+    if facts.selection is not None and facts.kept is not None and facts.chosen is not None:
+        sizes = zip(found["components"], facts.selection.sizes, facts.kept.sizes, strict=True)
+        for component, size, left in sizes:
+            component |= {"candidates": size, "in_match_windows": left}
+        found["partitions"] = facts.selection.partitions
+        found["choice"] = _choice(facts.chosen)
     return found
 
 
@@ -102,3 +80,21 @@ def _component(component: PlannedComponent) -> dict[str, Any]:
         "predicates": [format_expression(part) for part in component.local],
         "kleene": component.kleene,
     }
+
+
+def _choice(chosen: ChosenPlan) -> dict[str, Any]:
+    choice, plan = chosen.choice, chosen.plan
+    found: dict[str, Any] = {
+        "planner": plan.planner,
+        "join": "pivot" if choice.tree is None else "tree",
+        "tree": None if choice.tree is None else chosen.node(choice.tree),
+        "passes": chosen.passes() or None,
+        "matches": chosen.estimated_matches,
+        "why": choice.why,
+        "expected_ns": dict(choice.costs),
+        "latency": {"weight": plan.latency_weight, "waiting": chosen.waiting},
+        "statistics": None if choice.statistics is None else choice.statistics.to_dict(),
+    }
+    if chosen.seconds is not None:
+        found["run"] = {"matches": chosen.matches, "seconds": chosen.seconds}
+    return found

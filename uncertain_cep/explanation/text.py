@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import numpy as np
-import pyarrow as pa
 
 from uncertain_cep.durations import format_duration
+from uncertain_cep.explanation.choice_text import Row, choice_rows
+from uncertain_cep.explanation.facts import PlanFacts
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import Query, format_expression
@@ -16,9 +17,6 @@ from uncertain_cep.query.syntax import Duration, ExpectedCount
 from uncertain_cep.query.traversal import components_of
 from uncertain_cep.timedomain import TimeDomain
 from uncertain_cep.wording import counted
-
-if TYPE_CHECKING:
-    from uncertain_cep.candidates.doubts import Doubts
 
 __all__ = ["explain_plan", "explain_query"]
 
@@ -36,13 +34,13 @@ _GROWING: Final = "growing: matches grown event by event over candidates sorted 
 _SETS: Final = "sets: events chosen component by component, as far as order and window let them go together"
 
 
-def _aligned(rows: Iterable[tuple[str, str]]) -> str:
+def _aligned(rows: Iterable[Row]) -> str:
     pairs = list(rows)
     width = max(len(label) for label, _ in pairs)
     return "\n".join(f"{label.ljust(width)}  {text}" for label, text in pairs)
 
 
-def _output(query: Query) -> list[tuple[str, str]]:
+def _output(query: Query) -> list[Row]:
     rows = []
     if query.min_confidence is not None:
         rows.append(("having", f"confidence >= {query.min_confidence:g}"))
@@ -73,7 +71,7 @@ def _duration(duration: Duration) -> str:
 
 def explain_query(query: Query) -> str:
     """Explain a query that is not bound to a trace."""
-    rows: list[tuple[str, str]] = [("strategy", query.strategy)]
+    rows: list[Row] = [("strategy", query.strategy)]
     for number, component in enumerate(components_of(query.pattern), 1):
         types = " | ".join(component.types) or "any type"
         many = ", one or more" if component.kleene else ""
@@ -85,46 +83,26 @@ def explain_query(query: Query) -> str:
     return _aligned(rows + _output(query))
 
 
-def explain_plan(
-    plan: EvaluationPlan, table: pa.Table | None, *, analyze: bool = False, doubts: Doubts | None = None
-) -> str:
-    """Explain a plan; with a table, count the candidates of each component and say how they are joined.
+def explain_plan(facts: Sequence[PlanFacts]) -> str:
+    """Explain a plan; with a table, say how many candidates each component has and how they are joined."""
+    if len(facts) == 1:
+        return _aligned(_rows(facts[0]))
+    parts = [_aligned(_rows(part)) for part in facts]
+    return "\n\n".join(f"branch {number} of {len(parts)}\n{part}" for number, part in enumerate(parts, 1))
 
-    Parameters
-    ----------
-    analyze : bool
-        Whether to run the plan on the table, and say how many partial matches each node had.
-    doubts : Doubts or None
-        Warns of what is sound but may not be what was meant.
 
-    Raises
-    ------
-    TraceError
-        If the table is not one of events.
-    """
-    if doubts is not None:
-        doubts.about(plan)
-    if plan.branches:
-        parts = [explain_plan(branch, table, analyze=analyze, doubts=doubts) for branch in plan.branches]
-        return "\n\n".join(f"branch {number} of {len(parts)}\n{part}" for number, part in enumerate(parts, 1))
-    counts: list[str] = [""] * len(plan.components)
-    partitions, chosen = "", None
-    if table is not None:
-        from uncertain_cep.candidates.match_windows import feasible
-        from uncertain_cep.executor import candidates
-        from uncertain_cep.explanation.join_tree import chosen_plan
-
-        selection = candidates(plan, table, doubts)
-        kept = feasible(plan, selection)
-        chosen = chosen_plan(plan, table, kept, analyze=analyze)
+def _rows(facts: PlanFacts) -> list[Row]:
+    plan, selection, chosen = facts.plan, facts.selection, facts.chosen
+    counts, partitions = [""] * len(plan.components), ""
+    if selection is not None and facts.kept is not None:
         counts = [
-            f"  [{_counted(len(rows), len(left))}{_lengths(lower, upper)}]"
-            for rows, lower, upper, left in zip(
-                selection.rows, selection.lower, selection.upper, kept.rows, strict=True
+            f"  [{_counted(size, left)}{_lengths(lower, upper)}]"
+            for size, left, lower, upper in zip(
+                selection.sizes, facts.kept.sizes, selection.lower, selection.upper, strict=True
             )
         ]
         partitions = f"  [{counted(selection.partitions, 'partition')}]"
-    rows: list[tuple[str, str]] = [("strategy", plan.query.strategy)]
+    rows: list[Row] = [("strategy", plan.query.strategy)]
     for number, (component, count) in enumerate(zip(plan.components, counts, strict=True), 1):
         rows += _negations(plan, number - 1)
         many = ", one or more" if component.kleene else ""
@@ -136,7 +114,7 @@ def explain_plan(
     rows += [("join predicate", format_expression(part)) for part in plan.joined]
     rows += [("condition", format_expression(part)) for part in plan.constant]
     domain = plan.domain
-    rows.append(("tick", describe_tick(domain)))
+    rows.append(("tick", _tick(domain)))
     ticks = counted(plan.window, "tick")
     if domain.tick_nanoseconds is not None:
         ticks = f"{format_duration(plan.window * domain.tick_nanoseconds)}: {ticks} of {domain.describe()}"
@@ -144,13 +122,13 @@ def explain_plan(
     operator = operator_of(plan)
     rows.append(("operator", f"{operator.name}: {operator.why}"))
     rows.append(("method", _method(plan, chosen is not None and chosen.choice.tree is not None)))
-    rows += [] if chosen is None else chosen.rows()
+    rows += [] if chosen is None else choice_rows(chosen)
     rows += _output(plan.query)
     rows.append(("result", ", ".join(f"{field.name} {field.type}" for field in plan.output_schema)))
-    return _aligned(rows)
+    return rows
 
 
-def describe_tick(domain: TimeDomain) -> str:
+def _tick(domain: TimeDomain) -> str:
     """Return how long a tick is, and who says so."""
     if domain.tick_nanoseconds is None:
         return "of no named length: times are whole numbers"
@@ -164,7 +142,7 @@ def _method(plan: EvaluationPlan, along_tree: bool) -> str:
     return f"{_TREE}, then {method}" if along_tree else method
 
 
-def _negations(plan: EvaluationPlan, after: int) -> list[tuple[str, str]]:
+def _negations(plan: EvaluationPlan, after: int) -> list[Row]:
     """Return the negated components that stand behind ``after`` positive ones."""
     return [("negated", _taken(found.component)) for found in plan.negations if found.after == after]
 

@@ -37,7 +37,7 @@ class GrowthStep:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Growing the matches of an OR-free sequence, as the alternative to joining its single components first."""
+    """Growing the matches of a sequence, as the alternative to joining its single components first."""
 
     steps: tuple[GrowthStep, ...]
     adjacent: bool

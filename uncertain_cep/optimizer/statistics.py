@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any, get_args, get_origin, get_type_hints
 
 __all__ = [
     "ComponentStatistics",
@@ -26,8 +25,8 @@ class LengthStatistics:
     mean: float
     median: float
     most: float
+    """What nine of ten do not exceed."""
     longest: float
-    """``most`` is what nine of ten do not exceed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,7 @@ class PairStatistics:
     """Share of these, their equalities given, for which every other predicate over the two is true."""
     first_met: float = 1.0
     second_met: float = 1.0
-    """Share of the first's candidates for which there is at least one of the second's in this sense, and of
-    the second's for which there is one of the first's."""
+    """Share of each one's candidates for which there is at least one of the other's in this sense."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,101 +146,19 @@ class Statistics:
 
     @classmethod
     def from_json(cls, text: str) -> Statistics:
-        """Return the statistics that :meth:`to_json` wrote.
-
-        Raises
-        ------
-        ValueError
-            If the text is something else.
-        """
+        """Return the statistics that :meth:`to_json` wrote; other text raises ValueError."""
         try:
-            found = json.loads(text)
-            return cls(
-                events=found["events"],
-                ticks=found["ticks"],
-                components=tuple(map(_component, found["components"])),
-                negated=tuple(map(_component, found["negated"])),
-                pairs=tuple(PairStatistics(**pair) for pair in found["pairs"]),
-                triples=tuple(
-                    TripleStatistics(tuple(part["components"]), part["in_time"], part["tried"])
-                    for part in found["triples"]
-                ),
-                equalities=tuple(EqualityStatistics(**part) for part in found["equalities"]),
-                predicates=tuple(
-                    PredicateStatistics(tuple(part["components"]), part["selectivity"], part["equates"])
-                    for part in found["predicates"]
-                ),
-                keys=KeyStatistics(**{**found["keys"], "shares": tuple(map(tuple, found["keys"]["shares"]))}),
-            )
-        except (KeyError, TypeError, AttributeError) as error:
+            restored: Statistics = _restored(cls, json.loads(text))
+        except (KeyError, TypeError) as error:
             raise ValueError(f"these are no statistics: {error!r}") from None
-
-    def blended(self, newer: Statistics, weight: float) -> Statistics:
-        """Return these statistics moved towards newer ones of the same pattern.
-
-        Parameters
-        ----------
-        weight : float
-            Of the newer ones, from 0 to 1; applied at each step of a stream, what was measured k steps ago
-            counts ``weight * (1 - weight) ** k``.
-        """
-
-        def mixed(old: float, new: float) -> float:
-            return old + weight * (new - old)
-
-        def lengths(old: LengthStatistics, new: LengthStatistics) -> LengthStatistics:
-            return LengthStatistics(
-                mixed(old.mean, new.mean),
-                mixed(old.median, new.median),
-                mixed(old.most, new.most),
-                max(mixed(old.longest, new.longest), new.longest),
-            )
-
-        def component(old: ComponentStatistics, new: ComponentStatistics) -> ComponentStatistics:
-            return ComponentStatistics(
-                old.variable,
-                mixed(old.candidates, new.candidates),
-                mixed(old.rate, new.rate),
-                mixed(old.type_share, new.type_share),
-                tuple(map(mixed, old.local, new.local)),
-                lengths(old.lengths, new.lengths),
-            )
-
-        return Statistics(
-            events=mixed(self.events, newer.events),
-            ticks=mixed(self.ticks, newer.ticks),
-            components=tuple(map(component, self.components, newer.components)),
-            negated=tuple(map(component, self.negated, newer.negated)),
-            pairs=tuple(
-                PairStatistics(
-                    old.first,
-                    old.second,
-                    mixed(old.in_time, new.in_time),
-                    mixed(old.joined, new.joined),
-                    mixed(old.first_met, new.first_met),
-                    mixed(old.second_met, new.second_met),
-                )
-                for old, new in zip(self.pairs, newer.pairs, strict=True)
-            ),
-            triples=tuple(
-                replace(new, in_time=mixed(old.in_time, new.in_time))
-                for old, new in zip(self.triples, newer.triples, strict=True)
-            ),
-            equalities=tuple(
-                replace(old, share=mixed(old.share, new.share))
-                for old, new in zip(self.equalities, newer.equalities, strict=True)
-            ),
-            predicates=tuple(
-                replace(old, selectivity=mixed(old.selectivity, new.selectivity))
-                for old, new in zip(self.predicates, newer.predicates, strict=True)
-            ),
-            # Which partitions are large changes from step to step: their numbers do not mean the same.
-            keys=newer.keys,
-        )
+        return restored
 
 
-def _component(found: Mapping[str, Any]) -> ComponentStatistics:
-    local: Sequence[float] = found["local"]
-    return ComponentStatistics(**{
-        **found, "local": tuple(local), "lengths": LengthStatistics(**found["lengths"]),
-    })  # fmt: skip
+def _restored(kind: Any, found: Any) -> Any:
+    """Return what a type of this module, or a tuple of such, is made of as JSON."""
+    if isinstance(kind, type) and is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{name: _restored(hints[name], found[name]) for name in hints})
+    if get_origin(kind) is tuple:
+        return tuple(_restored(get_args(kind)[0], part) for part in found)
+    return found

@@ -197,12 +197,7 @@ class MatchOptions:
             )
 
     def check_counting(self) -> None:
-        """Refuse options that expected counts have no use for.
-
-        Raises
-        ------
-        OptionError
-        """
+        """Refuse options that expected counts have no use for."""
         if self.evaluation not in ("auto", "query_order"):
             raise OptionError(
                 f"evaluation={self.evaluation!r} does not support RETURN EXPECTED COUNT: leave it out"

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from uncertain_cep.errors import OptionError
-from uncertain_cep.plan.counting import counting_plan
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
 from uncertain_cep.plan.options import PLANNERS, MatchOptions
-from uncertain_cep.plan.result import output_schema, plain_type
-from uncertain_cep.plan.supported import check_compressed, components_beyond_plain
+from uncertain_cep.plan.result import counting_plan, output_schema, plain_type
 from uncertain_cep.plan.trees import parse_tree
 from uncertain_cep.query import Query, bind
-from uncertain_cep.query.bound import BoundQuery
+from uncertain_cep.query.bound import BoundComponent, BoundQuery
 from uncertain_cep.query.branches import is_linear, order_of
+from uncertain_cep.query.syntax import Component, Conjunction, Disjunction
+from uncertain_cep.query.traversal import components_of, patterns_in
 from uncertain_cep.query.typed import (
+    Aggregated,
     TypedExpression,
     columns_in,
     speaks_of_each_event,
@@ -26,7 +28,7 @@ from uncertain_cep.query.typed import (
 )
 from uncertain_cep.timedomain import TimeDomain
 
-__all__ = ["make_plan"]
+__all__ = ["beyond_plain", "make_plan"]
 
 
 def make_plan(
@@ -138,16 +140,7 @@ def _planned(
         approximate=options.approximate,
         compressed=options.compressed,
         required_columns=tuple(needed),
-        output_schema=output_schema(
-            bound,
-            keys,
-            schema,
-            names,
-            domain,
-            options.confidence,
-            options.approximate is not None and options.confidence,
-            options.compressed,
-        ),
+        output_schema=output_schema(bound, keys, schema, domain, options),
         unnamed_keys=tuple(
             pa.field(f"partition by {' = '.join(key.columns)} ({number})", plain_type(schema, key.columns[0]))
             for number, key in enumerate(unnamed, 1)
@@ -160,8 +153,8 @@ def _ordered(plan: EvaluationPlan, options: MatchOptions) -> EvaluationPlan:
     pattern = plan.bound.pattern
     plan = plan if is_linear(pattern) else replace(plan, order=order_of(pattern))
     if plan.compressed:
-        check_compressed(plan)
-    what = components_beyond_plain(plan.bound.components, plan.query)
+        _check_compressed(plan)
+    what = _beyond_plain(plan.bound.components, plan.query)
     if plan.order is not None:
         what = "event sets, AND(...)"
     if plan.evaluation == "point" and plan.order is None:
@@ -184,3 +177,51 @@ def _joinable(plan: EvaluationPlan, planner: str) -> list[str]:
             f"{len(plan.singles)} of them: leave planner= out"
         )
     return [plan.components[j].variable for j in plan.singles]
+
+
+def beyond_plain(query: Query) -> str | None:
+    """Return what of a query only the default evaluation answers, in process; None if nothing."""
+    if any(isinstance(found, Conjunction) for found in patterns_in(query.pattern)):
+        return "event sets, AND(...)"
+    if any(isinstance(found, Disjunction) for found in patterns_in(query.pattern)):
+        return "alternative patterns, OR(...)"
+    return _beyond_plain(components_of(query.pattern), query)
+
+
+def _beyond_plain(components: Iterable[Component | BoundComponent], query: Query) -> str | None:
+    """Return the same of a sequence of components under the query's strategy."""
+    found = list(components)
+    if any(component.kleene for component in found):
+        return "Kleene components"
+    if any(component.negated for component in found):
+        return "negation"
+    return query.strategy if query.strategy.endswith("contiguity") else None
+
+
+def _check_compressed(plan: EvaluationPlan) -> None:
+    """Refuse a query whose Kleene events are more than a set of candidates, each for itself."""
+    kleene = [component.variable for component in plan.components if component.kleene]
+    mentioned = [
+        column
+        for expression in (*plan.joined, *(item.expression for item in plan.bound.returns))
+        if expression is not None
+        for column in columns_in(expression)
+        if column.variable in kleene
+    ]
+    fault = None
+    if not is_linear(plan.bound.pattern):
+        fault = "a sequence, without AND and OR"
+    elif len(kleene) != 1:
+        fault = f"a query with one Kleene component, not {len(kleene)}"
+    elif len(plan.components) == 1:
+        fault = "a component besides the Kleene one"
+    elif plan.negations:
+        fault = "a query without negated components"
+    elif plan.query.strategy != "skip_till_any_match":
+        fault = f"skip_till_any_match, not {plan.query.strategy}"
+    elif any(isinstance(column, Aggregated) or column.index != "current" for column in mentioned):
+        fault = f"conditions on {kleene[0]}[i] alone: a set has no first, last or aggregate"
+    elif plan.approximate is not None:
+        fault = "exact confidences: leave approximate= out"
+    if fault is not None:
+        raise OptionError(f'kleene="compressed" needs {fault}')

@@ -13,10 +13,10 @@ from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.spark.session import get_session
 
 if TYPE_CHECKING:
-    from uncertain_cep.spark.failures import worker_errors
+    from uncertain_cep.spark.frames import arrow_schema, noted_schema
+    from uncertain_cep.spark.jobs import worker_errors
     from uncertain_cep.spark.matching import match
     from uncertain_cep.spark.reading import read_traces, to_intervals
-    from uncertain_cep.spark.schemas import arrow_schema, noted_schema
     from uncertain_cep.spark.writing import match_to_parquet, write_matches
 
 __all__ = [
@@ -32,13 +32,13 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "arrow_schema": "schemas",
+    "arrow_schema": "frames",
     "match": "matching",
     "match_to_parquet": "writing",
-    "noted_schema": "schemas",
+    "noted_schema": "frames",
     "read_traces": "reading",
     "to_intervals": "reading",
-    "worker_errors": "failures",
+    "worker_errors": "jobs",
     "write_matches": "writing",
 }
 

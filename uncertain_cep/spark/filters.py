@@ -19,7 +19,7 @@ from pyspark.sql import types as t
 from uncertain_cep.config import SPARK_EXPRESSION_NODES
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import typed
-from uncertain_cep.spark.schemas import column
+from uncertain_cep.spark.frames import column
 
 __all__ = ["CandidateFilters", "candidate_filters", "condition"]
 

@@ -12,8 +12,7 @@ from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.filters import CandidateFilters
-from uncertain_cep.spark.schemas import column
-from uncertain_cep.spark.ticks import in_microseconds, in_ticks
+from uncertain_cep.spark.frames import column, in_microseconds, in_ticks
 from uncertain_cep.timedomain import check_one_tick
 from uncertain_cep.traces.checks import check_intervals, check_nulls, check_pmfs
 

@@ -15,11 +15,15 @@ from pyspark.sql import types as t
 
 from uncertain_cep.config import MOST_READING_TASKS
 from uncertain_cep.errors import TraceError, warn
-from uncertain_cep.spark.failures import worker_errors
-from uncertain_cep.spark.file_worker import Reading, describe_files, events_of_files, step_events
-from uncertain_cep.spark.files_read import noting_files
-from uncertain_cep.spark.schemas import arrow_schema, as_spark_keeps, as_spark_path, from_arrow_schema
-from uncertain_cep.spark.worker import add_intervals
+from uncertain_cep.spark.frames import (
+    arrow_schema,
+    as_spark_keeps,
+    as_spark_path,
+    from_arrow_schema,
+    noting_files,
+)
+from uncertain_cep.spark.jobs import worker_errors
+from uncertain_cep.spark.worker import Reading, add_intervals, describe_files, events_of_files, step_events
 from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema, intervals_of
 from uncertain_cep.traces.assembling import Part, assembled

@@ -31,8 +31,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.spark.frame_statistics import FrameStatistics
-from uncertain_cep.spark.schemas import column
-from uncertain_cep.spark.ticks import in_ticks, quotient
+from uncertain_cep.spark.frames import column, in_ticks, quotient
 
 __all__ = ["Slices", "choose_partitions", "choose_slices", "own_slice", "partitioned", "sliced"]
 

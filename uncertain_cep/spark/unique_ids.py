@@ -20,7 +20,7 @@ from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.filters import CandidateFilters
-from uncertain_cep.spark.schemas import column
+from uncertain_cep.spark.frames import column
 from uncertain_cep.traces.faulty_rows import shown
 from uncertain_cep.traces.unique_ids import used_again
 

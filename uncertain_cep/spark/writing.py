@@ -17,10 +17,9 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import Approximation, MatchOptions
 from uncertain_cep.query import Query
 from uncertain_cep.results.output_place import check_output_place, local_path
-from uncertain_cep.spark.failures import worker_errors
-from uncertain_cep.spark.files_read import files_read
+from uncertain_cep.spark.frames import as_spark_path, files_read
+from uncertain_cep.spark.jobs import worker_errors
 from uncertain_cep.spark.matching import as_frame, prepare
-from uncertain_cep.spark.schemas import as_spark_path
 from uncertain_cep.spark.worker import parquet_writer, write_partition
 from uncertain_cep.timedomain import Names
 

@@ -1,8 +1,9 @@
-"""Spark schemas to Arrow schemas and back, without asking a running Spark."""
+"""Frames of Spark: schemas to Arrow and back, time columns in ticks, and the files they are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from uncertain_cep.errors import OptionError
+from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.timedomain import TICK_METADATA, Names, check_one_tick, check_tick_type
 
 __all__ = [
@@ -19,11 +21,20 @@ __all__ = [
     "as_spark_keeps",
     "as_spark_path",
     "column",
+    "files_read",
     "from_arrow_schema",
+    "in_microseconds",
+    "in_ticks",
+    "noted_files",
     "noted_schema",
+    "noting_files",
+    "quotient",
 ]
 
 _TICK: Final = TICK_METADATA.decode()
+
+_FILES: Final = "uncertain_cep.files"
+"""Key in the metadata of a column that holds the files and folders a frame was read from."""
 
 _PLAIN: Final[dict[type[t.DataType], pa.DataType]] = {
     t.BooleanType: pa.bool_(),
@@ -43,25 +54,18 @@ _PLAIN: Final[dict[type[t.DataType], pa.DataType]] = {
     t.NullType: pa.null(),
 }
 
-_FROM_ARROW: Final[tuple[tuple[Callable[[pa.DataType], bool], t.DataType], ...]] = (
-    (pa.types.is_boolean, t.BooleanType()),
-    (pa.types.is_int8, t.ByteType()),
-    (pa.types.is_int16, t.ShortType()),
-    (pa.types.is_uint8, t.ShortType()),
-    (pa.types.is_int32, t.IntegerType()),
-    (pa.types.is_uint16, t.IntegerType()),
-    (pa.types.is_integer, t.LongType()),
-    (pa.types.is_float16, t.FloatType()),
-    (pa.types.is_float32, t.FloatType()),
-    (pa.types.is_float64, t.DoubleType()),
-    (pa.types.is_string, t.StringType()),
-    (pa.types.is_large_string, t.StringType()),
-    (pa.types.is_string_view, t.StringType()),
-    (pa.types.is_binary, t.BinaryType()),
-    (pa.types.is_large_binary, t.BinaryType()),
-    (pa.types.is_date, t.DateType()),
-    (pa.types.is_null, t.NullType()),
-)
+_FROM_ARROW: Final[dict[pa.DataType, t.DataType]] = {
+    **{arrow: spark() for spark, arrow in _PLAIN.items() if spark not in (t.CharType, t.VarcharType)},
+    pa.uint8(): t.ShortType(),
+    pa.uint16(): t.IntegerType(),
+    pa.uint32(): t.LongType(),
+    pa.uint64(): t.LongType(),
+    pa.float16(): t.FloatType(),
+    pa.large_string(): t.StringType(),
+    pa.string_view(): t.StringType(),
+    pa.large_binary(): t.BinaryType(),
+    pa.date64(): t.DateType(),
+}
 
 
 def column(name: str) -> Column:
@@ -164,7 +168,56 @@ def _spark_type(name: str, arrow: pa.DataType) -> t.DataType:
         return t.DecimalType(arrow.precision, arrow.scale)
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):
         return t.ArrayType(_spark_type(name, arrow.value_type), True)
-    for holds, spark in _FROM_ARROW:
-        if holds(arrow):
-            return spark
+    if arrow in _FROM_ARROW:
+        return _FROM_ARROW[arrow]
     raise OptionError(f"column {name!r} has the type {arrow}, which Spark does not have: leave it out")
+
+
+def in_ticks(plan: EvaluationPlan, schema: t.StructType, name: str) -> Column:
+    """Return a time column in ticks, as int64."""
+    domain = plan.domain
+    if domain.unit == "tick":
+        return column(name)
+    return quotient(in_microseconds(schema, name), domain.tick)
+
+
+def in_microseconds(schema: t.StructType, name: str) -> Column:
+    """Return a column of timestamps in microseconds since 1970, as int64."""
+    times = column(name)
+    if isinstance(schema[name].dataType, t.TimestampType):
+        return f.unix_micros(times)
+    # A timestamp without zone counts as UTC; Spark's own conversion would use the session's zone.
+    day = f.unix_date(times.cast("date")).cast("long")
+    minute = f.hour(times) * 60 + f.minute(times)
+    second = (f.extract(f.lit("SECOND"), times) * 1_000_000).cast("long")
+    return day * 86_400_000_000 + minute.cast("long") * 60_000_000 + second
+
+
+def quotient(ticks: Column, divisor: int) -> Column:
+    """Return the whole quotient, rounded down."""
+    if divisor == 1:
+        return ticks
+    return f.call_function("div", ticks - f.pmod(ticks, f.lit(divisor)), f.lit(divisor))
+
+
+def noting_files(frame: DataFrame, paths: Sequence[str]) -> DataFrame:
+    """Return a frame that notes with its first column what Python workers read, which Spark cannot know."""
+    if not paths:
+        return frame
+    first = frame.schema.fields[0]
+    noted = {**(first.metadata or {}), _FILES: json.dumps(list(paths))}
+    # Not withMetadata: it takes dots in a name for fields.
+    renewed = column(first.name).alias(first.name, metadata=noted)
+    return frame.select(renewed, *(column(field.name) for field in frame.schema.fields[1:]))
+
+
+def noted_files(frame: DataFrame) -> list[str]:
+    """Return what `noting_files` noted with a frame, or with one that this is made of."""
+    texts = [field.metadata[_FILES] for field in frame.schema.fields if _FILES in (field.metadata or {})]
+    return list(dict.fromkeys(path for text in texts for path in json.loads(text)))
+
+
+def files_read(frame: DataFrame) -> list[tuple[str, str | Path]]:
+    """Return what `check_output_place` takes: the files of a frame, as far as Spark or a note tells them."""
+    noted: list[tuple[str, str | Path]] = [("the trace", path) for path in noted_files(frame)]
+    return noted + [("the file of events", path) for path in frame.inputFiles()]

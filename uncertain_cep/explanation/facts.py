@@ -1,0 +1,143 @@
+"""What there is to say of a plan on given data: gathered once, for text and for JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import pyarrow as pa
+
+from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.match_windows import feasible
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.executor import candidates, execute
+from uncertain_cep.operators.counters import Counters, Node
+from uncertain_cep.operators.join_prefix import choice_of_singles
+from uncertain_cep.optimizer.choice import Choice, choose, estimated
+from uncertain_cep.optimizer.pivot_cost import pivot_passes
+from uncertain_cep.plan.evaluation_plan import EvaluationPlan
+from uncertain_cep.plan.trees import Leaf, Tree, components_of
+
+__all__ = ["ChosenPlan", "PlanFacts", "plan_facts"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPlan:
+    """How the events of an OR-free pattern are put together: what was estimated, and what a run counted."""
+
+    plan: EvaluationPlan
+    choice: Choice
+    actual: Mapping[Node, int] | None = None
+    """For each node, see :data:`uncertain_cep.operators.counters.Node`, how many partial matches it had."""
+    matches: int | None = None
+    """That the run found: those that pass HAVING, and with LIMIT no more than it asks for."""
+    seconds: float | None = None
+    """That the run took."""
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables of the components, in pattern order."""
+        return [component.variable for component in self.plan.components]
+
+    @property
+    def estimated_matches(self) -> float | None:
+        """How many matches are expected."""
+        model = self.choice.model
+        return None if model is None else model.partial_matches(range(model.length))
+
+    @property
+    def waiting(self) -> float | None:
+        """How many partial matches the events of the last component are expected to wait for."""
+        model, tree = self.choice.model, self.choice.tree
+        if model is None or not self.plan.is_plain or len(self.plan.components) < 2:
+            return None
+        return float(pivot_passes(model).waiting.sum()) if tree is None else model.latency(tree)
+
+    def node(self, tree: Tree) -> dict[str, Any]:
+        """Return a node of a tree: its components, estimated and actual partial matches, and children."""
+        model, components = self.choice.model, components_of(tree)
+        found = self._counted(components, None if model is None else model.partial_matches(components))
+        if not isinstance(tree, Leaf):
+            found["children"] = [self.node(tree.left), self.node(tree.right)]
+        return found
+
+    def passes(self) -> list[dict[str, Any]]:
+        """Return the partial matches of the join in pattern order, for each pivot by the components bound.
+
+        Nothing if another method is used.
+        """
+        plan, model = self.plan, self.choice.model
+        if not plan.is_plain or plan.evaluation != "query_order" or self.choice.tree is not None:
+            return []
+        if model is None or model.length < 2:
+            return []
+        expected = pivot_passes(model)
+        return [
+            {
+                "order": [self.variables[j] for j in order],
+                "nodes": [
+                    self._counted(tuple(order[:bound]), number) for bound, number in enumerate(found, 1)
+                ],
+            }
+            for order, found in zip(expected.orders.tolist(), expected.found.tolist(), strict=True)
+        ]
+
+    def _counted(self, components: Node, number: float | None) -> dict[str, Any]:
+        found = {"components": [self.variables[j] for j in sorted(components)], "estimated": number}
+        return {**found, "actual": self.actual.get(components, 0)} if self.actual else found
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFacts:
+    """An OR-free plan, and what a table tells of it if there is one."""
+
+    plan: EvaluationPlan
+    selection: Selection | None = None
+    kept: Selection | None = None
+    """The candidates that lie in match windows."""
+    chosen: ChosenPlan | None = None
+
+
+def plan_facts(
+    plan: EvaluationPlan, table: pa.Table | None, doubts: Doubts, *, analyze: bool = False
+) -> list[PlanFacts]:
+    """Return the facts of each branch of a plan, or of the plan itself.
+
+    Parameters
+    ----------
+    table : pyarrow.Table or None
+        If given, candidates are counted and the choice is made, with estimates even if nothing was to choose.
+    doubts : Doubts
+        Warns of what is sound but may not be what was meant.
+    analyze : bool
+        Whether to run the plan on the table, and count the partial matches of each node.
+
+    Raises
+    ------
+    TraceError
+        If the table is not one of events.
+    """
+    doubts.about(plan)
+    return [_facts(part, table, doubts, analyze) for part in plan.branches or (plan,)]
+
+
+def _facts(plan: EvaluationPlan, table: pa.Table | None, doubts: Doubts, analyze: bool) -> PlanFacts:
+    if table is None:
+        return PlanFacts(plan)
+    selection = candidates(plan, table, doubts)
+    kept = feasible(plan, selection)
+    if plan.is_plain or len(plan.components) < 2:
+        choice = choose(plan, table, kept)
+    else:
+        choice = choice_of_singles(plan, table, kept)
+    choice = estimated(plan, table, kept, choice)
+    if not analyze:
+        return PlanFacts(plan, selection, kept, ChosenPlan(plan, choice))
+    counters = Counters()
+    begin = perf_counter()
+    rows = sum(batch.num_rows for batch in execute(plan, table, counters=counters))
+    seconds = perf_counter() - begin
+    chosen = ChosenPlan(plan, choice, counters.nodes, None if plan.counts else rows, seconds)
+    return PlanFacts(plan, selection, kept, chosen)

@@ -1,0 +1,94 @@
+"""Jobs of Spark: their errors as the library's own, and an end to them when a time limit is over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+from typing import Final
+from uuid import uuid4
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from uncertain_cep.config import STOP_AGAIN_SECONDS
+from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceError, UncertainCepError
+from uncertain_cep.time_limits import TimeLimit
+
+__all__ = ["stopped_in_time", "worker_errors"]
+
+_RAISED: Final = re.compile(
+    r"^uncertain_cep\.errors\.(\w+): (.*?)(?=\n\s*\n|\n\s+at |\s+SQLSTATE: |\n?\Z)", re.MULTILINE | re.DOTALL
+)
+
+_KINDS: Final[dict[str, type[UncertainCepError]]] = {
+    kind.__name__: kind for kind in (OptionError, RuntimeEnvironmentError, TraceError)
+}
+
+
+@contextmanager
+def worker_errors() -> Iterator[None]:
+    """Raise what a worker raised, such as `TraceError`, in place of Spark's account of it.
+
+    Spark computes matches when they are used, in other processes, and reports an error there as one of its
+    own, with the text of the traceback.
+
+    Examples
+    --------
+    >>> with worker_errors():  # doctest: +SKIP
+    ...     matches.toPandas()
+    """
+    try:
+        yield
+    except PySparkException as error:
+        raised = _RAISED.search(str(error))
+        if raised is None:
+            raise
+        kind = _KINDS.get(raised[1], UncertainCepError)
+        raise kind(raised[2].strip()) from error
+
+
+@contextmanager
+def stopped_in_time(spark: SparkSession, limit: TimeLimit | None) -> Iterator[None]:
+    """Stop what this thread has Spark do in the context once a time limit is over; other jobs go on.
+
+    Raises
+    ------
+    TimeLimitError
+        In place of Spark's error about a job that was stopped.
+    """
+    if limit is None:
+        yield
+        return
+    limit.check()
+    tag = f"uncertain-cep-{uuid4().hex}"
+    # A classic session's `interruptTag` does not find the jobs of the DataFrame API; its context does.
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        begin, stop, end = spark.addTag, spark.interruptTag, spark.removeTag
+    else:
+        context = spark.sparkContext
+        begin, stop, end = context.addJobTag, context.cancelJobsWithTag, context.removeJobTag
+    done, over = Event(), Event()
+
+    def watch() -> None:
+        if done.wait(limit.left):
+            return
+        over.set()
+        stop(tag)
+        while not done.wait(STOP_AGAIN_SECONDS):
+            stop(tag)
+
+    watcher = Thread(target=watch, daemon=True)
+    begin(tag)
+    watcher.start()
+    try:
+        yield
+    except Exception as error:
+        if over.is_set():
+            raise limit.error() from error
+        raise
+    finally:
+        done.set()
+        watcher.join()
+        end(tag)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 from typing import Final
@@ -64,6 +64,9 @@ def stopped_in_time(spark: SparkSession, limit: TimeLimit | None) -> Iterator[No
     limit.check()
     tag = f"uncertain-cep-{uuid4().hex}"
     # A classic session's `interruptTag` does not find the jobs of the DataFrame API; its context does.
+    begin: Callable[[str], object]
+    stop: Callable[[str], object]
+    end: Callable[[str], object]
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         begin, stop, end = spark.addTag, spark.interruptTag, spark.removeTag
     else:

@@ -17,6 +17,7 @@ from pyspark.sql import functions as f
 from uncertain_cep.config import MOST_BITS, MOST_BROADCAST, MOST_KEPT, ROWS_WORTH_A_PASS
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.filters import CandidateFilters
+from uncertain_cep.spark.frame_statistics import FrameStatistics
 from uncertain_cep.spark.frames import column
 from uncertain_cep.spark.slicing import Slices, own_slice
 

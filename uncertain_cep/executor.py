@@ -53,12 +53,7 @@ def execute_within(
 ) -> Iterator[pa.RecordBatch]:
     """Evaluate a plan on a table, within the limits that the options set on time, batches and matches.
 
-    Parameters
-    ----------
-    options : MatchOptions
-        Its ``max_matches`` counts only where all matches are collected, see :attr:`EvaluationPlan.collects`.
-    doubts : Doubts
-        Receives what may not be meant.
+    ``max_matches`` counts only where all matches are collected, see :attr:`EvaluationPlan.collects`.
 
     Raises
     ------
@@ -274,18 +269,7 @@ def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:
 
 
 def candidates(plan: EvaluationPlan, table: pa.Table, doubts: Doubts | None = None) -> Selection:
-    """Return the candidates of each component of an OR-free pattern in a table of events.
-
-    Parameters
-    ----------
-    doubts : Doubts or None
-        As for :func:`run`.
-
-    Raises
-    ------
-    TraceError
-        If the events are not those of the model.
-    """
+    """Check a table of events, and return the candidates of each component of an OR-free pattern."""
     check_table(plan, table)
     selection = _selected(plan, table, None)[0]
     if doubts is not None:
@@ -296,13 +280,7 @@ def candidates(plan: EvaluationPlan, table: pa.Table, doubts: Doubts | None = No
 
 
 def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) -> None:
-    """Check that a table holds events of the model.
-
-    Raises
-    ------
-    TraceError
-        With every fault found.
-    """
+    """Raise TraceError with every fault found if a table holds no events of the model."""
     faults = check_columns(table.schema, plan.names)
     if not faults:
         faults = check_nulls(table, plan.names) + check_intervals(table, plan.names, plan.domain)

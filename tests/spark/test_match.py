@@ -16,7 +16,7 @@ import uncertain_cep as uc
 from tests.spark.traces import KEYED, UNKEYED, as_rows, assert_same, random_trace, to_spark
 from uncertain_cep.errors import OptionError, QueryError
 from uncertain_cep.spark import match
-from uncertain_cep.spark.frames import from_arrow_schema
+from uncertain_cep.spark.dataframes import from_arrow_schema
 
 NEXT = "PATTERN SEQ(A a, B b, (A|C) c) WHERE skip_till_next_match(a, b, c) WITHIN 12"
 """Forbidden events lie wherever a slice may end; an A may be taken by the first and the last component."""

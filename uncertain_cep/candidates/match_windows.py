@@ -24,22 +24,14 @@ _NONE: Final = np.empty(0, dtype=np.int64)
 
 
 def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
-    """Return the candidates that can be in a match as far as order, window and partition go.
+    """Return the candidates that can be in a match as far as order, window and keys go; without OR.
 
-    Parameters
-    ----------
-    plan : EvaluationPlan
-        Of an OR-free pattern.
-
-    Returns
-    -------
-    Selection
-        Every candidate of every match is in it, in the order it had. So is every candidate that a match's gap
-        forbids under skip till next match: where it happens between ``e[j-1]`` and ``e[j]``, the events
-        ``e1 .. e[j-1]``, it and ``e[j+1] .. el`` are in order and within the window as well. What negations
-        and contiguity forbid is no candidate, and is not looked for here. The selection itself, if little of
-        it can be dropped: if it is small, or if of a sample of the candidates fewer than a tenth are out of
-        reach of those of the rarest component.
+    Every candidate of every match stays, in the order it had. So does every candidate that a match's gap
+    forbids under skip till next match: where it happens between ``e[j-1]`` and ``e[j]``, the events ``e1 ..
+    e[j-1]``, it and ``e[j+1] .. el`` are in order and within the window as well. What negations and
+    contiguity forbid is no candidate, and is not looked for here. The selection itself is returned if little
+    of it can be dropped: if it is small, or if of a sample of the candidates fewer than a tenth are out of
+    reach of those of the rarest component.
 
     Notes
     -----
@@ -82,20 +74,10 @@ def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
 
 
 def time_differences(plan: EvaluationPlan, window: int) -> Int64:
-    """Return by how many ticks the event of one component follows that of another at least.
+    """Return by how many ticks the event of one component follows that of another at least, (l, l) int64.
 
-    Parameters
-    ----------
-    plan : EvaluationPlan
-        Of an OR-free pattern.
-    window : int
-        Ticks.
-
-    Returns
-    -------
-    (l, l) int64
-        ``t[j] - t[i] >= least[i, j]`` for any events of two components in every match; negative unless i
-        comes before j: then it is 1, and 1 more for each component that has to lie between.
+    ``t[j] - t[i] >= least[i, j]`` for any events of two components in every match within ``window`` ticks;
+    negative unless i comes before j: then it is 1, and 1 more for each component that has to lie between.
     """
     length = len(plan.components)
     before = [(1 << j) - 1 for j in range(length)] if plan.order is None else plan.order.before

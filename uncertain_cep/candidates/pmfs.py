@@ -27,22 +27,14 @@ class ExplicitPmfs:
 def explicit_pmfs(
     table: pa.Table, name: str, lower: Int64, upper: Int64
 ) -> tuple[ExplicitPmfs | None, Int64, Int64]:
-    """Return the pmfs of a table, or None if all intervals are uniform, and the intervals trimmed to them.
+    """Return the pmfs of a table, None if all are uniform, and the intervals trimmed to them. O(n + m).
 
     Parameters
     ----------
-    table : pyarrow.Table
-        Whose pmfs were checked.
     name : str
-        Its pmf column; it may be absent.
+        The pmf column; it may be absent. What is in it was checked.
     lower, upper : (n,) int64
-        The intervals, ticks.
-
-    Returns
-    -------
-    pmfs : ExplicitPmfs or None
-    lower, upper : (n,) int64
-        Without the ticks of probability 0 at either end. O(n + m).
+        The intervals, ticks; returned without the ticks of probability 0 at either end.
 
     Notes
     -----

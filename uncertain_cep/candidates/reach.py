@@ -80,16 +80,9 @@ def densified(parts: Sequence[NDArray[Any]]) -> tuple[list[Int64], int]:
 def lift(
     sample: Sample, groups: int, span: tuple[int, int], window: int, among: NDArray[np.bool_] | None = None
 ) -> Lifted:
-    """Return a sample on one line.
+    """Return a sample of groups 0..groups-1 on one line; ``among``, (m,) bool, says who takes part.
 
-    Parameters
-    ----------
-    groups : int
-        Its groups are 0..groups-1.
-    span : tuple of int
-        The first low and the last high of all samples that are looked at together.
-    among : (m,) bool, optional
-        Who takes part.
+    ``span`` is the first low and the last high of all samples that are looked at together.
     """
     length, scale = span[1] - span[0] + window + 2, 1
     # What does not fit on one line is looked at through a coarser clock.
@@ -128,7 +121,7 @@ def count_pairs(first: Lifted, second: Lifted, *, shared: bool, anyhow: bool = F
 def met_by_any(
     lower: Int64, reach: Int64, low: Int64, high: Int64, ahead: int, behind: int
 ) -> NDArray[np.bool_]:
-    """Return which intervals are in reach of at least one of some others.
+    """Return which intervals are in reach of at least one of some others, (n,) bool. O(n log m).
 
     Parameters
     ----------
@@ -137,14 +130,7 @@ def met_by_any(
     reach : (m,) int64
         The latest end of each of them and those before it.
     low, high : (n,) int64
-        The intervals.
-    ahead, behind : int
-        In reach are those with ``lower + ahead <= high`` and ``low + behind <= upper``.
-
-    Returns
-    -------
-    (n,) bool
-        O(n log m).
+        The intervals; in reach are those with ``lower + ahead <= high`` and ``low + behind <= upper``.
     """
     # Of those that are not too late for an interval, one must not be too early.
     ranks = np.searchsorted(lower, high - ahead, side="right")
@@ -161,12 +147,8 @@ def _ranges(first: Lifted, places: Int64, second: Lifted) -> tuple[Int64, Int64]
 def draw_pairs(first: Lifted, second: Lifted, most: int, rng: np.random.Generator) -> tuple[Int64, Int64]:
     """Return pairs that can be in this order within the window, all if they are few.
 
-    Of ``most`` pairs that a search by the longest interval finds, those are returned that are in reach.
-
-    Returns
-    -------
-    left, right : (p,) int64
-        Their places in the samples; every pair is as likely to be drawn.
+    Of ``most`` pairs that a search by the longest interval finds, those are returned that are in reach: their
+    places in the samples, each (p,) int64. Every pair is as likely to be drawn.
     """
     start, stop = _ranges(first, first.by_low, second)
     ends = np.cumsum(stop - start)
@@ -185,12 +167,7 @@ def draw_pairs(first: Lifted, second: Lifted, most: int, rng: np.random.Generato
 def count_third(chosen: tuple[Int64, Int64], parts: tuple[Lifted, Lifted, Lifted]) -> int:
     """Return how many candidates of a third component can follow pairs of the first two, summed.
 
-    Parameters
-    ----------
-    chosen : tuple of (p,) int64
-        The places of the pairs in the samples.
-    parts : tuple of Lifted
-        Of the three components, in pattern order.
+    ``chosen`` are the places of the pairs in the samples, each (p,) int64.
     """
     first, second, third = parts
     left, right = chosen
@@ -205,12 +182,7 @@ def draw_more(
 ) -> dict[int, Int64]:
     """Return choices of candidates with one more each, where one is drawn that is in reach of all.
 
-    Parameters
-    ----------
-    chosen : dict of (p,) int64
-        The places chosen for each component so far, all before ``j``.
-    lifted : sequence of Lifted
-        Of all components.
+    ``chosen`` has the places, (p,) int64, for each component so far, all before ``j``.
     """
     first, second = next(iter(chosen)), lifted[j]
     start, stop = _ranges(lifted[first], chosen[first], second)

@@ -187,12 +187,10 @@ def select(
     given_lower: Int64,
     slicing: Slicing | None,
 ) -> Selection:
-    """Return the candidates of each component.
+    """Return the candidates of each component among the events of a table.
 
     Parameters
     ----------
-    table : pyarrow.Table
-        With the plan's required columns.
     lower, upper : (n,) int64
         The intervals of all rows, ticks, without ticks of probability 0 at their ends.
     given_lower : (n,) int64

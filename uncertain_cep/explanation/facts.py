@@ -105,14 +105,8 @@ def plan_facts(
 ) -> list[PlanFacts]:
     """Return the facts of each branch of a plan, or of the plan itself.
 
-    Parameters
-    ----------
-    table : pyarrow.Table or None
-        If given, candidates are counted and the choice is made, with estimates even if nothing was to choose.
-    doubts : Doubts
-        Warns of what is sound but may not be what was meant.
-    analyze : bool
-        Whether to run the plan on the table, and count the partial matches of each node.
+    On a table candidates are counted and the choice is made, with estimates even if nothing was to choose;
+    with ``analyze`` the plan runs, and the partial matches of each node are counted.
 
     Raises
     ------

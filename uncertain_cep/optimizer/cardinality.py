@@ -60,10 +60,8 @@ class Cardinalities:
 
     Attributes
     ----------
-    length : int
-        Components.
-    whole : int
-        All of them, as bits.
+    length, whole : int
+        The number of components, and all of them as bits.
     candidates : float
         Of all components together.
     window : float
@@ -245,20 +243,12 @@ class Cardinalities:
         return float(np.log(min(1.0, max(can_be_next, 1e-300) / max(found, 1e-300))))
 
     def looked_at(self, first: int, masks: Int64) -> Float:
-        """Return which share of the partial matches of sets of components a tree comes to see.
+        """Return which share of the partial matches of components a tree comes to see, (m,) float64.
 
-        Parameters
-        ----------
-        first : int
-            The component of the tree's first leaf. Sets with it are seen whole, and so are the candidates of
-            single components. Others are what right subtrees put together near the candidates of the first
-            leaf: as large a share of them as of the candidates they consist of, on average.
-        masks : (m,) int64
-            Sets of components as bits, none empty.
-
-        Returns
-        -------
-        (m,) float64
+        Sets, (m,) int64 as bits, with the component ``first`` of the tree's first leaf are seen whole, and so
+        are the candidates of single components. Others are what right subtrees put together near the
+        candidates of the first leaf: as large a share of them as of the candidates they consist of, on
+        average.
         """
         bits = self._bits(masks)
         near = self.met[first] @ bits / np.bitwise_count(masks)
@@ -272,20 +262,17 @@ class Cardinalities:
         return found
 
     def numbers(self, masks: Int64) -> tuple[Float, Float, Float]:
-        """Return for sets of components how many choices there are.
+        """Return how many choices there are for sets of components, each (m,) float64.
 
-        Parameters
-        ----------
-        masks : (m,) int64
-            Sets of components as bits, none empty.
+        Sets are (m,) int64, as bits, none empty.
 
         Returns
         -------
-        feasible : (m,) float64
+        feasible
             Choices of one partition that can be in order within the window.
-        equal : (m,) float64
+        equal
             Those of them that are equal in all that equalities ask, by themselves or in chains.
-        matches : (m,) float64
+        matches
             Those of these for which every predicate over them is true: partial matches.
         """
         if self.length <= MOST_TABLED:

@@ -67,21 +67,10 @@ CHOICES: Final[Recent[Choice]] = Recent()
 def choose(
     plan: EvaluationPlan, table: pa.Table, selection: Selection, growth: Growth | None = None
 ) -> Choice:
-    """Choose how the events of an OR-free pattern are put together.
+    """Choose how the events of an OR-free pattern are put together, as its planner and latency weight say.
 
-    Parameters
-    ----------
-    plan : EvaluationPlan
-        Its ``planner`` says who chooses, its ``latency_weight`` what latency counts.
-    selection : Selection
-        The candidates in it.
-    growth : Growth or None
-        What a tree has to be better than, if these are the single components of a pattern that is grown
-        otherwise; None: the pivot join.
-
-    Notes
-    -----
-    Under 50 ms for up to 7 components, statistics included.
+    With ``growth`` a tree over the single components has to be better than adding events one by one, else
+    than the pivot join. Under 50 ms for up to 7 components, statistics included.
     """
     if plan.planner == "none":
         return Choice(None, None, {}, "the evaluation has an order of its own")
@@ -169,15 +158,7 @@ def _without_tree(model: CostModel, growth: Growth | None) -> tuple[str, float]:
 
 
 def estimated(plan: EvaluationPlan, table: pa.Table, selection: Selection, choice: Choice) -> Choice:
-    """Return a choice with the statistics and estimates that its plan was not in need of.
-
-    Parameters
-    ----------
-    plan, table, selection
-        As for :func:`choose`.
-    choice : Choice
-        What that returned.
-    """
+    """Return what :func:`choose` did with the statistics and estimates that its plan did not need."""
     if choice.model is not None or len(plan.components) > MOST_BITS:
         return choice
     statistics = choice.statistics or remembered(plan, table, selection)

@@ -40,18 +40,9 @@ class Check:
 class CostModel(Cardinalities):
     """Costs of plans for one OR-free pattern on data with given statistics.
 
-    Parameters
-    ----------
-    statistics, window, kleene, next_to
-        As for :class:`Cardinalities`.
-    alpha : float
-        Weight of latency (section 6.1): what a partial match that waits for the event of the last component
-        costs beside the work of the plan, as a multiple of looking at one.
-
-    Attributes
-    ----------
-    alpha : float
-    checks : tuple of Check
+    Parameters are those of :class:`Cardinalities`, ``checks``, and ``alpha``, the weight of latency (section
+    6.1): what a partial match that waits for the event of the last component costs beside the work of the
+    plan, as a multiple of looking at one.
     """
 
     def __init__(
@@ -99,10 +90,7 @@ class CostModel(Cardinalities):
     def join_costs(self, left: Int64, right: Int64) -> tuple[Float, Float]:
         """Return what joins of disjoint sets of components cost, their inputs given and all that they hold.
 
-        Parameters
-        ----------
-        left, right : (m,) int64
-            Sets of components as bits.
+        Sets are (m,) int64, as bits.
 
         Returns
         -------

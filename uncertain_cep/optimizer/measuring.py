@@ -41,21 +41,9 @@ def measure(
 ) -> Statistics:
     """Measure what a planner has to know of the candidates of an OR-free pattern.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        With the plan's required columns.
-    selection : Selection
-        The candidates in it.
-    sampled : int
-        About as many candidates of all components together are joined with each other.
-    seed : int
-        Of the sample; the same table and seed give the same statistics.
-
-    Notes
-    -----
-    O(m log m) for each pair of components on a sample of bounded size, and O(n) for n candidates only where
-    there are partitions to count them by.
+    About ``sampled`` candidates of all components together are joined with each other; the same table and
+    seed give the same statistics. O(m log m) for each pair of components on a sample of bounded size, and
+    O(n) for n candidates only where there are partitions to count them by.
     """
     rng = np.random.default_rng(seed)
     length = len(plan.components)

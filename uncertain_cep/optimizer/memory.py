@@ -127,12 +127,7 @@ def remembered(
 ) -> Statistics:
     """Return the statistics of candidates, measured unless that was done before.
 
-    Parameters
-    ----------
-    plan, table, selection, sampled
-        As for :func:`uncertain_cep.optimizer.measuring.measure`.
-    key : str or None
-        Their :func:`fingerprint`, if it is known.
+    ``key`` is their :func:`fingerprint`, if it is known.
     """
     key = f"{fingerprint(plan, table, selection) if key is None else key}-{sampled}"
     found = MEMORY.get(key)

@@ -42,14 +42,8 @@ Mask = NDArray[np.bool_]
 class JointSample:
     """Some candidates of each component, and what of the plan's conditions holds among them.
 
-    Parameters
-    ----------
-    samples : sequence of Sample
-        For each component.
-    sizes : sequence of int
-        How many candidates each component has.
-    window : int
-        The ticks w of ``max A <= min B + w``.
+    ``samples`` and ``sizes`` are each component's sample and number of candidates; ``window`` is the ticks w
+    of ``max A <= min B + w``.
     """
 
     def __init__(

@@ -96,12 +96,7 @@ def _is_computed(column: Column) -> bool:
 def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: bool) -> pa.RecordBatch:
     """Return matches as a batch of the plan's batch schema.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The events.
-    direct : bool
-        Whether ``chunk.events`` holds ids (:func:`id_payload`) and not rows.
+    ``direct`` says that ``chunk.events`` holds ids (:func:`id_payload`) and not rows.
     """
     schema = plan.batch_schema
     variables = [component.variable for component in plan.components]

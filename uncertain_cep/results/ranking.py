@@ -37,16 +37,7 @@ def passing(confidence: Float64, threshold: float) -> NDArray[np.bool_]:
 
 
 def ranked(confidence: Float64) -> Float64:
-    """Return confidences as rankings compare them: rounded to 12 significant digits, at most 1.
-
-    Parameters
-    ----------
-    confidence : (n,) float64
-        At least 0.
-
-    Returns
-    -------
-    (n,) float64
+    """Return confidences, (n,) float64, as rankings compare them: in 12 significant digits, at most 1.
 
     Notes
     -----

@@ -156,23 +156,18 @@ def repeated_counts(
 ) -> Counts | None:
     """Return what the uses of one event in several places count, by partition and bucket.
 
+    None if that takes too many steps, or longer than looking at the matches.
+
     Parameters
     ----------
-    selection : Selection
-        Of at most ``MOST_SHARING`` components.
     shared : (k,) int64
-        From :func:`shared_rows`.
+        From :func:`shared_rows`, of at most ``MOST_SHARING`` components.
     rates : (l, T) float64
         From :func:`confidence.event_rates`.
     shift : (p,) int64
         By how much each partition is moved on the time line.
     whole : float
         The expected number of matches with repeated uses.
-
-    Returns
-    -------
-    Counts or None
-        None if that takes too many steps, or longer than looking at the matches.
     """
     events = _Shared.of(selection, shared, stretches, pmfs)
     every = plan.bound.every or 0
@@ -217,17 +212,7 @@ def without_repeated(
     less: Counts,
     counted: Callable[[Selection], Iterator[Counts]],
 ) -> Counts:
-    """Take counts off others; count match by match where hardly anything but rounding is left.
-
-    Parameters
-    ----------
-    whole : Counts
-        Each partition and bucket once.
-    less : Counts
-        What to take off.
-    counted : callable
-        Counts the matches among candidates one by one.
-    """
+    """Take counts off others; count match by match where hardly anything but rounding is left."""
     every = max(plan.bound.every or 0, 1)
     low = int(min(whole.bucket.min(initial=0), less.bucket.min(initial=0)))
     high = int(max(whole.bucket.max(initial=0), less.bucket.max(initial=0)))

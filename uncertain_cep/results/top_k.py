@@ -29,15 +29,10 @@ def best_chunk(
     selection: Selection,
     chunks: Callable[[Selection, Threshold], Iterator[MatchBatch]],
 ) -> MatchBatch | None:
-    """Return the best matches among some candidates, best first.
+    """Return the best matches among some candidates for ORDER BY CONFIDENCE and LIMIT, best first.
 
-    Parameters
-    ----------
-    plan : EvaluationPlan
-        Of a query with ORDER BY CONFIDENCE and LIMIT.
-    chunks : callable
-        Enumerates the matches among candidates that can pass a threshold (it may yield others as well), with
-        rows of the table as events.
+    ``chunks`` enumerates the matches among candidates that can pass a threshold (it may yield others as
+    well), with rows of the table as events.
 
     Notes
     -----

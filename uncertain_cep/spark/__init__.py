@@ -13,7 +13,7 @@ from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.spark.session import get_session
 
 if TYPE_CHECKING:
-    from uncertain_cep.spark.frames import arrow_schema, noted_schema
+    from uncertain_cep.spark.dataframes import arrow_schema, noted_schema
     from uncertain_cep.spark.jobs import worker_errors
     from uncertain_cep.spark.matching import match
     from uncertain_cep.spark.reading import read_traces, to_intervals
@@ -32,10 +32,10 @@ __all__ = [
 ]
 
 _HOMES: Final = {
-    "arrow_schema": "frames",
+    "arrow_schema": "dataframes",
     "match": "matching",
     "match_to_parquet": "writing",
-    "noted_schema": "frames",
+    "noted_schema": "dataframes",
     "read_traces": "reading",
     "to_intervals": "reading",
     "worker_errors": "jobs",

@@ -19,7 +19,7 @@ from pyspark.sql import types as t
 from uncertain_cep.config import SPARK_EXPRESSION_NODES
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import typed
-from uncertain_cep.spark.frames import column
+from uncertain_cep.spark.dataframes import column
 
 __all__ = ["CandidateFilters", "candidate_filters", "condition"]
 
@@ -125,14 +125,9 @@ def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFi
 
 
 def condition(predicate: typed.TypedExpression, types: dict[str, t.DataType]) -> Column | None:
-    """Return a condition that holds wherever the predicate of one event is true; None if there is none.
+    """Return a condition that holds wherever a predicate of one variable is true; None if there is none.
 
-    Parameters
-    ----------
-    predicate : TypedExpression
-        Of kind bool, over one variable.
-    types : mapping of str to DataType
-        The frame's columns.
+    ``types`` has the frame's columns.
     """
     if _size(predicate) > SPARK_EXPRESSION_NODES:
         return None

@@ -11,8 +11,8 @@ from pyspark.sql import types as t
 from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.spark.dataframes import column, in_microseconds, in_ticks
 from uncertain_cep.spark.filters import CandidateFilters
-from uncertain_cep.spark.frames import column, in_microseconds, in_ticks
 from uncertain_cep.timedomain import check_one_tick
 from uncertain_cep.traces.checks import check_intervals, check_nulls, check_pmfs
 
@@ -45,14 +45,9 @@ class FrameStatistics:
 def collect_statistics(
     frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters, tick: str | None = None
 ) -> FrameStatistics:
-    """Return the statistics of a frame of events.
+    """Return the statistics of a frame of the plan's required columns, and the tick column if there is one.
 
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-        With the columns that the plan requires, and the tick column if there is one.
-    tick : str or None
-        What the events say how long a tick is, as far as is known.
+    ``tick`` is what the events say how long a tick is, as far as is known.
 
     Raises
     ------

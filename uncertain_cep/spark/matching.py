@@ -17,9 +17,9 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import Slicing
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, parse
+from uncertain_cep.spark.dataframes import column, from_arrow_schema, noted_files, noted_schema, noting_files
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.frame_statistics import collect_statistics
-from uncertain_cep.spark.frames import column, from_arrow_schema, noted_files, noted_schema, noting_files
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
 from uncertain_cep.spark.unique_ids import check_unique_ids

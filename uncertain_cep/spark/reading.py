@@ -15,7 +15,7 @@ from pyspark.sql import types as t
 
 from uncertain_cep.config import MOST_READING_TASKS
 from uncertain_cep.errors import TraceError, warn
-from uncertain_cep.spark.frames import (
+from uncertain_cep.spark.dataframes import (
     arrow_schema,
     as_spark_keeps,
     as_spark_path,

@@ -16,9 +16,9 @@ from pyspark.sql import functions as f
 
 from uncertain_cep.config import MOST_BITS, MOST_BROADCAST, MOST_KEPT, ROWS_WORTH_A_PASS
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.spark.dataframes import column
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.spark.frame_statistics import FrameStatistics
-from uncertain_cep.spark.frames import column
 from uncertain_cep.spark.slicing import Slices, own_slice
 
 __all__ = ["KeySlices", "choose_key_slices", "pruned"]
@@ -37,15 +37,9 @@ def choose_key_slices(
 ) -> KeySlices | None:
     """Return by which components to drop slices of keys; None if that is of no use.
 
-    Parameters
-    ----------
-    wanted : bool or None
-        True: by all of them, whatever the statistics say. False: never.
-
-    Notes
-    -----
     They are dropped if every OR-free pattern has components so rare that, spread evenly, at most a quarter of
-    the slices of keys had one. These alone are looked for, so that the other events are not read again.
+    the slices of keys had one. These alone are looked for, so that the other events are not read again. If
+    ``wanted`` is True, by all of them, whatever the statistics say; if it is False, never.
     """
     if wanted is False or not (candidates.keys or slices is not None):
         return None

@@ -29,9 +29,9 @@ from uncertain_cep.config import (
 )
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.spark.dataframes import column, in_ticks, quotient
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.spark.frame_statistics import FrameStatistics
-from uncertain_cep.spark.frames import column, in_ticks, quotient
 
 __all__ = ["Slices", "choose_partitions", "choose_slices", "own_slice", "partitioned", "sliced"]
 
@@ -71,16 +71,8 @@ def choose_slices(
 ) -> Slices | None:
     """Return the slices for a number of partitions, or None if slices are of no use.
 
-    Parameters
-    ----------
-    length : int or None
-        Length of a slice in ticks. Default: a few slices for each partition, but as long as it takes for
-        the copies of later events to stay few.
-
-    Raises
-    ------
-    OptionError
-        If the length is below 1.
+    By default there are a few slices for each partition, but each is as long as it takes for the copies of
+    later events to stay few. A length below 1 raises OptionError.
     """
     reach = min(plan.window - 1 + statistics.longest, _LARGEST_INT64)
     back = min(plan.window - 1, _LARGEST_INT64) if looks_back(plan) else 0

@@ -19,8 +19,8 @@ from pyspark.sql import types as t
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.spark.dataframes import column
 from uncertain_cep.spark.filters import CandidateFilters
-from uncertain_cep.spark.frames import column
 from uncertain_cep.traces.faulty_rows import shown
 from uncertain_cep.traces.unique_ids import used_again
 
@@ -32,20 +32,9 @@ _INTEGERS = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 def check_unique_ids(frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters) -> None:
     """Check that no two candidates of one partition have the same id.
 
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-        The events, with the plan's required columns.
-
-    Raises
-    ------
-    TraceError
-        As in this process, but without the numbers of rows, which Spark does not have.
-
-    Notes
-    -----
-    One job over ids and what the filters read; with ids that start again in each partition a second one. A
-    group for 64 neighbouring ids, or for each id that is no whole number.
+    TraceError says so as in this process, but without the numbers of rows, which Spark does not have. One job
+    over ids and what the filters read; with ids that start again in each partition a second one. A group for
+    64 neighbouring ids, or for each id that is no whole number.
     """
     for branch, takes in zip(plan.branches or (plan,), candidates.components, strict=True):
         keys = branch.partition_attributes

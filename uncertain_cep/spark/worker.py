@@ -43,18 +43,10 @@ __all__ = [
 def match_partition(
     batches: Iterable[pa.RecordBatch], *, plan: EvaluationPlan, schema: pa.Schema, slicing: Slicing | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the matches among the events of one partition.
+    """Yield the matches among all events of some keys and slices, which come under any names.
 
-    Parameters
-    ----------
-    batches : iterable of RecordBatch
-        All events of some keys and slices, under any names.
-    schema : pyarrow.Schema
-        What the plan was made for; a session may hand out larger string types and another time zone.
-
-    Notes
-    -----
-    Holds the events of the partition, and one batch of matches at a time.
+    ``schema`` is what the plan was made for; a session may hand out larger string types and another time
+    zone. Holds the events of the partition, and one batch of matches at a time.
     """
     received = list(batches)
     if not received:
@@ -88,15 +80,7 @@ def rank_partition(
     evaluate: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]],
     name: str,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the matches that ``evaluate`` yields with one more column: the confidence as rankings compare it.
-
-    Parameters
-    ----------
-    evaluate : callable
-        Such as `match_partition` with its options.
-    name : str
-        Of the column.
-    """
+    """Yield the matches of `evaluate` with one more column, `name`: the confidence as rankings compare it."""
     for batch in evaluate(batches):
         rank = ranked(np.asarray(batch.column("confidence").to_numpy()))
         yield batch.append_column(name, pa.array(rank))
@@ -118,19 +102,9 @@ def write_partition(
     slicing: Slicing | None,
     folder: str,
 ) -> Iterator[pa.RecordBatch]:
-    """Write the matches among the events of one partition to a Parquet file.
+    """Write the matches of `match_partition` to a Parquet file in a folder that all machines share.
 
-    Parameters
-    ----------
-    batches, plan, schema, slicing
-        As for `match_partition`.
-    folder : str
-        A path that this machine shares with the others.
-
-    Yields
-    ------
-    pyarrow.RecordBatch
-        The file's name and its number of matches; nothing without matches.
+    Yields the file's name and its number of matches; nothing without matches.
     """
     # A name of its own for each attempt: a task that is tried again must not find a half-written file.
     name = f"part-{uuid4().hex}.parquet"
@@ -164,18 +138,9 @@ def add_intervals(
     added: pa.Schema,
     options: dict[str, Any],
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches of raw stamps with their interval columns.
+    """Yield batches of raw stamps, their columns renamed, with those that `intervals_of` adds.
 
-    Parameters
-    ----------
-    columns : tuple of str
-        What their columns are called.
-    result : tuple of str
-        The columns wanted, in order.
-    added : pyarrow.Schema
-        The new ones.
-    options : dict
-        Of `intervals_of`.
+    ``result`` is the columns wanted, in order.
     """
     for batch in batches:
         table = intervals_of(pa.Table.from_batches([batch]).rename_columns(columns), **options)
@@ -213,11 +178,8 @@ def step_events(
 def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> Iterator[pa.RecordBatch]:
     """Yield what is known of each file numbered in the batches.
 
-    Yields
-    ------
-    pyarrow.RecordBatch
-        Its number, its count of raw rows, the raw schema, with the tick that the rows name in the metadata,
-        and how many certain times share a tick that was chosen for them with different ones.
+    That is its number, its count of raw rows, the raw schema, with the tick that the rows name in the
+    metadata, and how many certain times share a tick that was chosen for them with different ones.
     """
     for number, raw in _raw_files(batches, reading):
         noted = with_noted_tick(raw) if reading.model else raw
@@ -250,18 +212,10 @@ def events_of_files(
     firsts: tuple[int, ...],
     schema: pa.Schema,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the events of the files numbered in the batches.
+    """Yield the events of the files numbered in the batches, of the schema of all files together.
 
-    Parameters
-    ----------
-    batches : iterable of RecordBatch
-        One column: places in the work.
-    days : bool
-        Whether a tick that nobody named is a day.
-    firsts : tuple of int
-        The running number of each file's first row.
-    schema : pyarrow.Schema
-        Of all files together.
+    ``days`` says whether a tick that nobody named is a day; ``firsts`` is the running number of each file's
+    first row.
     """
     for number, raw in _raw_files(batches, reading):
         file, steps = reading.work[number]

@@ -17,7 +17,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import Approximation, MatchOptions
 from uncertain_cep.query import Query
 from uncertain_cep.results.output_place import check_output_place, local_path
-from uncertain_cep.spark.frames import as_spark_path, files_read
+from uncertain_cep.spark.dataframes import as_spark_path, files_read
 from uncertain_cep.spark.jobs import worker_errors
 from uncertain_cep.spark.matching import as_frame, prepare
 from uncertain_cep.spark.worker import parquet_writer, write_partition

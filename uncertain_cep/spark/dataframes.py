@@ -95,10 +95,7 @@ def arrow_schema(frame: DataFrame, names: Names | None = None) -> pa.Schema:
 def noted_schema(frame: DataFrame, names: Names | None = None) -> pa.Schema:
     """Return the schema of `arrow_schema` with the tick in its metadata, asked of an event if need be.
 
-    Raises
-    ------
-    TraceError
-        If what stands in the tick column is none.
+    What stands in the tick column and is none raises TraceError.
     """
     names = names or Names()
     schema = arrow_schema(frame, names)
@@ -127,15 +124,8 @@ def _arrow_type(spark: t.DataType) -> pa.DataType:
 def from_arrow_schema(schema: pa.Schema, names: Names | None = None) -> t.StructType:
     """Return the Spark schema that holds rows of an Arrow schema; times are kept in microseconds.
 
-    Parameters
-    ----------
-    names : Names or None
-        Whose time columns keep the tick in the schema's metadata.
-
-    Raises
-    ------
-    OptionError
-        If Spark has no such type.
+    The time columns of ``names`` keep the tick in the schema's metadata. A type that Spark does not have
+    raises OptionError.
     """
     tick = (schema.metadata or {}).get(TICK_METADATA)
     fields = []
@@ -148,13 +138,7 @@ def from_arrow_schema(schema: pa.Schema, names: Names | None = None) -> t.Struct
 
 
 def as_spark_keeps(schema: pa.Schema) -> pa.Schema:
-    """Return the Arrow schema of the frame that holds rows of a schema.
-
-    Raises
-    ------
-    OptionError
-        As `from_arrow_schema`.
-    """
+    """Return the Arrow schema of the frame that holds rows of a schema, see `from_arrow_schema`."""
     kept = from_arrow_schema(schema)
     return pa.schema([pa.field(field.name, _arrow_type(field.dataType)) for field in kept.fields])
 

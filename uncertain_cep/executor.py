@@ -181,9 +181,7 @@ def _evaluated(
     # The events of a Kleene component that come first are among those that come later.
     later = owned if plan.components[plan.owner].kleene else None
     if owned is not None and later is None:
-        kept = [np.ones(len(rows), dtype=np.bool_) for rows in selection.rows]
-        kept[plan.owner] = owned[selection.rows[plan.owner]]
-        selection = selection.where(kept)
+        selection = selection.with_first(owned[selection.rows[plan.owner]], plan.owner)
     selection = feasible(plan, selection)
     if selection.empty:
         return

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from confidence.gaps.unions import Term
 from eventbased.gaps.gap_events import ForbiddenEvents, GapRules, contiguity_limits
-from uncertain_cep.candidates.selection import Selection, codes_of, type_mask
-from uncertain_cep.expressions.vectorised import evaluate_mask
-from uncertain_cep.plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.candidates.selection import Selection, codes_of, rows_taken
+from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["Forbidden", "forbidden_events", "rows_taken", "terms_of"]
+__all__ = ["Forbidden", "forbidden_events", "terms_of"]
 
 Int64 = NDArray[np.int64]
 
@@ -117,15 +116,6 @@ def terms_of(plan: EvaluationPlan) -> tuple[Term, ...]:
     return tuple(
         Term(term.weight, frozenset(map(negated.index, term.negated)), term.is_reading) for term in plan.terms
     )
-
-
-def rows_taken(plan: EvaluationPlan, table: pa.Table, component: PlannedComponent) -> Int64:
-    """Return the rows of the events that a component's types and local predicates let it take, ascending."""
-    mask = type_mask(table, plan.names.type, component.types, {})
-    for predicate in component.local:
-        found = evaluate_mask(predicate, table)
-        mask = found if mask is None else mask & found
-    return np.arange(table.num_rows) if mask is None else np.flatnonzero(mask)
 
 
 def _partition(selection: Selection, component: int, index: Int64) -> Int64:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-__all__ = ["ExplicitPmfs", "explicit_pmfs"]
+__all__ = ["ExplicitPmfs", "explicit_pmfs", "flat_pmfs"]
 
 Int64 = NDArray[np.int64]
 
@@ -64,3 +64,10 @@ def explicit_pmfs(
     trimmed_lower = np.where(given, lower + (first - starts), lower)
     trimmed_upper = np.where(given, upper - (ends - 1 - last), upper)
     return ExplicitPmfs(first.astype(np.int64), values), trimmed_lower, trimmed_upper
+
+
+def flat_pmfs(pmfs: ExplicitPmfs | None, rows: Int64) -> tuple[Int64, NDArray[np.float64]]:
+    """Return where the probabilities of some rows start, (k,) int64, -1 for uniform ones, and all of them."""
+    if pmfs is None:
+        return np.full(len(rows), -1), np.zeros(0)
+    return pmfs.offset[rows], pmfs.values

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from uncertain_cep.candidates.reach import densified
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.vectorised import column_values, evaluate_mask
-from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.traces.unique_ids import check_ids
 
-__all__ = ["Selection", "Slicing", "codes_of", "looks_back", "select", "type_mask"]
+__all__ = ["Selection", "Slicing", "codes_of", "looks_back", "rows_taken", "select", "type_mask"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -64,8 +64,8 @@ class Selection:
         assert self.partition is not None
         middle = self.partitions // 2
         masks = [part < middle for part in self.partition]
-        lower = self.where(masks)
-        upper = self.where([~mask for mask in masks])
+        lower = self.take(masks)
+        upper = self.take([~mask for mask in masks])
         assert upper.partition is not None
         shifted = tuple(part - middle for part in upper.partition)
         return (
@@ -73,27 +73,22 @@ class Selection:
             replace(upper, partition=shifted, partitions=self.partitions - middle),
         )
 
-    def where(self, masks: list[Mask]) -> Selection:
-        """Return the candidates of each component where its mask is true."""
-        return self._taken(masks)
+    def take(self, chosen: Sequence[Mask | Int64]) -> Selection:
+        """Return the candidates of each component at some places, or where its mask is true."""
 
-    def take(self, places: list[Int64]) -> Selection:
-        """Return the candidates of each component at these places."""
-        return self._taken(places)
+        def taken(parts: tuple[Int64, ...]) -> tuple[Int64, ...]:
+            return tuple(part[some] for part, some in zip(parts, chosen, strict=True))
 
-    def _taken(self, chosen: Sequence[Mask | Int64]) -> Selection:
-        def kept(parts: tuple[Int64, ...] | None) -> tuple[Int64, ...] | None:
-            return (
-                None if parts is None else tuple(part[some] for part, some in zip(parts, chosen, strict=True))
-            )
-
+        partition = None if self.partition is None else taken(self.partition)
         return replace(
-            self,
-            rows=kept(self.rows) or (),
-            lower=kept(self.lower) or (),
-            upper=kept(self.upper) or (),
-            partition=kept(self.partition),
+            self, rows=taken(self.rows), lower=taken(self.lower), upper=taken(self.upper), partition=partition
         )
+
+    def with_first(self, kept: Mask, component: int = 0) -> Selection:
+        """Return the candidates with some of those of one component, as a rule the first."""
+        masks = [np.ones(size, dtype=np.bool_) for size in self.sizes]
+        masks[component] = kept
+        return self.take(masks)
 
 
 def looks_back(plan: EvaluationPlan) -> bool:
@@ -115,6 +110,17 @@ def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str
     for wanted in types[1:]:
         mask = mask | seen[wanted]
     return mask
+
+
+def rows_taken(
+    plan: EvaluationPlan, table: pa.Table, component: PlannedComponent, seen: dict[str, Mask] | None = None
+) -> Int64:
+    """Return the rows of the events that a component's types and local predicates let it take, ascending."""
+    mask = type_mask(table, plan.names.type, component.types, {} if seen is None else seen)
+    for predicate in component.local:
+        found = evaluate_mask(predicate, table)
+        mask = found if mask is None else mask & found
+    return np.arange(table.num_rows) if mask is None else np.flatnonzero(mask)
 
 
 def codes_of(columns: list[pa.ChunkedArray], name: str) -> list[Int64]:
@@ -202,16 +208,7 @@ def select(
         If two candidates of one partition have the same id.
     """
     seen: dict[str, Mask] = {}
-    masks: list[Mask | None] = []
-    for component in plan.components:
-        mask = type_mask(table, plan.names.type, component.types, seen)
-        for predicate in component.local:
-            found = evaluate_mask(predicate, table)
-            mask = found if mask is None else mask & found
-        masks.append(mask)
-    rows = [
-        np.arange(table.num_rows, dtype=np.int64) if mask is None else np.flatnonzero(mask) for mask in masks
-    ]
+    rows = [rows_taken(plan, table, component, seen) for component in plan.components]
     rows, numbers, count = _partition(plan, table, rows, slicing)
     _check_unique(plan, table, rows, slicing)
     if slicing is not None:

@@ -37,14 +37,9 @@ def make_plan(
     options: MatchOptions = MatchOptions(),  # noqa: B008
     **changes: Any,
 ) -> EvaluationPlan:
-    """Bind a query to the columns of a trace and plan its evaluation.
+    """Bind a query to the columns of an event table and plan its evaluation.
 
-    Parameters
-    ----------
-    schema : pyarrow.Schema
-        Of the event table.
-    **changes
-        Options by name, in place of those of ``options``.
+    ``changes`` are options by name, in place of those of ``options``.
 
     Raises
     ------

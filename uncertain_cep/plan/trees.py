@@ -88,20 +88,11 @@ def format_tree(tree: Tree, variables: Sequence[str]) -> str:
 
 
 def parse_tree(text: str, variables: Sequence[str]) -> Tree:
-    """Return the tree that a text such as ``((c a) b)`` stands for.
+    """Return the tree that a text such as ``((c a) b)`` stands for: each pair of brackets joins two parts.
 
-    Parameters
-    ----------
-    text : str
-        Each pair of brackets joins two parts: variables, or pairs of brackets.
-    variables : sequence of str
-        Those of the positive components that take one event, in pattern order, each of which has to stand in
-        the tree once.
-
-    Raises
-    ------
-    OptionError
-        If the text is no such tree; the message says what is wrong and shows one that is right.
+    ``variables`` are those of the components that take one event, in pattern order, each of which has to
+    stand in the tree once. Any other text raises OptionError, which says what is wrong and shows one that is
+    right.
     """
 
     def fail(what: str) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -13,19 +14,14 @@ from confidence import confidences_by_bucket, event_rates, exact_chain_confidenc
 from confidence.budget import checkpoint, pieces
 from eventbased import partition_bases
 from eventbased.config import LONGEST_LINE, MATCH_CUBES
-from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.config import COUNT_BATCH, MOST_COVERED_TICKS, MOST_SHARING
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.buckets import summed
-from uncertain_cep.results.repeated_uses import (
-    Counts,
-    Stretches,
-    repeated_counts,
-    shared_rows,
-    without_repeated,
-)
+from uncertain_cep.results.buckets import Counts
+from uncertain_cep.results.projection import taken
+from uncertain_cep.results.repeated_uses import Stretches, repeated_counts, shared_rows, without_repeated
 
 __all__ = ["Chunks", "bucketed_counts", "counts_of_matches", "expected_counts", "merged_counts"]
 
@@ -39,21 +35,9 @@ Chunks = Callable[[Selection], Iterator[MatchBatch]]
 def expected_counts(
     plan: EvaluationPlan, table: pa.Table, selection: Selection, pmfs: ExplicitPmfs | None, chunks: Chunks
 ) -> Iterator[pa.RecordBatch]:
-    """Yield expected numbers of matches, which :func:`merged_counts` adds up.
+    """Yield expected numbers of matches of the plan's output schema, which :func:`merged_counts` adds up.
 
-    Parameters
-    ----------
-    plan : EvaluationPlan
-        Of a query with ``RETURN EXPECTED COUNT``.
-    selection : Selection
-        None of its components is empty.
-    chunks : Chunks
-        For the queries and traces that have to be counted match by match.
-
-    Yields
-    ------
-    pyarrow.RecordBatch
-        Of the plan's output schema.
+    ``chunks`` is for the queries and traces that have to be counted match by match.
 
     Notes
     -----
@@ -63,25 +47,20 @@ def expected_counts(
     window and the number of matches, and as much more for shared events as
     :mod:`confidence.counts.repeated` says.
     """
+    counting = _Counting(plan, table, pmfs, chunks)
     # By keys of different names an event is of one partition for one component, of another one for another.
     alike = all(len(set(key.columns)) == 1 for key in plan.split_keys)
     any_match = plan.query.strategy == "skip_till_any_match" and not plan.joined
     few = len(selection.rows) <= MOST_SHARING and alike
     if any_match and (few or not len(shared_rows(table, selection))):
-        yield from _counted_at_once(plan, table, selection, pmfs, chunks)
-    else:
-        yield from _added_up(plan, table, selection, pmfs, chunks)
+        return counting.at_once(selection)
+    return counting.added_up(selection)
 
 
 def counts_of_matches(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the sums of the confidences of matches by group, of the plan's output schema.
+    """Yield the sums of the confidences of matches by group, for a plan without EVERY.
 
-    Parameters
-    ----------
-    plan : EvaluationPlan
-        Of a query with ``RETURN EXPECTED COUNT``, without EVERY.
-    batches : iterable of RecordBatch
-        The matches, as ``plan.counted`` gives them.
+    ``batches`` are the matches, as ``plan.counted`` gives them.
     """
     wanted = [*plan.bound.by, "confidence"]
     for batch in batches:
@@ -96,11 +75,8 @@ def bucketed_counts(
     for chunk in chunks:
         assert chunk.confidence is not None
         rows = chunk.events[0]
-        if not plan.bound.by:
-            rows, bucket, value = summed(np.zeros_like(rows), chunk.lower, chunk.confidence)
-        else:
-            bucket, value = chunk.lower, chunk.confidence
-        yield from merged_counts(plan, _batches(plan, table, rows, bucket, value)).to_batches()
+        counts = Counts(rows if plan.bound.by else np.zeros_like(rows), chunk.lower, chunk.confidence)
+        yield from merged_counts(plan, _batches(plan, table, counts.summed())).to_batches()
 
 
 def merged_counts(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Table:
@@ -119,108 +95,103 @@ def merged_counts(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa
     return summed.take(order).cast(plan.output_schema)
 
 
-def _counted_at_once(
-    plan: EvaluationPlan, table: pa.Table, selection: Selection, pmfs: ExplicitPmfs | None, chunks: Chunks
-) -> Iterator[pa.RecordBatch]:
-    if selection.empty:
-        return
-    earliest = min(int(part.min()) for part in selection.lower)
-    latest = max(int(part.max()) for part in selection.upper)
-    window = min(plan.window, latest - earliest + 1)
-    shift, line, _ = partition_bases(
-        selection.lower, selection.upper, selection.partition, selection.partitions, window + 1
-    )
-    stretches = None
-    if line <= LONGEST_LINE:
-        stretches = Stretches(selection, shift)
-    if stretches is None or stretches.ticks > MOST_COVERED_TICKS:
-        if selection.partitions > 1:
-            for half in selection.halves():
-                yield from _counted_at_once(plan, table, half, pmfs, chunks)
-        else:
-            yield from _added_up(plan, table, selection, pmfs, chunks)
-        return
-    rates = np.empty((len(selection.rows), stretches.ticks))
-    work = (
-        np.empty(stretches.ticks + 1),
-        np.empty(stretches.ticks + 1),
-        np.empty(stretches.ticks + 1, dtype=np.int32),
-    )
-    for j, rows in enumerate(selection.rows):
-        offset = np.full(len(rows), -1) if pmfs is None else pmfs.offset[rows]
-        values = np.empty(0) if pmfs is None else pmfs.values
-        lower, upper = stretches.lifted[j]
-        event_rates(lower, upper, offset, values, stretches.starts, stretches.places, *work, rates[j])
-    every = plan.bound.every or 0
-    lengths = np.diff(stretches.places)
-    room = len(lengths) + (int((lengths // every + 1).sum()) if every else 0)
-    found, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
-    count = expected_by_bucket(
-        rates, stretches.starts, stretches.places, shift[stretches.partition], window, every, found, bucket,
-        value,
-    )  # fmt: skip
-    # Any event of a partition tells its attributes.
-    rows = np.full(selection.partitions, selection.rows[0][0])
-    if selection.partition is not None:
-        rows[selection.partition[0]] = selection.rows[0]
-    part, bucket, value = summed(stretches.partition[found[:count]], bucket[:count], value[:count])
-    shared = shared_rows(table, selection)
-    if len(shared):
-        whole = float(value.sum())
-        less = repeated_counts(plan, selection, shared, stretches, rates, shift, window, pmfs, whole)
-        if less is None:
-            yield from _added_up(plan, table, selection, pmfs, chunks)
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """One count of the matches among some candidates, all at once or match by match."""
+
+    plan: EvaluationPlan
+    table: pa.Table
+    pmfs: ExplicitPmfs | None
+    chunks: Chunks
+
+    def at_once(self, selection: Selection) -> Iterator[pa.RecordBatch]:
+        """Yield counts without enumerating matches, as far as ticks and repeated uses allow it."""
+        plan, table = self.plan, self.table
+        if selection.empty:
             return
-        of_partition = np.zeros(table.num_rows, dtype=np.int64)
+        earliest = min(int(part.min()) for part in selection.lower)
+        latest = max(int(part.max()) for part in selection.upper)
+        window = min(plan.window, latest - earliest + 1)
+        shift, line, _ = partition_bases(
+            selection.lower, selection.upper, selection.partition, selection.partitions, window + 1
+        )
+        stretches = Stretches(selection, shift) if line <= LONGEST_LINE else None
+        if stretches is None or stretches.ticks > MOST_COVERED_TICKS:
+            if selection.partitions > 1:
+                for half in selection.halves():
+                    yield from self.at_once(half)
+            else:
+                yield from self.added_up(selection)
+            return
+        rates = self._rates(selection, stretches)
+        every = plan.bound.every or 0
+        lengths = np.diff(stretches.places)
+        room = len(lengths) + (int((lengths // every + 1).sum()) if every else 0)
+        found, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
+        count = expected_by_bucket(
+            rates, stretches.starts, stretches.places, shift[stretches.partition], window, every, found,
+            bucket, value,
+        )  # fmt: skip
+        counts = Counts(stretches.partition[found[:count]], bucket[:count], value[:count]).summed()
+        shared = shared_rows(table, selection)
+        if len(shared):
+            whole = float(counts.value.sum())
+            less = repeated_counts(plan, selection, shared, stretches, rates, shift, window, self.pmfs, whole)
+            if less is None:
+                yield from self.added_up(selection)
+                return
+            of_partition = np.zeros(table.num_rows, dtype=np.int64)
+            if selection.partition is not None:
+                of_partition[selection.rows[0]] = selection.partition[0]
+            counts = without_repeated(
+                plan, selection, counts, less, lambda among: self._match_by_match(among, of_partition)
+            )
+        # Any event of a partition tells its attributes.
+        rows = np.full(selection.partitions, selection.rows[0][0])
         if selection.partition is not None:
-            of_partition[selection.rows[0]] = selection.partition[0]
+            rows[selection.partition[0]] = selection.rows[0]
+        yield from _batches(plan, table, counts._replace(part=rows[counts.part]))
 
-        def counted(among: Selection) -> Iterator[Counts]:
-            return _match_by_match(plan, table, among, pmfs, chunks, of_partition)
+    def _rates(self, selection: Selection, stretches: Stretches) -> Float64:
+        """Return the expected number of events of each component at each covered tick, (l, T) float64."""
+        rates = np.empty((len(selection.rows), stretches.ticks))
+        room = stretches.ticks + 1
+        work = np.empty(room), np.empty(room), np.empty(room, dtype=np.int32)
+        for j, rows in enumerate(selection.rows):
+            offset, values = flat_pmfs(self.pmfs, rows)
+            lower, upper = stretches.lifted[j]
+            event_rates(lower, upper, offset, values, stretches.starts, stretches.places, *work, rates[j])
+        return rates
 
-        part, bucket, value = without_repeated(plan, selection, Counts(part, bucket, value), less, counted)
-    yield from _batches(plan, table, rows[part], bucket, value)
+    def added_up(self, selection: Selection) -> Iterator[pa.RecordBatch]:
+        """Yield the sums of the confidences of enumerated matches, in bounded memory."""
+        plan, table = self.plan, self.table
+        held: list[pa.RecordBatch] = []
+        size = 0
+        rows = np.arange(table.num_rows)
+        for part in self._match_by_match(selection, rows if plan.bound.by else np.zeros_like(rows)):
+            held += _batches(plan, table, part)
+            size += len(part.part)
+            if size > COUNT_BATCH:
+                held = merged_counts(plan, held).to_batches()
+                size = sum(batch.num_rows for batch in held)
+                if size > COUNT_BATCH // 2:
+                    yield from held
+                    held, size = [], 0
+        yield from held
 
-
-def _added_up(
-    plan: EvaluationPlan, table: pa.Table, selection: Selection, pmfs: ExplicitPmfs | None, chunks: Chunks
-) -> Iterator[pa.RecordBatch]:
-    """Yield the sums of the confidences of enumerated matches, in bounded memory."""
-    held: list[pa.RecordBatch] = []
-    size = 0
-    every_row = np.arange(table.num_rows)
-    for part in _match_by_match(
-        plan, table, selection, pmfs, chunks, every_row if plan.bound.by else np.zeros_like(every_row)
-    ):
-        held += _batches(plan, table, *part)
-        size += len(part.part)
-        if size > COUNT_BATCH:
-            held = merged_counts(plan, held).to_batches()
-            size = sum(batch.num_rows for batch in held)
-            if size > COUNT_BATCH // 2:
-                yield from held
-                held, size = [], 0
-    yield from held
-
-
-def _match_by_match(
-    plan: EvaluationPlan,
-    table: pa.Table,
-    selection: Selection,
-    pmfs: ExplicitPmfs | None,
-    chunks: Chunks,
-    part_of: Int64,
-) -> Iterator[Counts]:
-    """Yield the sums of the confidences of enumerated matches by the part of their first event's row."""
-    shares = None if plan.bound.every is None else _Shares(plan, table, selection, pmfs, plan.bound.every)
-    for chunk in chunks(selection):
-        assert chunk.confidence is not None
-        part = part_of[chunk.events[0]]
-        if shares is None:
-            yield Counts(*summed(part, np.zeros_like(part), chunk.confidence))
-        else:
-            for match, bucket, value in shares.of(chunk):
-                yield Counts(*summed(part[match], bucket, value))
+    def _match_by_match(self, selection: Selection, part_of: Int64) -> Iterator[Counts]:
+        """Yield the sums of the confidences of enumerated matches by the part of their first event's row."""
+        every = self.plan.bound.every
+        shares = None if every is None else _Shares(self.plan, self.table, selection, self.pmfs, every)
+        for chunk in self.chunks(selection):
+            assert chunk.confidence is not None
+            part = part_of[chunk.events[0]]
+            if shares is None:
+                yield Counts(part, np.zeros_like(part), chunk.confidence).summed()
+            else:
+                for match, bucket, value in shares.of(chunk):
+                    yield Counts(part[match], bucket, value).summed()
 
 
 class _Shares:
@@ -240,8 +211,7 @@ class _Shares:
         for rows, lower, upper in zip(selection.rows, selection.lower, selection.upper, strict=True):
             self._lower[rows] = lower
             self._upper[rows] = upper
-        self._offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
-        self._pmf = np.zeros(0) if pmfs is None else pmfs.values
+        self._offset, self._pmf = flat_pmfs(pmfs, np.arange(table.num_rows))
         self._room = max(min(COUNT_BATCH, MATCH_CUBES // len(selection.rows) ** 3), 1)
 
     def of(self, chunk: MatchBatch) -> Iterator[tuple[Int64, Int64, Float64]]:
@@ -279,18 +249,13 @@ class _Shares:
         return float(part * (upper[0] - lower[0] + 1) / ticks)
 
 
-def _batches(
-    plan: EvaluationPlan, table: pa.Table, rows: Int64, bucket: Int64, value: Float64
-) -> Iterator[pa.RecordBatch]:
-    """Yield counts by an event of the group and the first tick of the bucket, where they are above 0."""
-    if not len(rows):
+def _batches(plan: EvaluationPlan, table: pa.Table, counts: Counts) -> Iterator[pa.RecordBatch]:
+    """Yield counts by the row of an event of the group and the first tick of the bucket."""
+    if not len(counts.part):
         return
     schema = plan.output_schema
-    columns: list[pa.Array] = []
-    for name in plan.bound.by:
-        found = table.column(name).take(pa.array(rows)).cast(schema.field(name).type)
-        columns.append(found.combine_chunks() if found.num_chunks != 1 else found.chunk(0))
+    columns = [taken(table.column(name), counts.part, schema.field(name).type) for name in plan.bound.by]
     if plan.bound.every is not None:
-        columns.append(plan.domain.times(bucket))
-    columns.append(pa.array(value))
+        columns.append(plan.domain.times(counts.bucket))
+    columns.append(pa.array(counts.value))
     yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -20,23 +20,12 @@ Int64 = NDArray[np.int64]
 
 
 def finished(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Table:
-    """Return the result that the engine's batches make.
+    """Return the result that the batches of :func:`uncertain_cep.executor.execute` make.
 
-    Parameters
-    ----------
-    batches : iterable of RecordBatch
-        What :func:`uncertain_cep.executor.execute` yields, of one table or of several that share no match.
-
-    Returns
-    -------
-    pyarrow.Table
-        Of the plan's output schema: expected counts added up; of the matches, those that OUTPUT NON
-        OVERLAPPING keeps, the best ones first with ORDER BY CONFIDENCE, ties by signature, and at most LIMIT.
-        What HAVING drops is dropped before.
-
-    Notes
-    -----
-    Memory is O(k + batch) with LIMIT k and without NON OVERLAPPING, else O(matches).
+    They may be of several tables that share no match. Expected counts are added up; of the matches those stay
+    that OUTPUT NON OVERLAPPING keeps, the best ones first with ORDER BY CONFIDENCE, ties by signature, and at
+    most LIMIT. What HAVING drops is dropped before. Memory is O(k + batch) with LIMIT k and without NON
+    OVERLAPPING, else O(matches).
     """
     if plan.counts:
         return merged_counts(plan, batches)
@@ -64,15 +53,8 @@ def finished(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Tabl
 def non_overlapping(plan: EvaluationPlan, matches: pa.Table) -> pa.Table:
     """Return matches whose time ranges do not overlap, chosen by falling confidence in each partition.
 
-    Parameters
-    ----------
-    matches : pyarrow.Table
-        All matches of some partitions, of the plan's batch schema. A partition is one combination of values
-        of the plan's partition columns.
-
-    Notes
-    -----
-    O(n log n). The chosen matches come in the order in which they were given.
+    ``matches`` are all those of some partitions, of the plan's batch schema. A partition is one combination
+    of values of the plan's partition columns. O(n log n); the chosen matches come in the order given.
     """
     if not matches.num_rows:
         return matches

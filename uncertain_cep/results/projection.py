@@ -17,7 +17,7 @@ from uncertain_cep.operators.series import aggregated, event_rows
 from uncertain_cep.plan import COMPRESSED_COLUMNS, EvaluationPlan
 from uncertain_cep.query.typed import Aggregated, Column, TypedExpression
 
-__all__ = ["id_payload", "to_batch", "widened"]
+__all__ = ["id_payload", "taken", "to_batch", "widened"]
 
 _INT64: Final = (-(2**63), 2**63 - 1)
 
@@ -32,7 +32,7 @@ def id_payload(plan: EvaluationPlan, table: pa.Table) -> NDArray[np.int64] | Non
     return np.asarray(column.to_numpy())
 
 
-def _taken(column: pa.ChunkedArray, rows: NDArray[np.int64], wanted: pa.DataType) -> pa.Array:
+def taken(column: pa.ChunkedArray, rows: NDArray[np.int64], wanted: pa.DataType) -> pa.Array:
     """Return the values of some rows, as the type of the result."""
     if pa.types.is_int64(column.type) and column.null_count == 0:
         return pa.array(np.asarray(column.to_numpy())[rows])
@@ -56,7 +56,7 @@ def _returned(
         return event_rows(column, table, found.rows, found.series)
 
     if isinstance(expression, Column) and not _is_computed(expression):
-        return _taken(table.column(expression.name), events_of(expression), wanted)
+        return taken(table.column(expression.name), events_of(expression), wanted)
     size = len(next(iter(bound.values())).rows)
     loaded: dict[Column, Values] = {}
 
@@ -114,12 +114,12 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
         for variable, rows, found in zip(variables, chunk.events, series, strict=True)
     }
     for name in plan.partition_attributes:
-        add(_taken(table.column(name), bound[variables[0]].rows, wanted()))
+        add(taken(table.column(name), bound[variables[0]].rows, wanted()))
     ids: dict[str, pa.Array] = {}
     for variable, found in bound.items():
         events = found.rows if found.series is None else found.series.events
         type_ = wanted() if found.series is None else wanted().value_type
-        values = pa.array(events) if direct else _taken(table.column(plan.names.id), events, type_)
+        values = pa.array(events) if direct else taken(table.column(plan.names.id), events, type_)
         ids[variable] = values if found.series is None else found.series.lists(values)
         add(ids[variable])
     for item in plan.bound.returns:
@@ -144,7 +144,7 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
             by_name |= dict(zip(COMPRESSED_COLUMNS, map(pa.array, chunk.expected), strict=True))
     unnamed = [key.columns[0] for key in plan.keys if key.name is None]
     for field, name in zip(plan.unnamed_keys, unnamed, strict=False):
-        by_name[field.name] = _taken(table.column(name), bound[variables[0]].rows, field.type)
+        by_name[field.name] = taken(table.column(name), bound[variables[0]].rows, field.type)
     for name in schema.names[len(columns) :]:
         add(by_name[name])
     return pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from confidence import covered_stretches, repeated_choices, repeated_uses, running_totals
 from confidence.budget import pieces
-from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.config import (
     COUNT_BATCH,
@@ -22,24 +22,12 @@ from uncertain_cep.config import (
     STEPS_PER_MATCH,
 )
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.buckets import summed
+from uncertain_cep.results.buckets import Counts
 
-__all__ = ["Counts", "Stretches", "repeated_counts", "shared_rows", "without_repeated"]
+__all__ = ["Stretches", "repeated_counts", "shared_rows", "without_repeated"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-
-class Counts(NamedTuple):
-    """Counts by partition, or another part, and first tick of a bucket, all (k,)."""
-
-    part: Int64
-    bucket: Int64
-    value: Float64
-
-    def keep(self, mask: NDArray[np.bool_]) -> Counts:
-        """Return those where a mask is true."""
-        return Counts(self.part[mask], self.bucket[mask], self.value[mask])
 
 
 class Stretches:
@@ -110,7 +98,7 @@ class _Shared(NamedTuple):
             lower[place], upper[place] = stretches.lifted[j][0][own], stretches.lifted[j][1][own]
             if selection.partition is not None:
                 partition[place] = selection.partition[j][own]
-        offset = np.full(len(rows), -1) if pmfs is None else pmfs.offset[rows]
+        offset, _ = flat_pmfs(pmfs, rows)
         order = np.argsort(lower, kind="stable")
         return cls(uses[order], lower[order], upper[order], partition[order], offset[order])
 
@@ -181,7 +169,7 @@ def repeated_counts(
         return None
     room = int(boxes.sum())
     event, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
-    pmf = np.empty(0) if pmfs is None else pmfs.values
+    pmf = flat_pmfs(pmfs, shared)[1]
     of_events = events.lower, events.upper, events.offset, pmf, shift[events.partition]
     closed = len(rates) <= MOST_CLOSED
     if closed:
@@ -230,8 +218,7 @@ def without_repeated(
     if doubtful.any():
         recounted = counted(_around(plan, selection, whole.keep(doubtful)))
         kept += [found.keep(np.isin(keys(found), given[doubtful])) for found in recounted]
-    part, bucket, value = (np.concatenate(columns) for columns in zip(*kept, strict=True))
-    return Counts(*summed(part, bucket, value))
+    return Counts.joined(kept).summed()
 
 
 def _sums(keys: Int64, values: Float64, wanted: Int64) -> Float64:
@@ -250,4 +237,4 @@ def _around(plan: EvaluationPlan, selection: Selection, counts: Counts) -> Selec
     if plan.bound.every is not None:
         begin, end = counts.bucket.min(), counts.bucket.max() + plan.bound.every
         first &= (selection.upper[0] >= begin) & (selection.lower[0] < end)
-    return selection.where([first, *(np.ones(len(rows), dtype=np.bool_) for rows in selection.rows[1:])])
+    return selection.with_first(first)

@@ -168,12 +168,7 @@ def _smallest_first(plan: EvaluationPlan, selection: Selection, ranks: Int64) ->
     back = 0 if plan.order is None else plan.window - 1
     yield _in_reach(selection, early, plan.window, back)
     if not early.all():
-        yield _with_first(selection, ~early)
-
-
-def _with_first(selection: Selection, kept: Mask) -> Selection:
-    """Return the candidates with some of the first events."""
-    return selection.where([kept, *(np.ones(len(rows), dtype=np.bool_) for rows in selection.rows[1:])])
+        yield selection.with_first(~early)
 
 
 def _in_reach(selection: Selection, kept: Mask, window: int, back: int) -> Selection:
@@ -184,4 +179,4 @@ def _in_reach(selection: Selection, kept: Mask, window: int, back: int) -> Selec
         (upper >= earliest) & (lower <= latest)
         for lower, upper in zip(selection.lower[1:], selection.upper[1:], strict=True)
     ]
-    return selection.where([kept, *reached])
+    return selection.take([kept, *reached])

@@ -67,13 +67,7 @@ def pruned(
     slices: Slices | None,
     kept: KeySlices,
 ) -> DataFrame:
-    """Return the rows of the slices of keys in which there may be a match.
-
-    Parameters
-    ----------
-    rows : DataFrame
-        Of some keys and, if there are slices, of some of these.
-    """
+    """Return the rows of the slices of keys in which there may be a match."""
     prefix = "kept"
     while any(name.lower().startswith(prefix) for name in rows.columns):
         prefix += "_"

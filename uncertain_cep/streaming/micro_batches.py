@@ -11,8 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from eventbased.incremental.method import EVER
-from uncertain_cep.candidates.forbidden import rows_taken
-from uncertain_cep.candidates.selection import looks_back, select
+from uncertain_cep.candidates.selection import looks_back, rows_taken, select
 from uncertain_cep.config import FEW_HELD, MAX_TICK
 from uncertain_cep.executor import constants_hold
 from uncertain_cep.plan import EvaluationPlan

@@ -24,27 +24,41 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class SharedEvents:
-    """The events that several components can take."""
+    """The events that several components can take.
+
+    Attributes
+    ----------
+    event : (n,) int64
+        Of each candidate its row of ``twin``; -1 if no other component can take its event.
+    fills : (n + SPARE,) int64
+        The components that can take the event of each candidate, see :func:`eventbased.join`.
+    twin : (s, l) int64
+        Where the event is among the candidates of each component; -1 where it is none.
+    """
 
     event: Int64
-    """(n,) int64. Of each candidate its row of ``twin``; -1 if no other component can take its event."""
     fills: Int64
-    """(n + SPARE,) int64. The components that can take the event of each candidate, see
-    :func:`eventbased.join`."""
     twin: Int64
-    """(s, l) int64. Where the event is among the candidates of each component; -1 where it is none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Candidates on one time line."""
+    """Candidates on one time line.
+
+    Attributes
+    ----------
+    candidates : Candidates
+    rows : (n,) int64
+        The row of each candidate in the table.
+    shared : SharedEvents
+    w : int
+        Window minus length; no more than the time line asks for.
+    """
 
     candidates: Candidates
     rows: Int64
-    """(n,) int64. The row of each candidate in the table."""
     shared: SharedEvents
     w: int
-    """Window minus length; no more than the time line asks for."""
 
     def payload(self, given: Int64 | None) -> Int64:
         """Return what to write for each candidate: (n + SPARE,) int64; its row if nothing is given."""

@@ -7,8 +7,9 @@ before it that could be first are at ``e`` or later, it is in ``[s, e)``, the ot
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.partial_orders import Choosing
 from uncertain_cep.operators.search import Matches, Search, grown_chunks
 
-__all__ = ["BucketedMatches", "Counts", "by_bucket", "evaluate_bucketed"]
+__all__ = ["BucketedMatches", "by_bucket", "evaluate_bucketed", "summed"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -29,40 +30,26 @@ Float64 = NDArray[np.float64]
 EVER: Final = 2**62
 
 
-class Counts(NamedTuple):
-    """Counts by partition, row or another part, and first tick of a bucket, all (k,)."""
+@dataclass(frozen=True, slots=True)
+class BucketedMatches:
+    """Matches, each once for every box.
 
-    part: Int64
-    bucket: Int64
-    value: Float64
+    Attributes
+    ----------
+    start : (k + 1,) int64
+    place, component : (m,) int64
+        As :func:`eventbased.search.backtracking.grow` finds them.
+    boxes : (2, m) int64
+        First and last tick that is asked of each event.
+    bucket : (k,) int64
+        First tick of the bucket.
+    """
 
-    def keep(self, mask: NDArray[np.bool_]) -> Counts:
-        """Return those where a mask is true."""
-        return Counts(self.part[mask], self.bucket[mask], self.value[mask])
-
-    def summed(self) -> Counts:
-        """Return each part and bucket once, with the sum of its values."""
-        if not len(self.part):
-            return self
-        order = np.lexsort((self.bucket, self.part))
-        part, bucket = self.part[order], self.bucket[order]
-        first = np.flatnonzero(np.r_[True, (part[1:] != part[:-1]) | (bucket[1:] != bucket[:-1])])
-        return Counts(part[first], bucket[first], np.add.reduceat(self.value[order], first))
-
-    @classmethod
-    def joined(cls, parts: Iterable[Counts]) -> Counts:
-        """Return several counts as one."""
-        return cls(*map(np.concatenate, zip(*parts, strict=True)))
-
-
-class BucketedMatches(NamedTuple):
-    """Matches, each once for every box."""
-
-    matches: Matches
+    start: Int64
+    place: Int64
+    component: Int64
     boxes: Int64
-    """(2, m) int64. First and last tick that is asked of each event."""
     bucket: Int64
-    """(k,) int64. First tick of the bucket."""
 
 
 def by_bucket(
@@ -72,6 +59,8 @@ def by_bucket(
 
     Parameters
     ----------
+    matches : tuple
+        ``start, place, component``, see :func:`eventbased.search.backtracking.grow`.
     first : (m,) bool
         For each event of the matches whether none of its match comes before it; one at least in each.
     lower, upper : (n,) int64
@@ -109,16 +98,36 @@ def by_bucket(
         own = first[event] & (rank[event] == chosen)
         ends_at[own] = begins[own] + every - 1
         begins[first[event] & (rank[event] < chosen)] += every
-        boxes_of = np.stack((begins, ends_at))
-        yield BucketedMatches((new, place[event], component[event]), boxes_of, bucket)
+        yield BucketedMatches(new, place[event], component[event], np.stack((begins, ends_at)), bucket)
+
+
+def summed(rows: Int64, bucket: Int64, value: Float64) -> tuple[Int64, Int64, Float64]:
+    """Add values up by row and bucket: all (k,), and so are the sums but for being fewer."""
+    if not len(rows):
+        return rows, bucket, value
+    order = np.lexsort((bucket, rows))
+    rows, bucket = rows[order], bucket[order]
+    first = np.flatnonzero(np.r_[True, (rows[1:] != rows[:-1]) | (bucket[1:] != bucket[:-1])])
+    return rows[first], bucket[first], np.add.reduceat(value[order], first)
 
 
 def evaluate_bucketed(context: ExecutionContext) -> Iterator[MatchBatch]:
     """Yield P(match and first time in a bucket), summed over some of the matches with the same first event.
 
-    A batch has one component, the row of the event of the first component; the bucket's first tick stands for
-    the range. There is a confidence for each match and bucket that its first time can lie in. The query is
-    one with ``RETURN EXPECTED COUNT EVERY``, without OR; the context asks for rows and confidences.
+    Parameters
+    ----------
+    context : ExecutionContext
+        Of a query with ``RETURN EXPECTED COUNT EVERY``, without OR; it asks for rows and confidences.
+
+    Yields
+    ------
+    MatchBatch
+        One component, the row of the event of the first component; the bucket's first tick stands for the
+        range.
+
+    Notes
+    -----
+    A confidence for each match and bucket that its first time can lie in.
     """
     search = _BucketedGrowth if context.plan.order is None else _BucketedChoosing
     yield from grown_chunks(search, context)
@@ -134,10 +143,11 @@ class _SharedOut(Search):
         lower, upper = self._lower - self._base, self._upper - self._base
         parts = []
         for piece in by_bucket(matches, self.firsts(matches), lower, upper, every, COUNT_BATCH):
-            start, place, _ = piece.matches
-            confidence = self._described(piece.matches, True, work, piece.boxes)[2]
-            parts.append(Counts(self._rows[place[start[:-1]]], piece.bucket, confidence).summed())
-        events, bucket, value = Counts.joined(parts)
+            events = self._rows[piece.place[piece.start[:-1]]]
+            found = (piece.start, piece.place, piece.component)
+            confidence = self._described(found, True, work, piece.boxes)[2]
+            parts.append(summed(events, piece.bucket, confidence))
+        events, bucket, value = (np.concatenate(found) for found in zip(*parts, strict=True))
         return MatchBatch(events[None, :], bucket, bucket, value).keep(value > 0.0)
 
 

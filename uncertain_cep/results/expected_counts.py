@@ -19,9 +19,14 @@ from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.config import COUNT_BATCH, MOST_COVERED_TICKS, MOST_SHARING
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.buckets import Counts
 from uncertain_cep.results.projection import taken
-from uncertain_cep.results.repeated_uses import Stretches, repeated_counts, shared_rows, without_repeated
+from uncertain_cep.results.repeated_uses import (
+    Counts,
+    Stretches,
+    repeated_counts,
+    shared_rows,
+    without_repeated,
+)
 
 __all__ = ["Chunks", "bucketed_counts", "counts_of_matches", "expected_counts", "merged_counts"]
 

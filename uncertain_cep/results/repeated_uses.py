@@ -22,12 +22,28 @@ from uncertain_cep.config import (
     STEPS_PER_MATCH,
 )
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.buckets import Counts
+from uncertain_cep.results.buckets import summed
 
-__all__ = ["Stretches", "repeated_counts", "shared_rows", "without_repeated"]
+__all__ = ["Counts", "Stretches", "repeated_counts", "shared_rows", "without_repeated"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+
+class Counts(NamedTuple):
+    """Counts by partition, row or another part, and first tick of a bucket, all (k,)."""
+
+    part: Int64
+    bucket: Int64
+    value: Float64
+
+    def keep(self, mask: NDArray[np.bool_]) -> Counts:
+        """Return those where a mask is true."""
+        return Counts(self.part[mask], self.bucket[mask], self.value[mask])
+
+    def summed(self) -> Counts:
+        """Return each part and bucket once, with the sum of its values."""
+        return Counts(*summed(*self))
 
 
 class Stretches:
@@ -218,7 +234,7 @@ def without_repeated(
     if doubtful.any():
         recounted = counted(_around(plan, selection, whole.keep(doubtful)))
         kept += [found.keep(np.isin(keys(found), given[doubtful])) for found in recounted]
-    return Counts.joined(kept).summed()
+    return Counts(*map(np.concatenate, zip(*kept, strict=True))).summed()
 
 
 def _sums(keys: Int64, values: Float64, wanted: Int64) -> Float64:

@@ -104,16 +104,13 @@ def execute(
     ------
     pyarrow.RecordBatch
         Of ``plan.batch_schema``, in no particular order. HAVING is applied; if ``plan.needs_all``, the caller
-        makes the result of the batches with :func:`finished`.
+        makes the result of the batches with :func:`finished`. Memory beyond the table is O(candidates +
+        batch_rows), whatever the number of matches.
 
     Raises
     ------
     TraceError
         Before the first batch, if the events are not those of the model.
-
-    Notes
-    -----
-    Memory beyond the table is O(candidates + batch_rows), whatever the number of matches.
     """
     announce_compilation()
     if batch_rows < 1:
@@ -124,25 +121,16 @@ def execute(
         execute, table=table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
         counters=counters, doubts=doubts,
     )  # fmt: skip
-    if plan.counted is not None and not plan.is_plain:
-        if plan.bound.every is None:
-            batches = of_part(plan.counted)
-            yield from counts_of_matches(plan, batches)
-            return
-        for number, branch in enumerate(plan.branches):
-            counting = replace(
-                branch,
-                bound=replace(branch.bound, query=plan.query, by=plan.bound.by, every=plan.bound.every),
-                output_schema=plan.output_schema,
-                counted=branch,
-            )
-            yield from of_part(counting, counters=counters and counters.of_branch(number))
-        if plan.branches:
-            return
+    if plan.counted is not None and not plan.is_plain and plan.bound.every is None:
+        yield from counts_of_matches(plan, of_part(plan.counted))
+        return
     if plan.branches:
         for number, branch in enumerate(plan.branches):
+            if plan.counts:
+                bound = replace(branch.bound, query=plan.query, by=plan.bound.by, every=plan.bound.every)
+                branch = replace(branch, bound=bound, output_schema=plan.output_schema, counted=branch)
             found = of_part(branch, counters=counters and counters.of_branch(number))
-            yield from (widened(plan, batch) for batch in found)
+            yield from found if plan.counts else (widened(plan, batch) for batch in found)
         return
     check_table(plan, table, file)
     if doubts is not None:
@@ -174,7 +162,8 @@ def _evaluated(
         return
     if plan.order is None and plan.window < len(plan.components):
         return
-    table = table.select(_columns_of(plan, slicing)).combine_chunks()
+    columns = [*plan.required_columns, *([] if slicing is None else [slicing.column])]
+    table = table.select(columns).combine_chunks()
     selection, pmfs, ticks = _selected(plan, table, slicing)
     if doubts is not None:
         doubts.counted(plan, selection.sizes)
@@ -185,12 +174,9 @@ def _evaluated(
     selection = feasible(plan, selection)
     if selection.empty:
         return
-    best_only = (
-        not plan.compressed
-        and plan.query.order_by_confidence
-        and plan.query.limit is not None
-        and not plan.query.non_overlapping
-    )
+    query = plan.query
+    ranked = query.order_by_confidence and query.limit is not None and not query.non_overlapping
+    best_only = ranked and not plan.compressed
     by_row = plan.counts or best_only or later is not None
     payload = None if by_row else id_payload(plan, table)
     context = ExecutionContext(
@@ -290,16 +276,9 @@ def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) 
 def _selected(
     plan: EvaluationPlan, table: pa.Table, slicing: Slicing | None
 ) -> tuple[Selection, ExplicitPmfs | None, tuple[Int64, Int64]]:
-    given_lower, given_upper = (
-        ticks_of(table, plan.names.lower, plan),
-        ticks_of(table, plan.names.upper, plan),
-    )
-    pmfs, lower, upper = explicit_pmfs(table, plan.names.pmf, given_lower, given_upper)
-    return select(plan, table, lower, upper, given_lower, slicing), pmfs, (lower, upper)
-
-
-def _columns_of(plan: EvaluationPlan, slicing: Slicing | None) -> list[str]:
-    return [*plan.required_columns, *([] if slicing is None else [slicing.column])]
+    given = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
+    pmfs, lower, upper = explicit_pmfs(table, plan.names.pmf, *given)
+    return select(plan, table, lower, upper, given[0], slicing), pmfs, (lower, upper)
 
 
 def constants_hold(plan: EvaluationPlan) -> bool:

@@ -19,7 +19,7 @@ from uncertain_cep.query import parse
 from uncertain_cep.spark import match, semi_join
 from uncertain_cep.spark.filters import CandidateFilters, candidate_filters
 from uncertain_cep.spark.frame_statistics import FrameStatistics
-from uncertain_cep.spark.matching import PreparedMatch, prepare
+from uncertain_cep.spark.matching import PreparedMatch, Spread, prepare
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices
 from uncertain_cep.spark.slicing import Slices
 
@@ -41,7 +41,7 @@ def test_the_answer_is_the_same(spark: SparkSession, sparse: pa.Table, query: st
 
 
 def _prepared(spark: SparkSession, table: pa.Table, query: str, prune: bool | None) -> PreparedMatch:
-    return prepare(to_spark(spark, table), query, partitions=3, slice_length=40, prune=prune)
+    return prepare(to_spark(spark, table), query, spread=Spread(3, 40, prune))
 
 
 def test_few_events_are_shuffled(spark: SparkSession, sparse: pa.Table) -> None:

@@ -26,7 +26,16 @@ from uncertain_cep.spark.unique_ids import check_unique_ids
 from uncertain_cep.spark.worker import choose_in_partition, match_partition, rank_partition, unused_name
 from uncertain_cep.timedomain import TICK_METADATA, Names
 
-__all__ = ["PreparedMatch", "as_frame", "match", "matches_frame", "prepare"]
+__all__ = ["PreparedMatch", "Spread", "as_frame", "match", "matches_frame", "prepare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How the events of a call are spread over tasks, see `match`."""
+
+    partitions: int | None = None
+    slice_length: int | None = None
+    prune: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,31 +143,18 @@ def match(
         planner=planner,
         latency_weight=latency_weight,
     )
-    return matches_frame(
-        frame,
-        query,
-        options,
-        partitions=partitions,
-        slice_length=slice_length,
-        prune=prune,
-        doubts=doubts,
-    )
+    return matches_frame(frame, query, options, Spread(partitions, slice_length, prune), doubts)
 
 
 def matches_frame(
     frame: DataFrame,
     query: str | Query,
     options: MatchOptions,
-    *,
-    partitions: int | None = None,
-    slice_length: int | None = None,
-    prune: bool | None = None,
+    spread: Spread = Spread(),
     doubts: Doubts | None = None,
 ) -> DataFrame:
-    """Do what `match` does, with its options in one."""
-    prepared = prepare(
-        frame, query, options, partitions=partitions, slice_length=slice_length, prune=prune, doubts=doubts
-    )
+    """Do what `match` does, with its options in two."""
+    prepared = prepare(frame, query, options, spread, doubts)
     return noting_files(as_frame(prepared, frame.sparkSession), noted_files(frame))
 
 
@@ -213,16 +209,11 @@ def prepare(
     frame: DataFrame,
     query: str | Query,
     options: MatchOptions = MatchOptions(),  # noqa: B008
-    *,
-    partitions: int | None = None,
-    slice_length: int | None = None,
-    prune: bool | None = None,
+    spread: Spread = Spread(),
     doubts: Doubts | None = None,
 ) -> PreparedMatch:
-    """Plan a query on a frame, look through its events and spread the candidates.
-
-    Parameters and errors are those of `match`.
-    """
+    """Plan a query on a frame, look through its events and spread the candidates; errors as of `match`."""
+    partitions = spread.partitions
     if frame.isStreaming:
         raise OptionError("a streaming frame is not supported yet: read the events with spark.read")
     if partitions is not None and partitions < 1:
@@ -250,11 +241,11 @@ def prepare(
         return PreparedMatch(plan, None, arrow, None)
     if partitions is None:
         partitions = choose_partitions(statistics, lambda: _cores(frame.sparkSession))
-    slices = choose_slices(plan, statistics, partitions, slice_length)
+    slices = choose_slices(plan, statistics, partitions, spread.slice_length)
     if slices is not None:
         check_unique_ids(needed, plan, candidates)
     slicing = None
-    key_slices = choose_key_slices(candidates, statistics, slices, prune)
+    key_slices = choose_key_slices(candidates, statistics, slices, spread.prune)
     if slices is None:
         rows = needed.filter(candidates.anywhere)
     else:
@@ -263,8 +254,8 @@ def prepare(
         slicing = Slicing(slices.column, slices.origin, slices.length)
     if key_slices is not None:
         rows = pruned(rows, plan, candidates, slices, key_slices)
-    spread = partitioned(rows, candidates, slices, partitions)
-    plain = spread.toDF(*(f"c{place}" for place in range(len(arrow))))
+    rows = partitioned(rows, candidates, slices, partitions)
+    plain = rows.toDF(*(f"c{place}" for place in range(len(arrow))))
     return PreparedMatch(plan, plain, arrow, slicing, key_slices)
 
 

@@ -19,7 +19,7 @@ from uncertain_cep.query import Query
 from uncertain_cep.results.output_place import check_output_place, local_path
 from uncertain_cep.spark.dataframes import as_spark_path, files_read
 from uncertain_cep.spark.jobs import worker_errors
-from uncertain_cep.spark.matching import as_frame, prepare
+from uncertain_cep.spark.matching import Spread, as_frame, prepare
 from uncertain_cep.spark.worker import parquet_writer, write_partition
 from uncertain_cep.timedomain import Names
 
@@ -113,17 +113,8 @@ def match_to_parquet(
         planner=planner,
         latency_weight=latency_weight,
     )
-    return matches_to_parquet(
-        frame,
-        query,
-        folder,
-        options,
-        partitions=partitions,
-        slice_length=slice_length,
-        overwrite=overwrite,
-        prune=prune,
-        doubts=doubts,
-    )
+    spread = Spread(partitions, slice_length, prune)
+    return matches_to_parquet(frame, query, folder, options, spread, overwrite=overwrite, doubts=doubts)
 
 
 def matches_to_parquet(
@@ -131,20 +122,16 @@ def matches_to_parquet(
     query: str | Query,
     folder: str | Path,
     options: MatchOptions,
+    spread: Spread = Spread(),  # noqa: B008
     *,
-    partitions: int | None = None,
-    slice_length: int | None = None,
     overwrite: bool = False,
-    prune: bool | None = None,
     doubts: Doubts | None = None,
 ) -> int:
-    """Do what `match_to_parquet` does, with its options in one."""
+    """Do what `match_to_parquet` does, with its options in two."""
     local = local_path(folder)
     if overwrite:
         check_output_place(folder, files_read(frame))
-    prepared = prepare(
-        frame, query, options, partitions=partitions, slice_length=slice_length, prune=prune, doubts=doubts
-    )
+    prepared = prepare(frame, query, options, spread, doubts)
     if local is None or prepared.plan.needs_all:
         matches = as_frame(prepared, frame.sparkSession)
         write_matches(matches, folder, overwrite=overwrite)

@@ -13,7 +13,7 @@ import pytest
 
 from tests.optimizer.literal import Partial
 from tests.optimizer.traces import Selected, selected, skewed
-from tests.optimizer.trees import random_order, random_tree
+from tests.optimizer.trees import estimated_nodes, random_order, random_tree
 from uncertain_cep.config import FINE_SAMPLE, PIVOT_PRICES, TREE_PRICES
 from uncertain_cep.executor import execute
 from uncertain_cep.operators.counters import Counters, Node
@@ -118,7 +118,7 @@ def test_right_subtrees_count_as_far_as_they_are_near_the_first_leaf() -> None:
     pairs = [replace(pair, first_met=0.25, second_met=0.5) for pair in statistics.pairs]
     plain, model = CostModel(statistics, 20), CostModel(replace(statistics, pairs=tuple(pairs)), 20)
     tree = Join(Join(Leaf(2), Leaf(0)), Join(Leaf(1), Leaf(3)))
-    nodes, whole = model.nodes(tree), plain.nodes(tree)
+    nodes, whole = estimated_nodes(model, tree), estimated_nodes(plain, tree)
     # A quarter of component 1's candidates are near some of component 2's, and half of component 3's.
     assert nodes[1, 3] == pytest.approx(0.375 * whole[1, 3])
     assert all(nodes[node] == whole[node] for node in nodes if node != (1, 3))
@@ -244,7 +244,7 @@ def test_estimated_costs_rank_plans_as_their_partial_matches_do(
         model, _ = counted(number)
         for _ in range(60 // len(PATTERNS)):
             tree = draw(rng, model.length)
-            estimates.append(sum(model.nodes(tree).values()))
+            estimates.append(sum(estimated_nodes(model, tree).values()))
             counts.append(float(sum(run_counted(number, tree).values())))
     assert len(estimates) == 60
     assert rank_correlation(estimates, counts) >= 0.8

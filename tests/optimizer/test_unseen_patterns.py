@@ -12,7 +12,7 @@ import pytest
 
 from tests.optimizer.test_costs import rank_correlation
 from tests.optimizer.traces import Selected, selected
-from tests.optimizer.trees import random_order, random_tree
+from tests.optimizer.trees import estimated_nodes, random_order, random_tree
 from uncertain_cep.executor import execute
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.optimizer.cost_model import CostModel
@@ -92,7 +92,7 @@ def test_estimates_rank_plans_for_patterns_that_they_were_not_fitted_to(
         model = CostModel.of(found.plan, measure(found.plan, found.table, found.selection))
         for _ in range(PLANS // len(UNSEEN)):
             tree = draw(rng, model.length)
-            estimates.append(sum(model.nodes(tree).values()))
+            estimates.append(sum(estimated_nodes(model, tree).values()))
             counts.append(partial_matches(found, tree))
     assert len(estimates) == PLANS
     assert rank_correlation(estimates, counts) >= 0.8

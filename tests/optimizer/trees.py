@@ -7,7 +7,9 @@ from itertools import combinations
 
 import numpy as np
 
-from uncertain_cep.plan.trees import Join, Leaf, Tree, left_deep
+from uncertain_cep.optimizer.cardinality import mask_of
+from uncertain_cep.optimizer.cost_model import CostModel
+from uncertain_cep.plan.trees import Join, Leaf, Tree, components_of, joins_of, left_deep
 
 
 def every_tree(components: tuple[int, ...]) -> Iterator[Tree]:
@@ -44,3 +46,12 @@ def random_tree(rng: np.random.Generator, length: int) -> Tree:
         return Join(over(components[:middle]), over(components[middle:]))
 
     return over(rng.permutation(length).tolist())
+
+
+def estimated_nodes(model: CostModel, tree: Tree) -> dict[tuple[int, ...], float]:
+    """Return the estimated number of partial matches of each node, by its leaves from left to right."""
+    order = components_of(tree)
+    keys = [*((j,) for j in order), *map(components_of, joins_of(tree))]
+    masks = np.array([mask_of(key) for key in keys], dtype=np.int64)
+    numbers = model.looked_at(order[0], masks) * model.numbers(masks)[2]
+    return dict(zip(keys, numbers.tolist(), strict=True))

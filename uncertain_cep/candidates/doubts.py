@@ -10,10 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.candidates.selection import type_mask
+from uncertain_cep.candidates.selection import rows_taken, type_mask
 from uncertain_cep.config import DOUBT_SAMPLE, FEW_TYPES, FIRST_ROWS, LARGEST_SHARE, MOST_COMPARED_TYPES
 from uncertain_cep.errors import warn
-from uncertain_cep.expressions.vectorised import evaluate_mask
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import format_expression
 from uncertain_cep.query.kinds import kind_of
@@ -44,13 +43,8 @@ _LONGEST: Final = 200
 class Doubts:
     """Warns, each time once, of what one call that matches or explains meets; counts candidates for it.
 
-    A cheap look: a type that occurs is found at its first event, columns are sampled, and candidates are
-    those that the evaluation selects anyway.
-
-    Attributes
-    ----------
-    candidates : dict of str to int
-        Of each positive variable that was looked at, how many events it can take.
+    A cheap look: a type that occurs is found at its first event, columns are sampled, and ``candidates``, of
+    each positive variable, are those that the evaluation selects anyway.
     """
 
     def __init__(self) -> None:
@@ -180,12 +174,7 @@ def _has_candidate(plan: EvaluationPlan, table: pa.Table, part: PlannedComponent
     """Return whether a component can take an event; O(rows up to the first one)."""
     start, size = 0, FIRST_ROWS
     while start < table.num_rows:
-        rows = table.slice(start, size)
-        mask = type_mask(rows, plan.names.type, part.types, {})
-        found = np.ones(rows.num_rows, dtype=np.bool_) if mask is None else mask
-        for predicate in part.local:
-            found = found & evaluate_mask(predicate, rows)
-        if found.any():
+        if len(rows_taken(plan, table.slice(start, size), part)):
             return True
         start, size = start + size, 4 * size
     return False

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,9 +115,8 @@ def _touching(lower: Int64, upper: Int64, partition: Int64, shift: Int64, times:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """Candidates of a component, by their places in a selection."""
+class _Part(NamedTuple):
+    """Candidates of a component, by their places in a selection, and the shift of each partition."""
 
     place: Int64 | None
     lower: Int64

@@ -62,6 +62,8 @@ class Cardinalities:
     ----------
     length, whole : int
         The number of components, and all of them as bits.
+    singles : (l,) int64
+        Each component as a bit.
     candidates : float
         Of all components together.
     window : float
@@ -85,6 +87,7 @@ class Cardinalities:
         self.statistics = statistics
         self.length = length = len(statistics.components)
         self.whole = (1 << length) - 1
+        self.singles: Int64 = np.left_shift(np.int64(1), np.arange(length))
         self._next = tuple(next_to)
         self.window = float(max(0, min(window - length, statistics.ticks + length)))
         self._ticks = max(1.0, statistics.ticks)

@@ -17,7 +17,7 @@ from uncertain_cep.config import LARGEST_ESTIMATE, TREE_PRICES
 from uncertain_cep.optimizer.cardinality import Cardinalities, mask_of
 from uncertain_cep.optimizer.statistics import Statistics
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
-from uncertain_cep.plan.trees import Leaf, Tree, joins_of
+from uncertain_cep.plan.trees import Tree, joins_of
 from uncertain_cep.plan.trees import components_of as leaves_of
 from uncertain_cep.query.typed import variables_of
 
@@ -149,21 +149,12 @@ class CostModel(Cardinalities):
 
     def order_costs(self, orders: Int64) -> Float:
         """Return what orders cost without their leaves, ns; ``orders`` is (m, l) int64."""
-        bits = np.left_shift(np.int64(1), orders)
+        bits = self.singles[orders]
         bound = np.cumsum(bits, axis=1)
         if self.length == 1:
             return np.zeros(len(orders))
         costs, _ = self.join_costs(bound[:, :-1].reshape(-1), bits[:, 1:].reshape(-1))
         return np.asarray(costs.reshape(len(orders), -1).sum(axis=1))
-
-    def nodes(self, tree: Tree) -> dict[tuple[int, ...], float]:
-        """Return the estimated number of partial matches of each node, by its leaves from left to right."""
-        subtrees: list[Tree] = [Leaf(j) for j in leaves_of(tree)]
-        subtrees += joins_of(tree)
-        keys = [leaves_of(subtree) for subtree in subtrees]
-        masks = np.array([mask_of(key) for key in keys], dtype=np.int64)
-        numbers = self.looked_at(leaves_of(tree)[0], masks) * self.numbers(masks)[2]
-        return dict(zip(keys, numbers.tolist(), strict=True))
 
 
 def _sides(tree: Tree) -> tuple[Int64, Int64]:

@@ -46,12 +46,11 @@ def trivial(model: CostModel) -> Tree:
 
 def frequency(model: CostModel) -> Tree:
     """Return the components by rising number of candidates. O(l log l)."""
-    singles = np.left_shift(np.int64(1), np.arange(model.length))
-    return left_deep(np.argsort(model.numbers(singles)[2], kind="stable").tolist())
+    return left_deep(np.argsort(model.numbers(model.singles)[2], kind="stable").tolist())
 
 
 def _greedy_order(model: CostModel) -> list[int]:
-    singles = np.left_shift(np.int64(1), np.arange(model.length))
+    singles = model.singles
     order = [int(np.argmin(model.numbers(singles)[2]))]
     while len(order) < model.length:
         rest = np.array([j for j in range(model.length) if j not in order], dtype=np.int64)

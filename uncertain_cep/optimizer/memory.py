@@ -48,33 +48,27 @@ class Recent(Generic[Held]):
         """Return what is held for a key; None if nothing is."""
         found = self._held.get(key)
         if found is not None:
-            self._hold(key, found)
+            Recent.put(self, key, found)
         return found
 
     def put(self, key: str, held: Held) -> None:
         """Hold something for a key."""
-        self._hold(key, held)
-
-    def clear(self) -> None:
-        """Let go of everything."""
-        with self._lock:
-            self._held.clear()
-
-    def _hold(self, key: str, held: Held) -> None:
         with self._lock:
             self._held[key] = held
             self._held.move_to_end(key)
             while len(self._held) > MOST_HELD:
                 self._held.popitem(last=False)
 
+    def clear(self) -> None:
+        """Let go of everything."""
+        with self._lock:
+            self._held.clear()
+
 
 class StatisticsMemory(Recent[Statistics]):
-    """A bounded memory of statistics by their key; on disk too once a folder is set.
+    """A bounded memory of statistics by their key; as JSON on disk too once ``folder`` is set.
 
-    Attributes
-    ----------
-    folder : Path or None
-        Where to look and keep them, as JSON; problems with files are passed over.
+    Problems with files are passed over.
     """
 
     def __init__(self) -> None:
@@ -87,7 +81,7 @@ class StatisticsMemory(Recent[Statistics]):
         if found is None and self.folder is not None:
             with suppress(OSError, ValueError):
                 found = Statistics.from_json((self.folder / f"{key}.json").read_text())
-                self._hold(key, found)
+                super().put(key, found)
         return found
 
     def put(self, key: str, held: Statistics) -> None:
@@ -140,7 +134,7 @@ def remembered(
 def fingerprint(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> str:
     """Return a digest of what statistics of a plan's candidates depend on, as far as a sample tells it.
 
-    Parameters are those of :func:`remembered`. O(components), whatever the number of events.
+    O(components), whatever the number of events.
     """
     parts = (*plan.components, *(found.component for found in plan.negations))
     facts = [

@@ -45,7 +45,7 @@ def pivot_passes(model: CostModel) -> PivotPasses:
     """
     length = model.length
     shape = length, length
-    singles = np.left_shift(np.int64(1), np.arange(length))
+    singles = model.singles
     orders = binding_orders(length)
     bound = np.cumsum(singles[orders], axis=1)
     feasible, equal, matches = (part.reshape(shape) for part in model.numbers(bound.reshape(-1)))
@@ -75,7 +75,7 @@ def pivot_passes(model: CostModel) -> PivotPasses:
 def pivot_cost(model: CostModel) -> float:
     """Return what the pivot join is expected to cost, ns. O(l^3)."""
     passes = pivot_passes(model)
-    bound = np.cumsum(np.left_shift(np.int64(1), passes.orders), axis=1)
+    bound = np.cumsum(model.singles[passes.orders], axis=1)
     prices = np.full(passes.probes.shape, PIVOT_PRICES.probe)
     for need in {mask for mask, _ in model.predicates}:
         prices[((bound[:, 1:] & need) == need) & ((bound[:, :-1] & need) != need)] = (

@@ -7,6 +7,7 @@ infinities), the row is kept, and what has no counterpart is left to the engine.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
@@ -35,26 +36,19 @@ _KINDS: Final[dict[typed.Kind, tuple[type[t.DataType], ...]]] = {
 }
 
 _COMPARISONS: Final[dict[str, Callable[[Column, Column], Column]]] = {
-    "equal": lambda left, right: left == right,
-    "not_equal": lambda left, right: left != right,
-    "less": lambda left, right: left < right,
-    "less_equal": lambda left, right: left <= right,
-    "greater": lambda left, right: left > right,
-    "greater_equal": lambda left, right: left >= right,
-}
+    "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt, "less_equal": operator.le,
+    "greater": operator.gt, "greater_equal": operator.ge,
+}  # fmt: skip
 
 _PLAIN: Final[dict[str, Callable[[Column, Column], Column]]] = {
-    "add": lambda left, right: left + right,
-    "subtract": lambda left, right: left - right,
-    "multiply": lambda left, right: left * right,
-}
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul,
+    "divide": f.try_divide, "remainder": f.try_mod,
+}  # fmt: skip
 
 # Under Spark's ANSI mode the plain operators raise where these give null.
 _CHECKED: Final[dict[str, Callable[[Column, Column], Column]]] = {
-    "add": f.try_add,
-    "subtract": f.try_subtract,
-    "multiply": f.try_multiply,
-}
+    "add": f.try_add, "subtract": f.try_subtract, "multiply": f.try_multiply,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +88,7 @@ def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFi
         if component.types:
             parts.append(column(plan.names.type).isin(*component.types))
         parts += [found for part in component.local if (found := condition(part, types)) is not None]
-        return reduce(lambda left, right: left & right, parts, f.lit(True))
+        return reduce(operator.and_, parts, f.lit(True))
 
     nothing = f.lit(False)
     first = later = nothing
@@ -106,16 +100,16 @@ def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFi
             others.append(owner)
         others += [negation.component for negation in branch.negations]
         first |= takes(owner)
-        later = reduce(lambda left, right: left | right, map(takes, others), later)
+        later = reduce(operator.or_, map(takes, others), later)
         named += [component.types for component in (owner, *others)]
     if plan.query.strategy in ("partition_contiguity", "strict_contiguity"):
-        later = reduce(lambda left, right: left & right, agreed, f.lit(True))
+        later = reduce(operator.and_, agreed, f.lit(True))
     elif all(named):
         agreed.append(column(plan.names.type).isin(*{name: None for part in named for name in part}))
     return CandidateFilters(
         first=f.coalesce(first, nothing),
         later=f.coalesce(later, nothing),
-        anywhere=reduce(lambda left, right: left & right, agreed, first | later),
+        anywhere=reduce(operator.and_, agreed, first | later),
         keys=keys,
         components=tuple(
             tuple(f.coalesce(takes(component), nothing) for component in branch.components)
@@ -136,7 +130,7 @@ def condition(predicate: typed.TypedExpression, types: dict[str, t.DataType]) ->
         found = translation.value(predicate)
     except _UntranslatableError:
         return None
-    return reduce(lambda left, right: left | right, translation.doubts, found)
+    return reduce(operator.or_, translation.doubts, found)
 
 
 def _size(expression: typed.TypedExpression) -> int:
@@ -210,26 +204,20 @@ class _Translation:
             self.doubts.append(f.isnan(found))
         return found
 
-    def _float_arithmetic(self, operator: str, operands: Sequence[typed.TypedExpression]) -> Column:
+    def _float_arithmetic(self, name: str, operands: Sequence[typed.TypedExpression]) -> Column:
         parts = [self.value(operand).cast("double") for operand in operands]
-        if operator == "negate":
-            return -parts[0]
-        if operator == "divide":
-            return f.try_divide(*parts)
-        if operator == "remainder":
-            return f.try_mod(*parts)
-        return _PLAIN[operator](*parts)
+        return -parts[0] if name == "negate" else _PLAIN[name](*parts)
 
-    def _int_arithmetic(self, operator: str, operands: Sequence[typed.TypedExpression]) -> Column:
+    def _int_arithmetic(self, name: str, operands: Sequence[typed.TypedExpression]) -> Column:
         parts = [self.value(operand).cast("long") for operand in operands]
-        if operator == "remainder":
+        if name == "remainder":
             divisor = operands[1]
             if isinstance(divisor, typed.Constant) and divisor.value:
                 return parts[0] % parts[1]
             return f.try_mod(*parts)
-        if operator == "negate":
-            operator, parts = "subtract", [f.lit(0).cast("long"), *parts]
-        found = _CHECKED[operator](*parts)
+        if name == "negate":
+            name, parts = "subtract", [f.lit(0).cast("long"), *parts]
+        found = _CHECKED[name](*parts)
         large = (found >= _EXACT_FLOAT) | (found <= -_EXACT_FLOAT)
         # Null with operands that are not: beyond int64.
         self.doubts.append(f.coalesce(large, parts[0].isNotNull() & parts[1].isNotNull()))

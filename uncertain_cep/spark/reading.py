@@ -197,14 +197,9 @@ def to_intervals(
     OptionError
         If an option cannot be used, or the tick is shorter than a microsecond.
     """
-    options: dict[str, Any] = {
-        "time": time,
-        "uncertainty": uncertainty,
-        "tick": tick,
-        "unit": unit,
-        "missing": missing,
-        "names": names,
-    }
+    options = dict[str, Any](
+        time=time, uncertainty=uncertainty, tick=tick, unit=unit, missing=missing, names=names
+    )
     given = arrow_schema(frame, names)
     warn_of_naive((name, given.field(name).type) for name in uncertainty.stamps(time) if name in given.names)
     made = intervals_of(given.empty_table(), **options).schema

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from operator import or_
+from operator import and_, or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -96,8 +96,5 @@ def pruned(
         .filter(reduce(or_, (f.col(prefix).bitwiseAND(f.lit(mask)) == mask for mask in masks)))
         .select(*names)
     )
-    same = reduce(
-        lambda left, right: left & right,
-        (part == f.col(name) for part, name in zip(parts, names, strict=True)),
-    )
+    same = reduce(and_, (part == f.col(name) for part, name in zip(parts, names, strict=True)))
     return rows.join(f.broadcast(held), same, "left_semi")

@@ -135,10 +135,10 @@ def execute(
     check_table(plan, table, file)
     if doubts is not None:
         doubts.look(table)
-    if slicing is None or not _grown(plan):
+    if slicing is None or not _searched(plan):
         yield from _evaluated(plan, table, slicing, batch_rows, owned, counters, doubts)
         return
-    # Matches that are grown may begin with any event of a slice, and events forbid whatever slice owns them.
+    # A search may begin with any event of a slice, and events forbid whatever slice owns them.
     numbers = np.asarray(table.column(slicing.column).to_numpy())
     for number in np.unique(numbers).tolist():
         part = table.filter(pa.array(numbers == number))
@@ -193,7 +193,7 @@ def _evaluated(
             return context
         return replace(context, tree=choose(plan, table, selection).tree)
 
-    if plan.counts and not _grown(plan):
+    if plan.counts and not _searched(plan):
         yield from expected_counts(plan, table, selection, pmfs, matches)
     elif plan.counts:
         yield from bucketed_counts(plan, table, _owned(evaluate_bucketed(context), later))
@@ -207,8 +207,8 @@ def _evaluated(
             yield to_batch(plan, table, chunk, payload is not None)
 
 
-def _grown(plan: EvaluationPlan) -> bool:
-    """Return whether matches are grown, so that their events may lie in several slices."""
+def _searched(plan: EvaluationPlan) -> bool:
+    """Return whether matches are searched for, so that their events may lie in several slices."""
     by_bucket = plan.counts and plan.bound.every is not None
     return not plan.is_plain or (by_bucket and plan.query.strategy == "skip_till_next_match")
 

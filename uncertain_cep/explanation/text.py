@@ -29,9 +29,11 @@ _METHODS: Final[Mapping[str, str]] = {
 
 _TREE: Final = "tree: partial matches of some components joined with those of others"
 
-_GROWING: Final = "growing: matches grown event by event over candidates sorted by their bounds"
+_BACKTRACKING: Final = "backtracking search: events taken one by one from candidates sorted by their bounds"
 
-_SETS: Final = "sets: events chosen component by component, as far as order and window let them go together"
+_PARTIAL_ORDER: Final = (
+    "partial-order search: events chosen component by component, as far as order and window allow"
+)
 
 
 def _aligned(rows: Iterable[Row]) -> str:
@@ -138,7 +140,7 @@ def _tick(domain: TimeDomain) -> str:
 def _method(plan: EvaluationPlan, along_tree: bool) -> str:
     if plan.is_plain or plan.evaluation == "point":
         return _TREE if along_tree else _METHODS[plan.evaluation]
-    method = _GROWING if plan.order is None else _SETS
+    method = _BACKTRACKING if plan.order is None else _PARTIAL_ORDER
     return f"{_TREE}, then {method}" if along_tree else method
 
 

@@ -21,7 +21,7 @@ from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.join_conditions import distances
 from uncertain_cep.operators.tree_enumeration import TreeSearch
 from uncertain_cep.optimizer.choice import Choice, choose
-from uncertain_cep.optimizer.search_cost import Growth
+from uncertain_cep.optimizer.search_cost import SearchCost
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.trees import Join, Leaf, Tree
 from uncertain_cep.query.typed import TypedExpression, variables_of
@@ -106,14 +106,14 @@ def plan_of_singles(plan: EvaluationPlan) -> EvaluationPlan:
     )
 
 
-def growth_of(plan: EvaluationPlan, selection: Selection) -> Growth | None:
+def growth_of(plan: EvaluationPlan, selection: Selection) -> SearchCost | None:
     """Return what joining single components first has to be better than, if the strategy limits what is next.
 
     None where it does not: then all choices of the single components are grown too, and cost what the join in
     pattern order does.
     """
     limited = plan.query.strategy != "skip_till_any_match"
-    return Growth.of(plan, selection) if limited else None
+    return SearchCost.of(plan, selection) if limited else None
 
 
 def selection_of_singles(plan: EvaluationPlan, selection: Selection) -> Selection:

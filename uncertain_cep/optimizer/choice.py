@@ -27,21 +27,31 @@ from uncertain_cep.optimizer.cost_model import CostModel
 from uncertain_cep.optimizer.join_order import BY_NAME
 from uncertain_cep.optimizer.memory import Recent, fingerprint, remembered
 from uncertain_cep.optimizer.pivot_cost import pivot_cost
-from uncertain_cep.optimizer.search_cost import Growth
+from uncertain_cep.optimizer.search_cost import SearchCost
 from uncertain_cep.optimizer.statistics import Statistics
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.plan.trees import Tree, format_tree
 
-__all__ = ["CHOICES", "GROWN", "PIVOT", "Choice", "choose", "estimated", "planned", "regret", "time_text"]
+__all__ = [
+    "BACKTRACKING",
+    "CHOICES",
+    "PIVOT",
+    "Choice",
+    "choose",
+    "estimated",
+    "planned",
+    "regret",
+    "time_text",
+]
 
 PIVOT: Final = "pivot"
 """Among the costs of a choice, the join without a tree."""
 
-GROWN: Final = "grown"
-"""Among the costs of a choice, growing matches event by event."""
+BACKTRACKING: Final = "backtracking"
+"""Among the costs of a choice, the backtracking search."""
 
 _MERIT: Final[Mapping[str, str]] = MappingProxyType({
-    PIVOT: "has no dead ends as far as order and window go", GROWN: "meets few that can be next",
+    PIVOT: "has no dead ends as far as order and window go", BACKTRACKING: "meets few that can be next",
 })  # fmt: skip
 
 
@@ -55,7 +65,7 @@ class Choice:
     """What the choice rests on; None if there was nothing to choose."""
     costs: Mapping[str, float]
     """What each alternative that was looked at is expected to cost, ns, latency as it is weighed included;
-    the pivot join's as ``pivot``, that of growing matches as ``grown``."""
+    the pivot join's as ``pivot``, the backtracking search's as ``backtracking``."""
     why: str
     model: CostModel | None = field(default=None, repr=False, compare=False)
 
@@ -65,11 +75,11 @@ CHOICES: Final[Recent[Choice]] = Recent()
 
 
 def choose(
-    plan: EvaluationPlan, table: pa.Table, selection: Selection, growth: Growth | None = None
+    plan: EvaluationPlan, table: pa.Table, selection: Selection, search: SearchCost | None = None
 ) -> Choice:
     """Choose how the events of an OR-free pattern are put together, as its planner and latency weight say.
 
-    With ``growth`` a tree over the single components has to be better than adding events one by one, else
+    With ``search`` a tree over the single components has to be better than adding events one by one, else
     than the pivot join. Under 50 ms for up to 7 components, statistics included.
     """
     if plan.planner == "none":
@@ -96,19 +106,19 @@ def choose(
     if plan.planner == "auto" and len(plan.components) > MOST_PLANNED:
         return Choice(None, None, {}, f"more than {MOST_PLANNED} components are joined in pattern order")
     key = fingerprint(plan, table, selection)
-    asked = f"{key} {plan.planner} {plan.latency_weight!r} {plan.query.strategy} {growth!r}"
+    asked = f"{key} {plan.planner} {plan.latency_weight!r} {plan.query.strategy} {search!r}"
     choice = CHOICES.get(asked)
     if choice is None:
-        choice = planned(plan, remembered(plan, table, selection, key=key), growth)
+        choice = planned(plan, remembered(plan, table, selection, key=key), search)
         sampled = max(map(len, selection.rows)) > COARSE_SAMPLE // len(plan.components)
         if sampled and min(choice.costs.values()) >= LONG_EVALUATION:
-            choice = planned(plan, remembered(plan, table, selection, sampled=FINE_SAMPLE, key=key), growth)
+            choice = planned(plan, remembered(plan, table, selection, sampled=FINE_SAMPLE, key=key), search)
         # The tables of a model are large, and only who explains a choice looks at them.
         CHOICES.put(asked, replace(choice, model=None))
     return choice
 
 
-def planned(plan: EvaluationPlan, statistics: Statistics, growth: Growth | None = None) -> Choice:
+def planned(plan: EvaluationPlan, statistics: Statistics, search: SearchCost | None = None) -> Choice:
     """Choose by given statistics; parameters are those of :func:`choose`."""
     model = CostModel.of(plan, statistics)
     variables = [component.variable for component in plan.components]
@@ -116,9 +126,9 @@ def planned(plan: EvaluationPlan, statistics: Statistics, growth: Growth | None 
         tree = BY_NAME[plan.planner](model)
         costs = {plan.planner: model.cost(tree)}
         return Choice(tree, statistics, costs, f"planner {plan.planner}", model)
-    trees, costs = _best_trees(model, growth)
+    trees, costs = _best_trees(model, search)
     best = min(costs, key=lambda name: costs[name])
-    instead, other = _without_tree(model, growth)
+    instead, other = _without_tree(model, search)
     costs[instead] = other
     searched = {
         "dp_bushy": "the cheapest of all trees",
@@ -126,7 +136,7 @@ def planned(plan: EvaluationPlan, statistics: Statistics, growth: Growth | None 
     }.get(best, f"what {best} found")
     shown = format_tree(trees[best], variables)
     expected = "expected to cost, with latency," if plan.latency_weight else "expected to take"
-    what = "the join in pattern order" if growth is None else "adding events one by one"
+    what = "the join in pattern order" if search is None else "adding events one by one"
     if costs[best] < CLEARLY_CHEAPER * other:
         why = (
             f"{shown}, {searched}, is {expected} {time_text(costs[best])}, "
@@ -140,21 +150,21 @@ def planned(plan: EvaluationPlan, statistics: Statistics, growth: Growth | None 
     return Choice(None, statistics, costs, why, model)
 
 
-def _best_trees(model: CostModel, growth: Growth | None) -> tuple[dict[str, Tree], dict[str, float]]:
+def _best_trees(model: CostModel, search: SearchCost | None) -> tuple[dict[str, Tree], dict[str, float]]:
     """Return what the planners that are asked choose, and what it costs with all that is left to do then."""
     trees = {name: BY_NAME[name](model) for name in _planners(model.length)}
-    return trees, {name: _with_rest(model, tree, growth) for name, tree in trees.items()}
+    return trees, {name: _with_rest(model, tree, search) for name, tree in trees.items()}
 
 
-def _with_rest(model: CostModel, tree: Tree, growth: Growth | None) -> float:
+def _with_rest(model: CostModel, tree: Tree, search: SearchCost | None) -> float:
     """Return what a tree costs, and all that is left to do then."""
-    rest = 0.0 if growth is None else growth.after_joining(model, model.partial_matches(range(model.length)))
+    rest = 0.0 if search is None else search.after_joining(model, model.partial_matches(range(model.length)))
     return model.cost(tree) + rest
 
 
-def _without_tree(model: CostModel, growth: Growth | None) -> tuple[str, float]:
+def _without_tree(model: CostModel, search: SearchCost | None) -> tuple[str, float]:
     """Return what else there is, and what it costs."""
-    return (PIVOT, pivot_cost(model)) if growth is None else (GROWN, growth.cost(model))
+    return (PIVOT, pivot_cost(model)) if search is None else (BACKTRACKING, search.cost(model))
 
 
 def estimated(plan: EvaluationPlan, table: pa.Table, selection: Selection, choice: Choice) -> Choice:
@@ -170,7 +180,7 @@ def estimated(plan: EvaluationPlan, table: pa.Table, selection: Selection, choic
 
 
 def regret(
-    plan: EvaluationPlan, tree: Tree | None, statistics: Statistics, growth: Growth | None = None
+    plan: EvaluationPlan, tree: Tree | None, statistics: Statistics, search: SearchCost | None = None
 ) -> float:
     """Return how many times more a tree costs than the best choice under other statistics, at least 1.
 
@@ -178,9 +188,9 @@ def regret(
     plan stays good.
     """
     model = CostModel.of(plan, statistics)
-    _, costs = _best_trees(model, growth)
-    other = _without_tree(model, growth)[1]
-    now = other if tree is None else _with_rest(model, tree, growth)
+    _, costs = _best_trees(model, search)
+    other = _without_tree(model, search)[1]
+    now = other if tree is None else _with_rest(model, tree, search)
     return max(1.0, now / max(min(other, *costs.values()), 1e-9))
 
 

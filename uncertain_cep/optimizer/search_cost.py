@@ -1,4 +1,4 @@
-"""What it costs to grow matches event by event, where the strategy leaves few events that can be next.
+"""What the backtracking search costs, where the strategy leaves few events that can be next.
 
 Under skip till next match, of the events that pass a component's conditions and certainly follow, none is
 looked at that begins behind the end of the first; under contiguity the same of all events. So a partial match
@@ -21,11 +21,11 @@ from uncertain_cep.optimizer.cost_model import CostModel
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.query.typed import variables_of
 
-__all__ = ["Growth", "GrowthStep"]
+__all__ = ["SearchCost", "SearchStep"]
 
 
 @dataclass(frozen=True, slots=True)
-class GrowthStep:
+class SearchStep:
     """A component in pattern order."""
 
     single: int
@@ -36,25 +36,25 @@ class GrowthStep:
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
-    """Growing the matches of a sequence, as the alternative to joining its single components first."""
+class SearchCost:
+    """The backtracking search of a sequence, as the alternative to joining its single components first."""
 
-    steps: tuple[GrowthStep, ...]
+    steps: tuple[SearchStep, ...]
     adjacent: bool
     """Whether every event of the stream, or of the partition, keeps those behind it from being next."""
     by_partition: bool
     """Whether only the events of the partition do."""
 
     @classmethod
-    def of(cls, plan: EvaluationPlan, selection: Selection) -> Growth:
-        """Return what growing the matches of a plan goes through."""
+    def of(cls, plan: EvaluationPlan, selection: Selection) -> SearchCost:
+        """Return what the search for the matches of a plan goes through."""
         number = {component.variable: j for j, component in enumerate(plan.components)}
         last = [
             max((number[variable] for variable in variables_of(predicate) if variable in number), default=0)
             for predicate in plan.joined
         ]
         steps = tuple(
-            GrowthStep(
+            SearchStep(
                 -1 if component.kleene else plan.singles.index(j), len(selection.rows[j]), last.count(j)
             )
             for j, component in enumerate(plan.components)
@@ -63,24 +63,15 @@ class Growth:
         return cls(steps, strategy.endswith("contiguity"), strategy == "partition_contiguity")
 
     def cost(self, model: CostModel) -> float:
-        """Return what growing everything is expected to cost, ns.
+        """Return what searching everything is expected to cost, ns.
 
-        Parameters
-        ----------
-        model : CostModel
-            Of the sequence of the single components, under skip till any match.
+        ``model`` is that of the sequence of the single components, under skip till any match.
         """
-        cost, found = self._grown(model)
+        cost, found = self._searched(model)
         return min(cost + BACKTRACKING_PRICES.match * found, LARGEST_ESTIMATE)
 
     def after_joining(self, model: CostModel, joined: float) -> float:
-        """Return what is expected to be left to do, ns, once the single components are joined.
-
-        Parameters
-        ----------
-        joined : float
-            Choices of their events.
-        """
+        """Return what is left to do, ns, once the single components are joined to so many choices."""
         chains = [self._chain(model, step) for step in self.steps if step.single < 0]
         if not chains:
             return min(BACKTRACKING_PRICES.match * joined, LARGEST_ESTIMATE)
@@ -88,9 +79,9 @@ class Growth:
         for links, looks in chains:
             cost += found * links * (looks + BACKTRACKING_PRICES.partial)
             found *= links
-        return min(cost + BACKTRACKING_PRICES.match * min(found, self._grown(model)[1]), LARGEST_ESTIMATE)
+        return min(cost + BACKTRACKING_PRICES.match * min(found, self._searched(model)[1]), LARGEST_ESTIMATE)
 
-    def _grown(self, model: CostModel) -> tuple[float, float]:
+    def _searched(self, model: CostModel) -> tuple[float, float]:
         """Return what it costs to add the events one by one, and how many matches come out."""
         bound: list[int] = []
         found, cost = 1.0, 0.0
@@ -113,7 +104,7 @@ class Growth:
             cost += BACKTRACKING_PRICES.partial * found
         return cost, found
 
-    def _chain(self, model: CostModel, step: GrowthStep) -> tuple[float, float]:
+    def _chain(self, model: CostModel, step: SearchStep) -> tuple[float, float]:
         """Return how many prefixes the events of a Kleene component have, and what looking for one costs."""
         nearby = self._nearby(model, step)
         seen, taken = self._limited(model, step, nearby, UNKNOWN_SELECTIVITY**step.asked)
@@ -121,7 +112,7 @@ class Growth:
         links = max(taken, min(taken / (1.0 - taken), most)) if taken < 1.0 else max(1.0, most)
         return links, seen * _look(step)
 
-    def _continuations(self, model: CostModel, bound: list[int], step: GrowthStep) -> tuple[float, float]:
+    def _continuations(self, model: CostModel, bound: list[int], step: SearchStep) -> tuple[float, float]:
         """Return how many events of a single component order and window, and then predicates, leave."""
         if not bound:
             return float(step.candidates), float(step.candidates)
@@ -130,12 +121,12 @@ class Growth:
         seen = float(feasible[1] / max(feasible[0], 1e-300))
         return seen, min(seen, float(matches[1] / max(matches[0], 1e-300)))
 
-    def _nearby(self, model: CostModel, step: GrowthStep) -> float:
+    def _nearby(self, model: CostModel, step: SearchStep) -> float:
         """Return how many events of a component are about in half a window of one partition."""
         span = min(1.0, 0.5 * (model.window + 1.0) / max(1.0, model.statistics.ticks))
         return step.candidates * span / max(1.0, model.statistics.keys.effective)
 
-    def _limited(self, model: CostModel, step: GrowthStep, seen: float, share: float) -> tuple[float, float]:
+    def _limited(self, model: CostModel, step: SearchStep, seen: float, share: float) -> tuple[float, float]:
         """Return how many events are looked at for a partial match, and taken, before none can be next.
 
         ``seen`` are in reach, and for ``share`` of them the predicates are true.
@@ -152,6 +143,6 @@ class Growth:
         return looked, min(seen * share, -math.expm1(-seen * share) + 3.0 * own * length * share)
 
 
-def _look(step: GrowthStep) -> float:
+def _look(step: SearchStep) -> float:
     """Return what it costs to look at a candidate."""
     return BACKTRACKING_PRICES.probe + (BACKTRACKING_PRICES.ask if step.asked else 0.0)

@@ -12,7 +12,7 @@ from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.errors import OptionError
 from uncertain_cep.query.kinds import kind_of
 from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column, with_noted_tick
-from uncertain_cep.traces.frames import as_arrow
+from uncertain_cep.traces.frames import as_arrow, library_of
 
 __all__ = ["to_events", "with_matches"]
 
@@ -166,7 +166,7 @@ def with_matches(
 
 
 def _matches(frame: Any) -> pa.Table:
-    if _library(frame) == "pyspark":
+    if library_of(frame) == "pyspark":
         raise OptionError("a Spark frame of matches is not supported yet: collect it, with toArrow()")
     return as_arrow(frame)
 
@@ -192,13 +192,9 @@ def _as(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     )
 
 
-def _library(frame: object) -> str:
-    return type(frame).__module__.partition(".")[0]
-
-
 def _like(table: pa.Table, frame: Any) -> Any:
     """Return a table as the kind of frame that was given."""
-    library = _library(frame)
+    library = library_of(frame)
     if library == "polars":
         import polars as pl
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 from urllib.parse import unquote, urlsplit
 
 from uncertain_cep.errors import OptionError
@@ -12,6 +13,7 @@ from uncertain_cep.errors import OptionError
 __all__ = ["check_output_place", "local_path"]
 
 _Identity = tuple[int, int]
+_READ_AGAIN: Final = "the result would be read with the events the next time"
 
 
 def local_path(place: str | Path) -> Path | None:
@@ -56,35 +58,31 @@ def _check_paths(out: str | Path, target: Path, what: str, given: str | Path, so
     if found is None:
         return
     if wanted == found:
-        raise _refused(f"{out} is {what} {given}", "the result would take its place")
+        raise _refused(f"{out} is {what} {given}")
     if wanted is not None and wanted in _above(source):
-        raise _refused(f"{out} holds {what} {given}", "the result would take its place")
+        raise _refused(f"{out} holds {what} {given}")
     if not source.is_dir():
         return
     if found in _above(target):
-        raise _refused(
-            f"{out} lies in {what} {given}", "the result would be read with the events the next time"
-        )
+        raise _refused(f"{out} lies in {what} {given}", _READ_AGAIN)
     if wanted is None:
         return
     for path in source.rglob("*"):
         # A link in the folder may lead to the place, and a file may have two names.
         if _identity(path) == wanted or (path.is_symlink() and wanted in _above(path)):
-            raise _refused(f"{out} is or holds {path}, in {what} {given}", "the result would take its place")
+            raise _refused(f"{out} is or holds {path}, in {what} {given}")
 
 
 def _check_uris(out: str, what: str, given: str) -> None:
     target, source = (f"{place.rstrip('/')}/" for place in (out, given))
     if source.startswith(target):
         relation = "is" if source == target else "holds"
-        raise _refused(f"{out} {relation} {what} {given}", "the result would take its place")
+        raise _refused(f"{out} {relation} {what} {given}")
     if target.startswith(source):
-        raise _refused(
-            f"{out} lies in {what} {given}", "the result would be read with the events the next time"
-        )
+        raise _refused(f"{out} lies in {what} {given}", _READ_AGAIN)
 
 
-def _refused(relation: str, why: str) -> OptionError:
+def _refused(relation: str, why: str = "the result would take its place") -> OptionError:
     return OptionError(f"{relation}, and {why}: name another place")
 
 

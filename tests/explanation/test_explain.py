@@ -91,7 +91,7 @@ def test_the_single_components_of_a_set_that_are_joined_first_are_shown() -> Non
     assert root["actual"] == found["run"]["matches"] == uc.match(TABLE, query).num_rows > 0
     text = uc.explain(query, TABLE, planner="((a c) b)", analyze=True)
     assert "tree: partial matches" in text
-    assert "then sets: " in text
+    assert "then partial-order search: " in text
 
 
 def test_the_join_in_pattern_order_has_numbers_for_each_pivot() -> None:

@@ -82,29 +82,14 @@ def choose(
     With ``search`` a tree over the single components has to be better than adding events one by one, else
     than the pivot join. Under 50 ms for up to 7 components, statistics included.
     """
-    if plan.planner == "none":
-        return Choice(None, None, {}, "the evaluation has an order of its own")
-    if plan.planner == "given":
-        return Choice(plan.tree, None, {}, "the caller's tree")
-    if not plan.is_plain or len(plan.components) < 2:
-        return Choice(None, None, {}, "only sequences of single events are planned")
-    if selection.empty:
-        return Choice(None, None, {}, "some component has no candidate: there is no match")
-    # Which order takes the least work may be plain; which one leaves the least to wait for is not.
-    only_work = plan.planner == "auto" and not plan.latency_weight
-    if only_work and math.prod(len(rows) for rows in selection.rows) <= FEW_CHOICES:
-        return Choice(None, None, {}, "so few candidates are joined in pattern order sooner than planned for")
-    if only_work and not plan.joined:
-        return Choice(
-            None, None, {}, "without a predicate across components the pattern's order has no dead end"
-        )
+    reason = _unplanned(plan, selection)
+    if reason is not None:
+        return Choice(plan.tree if plan.planner == "given" else None, None, {}, reason)
     if plan.planner != "auto" and len(plan.components) > MOST_BITS:
         raise OptionError(
             f"planner={plan.planner!r} takes patterns of up to {MOST_BITS} components, and this one has "
             f"{len(plan.components)}: leave planner= out"
         )
-    if plan.planner == "auto" and len(plan.components) > MOST_PLANNED:
-        return Choice(None, None, {}, f"more than {MOST_PLANNED} components are joined in pattern order")
     key = fingerprint(plan, table, selection)
     asked = f"{key} {plan.planner} {plan.latency_weight!r} {plan.query.strategy} {search!r}"
     choice = CHOICES.get(asked)
@@ -116,6 +101,28 @@ def choose(
         # The tables of a model are large, and only who explains a choice looks at them.
         CHOICES.put(asked, replace(choice, model=None))
     return choice
+
+
+def _unplanned(plan: EvaluationPlan, selection: Selection) -> str | None:
+    """Return why there is nothing to plan; None if there is."""
+    if plan.planner == "none":
+        return "the evaluation has an order of its own"
+    if plan.planner == "given":
+        return "the caller's tree"
+    if not plan.is_plain or len(plan.components) < 2:
+        return "only sequences of single events are planned"
+    if selection.empty:
+        return "some component has no candidate: there is no match"
+    if plan.planner != "auto":
+        return None
+    # Which order takes the least work may be plain; which one leaves the least to wait for is not.
+    if not plan.latency_weight and math.prod(selection.sizes) <= FEW_CHOICES:
+        return "so few candidates are joined in pattern order sooner than planned for"
+    if not plan.latency_weight and not plan.joined:
+        return "without a predicate across components the pattern's order has no dead end"
+    if len(plan.components) > MOST_PLANNED:
+        return f"more than {MOST_PLANNED} components are joined in pattern order"
+    return None
 
 
 def planned(plan: EvaluationPlan, statistics: Statistics, search: SearchCost | None = None) -> Choice:

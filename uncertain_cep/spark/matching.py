@@ -70,17 +70,13 @@ def match(
     latency_weight: float = 0.0,
     doubts: Doubts | None = None,
 ) -> DataFrame:
-    """Return the matches of a query among the events of a frame.
+    """Return the matches of a query among the events of a frame, as `uncertain_cep.match` does for others.
 
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
-        Events: ``type``, ``id``, ``lower``, ``upper``, optional ``pmf``, and attributes.
-    query : str or Query
-    names : Names or mapping of str to str, optional
-        The columns of the model, where they are called otherwise, such as ``{"lower": "begin"}``.
-    tick, evaluation, confidence, approximate, planner, kleene, latency_weight
-        See `uncertain_cep.plan.MatchOptions`. Each task plans by its own events.
+    query, names, tick, evaluation, confidence, approximate, planner, kleene, latency_weight
+        As for `uncertain_cep.match`. Each task plans by its own events.
     partitions : int, optional
         In how many partitions to match. Default: one for each core, unless the candidates are few, or more
         than that many Python workers can hold.
@@ -101,20 +97,17 @@ def match(
 
     Raises
     ------
-    QuerySyntaxError, QueryError
-        If the query is at fault.
+    QuerySyntaxError, QueryError, OptionError
+        As `uncertain_cep.match`; also for a frame that is a stream.
     TraceError
         If an event is at fault. An id that is used twice is found here if the events are cut into slices of
         time, else when the matches are computed; see `worker_errors`.
-    OptionError
-        If an option is at fault, or the frame is a stream.
 
     Warns
     -----
     UncertainCepWarning
-        If no event can be a variable, as far as Spark can tell conditions: that is counted with the rest.
-        What would take another pass is not warned of: what a missing type may have meant, types that only
-        negations or some alternatives name, and percentages compared with columns that go far beyond 1.
+        If no event can be a variable, as far as Spark can tell conditions. What would take another pass is
+        not warned of.
 
     Notes
     -----
@@ -126,12 +119,10 @@ def match(
     --------
     A script for ``spark-submit``::
 
-        from uncertain_cep.spark import get_session, match
+    from uncertain_cep.spark import get_session, match
 
-        spark = get_session()
-        events = spark.read.parquet("events.parquet")
-        matches = match(events, "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 100")
-        matches.write.parquet("matches")
+    spark = get_session() events = spark.read.parquet("events.parquet") matches = match(events, "PATTERN SEQ(A
+    a, B b) WHERE [host] WITHIN 100") matches.write.parquet("matches")
     """
     options = MatchOptions(
         names=Names.of(names),

@@ -47,14 +47,14 @@ def read_traces(
     *,
     tick: str | None = None,
 ) -> DataFrame:
-    """Read files into a frame of events, as `uncertain_cep.traces.read_traces` does into a table.
+    """Read files into a frame of events, as `uncertain_cep.read_traces` does into a table.
 
     Parameters
     ----------
     spark : SparkSession
     paths : path or sequence of paths
-        CSV, JSON lines or Parquet files, or folders of such files, on paths that the workers share; with
-        `schema` None also the URI of Parquet files, such as ``s3a://bucket/events``.
+        On paths that the workers share; with `schema` None also the URI of Parquet files, such as
+        ``s3a://bucket/events``.
     schema : path, TraceSchema or None
         A schema file of this machine, or what `load_schema` made of one. None for files whose columns are
         those of the model.

@@ -88,20 +88,9 @@ def match_to_parquet(
 ) -> int:
     """Write the matches of a query as a folder of Parquet files and return their number.
 
-    Does what `match` and `write_matches` do, but on a shared path the workers write the matches where they
-    find them: to hand them back to Spark and have it write them takes several times as long.
-
-    Parameters
-    ----------
-    frame, query, names, tick, evaluation, confidence, approximate, partitions, slice_length, planner, prune
-        As for `match`, and so are ``kleene``, ``latency_weight`` and ``doubts``.
-    folder, overwrite
-        As for `write_matches`.
-
-    Raises
-    ------
-    QuerySyntaxError, QueryError, TraceError, OptionError
-        As `match` and `write_matches`.
+    Parameters are those of `match` and `write_matches`, and so are the errors. On a shared path the workers
+    write the matches where they find them: to hand them back to Spark and have it write them takes several
+    times as long.
     """
     options = MatchOptions(
         names=Names.of(names),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests import oracle
 from tests.cases.expressions import Apply, Attribute, Expression, Kind, conditions, conjuncts, values_of
+from tests.cases.sampling import sampled_from
 from tests.oracle.model import Component, Event, Identifier, Match, Mention, Predicate, Query, Seq, Value
 
 _VARIABLES = ("a", "b", "c", "d", "E", "first", "limit_", "v2")
@@ -230,9 +232,14 @@ def _predicate(condition: Expression) -> Predicate:
     return Predicate(tuple(Mention.read(name) for name in names), test)
 
 
+@cache
+def _weights(length: int) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(0, 3), min_size=length, max_size=length).filter(any)
+
+
 @st.composite
 def _pmf(draw: st.DrawFn, length: int) -> tuple[Fraction, ...]:
-    weights = draw(st.lists(st.integers(0, 3), min_size=length, max_size=length).filter(any))
+    weights = draw(_weights(length))
     return tuple(Fraction(weight, sum(weights)) for weight in weights)
 
 
@@ -253,33 +260,33 @@ def traces(
     repeat from one partition to the next where the query has partitions.
     """
     types: dict[str, pa.DataType] = {
-        name: draw(st.sampled_from(_ARROW[kind])) for name, kind in ATTRIBUTES.items()
+        name: draw(sampled_from(_ARROW[kind])) for name, kind in ATTRIBUTES.items()
     }
-    types |= {"k": draw(st.sampled_from(_ARROW[key_kind])), "g": pa.int64()}
-    types |= {"type": draw(st.sampled_from(_ARROW["string"])), "id": draw(st.sampled_from(_ARROW[id_kind]))}
-    absent = draw(st.sampled_from([None] * 5 + sorted(ATTRIBUTES)))
+    types |= {"k": draw(sampled_from(_ARROW[key_kind])), "g": pa.int64()}
+    types |= {"type": draw(sampled_from(_ARROW["string"])), "id": draw(sampled_from(_ARROW[id_kind]))}
+    absent = draw(sampled_from([*[None] * 5, *sorted(ATTRIBUTES)]))
     if absent is not None and draw(st.booleans()):
         types[absent] = pa.null()
     # Few keys, so that events meet.
-    keys: list[Value] = draw(st.sampled_from([["u"], ["u", "v"], ["u", "u", "u", "v", "v", "", None]]))
+    keys: list[Value] = draw(sampled_from([["u"], ["u", "v"], ["u", "u", "u", "v", "v", "", None]]))
     if key_kind == "int":
         # Some are values of x, so that a.k = b.x can hold.
         keys = [None if key is None else 2 * len(str(key)) + (key == "v") for key in keys]
-    certain = draw(st.sampled_from([False, False, False, True]))
+    certain = draw(sampled_from([False, False, False, True]))
     uniform = draw(st.booleans())
-    start = draw(st.sampled_from([-3, 0, 0, 100]))
+    start = draw(sampled_from([-3, 0, 0, 100]))
     used: dict[tuple[Value, ...], int] = {}
     events = []
-    for number in range(draw(st.sampled_from([max_size] * 6 + list(range(max_size))))):
+    for number in range(draw(sampled_from([max_size] * 6 + list(range(max_size))))):
         lower = start + draw(st.integers(0, reach))
         length = 1 if certain else draw(st.integers(1, max_length))
         attributes: dict[str, Value] = {
-            "x": draw(st.sampled_from([0, 1, 2, 3, 5, 10, -4, None])),
-            "y": draw(st.sampled_from([0.0, 0.5, 1.5, 2.75, -0.25, 3.0, None])),
-            "s": draw(st.sampled_from(["u", "v", "w", "", "it's", None])),
-            "f": draw(st.sampled_from([True, False, None])),
-            "k": draw(st.sampled_from(keys)),
-            "g": draw(st.sampled_from([1, 1, 1, 1, 1, 2, 2, None])),
+            "x": draw(sampled_from([0, 1, 2, 3, 5, 10, -4, None])),
+            "y": draw(sampled_from([0.0, 0.5, 1.5, 2.75, -0.25, 3.0, None])),
+            "s": draw(sampled_from(["u", "v", "w", "", "it's", None])),
+            "f": draw(sampled_from([True, False, None])),
+            "k": draw(sampled_from(keys)),
+            "g": draw(sampled_from([1, 1, 1, 1, 1, 2, 2, None])),
         }
         if absent is not None:
             attributes[absent] = None
@@ -291,7 +298,7 @@ def traces(
             id = number
         events.append(
             Event(
-                draw(st.sampled_from(["A", "A", "B", "B", "C"])),
+                draw(sampled_from(["A", "A", "B", "B", "C"])),
                 f"e{id}" if id_kind == "string" else id,
                 lower,
                 lower + length - 1,
@@ -321,10 +328,10 @@ def cases(
     returns : bool
         Whether to draw RETURN expressions.
     """
-    count = draw(st.sampled_from([n for n in (1, 2, 2, 2, 3, 3, 3, 4) if n <= max_components]))
+    count = draw(sampled_from([n for n in (1, 2, 2, 2, 3, 3, 3, 4) if n <= max_components]))
     variables = tuple(draw(st.permutations(_VARIABLES)))[:count]
     components = tuple(
-        Component(variable, draw(st.sampled_from([("A",), ("B",), ("A", "B"), ("B", "A", "D"), (), (), ()])))
+        Component(variable, draw(sampled_from([("A",), ("B",), ("A", "B"), ("B", "A", "D"), (), (), ()])))
         for variable in variables
     )
     agree: tuple[str, ...] = ()
@@ -336,14 +343,14 @@ def cases(
         agree = ("k", "g")
     elif equating <= 4 and count > 1:
         chain = draw(_equality_chain("k", variables))
-        agree = draw(st.sampled_from([(), ("g",)]))
+        agree = draw(sampled_from([(), ("g",)]))
     # A chain that leaves a variable out makes no partition.
     partition = (*agree, *(("k",) if 0 < count - 1 == len(chain) else ()))
     columns = dict(ATTRIBUTES)
     if clocks:
         columns |= {"lower": "clock", "upper": "clock"}
     kinds: list[Kind] = ["int", "string"]
-    key_kind, id_kind = draw(st.sampled_from(kinds)), draw(st.sampled_from(kinds))
+    key_kind, id_kind = draw(sampled_from(kinds)), draw(sampled_from(kinds))
     trace = draw(traces(partition=partition, key_kind=key_kind, id_kind=id_kind))
     if count > 1 and not chain and draw(st.integers(0, 5)) == 0:
         chain = draw(_mixed_chain(variables, {**ATTRIBUTES, "k": key_kind, "g": "int"}))
@@ -355,14 +362,14 @@ def cases(
     if returns:
         kinds += ["float", "bool"]
         for number in range(draw(st.integers(1, 3))):
-            kind = draw(st.sampled_from(kinds))
+            kind = draw(sampled_from(kinds))
             items.append((f"r{number}", draw(values_of(kind, variables, columns, 2))))
     return Case(
         trace,
         components,
         tuple(draw(st.permutations(asked))),
         agree,
-        max(1, count - 1 + draw(st.sampled_from([0, 1, 2, 3, 3, 4, 4, 5, 6, 8, 11, 20, 1000]))),
+        max(1, count - 1 + draw(sampled_from([0, 1, 2, 3, 3, 4, 4, 5, 6, 8, 11, 20, 1000]))),
         draw(st.booleans()),
         returns=tuple(items),
     )
@@ -379,7 +386,7 @@ def _equality_chain(draw: st.DrawFn, name: str, variables: tuple[str, ...]) -> l
         pair = (Attribute(earlier, name), Attribute(later, name))
         if draw(st.booleans()):
             pair = (pair[1], pair[0])
-        links.append(Apply("=", pair, draw(st.sampled_from(["=", "=="]))))
+        links.append(Apply("=", pair, draw(sampled_from(["=", "=="]))))
     return links
 
 
@@ -388,9 +395,9 @@ def _mixed_chain(
     draw: st.DrawFn, variables: tuple[str, ...], columns: Mapping[str, Kind]
 ) -> list[Expression]:
     """Draw equalities that connect all variables by attributes of different names, such as ``a.k = b.s``."""
-    kind: Kind = draw(st.sampled_from(["int", "string"]))
+    kind: Kind = draw(sampled_from(["int", "string"]))
     names = sorted(name for name, found in columns.items() if found == kind)
-    ends = {variable: draw(st.sampled_from(names)) for variable in variables}
+    ends = {variable: draw(sampled_from(names)) for variable in variables}
     pairs = [
         (Attribute(earlier, ends[earlier]), Attribute(later, ends[later]))
         for earlier, later in pairwise(draw(st.permutations(variables)))

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 
+from tests.cases.sampling import sampled_from
 from tests.oracle.model import Event, Value
 
 Kind = Literal["int", "float", "string", "bool", "clock"]
@@ -164,16 +165,16 @@ def literals(kind: Kind) -> st.SearchStrategy[Constant]:
     if kind == "int":
         return st.integers(-3, 12).map(lambda value: Constant(value, str(value)))
     if kind == "float":
-        percents = st.sampled_from([0, 50, 95, 150]).map(
+        percents = sampled_from([0, 50, 95, 150]).map(
             # The double nearest to the exact value, whatever steps the engine takes to it.
             lambda percent: Constant(float(Fraction(percent, 100)), f"{percent}%")
         )
-        decimals = st.sampled_from([0.0, 0.5, 1.0, 1.5, -0.25, 2.75]).map(
+        decimals = sampled_from([0.0, 0.5, 1.0, 1.5, -0.25, 2.75]).map(
             lambda value: Constant(value, str(value))
         )
         return percents | decimals
     if kind == "string":
-        return st.sampled_from(["u", "v", "w", "it's", ""]).map(
+        return sampled_from(["u", "v", "w", "it's", ""]).map(
             lambda value: Constant(value, "'" + value.replace("'", "''") + "'")
         )
     return st.booleans().map(lambda value: Constant(value, "TRUE" if value else "FALSE"))
@@ -189,13 +190,13 @@ def values_of(
     choice = draw(st.integers(0, 9))
     if kind in ("int", "float") and depth > 0 and choice < 4:
         signs = ["+", "-", "*", "%"] if kind == "int" else ["+", "-", "*", "%", "/"]
-        sign = draw(st.sampled_from([*signs, "negate"]))
+        sign = draw(sampled_from([*signs, "negate"]))
         count = 1 if sign == "negate" else 2
         operands = tuple(draw(values_of(kind, variables, columns, depth - 1)) for _ in range(count))
         return Apply(sign, operands, sign)
     if kind != "clock" and (choice == 9 or not names):
         return draw(literals(kind))
-    return Attribute(draw(st.sampled_from(variables)), draw(st.sampled_from(names)))
+    return Attribute(draw(sampled_from(variables)), draw(sampled_from(names)))
 
 
 @st.composite
@@ -205,16 +206,16 @@ def conditions(
     """Draw a condition that speaks of some of the variables."""
     choice = draw(st.integers(0, 9))
     if depth > 0 and choice < 3:
-        sign = draw(st.sampled_from(["and", "or", "or", "not"]))
+        sign = draw(sampled_from(["and", "or", "or", "not"]))
         count = 1 if sign == "not" else 2
         operands = tuple(draw(conditions(variables, columns, depth - 1)) for _ in range(count))
-        return Apply(sign, operands, draw(st.sampled_from([sign, sign.upper()])))
+        return Apply(sign, operands, draw(sampled_from([sign, sign.upper()])))
     flags = sorted(name for name, kind in columns.items() if kind == "bool")
     if choice == 3 and flags:
-        flag = Attribute(draw(st.sampled_from(variables)), draw(st.sampled_from(flags)))
+        flag = Attribute(draw(sampled_from(variables)), draw(sampled_from(flags)))
         if draw(st.booleans()):
             return flag
-        sign = draw(st.sampled_from(["=", "!="]))
+        sign = draw(sampled_from(["=", "!="]))
         return Apply(sign, (flag, draw(literals("bool"))), sign)
     kinds: list[Kind] = ["int", "int", "float", "string"]
     if any(kind == "clock" for kind in columns.values()):
@@ -223,7 +224,7 @@ def conditions(
         # A comparison with NULL is never true, and neither is its NOT.
         left = draw(values_of("int", variables, columns, 0))
         return Apply("=", (left, Constant(None, "NULL")), "=")
-    kind = draw(st.sampled_from(kinds))
-    sign = draw(st.sampled_from(sorted(_COMPARISONS)))
+    kind = draw(sampled_from(kinds))
+    sign = draw(sampled_from(sorted(_COMPARISONS)))
     operands = tuple(draw(values_of(kind, variables, columns, depth)) for _ in range(2))
-    return Apply(sign, operands, draw(st.sampled_from(_SPELLINGS.get(sign, (sign,)))))
+    return Apply(sign, operands, draw(sampled_from(_SPELLINGS.get(sign, (sign,)))))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.cases.cases import Case, cases
 from tests.cases.expressions import Apply, Attribute, Constant, Expression
+from tests.cases.sampling import sampled_from
 from uncertain_cep.operators import table
 from uncertain_cep.operators.tree_join import tree_join
 from uncertain_cep.plan.trees import Join, Leaf, Tree, format_tree
@@ -34,15 +35,15 @@ def trees(draw: st.DrawFn, components: Sequence[int]) -> Tree:
 @st.composite
 def _comparisons(draw: st.DrawFn, variables: Sequence[str]) -> Expression:
     one, other = draw(st.permutations(variables))[:2]
-    names = [draw(st.sampled_from(_SAME))] * 2
+    names = [draw(sampled_from(_SAME))] * 2
 
     if draw(st.booleans()):
-        names = [draw(st.sampled_from(_NUMBERS)) for _ in range(2)]
+        names = [draw(sampled_from(_NUMBERS)) for _ in range(2)]
     left: Expression = Attribute(one, names[0])
     if draw(st.booleans()) and all(name in _NUMBERS for name in names):
-        sign = draw(st.sampled_from("+%"))
+        sign = draw(sampled_from("+%"))
         left = Apply(sign, (left, Constant(2, "2")), sign)
-    sign = draw(st.sampled_from(["=", "=", "!=", "<"] if set(names) <= set(_NUMBERS) else ["=", "=", "!="]))
+    sign = draw(sampled_from(["=", "=", "!=", "<"] if set(names) <= set(_NUMBERS) else ["=", "=", "!="]))
     return Apply(sign, (left, Attribute(other, names[1])), sign)
 
 

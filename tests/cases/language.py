@@ -14,6 +14,7 @@ import uncertain_cep as uc
 from tests import oracle
 from tests.cases.cases import Trace
 from tests.cases.comparison import Row, assert_answer
+from tests.cases.sampling import sampled_from
 from tests.oracle.model import Component, Event, Key, Match, Predicate, Query, Seq, Strategy, Value, where
 
 STRATEGIES: tuple[Strategy, ...] = (
@@ -133,10 +134,10 @@ def _side(draw: st.DrawFn, component: Component, ordered: bool) -> tuple[str, st
     if not component.kleene:
         return f"{name}.x", name, attribute
     kinds = ["current", "bare", "all"]
-    kind = draw(st.sampled_from([*kinds, "first", "previous", "last", "before"] if ordered else kinds))
+    kind = draw(sampled_from([*kinds, "first", "previous", "last", "before"] if ordered else kinds))
     if kind in ("all", "before"):
         span = "[]" if kind == "all" else "[..i-1]"
-        function = draw(st.sampled_from(["count", "sum", "min", "max", "avg", "elements"]))
+        function = draw(sampled_from(["count", "sum", "min", "max", "avg", "elements"]))
         if function == "elements":
             return f"count({name}{span})", f"{name}{span}", len
         return f"{function}({name}{span}.x)", f"{name}{span}", lambda found: _aggregate(function, found)
@@ -157,7 +158,7 @@ def conditions(
     ]
     right_of = draw(st.sampled_from(others))
     left_text, left_mention, left = draw(_side(left_of, left_of.variable not in sets))
-    relation = draw(st.sampled_from(sorted(RELATIONS)))
+    relation = draw(sampled_from(sorted(RELATIONS)))
     test = RELATIONS[relation]
     choice = draw(st.integers(0, 7))
     if choice < 3:
@@ -182,14 +183,14 @@ def conditions(
 def _with_null(draw: st.DrawFn, condition: Asked, value: str) -> Asked:
     """Draw a condition made of one, and of NULL beside a value that it speaks of."""
     text, test = condition.text, condition.predicate.test
-    unknown = draw(st.sampled_from([f"{value} = NULL", f"{value} * NULL < 1", f"NULL / 2 != {value}"]))
+    unknown = draw(sampled_from([f"{value} = NULL", f"{value} * NULL < 1", f"NULL / 2 != {value}"]))
     combined: dict[str, Callable[[Any], bool | None]] = {
         unknown: lambda _: None,
         f"NOT {unknown}": lambda _: None,
         f"{text} OR {unknown}": lambda event: test(event) or None,
         f"NOT ({text} AND {unknown})": lambda event: True if test(event) is False else None,
     }
-    written_ = draw(st.sampled_from(list(combined)))
+    written_ = draw(sampled_from(list(combined)))
     return Asked(written_, replace(condition.predicate, test=combined[written_]))
 
 
@@ -207,21 +208,21 @@ def equal(one: Component, other: Component) -> Asked:
 @st.composite
 def traces(draw: st.DrawFn, partition: tuple[str, ...], most: int) -> Trace:
     """Draw a few events that overlap, tie and touch a lot; now and then with an attribute of nulls alone."""
-    absent = draw(st.sampled_from([*[None] * 6, "x", "x", "k"]))
+    absent = draw(sampled_from([*[None] * 6, "x", "x", "k"]))
     types: dict[str, pa.DataType] = {"x": pa.int64(), "k": pa.string(), "id": pa.int64()}
     if absent is not None and draw(st.booleans()):
         types[absent] = pa.null()
     certain = draw(st.integers(0, 3)) == 0
     kinds: list[list[Value]] = [["u"], ["u", "u", "v"], ["u", "u", "v", None]]
-    keys = draw(st.sampled_from(kinds))
+    keys = draw(sampled_from(kinds))
     used: dict[Value, int] = {}
     events = []
-    for number in range(draw(st.sampled_from([most, most, most, *range(most)]))):
+    for number in range(draw(sampled_from([most, most, most, *range(most)]))):
         lower = draw(st.integers(-1, 5))
-        length = 1 if certain else draw(st.sampled_from([1, 2, 2, 3]))
+        length = 1 if certain else draw(sampled_from([1, 2, 2, 3]))
         attributes: dict[str, Value] = {
-            "x": draw(st.sampled_from([0, 1, 2, 2, 3, 3, 4, None])),
-            "k": draw(st.sampled_from(keys)),
+            "x": draw(sampled_from([0, 1, 2, 2, 3, 3, 4, None])),
+            "k": draw(sampled_from(keys)),
         }
         if absent is not None:
             attributes[absent] = None
@@ -233,7 +234,7 @@ def traces(draw: st.DrawFn, partition: tuple[str, ...], most: int) -> Trace:
         pmf = None
         if any(weights) and draw(st.integers(0, 2)) == 0:
             pmf = tuple(Fraction(weight, sum(weights)) for weight in weights)
-        kind = draw(st.sampled_from(["A", "A", "B", "B", "C"]))
+        kind = draw(sampled_from(["A", "A", "B", "B", "C"]))
         events.append(Event(kind, id, lower, lower + length - 1, pmf, attributes))
     return Trace(tuple(draw(st.permutations(events))), types)
 
@@ -247,17 +248,17 @@ def language_cases(
     singles: int = 0,
 ) -> LanguageCase:
     """Draw a case with Kleene or negated components, or under contiguity; with some single ones at least."""
-    chosen: Strategy = draw(st.sampled_from(STRATEGIES)) if strategy is None else strategy
+    chosen: Strategy = draw(sampled_from(STRATEGIES)) if strategy is None else strategy
     names = iter("abcdefgh")
     items: list[Component] = []
-    positives = draw(st.sampled_from([1, 2, 2, 2, 3] if singles < 2 else [singles, singles + 1]))
+    positives = draw(sampled_from([1, 2, 2, 2, 3] if singles < 2 else [singles, singles + 1]))
     repeated = min(2, positives - singles)
     for place in range(positives + 1):
         if draw(st.integers(0, 2)) == 0 and sum(item.negated for item in items) < 2:
-            items.append(Component(next(names), draw(st.sampled_from(_TYPES)), negated=True))
+            items.append(Component(next(names), draw(sampled_from(_TYPES)), negated=True))
         if place < positives:
             kleene = draw(st.integers(0, 2)) > 0 and sum(item.kleene for item in items) < repeated
-            items.append(Component(next(names), draw(st.sampled_from(_TYPES)), kleene=kleene))
+            items.append(Component(next(names), draw(sampled_from(_TYPES)), kleene=kleene))
     components = tuple(items)
     agree: tuple[str, ...] = ()
     chained: tuple[str, ...] = ()
@@ -274,14 +275,14 @@ def language_cases(
         elif positives > 1 or not first.kleene:
             # What a negated event must not equal does not make the events of a Kleene variable equal.
             chained = ("k",)
-    most_conditions = draw(st.sampled_from([0, 1, 1, 2])) if asked else 0
+    most_conditions = draw(sampled_from([0, 1, 1, 2])) if asked else 0
     drawn = draw(st.lists(conditions(components), max_size=most_conditions))
     return LanguageCase(
         draw(traces((*agree, *chained), most)),
         components,
         tuple(draw(st.permutations([*chain, *drawn]))),
         chosen,
-        draw(st.sampled_from([2, 4, 5, 6, 8, 20])),
+        draw(sampled_from([2, 4, 5, 6, 8, 20])),
         agree,
         chained,
     )

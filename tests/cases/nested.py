@@ -16,6 +16,7 @@ from tests import oracle
 from tests.cases.cases import Trace
 from tests.cases.comparison import Row, assert_answer
 from tests.cases.language import STRATEGIES, Asked, conditions, entry, equal, traces, written
+from tests.cases.sampling import sampled_from
 from tests.oracle.model import And, Component, Key, Match, Or, Pattern, Query, Seq, Strategy, Value
 from tests.oracle.patterns import components, expansions, positives, set_variables
 
@@ -100,9 +101,9 @@ def _absent(
     """Draw a negated component, or an OR of negations: readings that can give one signature."""
 
     def negation() -> Component:
-        return Component(next(names), draw(st.sampled_from(_TYPES)), negated=True)
+        return Component(next(names), draw(sampled_from(_TYPES)), negated=True)
 
-    shape = draw(st.sampled_from(shapes)) if branches else "one"
+    shape = draw(sampled_from(shapes)) if branches else "one"
     if shape == "one":
         return negation()
     if shape in ("two", "three"):
@@ -125,8 +126,8 @@ def _patterns(
 ) -> Pattern:
     """Draw a pattern of ``size`` positive components of the kinds S(EQ), A(ND) and O(R)."""
     if size == 1 and not (outermost and draw(st.booleans())):
-        return Component(next(names), draw(st.sampled_from(_TYPES)), kleene=draw(st.integers(0, 3)) == 0)
-    kind = draw(st.sampled_from(kinds))
+        return Component(next(names), draw(sampled_from(_TYPES)), kleene=draw(st.integers(0, 3)) == 0)
+    kind = draw(sampled_from(kinds))
     parts: list[int] = []
     while sum(parts) < size:
         parts.append(draw(st.integers(1, max(1, min(size - sum(parts), size - 1)))))
@@ -152,7 +153,7 @@ def is_nested(pattern: Pattern, kinds: str) -> bool:
 @st.composite
 def nested_cases(draw: st.DrawFn, kinds: str, most: int = 5) -> NestedCase:
     """Draw a case of a pattern made of the given kinds."""
-    size = draw(st.sampled_from([1, 2, 2, 3, 3, 4]))
+    size = draw(sampled_from([1, 2, 2, 3, 3, 4]))
     return draw(_cases_of(draw(_patterns(iter(_NAMES), size, kinds, outermost=True)), most))
 
 
@@ -160,8 +161,8 @@ def nested_cases(draw: st.DrawFn, kinds: str, most: int = 5) -> NestedCase:
 def reading_cases(draw: st.DrawFn, most: int = 5, *, linear: bool = False) -> NestedCase:
     """Draw a case of a pattern with readings that differ in their negations alone."""
     names = iter(_NAMES)
-    shape = "alone" if linear else draw(st.sampled_from(["alone", "alone", "alone", "in set", "beside"]))
-    size = 2 if shape == "in set" else draw(st.sampled_from([1, 2, 2, 3]))
+    shape = "alone" if linear else draw(sampled_from(["alone", "alone", "alone", "in set", "beside"]))
+    size = 2 if shape == "in set" else draw(sampled_from([1, 2, 2, 3]))
     chosen = draw(st.integers(1, size - 1) if shape == "in set" else st.integers(0, size))
     kleene = draw(st.integers(0, 2 * size))
     items: list[Pattern] = []
@@ -171,10 +172,10 @@ def reading_cases(draw: st.DrawFn, most: int = 5, *, linear: bool = False) -> Ne
         elif shape != "in set" and draw(st.integers(0, 4)) == 0:
             items.append(draw(_absent(names, True)))
         if place < size:
-            items.append(Component(next(names), draw(st.sampled_from(_TYPES)), kleene=place == kleene))
+            items.append(Component(next(names), draw(sampled_from(_TYPES)), kleene=place == kleene))
     pattern: Pattern = Seq(tuple(items))
     if shape != "alone":
-        other = Component(next(names), draw(st.sampled_from(_TYPES)))
+        other = Component(next(names), draw(sampled_from(_TYPES)))
         pattern = And((pattern, other)) if shape == "in set" else Or((pattern, other))
     return draw(_cases_of(pattern, most))
 
@@ -186,7 +187,7 @@ def _cases_of(draw: st.DrawFn, pattern: Pattern, most: int) -> NestedCase:
     assume(len(expansions(pattern)) <= 32)
     strategy: Strategy = "skip_till_any_match"
     if not is_nested(pattern, "A"):
-        strategy = draw(st.sampled_from(STRATEGIES))
+        strategy = draw(sampled_from(STRATEGIES))
     parts = tuple(components(pattern))
     sets = frozenset[str]().union(*map(set_variables, expansions(pattern)))
     agree: tuple[str, ...] = ()
@@ -208,7 +209,7 @@ def _cases_of(draw: st.DrawFn, pattern: Pattern, most: int) -> NestedCase:
         pattern,
         tuple(draw(st.permutations([*chain, *asked]))),
         strategy,
-        draw(st.sampled_from([1, 2, 3, 4, 5, 6, 8, 20])),
+        draw(sampled_from([1, 2, 3, 4, 5, 6, 8, 20])),
         agree,
         chained,
     )

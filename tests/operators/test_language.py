@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.cases.cases import Trace
-from tests.cases.comparison import assert_answer, assert_same
+from tests.cases.comparison import assert_answer, assert_same, significant
 from tests.cases.language import STRATEGIES, LanguageCase, language_cases
 from tests.oracle.model import Match, Strategy
 
@@ -68,7 +68,9 @@ def test_ordered_by_confidence_and_then_signature(case: LanguageCase) -> None:
     table = case.trace.table()
     result = uc.match(table, f"{case.text()} ORDER BY CONFIDENCE DESC")
     variables = [component.variable for component in case.components if not component.negated]
-    keys = [(-row["confidence"], *(row[name] for name in variables)) for row in result.to_pylist()]
+    keys = [
+        (-significant(row["confidence"]), *(row[name] for name in variables)) for row in result.to_pylist()
+    ]
     assert keys == sorted(keys)
     best = uc.match(table, f"{case.text()} ORDER BY CONFIDENCE DESC LIMIT 2")
     assert best.equals(result.slice(0, 2).combine_chunks()) or best.to_pylist() == result.to_pylist()[:2]

@@ -78,6 +78,7 @@ def test_estimates_are_near_and_marked(query: str, monkeypatch: pytest.MonkeyPat
         assert (error == 0.0) == row["exact"]
 
 
+@pytest.mark.compiled
 def test_many_subsets_are_found_in_bounded_memory_and_stopped() -> None:
     count = 40
     table = pa.table(

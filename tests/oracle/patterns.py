@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations, pairwise, permutations, product
 from typing import Literal
 
@@ -52,9 +53,10 @@ def components(pattern: Pattern) -> list[Component]:
     return [component for item in pattern.items for component in components(item)]
 
 
-def positives(pattern: Pattern) -> list[Component]:
+@lru_cache(maxsize=1024)
+def positives(pattern: Pattern) -> tuple[Component, ...]:
     """Return the components that take events, in pattern order."""
-    return [component for component in components(pattern) if not component.negated]
+    return tuple(component for component in components(pattern) if not component.negated)
 
 
 def expansions(pattern: Pattern) -> list[Pattern]:
@@ -181,11 +183,23 @@ def predicate_holds(predicate: Predicate, binding: Binding, newest: str | None =
     return True
 
 
-def candidates(query: Query, events: Sequence[Event]) -> Iterator[Candidate]:
+def can_increase(events: Sequence[Event]) -> bool:
+    """Tell whether the intervals leave each event a tick after the one before it."""
+    earliest = events[0].lower
+    for event in events[1:]:
+        earliest = max(earliest + 1, event.lower)
+        if earliest > event.upper:
+            return False
+    return True
+
+
+def candidates(query: Query, events: Sequence[Event], *, in_order: bool = False) -> Iterator[Candidate]:
     """Yield every choice of distinct events that satisfies types and predicates, for every expansion.
 
     A predicate is asked of the expansions that have all its variables: OR is the union of its branches,
     and a condition on a variable of one branch says nothing about another.
+
+    With ``in_order`` choices are left out whose order no world has, as far as that is easily seen.
     """
     identities = {(tuple(event[name] for name in query.partition), event.id) for event in events}
     if len(identities) < len(events):
@@ -194,14 +208,19 @@ def candidates(query: Query, events: Sequence[Event]) -> Iterator[Candidate]:
         check(pattern, query)
         names = {component.variable for component in components(pattern)}
         predicates = [predicate for predicate in query.where if predicate.variables() <= names]
-        for binding in _bindings(pattern, query, predicates, events):
+        for binding in _bindings(pattern, query, predicates, events, in_order):
             yield Candidate(pattern, binding, tuple(_gaps(pattern, query, predicates, binding, events)))
 
 
 def _bindings(
-    pattern: Pattern, query: Query, predicates: Sequence[Predicate], events: Sequence[Event]
+    pattern: Pattern,
+    query: Query,
+    predicates: Sequence[Predicate],
+    events: Sequence[Event],
+    in_order: bool,
 ) -> Iterator[dict[str, Bound]]:
     order = positives(pattern)
+    ordered = in_order and isinstance(pattern, Seq) and all(isinstance(x, Component) for x in pattern.items)
     sets = set_variables(pattern)
     place = {component.variable: position for position, component in enumerate(order)}
     # Asked as soon as all its variables are bound: the same answer as at the end, only sooner.
@@ -220,7 +239,17 @@ def _bindings(
                 for chosen in combinations(free, count):
                     yield tuple(sorted(chosen, key=lambda event: (event.id,)))
             else:
-                yield from permutations(free, count)
+                yield from sequences(free, count)
+
+    def sequences(free: Sequence[Event], count: int) -> Iterator[tuple[Event, ...]]:
+        if not in_order:
+            yield from permutations(free, count)
+            return
+        begun: list[tuple[Event, ...]] = [()]
+        for _ in range(count):
+            longer = ((*chosen, event) for chosen in begun for event in free if event not in chosen)
+            begun = [chosen for chosen in longer if can_increase(chosen)]
+        yield from begun
 
     def extend(binding: dict[str, Bound], used: list[Event]) -> Iterator[dict[str, Bound]]:
         if len(binding) == len(order):
@@ -230,6 +259,8 @@ def _bindings(
         for bound in choices(component, used):
             extended = {**binding, component.variable: bound}
             taken = [*used, *as_tuple(bound)]
+            if ordered and not can_increase(taken):
+                continue
             if agree(taken, query.agree) and all(
                 predicate_holds(predicate, extended) for predicate in due[len(binding)]
             ):

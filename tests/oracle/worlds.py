@@ -8,10 +8,11 @@ can depend on; the others are independent of them and their probabilities sum to
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 
 from tests.oracle.model import Component, Entry, Event, Key, Match, Pattern, Query, Seq, Signature
 from tests.oracle.patterns import Binding, Candidate, Gap, candidates, components
@@ -71,27 +72,29 @@ def span(pattern: Pattern, binding: Binding, world: World) -> tuple[int, int] | 
     return min(low for low, _ in spans), max(high for _, high in spans)
 
 
-def is_broken(gap: Gap, first: int, last: int, window: int, world: World) -> bool:
-    """Tell whether a forbidden event happened inside a gap of a match from ``first`` to ``last``."""
-    for event in gap.forbidden:
-        time = world[event]
-        if gap.place == "leading":
-            inside = last - window + 1 <= time < first
-        elif gap.place == "trailing":
-            inside = last < time <= first + window - 1
-        else:
-            inside = max(world[own] for own in gap.after) < time < min(world[own] for own in gap.before)
-        if inside:
-            return True
-    return False
+def is_inside(gap: Gap, time: int, first: int, last: int, window: int, world: World) -> bool:
+    """Tell whether a tick lies inside a gap of a match from ``first`` to ``last``."""
+    if gap.place == "leading":
+        return last - window + 1 <= time < first
+    if gap.place == "trailing":
+        return last < time <= first + window - 1
+    return max(world[own] for own in gap.after) < time < min(world[own] for own in gap.before)
+
+
+def own_range(candidate: Candidate, window: int, world: World) -> tuple[int, int] | None:
+    """Return the first and last tick of a candidate whose order and window are right, whatever it forbids."""
+    times = span(candidate.pattern, candidate.binding, world)
+    return None if times is None or times[1] - times[0] > window - 1 else times
 
 
 def range_in(candidate: Candidate, window: int, world: World) -> tuple[int, int] | None:
     """Return the first and last tick of a candidate that is a match in a world, else None."""
-    times = span(candidate.pattern, candidate.binding, world)
-    if times is None or times[1] - times[0] > window - 1:
-        return None
-    if any(is_broken(gap, *times, window, world) for gap in candidate.gaps):
+    times = own_range(candidate, window, world)
+    if times is None or any(
+        is_inside(gap, world[event], *times, window, world)
+        for gap in candidate.gaps
+        for event in gap.forbidden
+    ):
         return None
     return times
 
@@ -167,29 +170,68 @@ def answer_literally(query: Query, events: Sequence[Event]) -> list[Match]:
     return rows.matches()
 
 
+Weighted = tuple[int, list[tuple[int, int]]]
+"""The ticks of an event with integers that are their probabilities times the first number."""
+
+
+def weighted(event: Event) -> Weighted:
+    """Return the ticks of positive probability with integer weights, and what these sum to."""
+    ticks = event.ticks()
+    total = math.lcm(*(weight.denominator for _, weight in ticks))
+    return total, [(tick, int(weight * total)) for tick, weight in ticks]
+
+
 def answer(query: Query, events: Sequence[Event]) -> list[Match]:
-    """Return the answer by enumerating, for each signature, the worlds of the events that matter to it."""
+    """Return the answer by enumerating, for each signature, the worlds of the events that matter to it.
+
+    Given the worlds of a match's own events, those of the others count by which of its readings they break.
+    """
     rows = _Rows()
     readings: dict[Key, list[Candidate]] = defaultdict(list)
-    for candidate in candidates(query, events):
+    for candidate in candidates(query, events, in_order=True):
         readings[key_of(candidate, query)].append(candidate)
+    ticks = {event: weighted(event) for event in events}
     for key, found in readings.items():
         own = found[0].events
-        gaps = [gap for candidate in found for gap in candidate.gaps]
-        forbidden = sorted(
-            frozenset[Event]().union(*(gap.forbidden for gap in gaps)), key=lambda x: str(x.id)
-        )
-        unhindered = Candidate(found[0].pattern, found[0].binding, ())
-        for own_probability, own_world in worlds(own):
-            # Without the gaps first: most own worlds fail the order, whatever the others do.
-            if range_in(unhindered, query.window, own_world) is None:
-                continue
-            for probability, world in worlds(forbidden):
-                # In any reading: the worlds of a signature are the union of those of all that give it.
-                whole = {**own_world, **world}
-                times = {range_in(candidate, query.window, whole) for candidate in found} - {None}
-                if times:
-                    (only,) = times
-                    assert only is not None
-                    rows.add(key, own_probability * probability, only)
+        forbidding: dict[Event, list[tuple[int, Gap]]] = defaultdict(list)
+        for number, candidate in enumerate(found):
+            for gap in candidate.gaps:
+                for event in gap.forbidden:
+                    forbidding[event].append((1 << number, gap))
+        mass: dict[tuple[int, int], int] = defaultdict(int)
+        for choice in product(*(ticks[event][1] for event in own)):
+            world = {event: tick for event, (tick, _) in zip(own, choice, strict=True)}
+            ranges = {own_range(candidate, query.window, world) for candidate in found}
+            (times,) = ranges
+            if times is not None:
+                weight = _whole(len(found), forbidding, ticks, query.window, times, world)
+                mass[times] += math.prod(weight for _, weight in choice) * weight
+        scale = math.prod(ticks[event][0] for event in (*own, *forbidding))
+        for times, weight in mass.items():
+            if weight:
+                rows.add(key, Fraction(weight, scale), times)
     return rows.matches()
+
+
+def _whole(
+    readings: int,
+    forbidding: Mapping[Event, Sequence[tuple[int, Gap]]],
+    ticks: Mapping[Event, Weighted],
+    window: int,
+    times: tuple[int, int],
+    world: World,
+) -> int:
+    """Return the weight of the worlds of the forbidden events in which one reading at least is whole."""
+    # By the readings that are broken, each a bit.
+    weights = {0: 1}
+    for event, gaps in forbidding.items():
+        more: dict[int, int] = defaultdict(int)
+        for tick, weight in ticks[event][1]:
+            broken = 0
+            for reading, gap in gaps:
+                if not broken & reading and is_inside(gap, tick, *times, window, world):
+                    broken |= reading
+            for before, whole in weights.items():
+                more[before | broken] += whole * weight
+        weights = more
+    return sum(weight for broken, weight in weights.items() if broken != (1 << readings) - 1)

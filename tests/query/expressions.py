@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from tests.cases.sampling import sampled_from
 from uncertain_cep.query.words import quote_name
 
 _LOOSEST, _TIGHTEST = 0, 7
 _CASES = (str.upper, str.lower, str.title)
-_GAPS = st.sampled_from([" ", "  ", "\n", "\t", " -- note\n", "\n-- 'note\n "])
+_GAPS = sampled_from([" ", "  ", "\n", "\t", " -- note\n", "\n-- 'note\n "])
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,19 +23,19 @@ class Written:
     binding: int
 
 
-names = st.sampled_from(["x", "nodeId", "type", "limit", "Größe", "and", "CpuUsageRate(%)", "a`b", "i"])
+names = sampled_from(["x", "nodeId", "type", "limit", "Größe", "and", "CpuUsageRate(%)", "a`b", "i"])
 
 
 @st.composite
 def _attributes(draw: st.DrawFn) -> Written:
-    variable, name = draw(st.sampled_from(["a", "b", "count"])), draw(names)
+    variable, name = draw(sampled_from(["a", "b", "count"])), draw(names)
     return Written(f"{variable}.{quote_name(name)}", f"{variable}.{name}", _TIGHTEST)
 
 
 @st.composite
 def _strings(draw: st.DrawFn) -> Written:
     value = draw(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=6))
-    quote = draw(st.sampled_from("'\""))
+    quote = draw(sampled_from("'\""))
     return Written(quote + value.replace(quote, quote * 2) + quote, repr(value), _TIGHTEST)
 
 
@@ -44,8 +45,8 @@ def _number(value: float) -> Written:
 
 @st.composite
 def _constants(draw: st.DrawFn) -> Written:
-    word, value = draw(st.sampled_from([("true", True), ("false", False), ("null", None)]))
-    return Written(draw(st.sampled_from(_CASES))(word), repr(value), _TIGHTEST)
+    word, value = draw(sampled_from([("true", True), ("false", False), ("null", None)]))
+    return Written(draw(sampled_from(_CASES))(word), repr(value), _TIGHTEST)
 
 
 _percents = st.integers(0, 400).map(lambda n: Written(f"{n}%", repr(n / 100), _TIGHTEST))
@@ -71,10 +72,10 @@ _OTHER_SIGNS = {"=": ["=", "=="], "!=": ["!=", "<>"]}
 
 @st.composite
 def _combined(draw: st.DrawFn, parts: st.SearchStrategy[Written]) -> Written:
-    operator = draw(st.sampled_from([*_BINARY, "not", "minus"]))
+    operator = draw(sampled_from([*_BINARY, "not", "minus"]))
     if operator == "not":
         operand = _bracketed(draw, draw(parts), 3)
-        sign = draw(st.sampled_from(_CASES))("not")
+        sign = draw(sampled_from(_CASES))("not")
         return Written(f"{sign}{draw(_GAPS)}{operand.text}", f"(not {operand.meaning})", 3)
     if operator == "minus":
         # Of an attribute: a minus before a number makes a negative number.
@@ -83,9 +84,9 @@ def _combined(draw: st.DrawFn, parts: st.SearchStrategy[Written]) -> Written:
     binding, chains = _BINARY[operator]
     left = _bracketed(draw, draw(parts), binding if chains else binding + 1)
     right = _bracketed(draw, draw(parts), binding + 1)
-    sign = draw(st.sampled_from(_OTHER_SIGNS.get(operator, [operator])))
+    sign = draw(sampled_from(_OTHER_SIGNS.get(operator, [operator])))
     if operator in ("and", "or"):
-        sign = draw(st.sampled_from(_CASES))(sign)
+        sign = draw(sampled_from(_CASES))(sign)
     meanings = [left.meaning, right.meaning]
     if operator in ("and", "or"):
         meanings = [_inside(meaning, operator) for meaning in meanings]

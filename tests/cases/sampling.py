@@ -1,0 +1,30 @@
+"""Choices that are drawn again and again: each is made and checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from hypothesis import strategies as st
+
+__all__ = ["sampled_from"]
+
+T = TypeVar("T")
+
+
+def sampled_from(values: Sequence[T]) -> st.SearchStrategy[T]:
+    """Return Hypothesis' strategy of that name, the same one for equal values.
+
+    What counts by identity must be drawn from Hypothesis' own.
+    """
+    try:
+        return _sampled_from(*values)
+    except TypeError:
+        # They have no hash.
+        return st.sampled_from(values)
+
+
+@lru_cache(maxsize=4096, typed=True)
+def _sampled_from(*values: Any) -> st.SearchStrategy[Any]:
+    return st.sampled_from(values)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,6 +33,18 @@ def session_of_its_own() -> Iterator[None]:
         session.stop()
     os.environ.clear()
     os.environ.update(before)
+
+
+@pytest.fixture(autouse=True)
+def kernels_are_there(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the first test alone start the process that compiles kernels aside."""
+
+    def nothing_aside() -> AbstractContextManager[Callable[[], None]]:
+        return nullcontext(lambda: None)
+
+    if request.function is not test_same_answer_on_stdout:
+        for command in ("execution", "casestudy"):
+            monkeypatch.setattr(f"uncertain_cep.cli.{command}.compiling_aside", nothing_aside)
 
 
 def test_same_answer_on_stdout(invoke: Invoke, parquet: Path) -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from tests.optimizer.test_costs import rank_correlation
@@ -63,11 +62,20 @@ UNSEEN = (
 )
 
 
-def events_of(unseen: Unseen, shared_data: Path, folder: Path) -> pa.Table:
-    if unseen.file:
-        return read_traces([shared_data / unseen.file], load_schema(DATASETS / unseen.schema))
+@pytest.fixture(scope="module")
+def unseen(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Selected, CostModel]]:
+    """What is selected for each pattern, and the cost model of it by the sample that plans rest on."""
+    folder = tmp_path_factory.mktemp("cluster")
     write_cluster(folder / "trace", cluster_trace(6, 4, 77))
-    return read_traces([folder / "trace"], load_schema(DATASETS / "cluster" / "schema.toml"))
+    found = []
+    for each in UNSEEN:
+        file = shared_data / each.file if each.file else folder / "trace"
+        schema = load_schema(DATASETS / (each.schema or "cluster/schema.toml"))
+        chosen = selected(each.query, read_traces([file], schema))
+        found.append(
+            (chosen, CostModel.of(chosen.plan, measure(chosen.plan, chosen.table, chosen.selection)))
+        )
+    return found
 
 
 def partial_matches(found: Selected, tree: Tree) -> float:
@@ -81,15 +89,13 @@ def partial_matches(found: Selected, tree: Tree) -> float:
 
 @pytest.mark.parametrize("draw", [random_order, random_tree])
 def test_estimates_rank_plans_for_patterns_that_they_were_not_fitted_to(
-    draw: Callable[[np.random.Generator, int], Tree], shared_data: Path, tmp_path: Path
+    draw: Callable[[np.random.Generator, int], Tree], unseen: list[tuple[Selected, CostModel]]
 ) -> None:
     """Sixty random plans of one kind, twenty for each of three patterns, by the sample that plans rest on."""
     rng = np.random.default_rng(61)
     estimates: list[float] = []
     counts: list[float] = []
-    for unseen in UNSEEN:
-        found = selected(unseen.query, events_of(unseen, shared_data, tmp_path))
-        model = CostModel.of(found.plan, measure(found.plan, found.table, found.selection))
+    for found, model in unseen:
         for _ in range(PLANS // len(UNSEEN)):
             tree = draw(rng, model.length)
             estimates.append(sum(estimated_nodes(model, tree).values()))

@@ -35,43 +35,62 @@ import resource, sys
 from uncertain_cep.errors import TraceError
 from uncertain_cep.traces import read_traces
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-try:
-    read_traces(sys.argv[1])
-except TraceError as error:
-    print(error)
+for file in sys.argv[1:]:
+    try:
+        read_traces(file)
+    except TraceError as error:
+        print(error)
+    else:
+        print("nothing")
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 """
 
 
-def read_elsewhere(file: Path) -> tuple[str, int]:
-    """Return what a process of its own says of a file, and by how many MiB its memory grew."""
+def read_elsewhere(*files: Path) -> tuple[list[str], int]:
+    """Return what a process of its own says of each file, and by how many MiB its memory grew."""
     done = subprocess.run(
-        [sys.executable, "-c", _PEAK, str(file)], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", _PEAK, *map(str, files)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     *said, peak = done.stdout.splitlines()
-    return "\n".join(said), int(peak)
+    return said, int(peak)
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2"])
-@pytest.mark.parametrize(
-    "nested",
-    [
-        "[" * 10_000 + "]" * 10_000,
-        '{"a":' * 10_000 + "1" + "}" * 10_000,
-        "[" * 10_000,
-        '{"a": [' * 10_000,
-        "[" * 3_000_000,
-        "[[]," * 10_000 + "]" * 10_000,
-    ],
-    ids=["lists", "objects", "open", "both", "long", "mixed"],
-)
-def test_deep_json(tmp_path: Path, nested: str, suffix: str) -> None:
-    text = f'{ROW}\n{{"type": "A", "id": 2, "lower": 1, "upper": 2, "x": {nested}}}\n{ROW}'.encode()
-    file = tmp_path / f"deep.jsonl{suffix}"
-    pack: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}
-    file.write_bytes(pack[suffix](text))
-    said, _ = read_elsewhere(file)
+DEEP = {
+    "lists": "[" * 10_000 + "]" * 10_000,
+    "objects": '{"a":' * 10_000 + "1" + "}" * 10_000,
+    "open": "[" * 10_000,
+    "both": '{"a": [' * 10_000,
+    "long": "[" * 3_000_000,
+    "mixed": "[[]," * 10_000 + "]" * 10_000,
+}
+PACK: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}
+
+
+@pytest.fixture(scope="module")
+def deep_json(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, str]:
+    """Files of deep JSON, and what a process says of each: one for all, as each could end it."""
+    folder = tmp_path_factory.mktemp("deep")
+    files = []
+    for name, nested in DEEP.items():
+        text = f'{ROW}\n{{"type": "A", "id": 2, "lower": 1, "upper": 2, "x": {nested}}}\n{ROW}'.encode()
+        for suffix, pack in PACK.items():
+            files.append(folder / f"{name}.jsonl{suffix}")
+            files[-1].write_bytes(pack(text))
+    said, _ = read_elsewhere(*files)
+    return dict(zip(files, said, strict=True))
+
+
+@pytest.mark.parametrize("suffix", PACK)
+@pytest.mark.parametrize("name", DEEP)
+def test_deep_json(deep_json: dict[Path, str], name: str, suffix: str) -> None:
+    ((file, said),) = (
+        (file, said) for file, said in deep_json.items() if file.name == f"{name}.jsonl{suffix}"
+    )
     assert said.startswith(f"{file}, row 2, value ")
     assert said.endswith(f"nested more than {MOST_LEVELS} levels deep: make the row flat")
 
@@ -144,8 +163,7 @@ def test_rows_of_several_megabytes(tmp_path: Path, kind: str, suffix: str) -> No
         text = f"{CSV}A,1,1,2,\nA,2,1,2,{long}\nA,3,1,2,y\n"
         text = text.replace(",", "\t") if kind == "tsv" else text
     file = tmp_path / f"long.{kind}{suffix}"
-    pack: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress}
-    file.write_bytes(pack[suffix](text.encode()))
+    file.write_bytes(PACK[suffix](text.encode()))
     found = read_traces(file)
     assert found.num_rows == 3
     assert found.column("x")[1].as_py() == long
@@ -169,7 +187,7 @@ def test_a_line_that_unpacks_to_much_more(tmp_path: Path, name: str, start: byte
         for _ in range(150):
             stream.write(piece)
     assert file.stat().st_size < 2**21
-    message, peak = read_elsewhere(file)
+    (message,), peak = read_elsewhere(file)
     assert message.startswith(str(file))
     assert said in message
     assert f"{LONGEST_LINE:,}" in message

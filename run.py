@@ -22,6 +22,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -34,7 +35,8 @@ PYTHON = BINARIES / ("python.exe" if os.name == "nt" else "python")
 STAMP = ENVIRONMENT / "installed.json"
 INSTALL_LOG = ROOT / "build" / "install.log"
 RESULTS = ROOT / "build" / "casestudy"
-BESIDE = ("tests/cli", "tests/project", "tests/spark")
+SPARK_TESTS = "tests/spark"
+PROCESS_TESTS = ("tests/project", "tests/cli")
 SLOWEST_SHOWN = 10
 BESIDE_LOG = ROOT / "build" / "pytest.log"
 
@@ -201,12 +203,19 @@ def failing(checks: Mapping[str, Sequence[str | Path]]) -> list[str]:
 
 
 def all_checks(checks: Mapping[str, Sequence[str | Path]], pytest: Sequence[str | Path]) -> list[str]:
-    """Run the tests that start processes and Spark beside all else, and return the names of what failed."""
-    beside = [*pytest, *BESIDE]
-    others = [*pytest, *(f"--ignore={folder}" for folder in BESIDE)]
+    """Run the tests in two processes, the checks before one of them, and return the names of what failed.
+
+    Each file of tests is run by the process that comes to it first. They start at opposite ends, so both end
+    at about the same time. One alone has a Spark session.
+    """
+    every = {f"tests/{file.parent.name}" for file in (ROOT / "tests").glob("*/test_*.py")}
+    folders = sorted(every - {SPARK_TESTS, *PROCESS_TESTS})
     BESIDE_LOG.parent.mkdir(parents=True, exist_ok=True)
-    say(f"beside the rest, shown when it has ended: {' '.join(map(str, beside[1:]))} > {BESIDE_LOG}")
-    with BESIDE_LOG.open("wb") as log:
+    with tempfile.TemporaryDirectory() as taken, BESIDE_LOG.open("wb") as log:
+        shared = [*pytest, f"--share={taken}"]
+        beside = [*shared, SPARK_TESTS, *PROCESS_TESTS, *reversed(folders)]
+        others = [*shared, *folders, *reversed(PROCESS_TESTS)]
+        say(f"beside the rest, shown when it has ended: {' '.join(map(str, beside[1:]))} > {BESIDE_LOG}")
         process = start(beside, log)
         failed = failing({**checks, "pytest": others})
         if ended(process):

@@ -24,11 +24,41 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="also run the tests marked thorough, and many more Hypothesis examples in every property",
     )
+    parser.addoption(
+        "--share",
+        type=Path,
+        metavar="FOLDER",
+        help="leave out the files of tests that other processes with this empty folder have begun",
+    )
+
+
+class Share:
+    """Runs the files of tests that no other process with the same folder has taken."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._taken: dict[Path, bool] = {}
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+        """Return True for a test that is none of this process, so that nothing is done about it."""
+        if item.path not in self._taken:
+            self._taken[item.path] = self._take(item.path)
+        return None if self._taken[item.path] else True
+
+    def _take(self, file: Path) -> bool:
+        try:
+            (self._folder / "-".join(file.relative_to(ROOT).parts)).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
 
 
 def pytest_configure(config: pytest.Config) -> None:
     # An explicit --hypothesis-profile goes on to win: its plugin loads it after this.
     hypothesis.settings.load_profile("thorough" if config.getoption("--thorough") else "quick")
+    if (folder := config.getoption("--share")) is not None:
+        config.pluginmanager.register(Share(folder))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

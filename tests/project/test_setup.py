@@ -9,11 +9,14 @@ import runpy
 import subprocess
 import sys
 import tomllib
+from copy import copy
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from packaging.requirements import Requirement
+
+from tests.conftest import Share
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = sorted((ROOT / "requirements").glob("*.lock"))
@@ -69,6 +72,19 @@ def run_py(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     return module
 
 
+def test_a_file_of_tests_is_that_of_the_process_that_comes_to_it_first(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    one, other = Share(tmp_path), Share(tmp_path)
+    first, second = (copy(request.node) for _ in range(2))
+    first.path, second.path = Path(__file__), Path(__file__).with_name("test_wheel.py")
+    left_out = [
+        part.pytest_runtest_protocol(item)
+        for part, item in ((one, first), (other, first), (other, second), (one, second), (one, first))
+    ]
+    assert left_out == [None, True, None, True, None]
+
+
 def test_too_old_a_python_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 13))
     with pytest.raises(SystemExit, match=r"needs Python 3\.11 or newer"):
@@ -121,7 +137,7 @@ def test_all_checks_and_both_parts_of_the_tests_run_and_each_can_fail(
     monkeypatch.setattr(run_py, "BESIDE_LOG", tmp_path / "build" / "pytest.log")
     program = """
 import sys
-part = "others" if all(one.startswith("--ignore=tests/") for one in sys.argv[2:]) else "beside"
+part = "beside" if "tests/spark" in sys.argv else "others"
 print(part, *sys.argv[2:])
 sys.exit(sys.argv[1] == part)
 """
@@ -129,13 +145,14 @@ sys.exit(sys.argv[1] == part)
     failed = run_py.all_checks(checks, [sys.executable, "-c", program, failing])
     named = {"": [], "lint": ["lint"], "beside": ["pytest beside it"], "others": ["pytest"]}
     assert failed == named[failing]
-    said = capfd.readouterr().out.splitlines()
-    folders = run_py.BESIDE
-    assert said == [
-        " ".join(["others", *(f"--ignore={one}" for one in folders)]),
-        " ".join(["beside", *folders]),
-    ]
-    assert all((ROOT / folder).is_dir() for folder in folders)
+    (_, share, *others), (_, same, *beside) = map(str.split, capfd.readouterr().out.splitlines())
+    assert share == same
+    assert share.startswith("--share=")
+    # Spark in one of them alone; all else from opposite ends.
+    assert beside[:3] == ["tests/spark", "tests/project", "tests/cli"]
+    assert others == [*reversed(beside[3:]), "tests/cli", "tests/project"]
+    folders = {file.parent for file in (ROOT / "tests").glob("*/test_*.py")}
+    assert {ROOT / folder for folder in beside} == folders
 
 
 @pytest.mark.parametrize("arguments", [[], ["-k", "spark"]])

@@ -18,8 +18,8 @@ PLUGIN = "tests.confidence.checked"
 LEAST_COVERED = 95.0
 """Percent of the lines of every kernel package that tests without the compiler reach."""
 
-COMPILER = "confidence/kernel.py"
-"""Is about compiled code and its cache only: tests/confidence/test_kernel_cache.py."""
+COMPILER = ("confidence/kernel.py", "confidence/linked.py")
+"""Are about compiled code and its cache only: test_kernel_cache.py and test_linked_kernels.py."""
 
 FOLDERS = tuple(
     f"tests/{room}"
@@ -102,7 +102,7 @@ def test_a_sample_as_plain_python() -> None:
 @pytest.mark.thorough
 def test_almost_every_line_runs_as_plain_python(tmp_path: Path) -> None:
     data = f"--data-file={tmp_path / 'data'}"
-    chosen = (f"--source={','.join(PACKAGES)}", f"--omit={COMPILER}")
+    chosen = (f"--source={','.join(PACKAGES)}", f"--omit={','.join(COMPILER)}")
     plain_python(measured=("-m", "coverage", "run", data, *chosen))
     report = tmp_path / "report.json"
     command = [sys.executable, "-m", "coverage", "json", "-q", data, "-o", str(report)]

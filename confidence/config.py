@@ -52,3 +52,11 @@ WARM_UP: Final = 20
 
 MOST_STEPS_BETWEEN_IDEALS: Final = 1_000_000
 """Most steps between ideals of an order that are listed: beyond, a sweep costs too much for any match."""
+
+# Times are within int64.
+
+EVER: Final = 2**63 - 1
+"""A time behind all others."""
+
+NEVER: Final = -EVER
+"""A time before all others."""

@@ -5,33 +5,19 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.gaps.unions import Term
+from confidence.pools import AttributePool
 from confidence.predicates.conditions import CONSTANT_CELL, NO_VALUES, Conditions
 
-__all__ = ["LARGEST_WINDOW", "Action", "Automaton", "Edge", "Formulas", "compile_sequence"]
+__all__ = ["LARGEST_WINDOW", "Action", "Automaton", "Edge", "Formulas", "Rules", "compile_sequence"]
 
 LARGEST_WINDOW: Final = 2**61
 """A longer window is cut to this, so that the end of a window stays within int64."""
-
-# Columns of a move: an edge that consumes, with the PROCEED edges that go before or behind it.
-SOURCE: Final = 0
-TARGET: Final = 1
-TAKING: Final = 2
-FORMULA: Final = 3
-FORMULA_END: Final = 4
-LEAVE: Final = 5
-LEAVE_END: Final = 6
-ACCEPTS: Final = 7
-FINISH: Final = 8
-FINISH_END: Final = 9
-TAKES_ON: Final = 10
-BEGINS_ON: Final = 11
-MOVE_COLUMNS: Final = 12
 
 Int64 = NDArray[np.int64]
 
@@ -115,30 +101,51 @@ class Formulas:
             np.zeros(0, dtype=np.bool_),
         )
 
-    def conditions_for(self, room: int) -> Conditions:
-        """Return the conditions with space for the values of so many candidates of each attribute.
-
-        The values of attribute a start behind the constants, at ``room`` times its number among the int64 or
-        the float64 ones; the nulls at ``room`` times a.
-        """
-        given, real = self.conditions, self.real
-        floats = int(real.sum())
-        number = np.where(real, np.cumsum(real), np.cumsum(~real)) - 1
-        start = np.where(real, len(given.floats), len(given.ints)) + number * room
-        slots, accumulators = given.slots.copy(), given.accumulators.copy()
-        loaded = np.flatnonzero(slots[:, 0] != CONSTANT_CELL)
-        slots[loaded, 2] = len(given.nulls) + slots[loaded, 1] * room
-        slots[loaded, 1] = start[slots[loaded, 1]]
-        counted = np.flatnonzero(accumulators[:, 3] != NO_VALUES)
-        accumulators[counted, 2] = len(given.nulls) + accumulators[counted, 1] * room
-        accumulators[counted, 1] = start[accumulators[counted, 1]]
-        return given._replace(
-            ints=np.concatenate((given.ints, np.zeros((len(real) - floats) * room, dtype=np.int64))),
-            floats=np.concatenate((given.floats, np.zeros(floats * room))),
-            nulls=np.concatenate((given.nulls, np.zeros(len(real) * room, dtype=np.bool_))),
-            slots=slots,
-            accumulators=accumulators,
+    def conditions_for(self, pool: AttributePool) -> Conditions:
+        """Return the conditions on the values that a pool laid out behind their constants."""
+        slots, accumulators = self.conditions.slots.copy(), self.conditions.accumulators.copy()
+        loaded = slots[:, 0] != CONSTANT_CELL
+        counted = accumulators[:, 3] != NO_VALUES
+        for rows, chosen in ((slots, loaded), (accumulators, counted)):
+            number = rows[chosen, 1]
+            rows[chosen, 1], rows[chosen, 2] = pool.start[number], pool.null_start[number]
+        ints, floats, nulls = pool.flat
+        return self.conditions._replace(
+            ints=ints, floats=floats, nulls=nulls, slots=slots, accumulators=accumulators
         )
+
+
+class Rules(NamedTuple):
+    """What kernels read of an automaton.
+
+    Attributes
+    ----------
+    first_move : (components + 1,) int64, moves : (k, 12) int64
+        See :meth:`Automaton.moves`.
+    states : int
+        How many there are.
+    window : int
+        WITHIN, ticks.
+    negations : (n,) int64
+    next_match, contiguous, weighs_runs, weighs_signatures : bool
+        As in :class:`Automaton`.
+    merging : bool
+        Whether runs with the same computation state are merged.
+    nelt : bool
+        Whether prefixes are left alone behind their NELT.
+    """
+
+    first_move: Int64
+    moves: Int64
+    states: int
+    window: int
+    negations: Int64
+    next_match: bool
+    contiguous: bool
+    weighs_runs: bool
+    weighs_signatures: bool
+    merging: bool
+    nelt: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,6 +205,21 @@ class Automaton:
         """Whether every signature is weighed as a whole."""
         return bool(self.pools) or (self.next_match and any(self.kleene))
 
+    def rules(self, *, merging: bool = True, nelt: bool = True) -> Rules:
+        """Return what kernels read of it; see :class:`Rules` for the options."""
+        return Rules(
+            *self.moves(),
+            states=self.accepting + 1,
+            window=self.window,
+            negations=np.array(self.negations, dtype=np.int64),
+            next_match=self.next_match,
+            contiguous=self.contiguous,
+            weighs_runs=self.weighs_runs,
+            weighs_signatures=self.weighs_signatures,
+            merging=merging,
+            nelt=nelt,
+        )
+
     def moves(self) -> tuple[Int64, Int64]:
         """Return the edges that consume an event, as the run loop reads them.
 
@@ -208,45 +230,32 @@ class Automaton:
         -------
         first : (components + 1,) int64
             The first move of each component.
-        moves : (k, MOVE_COLUMNS) int64
-            Source, target, whether it is a TAKE, its formula, the formula of the PROCEED before it, whether
-            it can end a match and by what formula of a PROCEED behind it, and whether the target takes
-            further events, and begins a further component. The later sources of a component come first: an
-            event taken at a tick must not be met by another of that tick.
+        moves : (k, 12) int64
+            By :mod:`pointbased.columns`. The later sources of a component come first: an event taken at a
+            tick must not be met by another of that tick.
         """
-        none = range(0)
         proceeds = {edge.source: edge for edge in self.edges if edge.action == Action.PROCEED}
         entered = {edge.target: edge for edge in proceeds.values()}
         consuming = [edge for edge in self.edges if edge.action in (Action.BEGIN, Action.TAKE)]
         begins = {edge.source for edge in consuming if edge.action == Action.BEGIN}
         takes = {edge.source for edge in consuming if edge.action == Action.TAKE}
+        consuming.sort(key=lambda edge: (edge.component, -edge.source))
         rows = []
         for edge in consuming:
             before, behind = entered.get(edge.source), proceeds.get(edge.target)
+            source = edge.source if before is None else before.source
             end = edge.target if behind is None else behind.target
-            leave = none if before is None else before.formula
-            finish = none if behind is None else behind.formula
+            leave = range(0) if before is None else before.formula
+            finish = range(0) if behind is None else behind.formula
             rows.append(
                 (
-                    edge.component,
-                    edge.source if before is None else before.source,
-                    edge.target,
-                    int(edge.action == Action.TAKE),
-                    edge.formula.start,
-                    edge.formula.stop,
-                    leave.start,
-                    leave.stop,
-                    int(end == self.accepting),
-                    finish.start,
-                    finish.stop,
-                    int(edge.target in takes),
-                    int(end in begins),
+                    source, edge.target, edge.action == Action.TAKE, edge.formula.start, edge.formula.stop,
+                    leave.start, leave.stop, end == self.accepting, finish.start, finish.stop,
+                    edge.target in takes, end in begins,
                 )
-            )
-        rows.sort(key=lambda row: (row[0], -row[1]))
-        counts = np.bincount([row[0] for row in rows], minlength=self.components)
-        first = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-        return first, np.array([row[1:] for row in rows], dtype=np.int64)
+            )  # fmt: skip
+        counts = np.bincount([edge.component for edge in consuming], minlength=self.components)
+        return np.concatenate(([0], np.cumsum(counts))).astype(np.int64), np.array(rows, dtype=np.int64)
 
 
 def compile_sequence(

@@ -5,39 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+import pointbased.columns as col
 from confidence.kernel import kernel
 from pointbased.automaton import Automaton
-from pointbased.match_buffer import (
-    CHILD,
-    COMPLETE,
-    COMPLETES,
-    COMPONENT,
-    ENTRIES,
-    EXPIRES,
-    LATER,
-    LIMIT,
-    LOWER,
-    NEXT_COMPLETE,
-    NODES,
-    NONE,
-    PARENT,
-    PARTITION,
-    REFUSED,
-    ROOT,
-    RUNS,
-    RUNS_COUNT,
-    RUNS_ROOM,
-    RUNS_START,
-    SIBLING,
-    STATE,
-    TAKEN,
-    UNSEEN,
-    UPPER,
-    Buffer,
-    Candidates,
-    insert,
-    new_buffer,
-)
+from pointbased.columns import NONE, REFUSED
+from pointbased.match_buffer import Buffer, Candidates, insert, new_buffer
 
 __all__ = ["compact"]
 
@@ -71,106 +43,106 @@ def _mark(candidates, count, buffer, components, window, safe, remember, mark, m
     nodes = mark.shape[0]
     for n in range(nodes):
         mark[n] = _DROPPED
-    n = buffer.counts[COMPLETE]
+    n = buffer.counts[col.COMPLETE]
     while n != NONE:
         mark[n] = _HELD
-        n = node[n, NEXT_COMPLETE]
+        n = node[n, col.NEXT_COMPLETE]
     for n in range(nodes - 1, -1, -1):
-        last = min(node[n, EXPIRES], row[node[n, TAKEN], LIMIT])
-        if node[n, RUNS_ROOM] > 0 and last >= safe:
+        last = min(node[n, col.EXPIRES], row[node[n, col.TAKEN], col.LIMIT])
+        if node[n, col.RUNS_ROOM] > 0 and last >= safe:
             mark[n] = _ACTIVE
-        parent = node[n, PARENT]
+        parent = node[n, col.PARENT]
         if mark[n] >= _HELD and parent != NONE:
             mark[parent] = max(mark[parent], _HELD)
     for c in range(count):
-        number[c] = 0 if row[c, UNSEEN] <= row[c, UPPER] else NONE
+        number[c] = 0 if row[c, col.UNSEEN] <= row[c, col.UPPER] else NONE
     first = safe
     kept = 0
     runs = 0
     for n in range(nodes):
-        parent = node[n, PARENT]
+        parent = node[n, col.PARENT]
         if remember and mark[n] == _DROPPED and parent != NONE and mark[parent] >= _HELD:
             mark[n] = _REMEMBERED
         moved[n] = NONE
         if mark[n] != _DROPPED:
             moved[n] = kept
             kept += 1
-            number[node[n, TAKEN]] = 0
-            first = min(first, row[node[n, TAKEN], LOWER])
+            number[node[n, col.TAKEN]] = 0
+            first = min(first, row[node[n, col.TAKEN], col.LOWER])
         if mark[n] == _ACTIVE:
-            runs += node[n, RUNS_COUNT] + 1
-    place = 0
+            runs += node[n, col.RUNS_COUNT] + 1
+    rank = 0
     for c in range(count):
-        if row[c, COMPONENT] >= components and row[c, UPPER] > first - window:
+        if row[c, col.COMPONENT] >= components and row[c, col.UPPER] > first - window:
             number[c] = 0
         if number[c] == 0:
-            number[c] = place
-            place += 1
+            number[c] = rank
+            rank += 1
     return kept, runs
 
 
 @kernel
-def _move_node(buffer, fresh, n, group, heads, mark, moved, number, remember):
+def _move_node(buffer, fresh, n, group, mark, moved, number, remember):
     """Append a node that stays to the fresh buffer; those before it have been."""
     old = buffer.node
     node = fresh.node
     m = moved[n]
-    fresh.counts[NODES] = m + 1
+    fresh.counts[col.NODES] = m + 1
     for k in range(old.shape[1]):
         node[m, k] = old[n, k]
     fresh.confidence[m] = buffer.confidence[n]
-    parent = NONE if old[n, PARENT] == NONE else moved[old[n, PARENT]]
-    node[m, PARENT] = parent
-    node[m, TAKEN] = number[old[n, TAKEN]]
-    node[m, LATER] = NONE
-    node[m, CHILD] = NONE
-    node[m, SIBLING] = NONE
-    node[m, NEXT_COMPLETE] = NONE
+    parent = NONE if old[n, col.PARENT] == NONE else moved[old[n, col.PARENT]]
+    node[m, col.PARENT] = parent
+    node[m, col.TAKEN] = number[old[n, col.TAKEN]]
+    node[m, col.LATER] = NONE
+    node[m, col.CHILD] = NONE
+    node[m, col.SIBLING] = NONE
+    node[m, col.NEXT_COMPLETE] = NONE
     if remember and parent != NONE:
-        node[m, SIBLING] = node[parent, CHILD]
-        node[parent, CHILD] = m
-    start = fresh.counts[RUNS]
-    node[m, RUNS_START] = start
+        node[m, col.SIBLING] = node[parent, col.CHILD]
+        node[parent, col.CHILD] = m
+    start = fresh.counts[col.RUNS]
+    node[m, col.RUNS_START] = start
     if mark[n] < _ACTIVE:
-        node[m, RUNS_COUNT] = 0
-        node[m, RUNS_ROOM] = 0
+        node[m, col.RUNS_COUNT] = 0
+        node[m, col.RUNS_ROOM] = 0
         return
     # No room at all would say that points are not tried on the node.
-    node[m, RUNS_ROOM] = old[n, RUNS_COUNT] + 1
-    fresh.counts[RUNS] = start + node[m, RUNS_ROOM]
-    for r in range(old[n, RUNS_COUNT]):
-        fresh.run_time[start + r, 0] = buffer.run_time[old[n, RUNS_START] + r, 0]
-        fresh.run_time[start + r, 1] = buffer.run_time[old[n, RUNS_START] + r, 1]
-        fresh.run_weight[start + r] = buffer.run_weight[old[n, RUNS_START] + r]
-    node[m, LATER] = heads[group]
-    heads[group] = m
+    node[m, col.RUNS_ROOM] = old[n, col.RUNS_COUNT] + 1
+    fresh.counts[col.RUNS] = start + node[m, col.RUNS_ROOM]
+    for r in range(old[n, col.RUNS_COUNT]):
+        fresh.run_time[start + r, 0] = buffer.run_time[old[n, col.RUNS_START] + r, 0]
+        fresh.run_time[start + r, 1] = buffer.run_time[old[n, col.RUNS_START] + r, 1]
+        fresh.run_weight[start + r] = buffer.run_weight[old[n, col.RUNS_START] + r]
+    node[m, col.LATER] = fresh.heads[group]
+    fresh.heads[group] = m
 
 
 @kernel
-def _move(candidates, buffer, fresh, heads, states, safe, remember, mark, moved, number):
+def _move(candidates, buffer, fresh, states, safe, remember, mark, moved, number):
     """Fill the fresh buffer, and move the candidates to their new rows."""
     old = buffer.node
     row = candidates.row
     nodes = mark.shape[0]
     for n in range(nodes):
-        heads[row[old[n, TAKEN], PARTITION] * states + old[n, STATE]] = NONE
+        fresh.heads[row[old[n, col.TAKEN], col.PARTITION] * states + old[n, col.STATE]] = NONE
     for n in range(nodes):
         if moved[n] != NONE:
-            group = row[old[n, TAKEN], PARTITION] * states + old[n, STATE]
-            _move_node(buffer, fresh, n, group, heads, mark, moved, number, remember)
-    n = buffer.counts[COMPLETE]
+            group = row[old[n, col.TAKEN], col.PARTITION] * states + old[n, col.STATE]
+            _move_node(buffer, fresh, n, group, mark, moved, number, remember)
+    n = buffer.counts[col.COMPLETE]
     while n != NONE:
-        fresh.node[moved[n], NEXT_COMPLETE] = fresh.counts[COMPLETE]
-        fresh.counts[COMPLETE] = moved[n]
-        fresh.counts[COMPLETES] += 1
-        n = old[n, NEXT_COMPLETE]
+        fresh.node[moved[n], col.NEXT_COMPLETE] = fresh.counts[col.COMPLETE]
+        fresh.counts[col.COMPLETE] = moved[n]
+        fresh.counts[col.COMPLETES] += 1
+        n = old[n, col.NEXT_COMPLETE]
     for i in range(buffer.table.shape[0]):
         parent = buffer.table[i, 0]
         if parent == NONE or mark[parent] < _ACTIVE:
             continue
         c = buffer.table[i, 1]
         child = buffer.table[i, 2]
-        if row[c, UPPER] < safe:
+        if row[c, col.UPPER] < safe:
             continue
         if child == REFUSED:
             # A candidate without points to come that no node took is gone.
@@ -180,19 +152,14 @@ def _move(candidates, buffer, fresh, heads, states, safe, remember, mark, moved,
             insert(fresh, moved[parent], number[c], moved[child])
     for c in range(number.shape[0]):
         if number[c] != NONE:
-            root = row[c, ROOT]
+            root = row[c, col.ROOT]
             for k in range(row.shape[1]):
                 row[number[c], k] = row[c, k]
-            row[number[c], ROOT] = root if root < 0 else moved[root]
+            row[number[c], col.ROOT] = root if root < 0 else moved[root]
 
 
 def compact(
-    candidates: Candidates,
-    count: int,
-    buffer: Buffer,
-    heads: Int64,
-    automaton: Automaton,
-    safe: int,
+    candidates: Candidates, count: int, buffer: Buffer, automaton: Automaton, safe: int
 ) -> tuple[Int64, Buffer]:
     """Drop the nodes, runs, table entries and candidates that are out of reach, and close the ranks.
 
@@ -202,9 +169,7 @@ def compact(
     count : int
         Candidates in use.
     buffer : Buffer
-        Whose points before ``safe`` have all been fed.
-    heads : (partitions * states,) int64
-        Written anew.
+        Whose points before ``safe``, a tick, have all been fed.
     automaton : Automaton
     safe : int
 
@@ -213,17 +178,16 @@ def compact(
     number : (count,) int64
         New row of each candidate, ascending, or -1; the rows of ``candidates`` have been moved there.
     buffer : Buffer
-        With pools that have room for as much again.
+        With pools that have room for as much again, and the same heads, written anew.
     """
-    mark = np.empty(int(buffer.counts[NODES]), dtype=np.int8)
+    mark = np.empty(int(buffer.counts[col.NODES]), dtype=np.int8)
     moved = np.empty(len(mark), dtype=np.int64)
     number = np.empty(count, dtype=np.int64)
-    components, states = automaton.components, automaton.accepting + 1
     # What could have been taken is forbidden.
     remember = automaton.next_match
     kept, runs = _mark(
-        candidates, count, buffer, components, automaton.window, safe, remember, mark, moved, number
+        candidates, count, buffer, automaton.components, automaton.window, safe, remember, mark, moved, number
     )
-    fresh = new_buffer(2 * max(kept, int(buffer.counts[ENTRIES])), 2 * runs)
-    _move(candidates, buffer, fresh, heads, states, safe, remember, mark, moved, number)
+    fresh = new_buffer(2 * max(kept, int(buffer.counts[col.ENTRIES])), 2 * runs, buffer.heads)
+    _move(candidates, buffer, fresh, automaton.accepting + 1, safe, remember, mark, moved, number)
     return number, fresh

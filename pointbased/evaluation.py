@@ -7,20 +7,24 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+import pointbased.columns as col
 from confidence.budget import checkpoint, steps_per_call
+from confidence.config import EVER
+from confidence.pools import AttributeValues, grown
 from confidence.predicates.conditions import scratch
 from pointbased.automaton import Automaton
-from pointbased.collapse import Collapse, PointMatches, no_matches
+from pointbased.collapse import NO_MATCHES, Collapse, PointMatches
+from pointbased.columns import NONE
 from pointbased.compaction import compact
 from pointbased.config import LEAST_ROWS, MOST_PREFIXES, MOST_RUNS
 from pointbased.expansion import expand, next_step
-from pointbased.match_buffer import COMPLETES, EVER, NODES, NONE, RUNS, new_buffer, with_room
-from pointbased.run_loop import DEEPER, PAUSED, match_points, scratch_for
-from pointbased.store import CandidateStore
-from pointbased.waiting import Arrivals, AttributeValues, WaitingEvents
+from pointbased.match_buffer import new_buffer, with_room
+from pointbased.run_loop import DEEPER, PAUSED, match_points
+from pointbased.runs import gaps_for
+from pointbased.store import Arrivals, CandidateStore, WaitingEvents
 from pointbased.witnesses import index_witnesses, set_limits
 
-__all__ = ["PointEvaluation", "sase_matches"]
+__all__ = ["PointEvaluation"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -64,17 +68,14 @@ class PointEvaluation:
         seed: int = 0,
     ) -> None:
         self._automaton = automaton
-        self._merging = merging
-        self._nelt = nelt
-        self._first_move, self._moves = automaton.moves()
+        self._rules = automaton.rules(merging=merging, nelt=nelt)
         self._waiting = WaitingEvents()
         self._store = CandidateStore(automaton)
         self._witnesses = index_witnesses(self._store.candidates, 0, automaton.components, automaton.pools)
         self._indexed = self._store.version
-        self._buffer = new_buffer(0, 0)
-        self._heads = np.zeros(0, dtype=np.int64)
+        self._buffer = new_buffer(0, 0, np.zeros(0, dtype=np.int64))
         self._collapse = Collapse(automaton, most_steps, std_error, seed)
-        self._scratch = scratch_for(1)
+        self._gaps = gaps_for(1)
         self._depth = automaton.components
         self._work = scratch(self._store.conditions, self._depth)
         self._safe: int | None = None
@@ -90,7 +91,7 @@ class PointEvaluation:
 
     @property
     def _swept_size(self) -> int:
-        return self._store.count + int(self._buffer.counts[NODES] + self._buffer.counts[RUNS])
+        return self._store.count + int(self._buffer.counts[col.NODES] + self._buffer.counts[col.RUNS])
 
     def push(
         self,
@@ -142,39 +143,30 @@ class PointEvaluation:
             if self._safe is not None and int(lower.min()) < self._safe:
                 raise ValueError(f"an event begins at {int(lower.min())}, before the safe tick {self._safe}")
             self._last = _latest(self._last, upper)
+            count, automaton = len(component), self._automaton
             if pmf_offset is None or pmf is None:
-                pmf_offset, pmf = np.full(len(component), NONE), np.zeros(0)
+                pmf_offset, pmf = np.full(count, NONE), np.zeros(0)
             if values is None:
-                values = self._no_values(len(component))
+                values = AttributeValues._make(
+                    np.zeros((len(held), count), dtype=held.dtype) for held in self._store.values.values
+                )
             if group is None:
-                group = np.full((len(component), self._automaton.pools), NONE)
+                group = np.full((count, automaton.pools), NONE)
             self._waiting.add(
-                Arrivals(component, partition, lower, upper, event, pmf_offset, pmf, values, group)
+                Arrivals(component, partition, lower, upper, event, pmf_offset, group, values, pmf)
             )
             self._make_room(int(partition.max()) + 1, int((upper - lower).max()) + 1)
-        return no_matches()
-
-    def _no_values(self, count: int) -> AttributeValues:
-        real = self._automaton.formulas.real
-        floats = int(real.sum())
-        return AttributeValues(
-            np.zeros((len(real) - floats, count), dtype=np.int64),
-            np.zeros((floats, count)),
-            np.zeros((len(real), count), dtype=np.bool_),
-        )
+        return NO_MATCHES
 
     def _make_room(self, partitions: int, longest: int) -> None:
-        wanted = partitions * self._states
-        if wanted > len(self._heads):
-            heads = np.full(max(2 * len(self._heads), wanted), NONE, dtype=np.int64)
-            heads[: len(self._heads)] = self._heads
-            self._heads = heads
-        if longest > len(self._scratch.weight):
-            self._scratch = scratch_for(2 * longest)
-
-    @property
-    def _states(self) -> int:
-        return self._automaton.accepting + 1
+        heads = self._buffer.heads
+        known = len(heads)
+        if partitions * self._rules.states > known:
+            heads = grown(heads, partitions * self._rules.states)
+            heads[known:] = NONE
+            self._buffer = self._buffer._replace(heads=heads)
+        if longest > len(self._gaps.weight):
+            self._gaps = gaps_for(2 * longest)
 
     def advance(self, safe: int) -> PointMatches:
         """Move time on.
@@ -182,8 +174,8 @@ class PointEvaluation:
         Parameters
         ----------
         safe : int
-            No event to come has a smaller lower bound, ticks; see :class:`pointbased.expansion.EmitRule`. A
-            tick before the last one is no news.
+            No event to come has a smaller lower bound, ticks: ``t_emit`` of the paper. A tick before the last
+            one is no news.
 
         Returns
         -------
@@ -199,15 +191,14 @@ class PointEvaluation:
             and it is not left to estimate.
         """
         if self._safe is not None and safe <= self._safe:
-            return no_matches()
+            return NO_MATCHES
         begun = self._waiting.due(safe)
-        if begun:
-            arrivals = Arrivals.joined(begun)
+        for arrivals in begun:
             self._store.add(arrivals)
             self._begun = _latest(self._begun, arrivals.upper)
-        elif self._settled:
+        if not begun and self._settled:
             self._safe = safe
-            return no_matches()
+            return NO_MATCHES
         found = []
         while self._safe is None or self._safe < safe:
             step = next_step(self._store.candidates, self._store.count, safe)
@@ -221,13 +212,13 @@ class PointEvaluation:
     def _settled(self) -> bool:
         """Whether every point of the events that have begun was matched, and no match waits."""
         over = self._begun is None or (self._safe is not None and self._begun < self._safe)
-        return over and not self._buffer.counts[COMPLETES]
+        return over and not self._buffer.counts[col.COMPLETES]
 
     def close(self) -> PointMatches:
         """Return all matches that are left: there are no more events."""
         known = [tick for tick in (self._last, self._safe) if tick is not None]
         if not known:
-            return no_matches()
+            return NO_MATCHES
         # What is left then waits for what could come in the gap behind its last event.
         return PointMatches.joined([self.advance(max(known) + 1), self._release(EVER)])
 
@@ -236,19 +227,12 @@ class PointEvaluation:
         automaton = self._automaton
         if automaton.contiguous:
             self._index()
-        points = expand(
-            self._store.candidates,
-            self._store.count,
-            stop,
-            automaton.components,
-            len(self._heads) // self._states,
-        )
-        place = np.array([0, 0, NONE, NONE, 0], dtype=np.int64)
+        partitions = len(self._buffer.heads) // self._rules.states
+        points = expand(self._store.candidates, self._store.count, stop, automaton.components, partitions)
+        cursor = np.array([0, 0, NONE, NONE, 0], dtype=np.int64)
         while wanted := match_points(
-            points.time, points.candidate, place, self._store.candidates, self._buffer, self._heads,
-            self._first_move, self._moves, self._states, automaton.window, self._store.conditions, self._work,
-            self._scratch, steps_per_call(), automaton.next_match, automaton.weighs_runs, self._merging,
-            self._nelt,
+            points, cursor, self._store.candidates, self._buffer, self._rules, self._store.conditions,
+            self._work, self._gaps, steps_per_call(),
         ):  # fmt: skip
             checkpoint()
             if wanted == PAUSED:
@@ -258,9 +242,9 @@ class PointEvaluation:
                 self._work = scratch(self._store.conditions, self._depth)
                 continue
             self._buffer = with_room(self._buffer, wanted)
-            if self._buffer.counts[RUNS] > MOST_RUNS:
+            if self._buffer.counts[col.RUNS] > MOST_RUNS:
                 raise ValueError(f"there are more than {MOST_RUNS:,} runs at a time: intervals are too long")
-            if self._buffer.counts[NODES] > MOST_PREFIXES:
+            if self._buffer.counts[col.NODES] > MOST_PREFIXES:
                 raise ValueError(
                     f"there are more than {MOST_PREFIXES:,} beginnings of matches at a time: choose a "
                     "shorter WITHIN, or predicates that leave fewer events"
@@ -282,15 +266,13 @@ class PointEvaluation:
 
     def _release(self, safe: int) -> PointMatches:
         store = self._store
-        if self._buffer.counts[COMPLETES]:
+        if self._buffer.counts[col.COMPLETES]:
             self._index()
         found = self._collapse.release(
             store.candidates, self._buffer, store.conditions, self._work, self._witnesses, safe
         )
         if self._swept_size > self._due:
-            number, self._buffer = compact(
-                store.candidates, store.count, self._buffer, self._heads, self._automaton, safe
-            )
+            number, self._buffer = compact(store.candidates, store.count, self._buffer, self._automaton, safe)
             store.keep(number)
             # Sweeping when the state has doubled makes a sweep O(1) a row.
             self._due = 2 * self._swept_size + LEAST_ROWS
@@ -301,34 +283,3 @@ def _latest(known: int | None, upper: Int64) -> int:
     """Return the latest of a tick and some others, of at least one."""
     latest = int(upper.max())
     return latest if known is None else max(known, latest)
-
-
-def sase_matches(
-    automaton: Automaton,
-    component: Int64,
-    partition: Int64,
-    time: Int64,
-    event: Int64,
-    values: AttributeValues | None = None,
-    group: Int64 | None = None,
-) -> PointMatches:
-    """Run the automaton over events with certain times, as a SASE engine does.
-
-    Parameters
-    ----------
-    automaton : Automaton
-    component, partition, event : (k,) int64
-        See :meth:`PointEvaluation.push`.
-    time : (k,) int64
-        Ticks, in any order; events of one tick are not before each other.
-    values : AttributeValues or None
-    group : (k, pools) int64 or None
-
-    Returns
-    -------
-    PointMatches
-        With confidence 1: those whose every gap is free of what the strategy and the negations forbid in it.
-    """
-    evaluation = PointEvaluation(automaton)
-    evaluation.push(component, partition, time, time, event, None, values, None, group)
-    return evaluation.close()

@@ -1,63 +1,29 @@
 """Stream expansion (Zhang et al., section 3, step 1): a point event for each tick of every event.
 
 What waits for its time are the intervals, rather than their points: those that have not begun in
-:mod:`pointbased.waiting`, the others each with the first tick not expanded yet. The points of a step are
+:mod:`pointbased.store`, the others each with the first tick not expanded yet. The points of a step are
 made, put in order and let go of.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+import pointbased.columns as col
 from confidence.kernel import kernel
 from pointbased.config import POINTS_PER_STEP
-from pointbased.match_buffer import COMPONENT, PARTITION, PMF, UNSEEN, UPPER, Candidates
-from pointbased.survival import probability
+from pointbased.match_buffer import Candidates
+from pointbased.runs import probability
 
-__all__ = ["EmitRule", "PointEvents", "expand", "next_step"]
+__all__ = ["PointEvents", "expand", "next_step"]
 
 RANKS: Final = 2.0**62
 """More ranks than these are not counted out: points are put in order by one column after the other."""
 
-Int64 = NDArray[np.int64]
 
-
-@dataclass(slots=True)
-class EmitRule:
-    """What has arrived, and the emit time that follows from it.
-
-    An event that arrives later has ``upper >= now.lower``, so it happens at ``now.lower - U_max`` or later
-    if no interval is longer than ``U_max``: the points before that tick, ``t_emit``, are complete.
-
-    Attributes
-    ----------
-    longest : int
-        ``U_max``, the largest ``upper - lower`` of the stream, ticks.
-    latest_lower : int or None
-        ``now.lower``, the largest lower bound seen; None before the first event.
-    """
-
-    longest: int
-    latest_lower: int | None = None
-
-    def observe(self, lower: Int64) -> None:
-        """Note the arrival of events with these lower bounds, (k,) int64, ticks."""
-        if len(lower):
-            latest = int(lower.max())
-            self.latest_lower = latest if self.latest_lower is None else max(self.latest_lower, latest)
-
-    @property
-    def safe(self) -> int | None:
-        """``t_emit``: no unseen event has a smaller lower bound; None before the first event."""
-        return None if self.latest_lower is None else self.latest_lower - self.longest
-
-
-@dataclass(frozen=True, slots=True)
-class PointEvents:
+class PointEvents(NamedTuple):
     """Candidates at exact times, by time, then partition, then component from the last to the first.
 
     Attributes
@@ -68,8 +34,8 @@ class PointEvents:
         Row of the candidate.
     """
 
-    time: Int64
-    candidate: Int64
+    time: Any
+    candidate: Any
 
 
 @kernel
@@ -79,10 +45,10 @@ def _points_before(candidates, count, stop):
     total = 0
     first = stop
     for c in range(count):
-        ticks = min(row[c, UPPER] + 1, stop) - row[c, UNSEEN]
+        ticks = min(row[c, col.UPPER] + 1, stop) - row[c, col.UNSEEN]
         if ticks > 0:
             total += ticks
-            first = min(first, row[c, UNSEEN])
+            first = min(first, row[c, col.UNSEEN])
     return total, first
 
 
@@ -100,18 +66,18 @@ def _points_until(candidates, count, stop, components, partitions):
     rank = np.empty(total if ranked else 0, np.int64)
     n = 0
     for c in range(count):
-        first = row[c, UNSEEN]
-        last = min(row[c, UPPER] + 1, stop)
+        first = row[c, col.UNSEEN]
+        last = min(row[c, col.UPPER] + 1, stop)
         for t in range(first, last):
-            if row[c, PMF] < 0 or probability(candidates, c, t) > 0.0:
+            if row[c, col.PMF] < 0 or probability(candidates, c, t) > 0.0:
                 time[n] = t
                 candidate[n] = c
                 if ranked:
                     # One number to sort by takes a third of the time that three do.
-                    group = (t - begin) * partitions + row[c, PARTITION]
-                    rank[n] = group * components + components - 1 - row[c, COMPONENT]
+                    group = (t - begin) * partitions + row[c, col.PARTITION]
+                    rank[n] = group * components + components - 1 - row[c, col.COMPONENT]
                 n += 1
-        row[c, UNSEEN] = max(first, last)
+        row[c, col.UNSEEN] = max(first, last)
     return time[:n], candidate[:n], rank[:n]
 
 
@@ -141,7 +107,7 @@ def expand(candidates: Candidates, count: int, stop: int, components: int, parti
         order = np.argsort(rank, kind="stable")
     else:
         row = candidates.row[candidate]
-        order = np.lexsort((-row[:, COMPONENT], row[:, PARTITION], time))
+        order = np.lexsort((-row[:, col.COMPONENT], row[:, col.PARTITION], time))
     return PointEvents(time[order], candidate[order])
 
 

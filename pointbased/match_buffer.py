@@ -1,4 +1,4 @@
-"""The arrays in which candidates, runs and the shared match buffer live, and how they grow.
+"""The arrays in which candidates, runs and the shared match buffer live, how they grow, and their prefixes.
 
 The match buffer is a tree of prefixes. A node stands for an event taken after the prefix of its parent,
 so every run is at one node, all runs with that prefix share it, and a match is read off by following
@@ -17,59 +17,32 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+import pointbased.columns as col
+from confidence.config import EVER, NEVER
 from confidence.kernel import kernel
+from confidence.pools import grown
+from confidence.predicates.conditions import accumulate, all_hold
+from pointbased.columns import NONE, REFUSED
 from pointbased.config import LEAST_ROWS, TABLE_LOAD
 
-__all__ = ["Buffer", "Candidates", "find", "insert", "longer", "new_buffer", "table_full", "with_room"]
+__all__ = [
+    "Buffer",
+    "Candidates",
+    "child_of",
+    "insert",
+    "new_buffer",
+    "new_child",
+    "proceeds",
+    "recall",
+    "refuses",
+    "table_full",
+    "with_room",
+]
 
-# Columns of a candidate.
-COMPONENT: Final = 0
-PARTITION: Final = 1
-LOWER: Final = 2
-UPPER: Final = 3
-EVENT: Final = 4
-PMF: Final = 5
-SHARED: Final = 6
-ROOT: Final = 7
-UNSEEN: Final = 8
-LIMIT: Final = 9
-CANDIDATE_COLUMNS: Final = 10
+UNASKED: Final = 0
+YES: Final = 1
+NO: Final = 2
 
-# Columns of a node.
-PARENT: Final = 0
-TAKEN: Final = 1
-STATE: Final = 2
-EXPIRES: Final = 3
-LATER: Final = 4
-CHILD: Final = 5
-SIBLING: Final = 6
-RUNS_START: Final = 7
-RUNS_COUNT: Final = 8
-RUNS_ROOM: Final = 9
-FIRST_LOW: Final = 10
-FIRST_COUNT: Final = 11
-RANGE_LOW: Final = 12
-RANGE_HIGH: Final = 13
-MIXED: Final = 14
-DEPTH: Final = 15
-LAST_TAKE: Final = 16
-LAST_BEGIN: Final = 17
-PROCEEDS: Final = 18
-NEXT_COMPLETE: Final = 19
-NODE_COLUMNS: Final = 20
-
-# Numbers in use.
-NODES: Final = 0
-RUNS: Final = 1
-ENTRIES: Final = 2
-COMPLETE: Final = 3
-COMPLETES: Final = 4
-COUNTS: Final = 5
-
-NONE: Final = -1
-REFUSED: Final = -2
-EVER: Final = 2**63 - 1
-NEVER: Final = -(2**63)
 # Odd and below 2**32: products with numbers of rows stay within int64.
 _HASH_PARENT: Final = 0x9E3779B1
 _HASH_CANDIDATE: Final = 0x85EBCA77
@@ -81,23 +54,19 @@ class Candidates(NamedTuple):
     Attributes
     ----------
     row : (n, 10) int64
-        Component, partition, lower, upper, event, place in the pmf arrays or -1, whether the event is a
-        candidate of other components too, its node as the first event of a match, -1 or ``REFUSED``, the
-        first tick not expanded yet, and under contiguity the last tick of an event that can follow directly.
-        A witness has the number of its pool behind the components, and its group for a partition.
+        By :mod:`pointbased.columns`; times in ticks.
     group : (n, p) int64
         For each pool of witnesses the group of those that are forbidden in the matches of a candidate; -1:
         none.
-    pmf, below, above : (m,) float64
-        Of the explicit probabilities: each by itself, summed up to its tick and from its tick on. Sums from
-        both ends spare a difference that would cancel.
+    pmf, head, tail : (m,) float64
+        See :class:`confidence.pools.PmfPool`.
     """
 
     row: Any
     group: Any
     pmf: Any
-    below: Any
-    above: Any
+    head: Any
+    tail: Any
 
 
 class Buffer(NamedTuple):
@@ -105,24 +74,20 @@ class Buffer(NamedTuple):
 
     Attributes
     ----------
-    counts : (5,) int64
-        Nodes, runs and table entries in use; the first complete match not released yet, and their number.
-    node : (n, 20) int64
-        Parent, candidate taken, state, last tick at which an event can be taken after it, next node of the
-        same state and partition, first child, next child of the same parent, where its runs are, how many
-        there are and how much room, first tick and number of ticks for the first event's time, range of a
-        complete match, whether a child's event is a candidate of several components, events before its own,
-        last ticks at which a further event of its component and one of the next can be taken, whether the
-        component may be left (0: not asked yet, else 1 or 2 for no), and the next complete match.
+    counts : (5,) int64, node : (n, 20) int64
+        By :mod:`pointbased.columns`; times in ticks.
     confidence : (n,) float64
         Of a complete match.
     run_time : (r, 2) int64
-        Time of the first and of the last event of a run: its computation state.
+        Time of the first and of the last event of a run, ticks: its computation state.
     run_weight : (r,) float64
         Probability of the point events, times that of nothing forbidden having happened between them.
     table : (t, 3) int64
         Open addressing: parent, candidate, and the child or ``REFUSED``; parent -1 where empty. t is a power
         of 2.
+    heads : (partitions * states,) int64
+        First node of each partition and state that points are tried on, or -1. A node comes before those
+        that it was reached from, so that no point meets a run that has just taken another of its tick.
     """
 
     counts: Any
@@ -131,20 +96,23 @@ class Buffer(NamedTuple):
     run_time: Any
     run_weight: Any
     table: Any
+    heads: Any
 
 
-def new_buffer(nodes: int, runs: int) -> Buffer:
+def new_buffer(nodes: int, runs: int, heads: NDArray[np.int64]) -> Buffer:
     """Return an empty buffer with room for so many nodes, each with a table entry, and runs."""
-    counts = np.zeros(COUNTS, dtype=np.int64)
-    counts[COMPLETE] = NONE
-    places = 1 << (TABLE_LOAD * max(nodes, LEAST_ROWS) - 1).bit_length()
+    nodes, runs = max(nodes, LEAST_ROWS), max(runs, LEAST_ROWS)
+    counts = np.zeros(col.COUNTS, dtype=np.int64)
+    counts[col.COMPLETE] = NONE
+    entries = 1 << (TABLE_LOAD * nodes - 1).bit_length()
     return Buffer(
-        counts,
-        np.empty((max(nodes, LEAST_ROWS), NODE_COLUMNS), dtype=np.int64),
-        np.empty(max(nodes, LEAST_ROWS)),
-        np.empty((max(runs, LEAST_ROWS), 2), dtype=np.int64),
-        np.empty(max(runs, LEAST_ROWS)),
-        np.full((places, 3), NONE, dtype=np.int64),
+        counts=counts,
+        node=np.empty((nodes, col.NODE_COLUMNS), dtype=np.int64),
+        confidence=np.empty(nodes),
+        run_time=np.empty((runs, 2), dtype=np.int64),
+        run_weight=np.empty(runs),
+        table=np.full((entries, 3), NONE, dtype=np.int64),
+        heads=heads,
     )
 
 
@@ -153,66 +121,238 @@ def with_room(buffer: Buffer, runs: int) -> Buffer:
 
     Pools double, so what has been copied at the end is proportional to what was put in.
     """
-    counts, node, confidence, run_time, run_weight, table = buffer
-    if counts[NODES] == len(node):
-        node, confidence = (
-            longer(node, counts[NODES], 2 * len(node)),
-            longer(confidence, counts[NODES], 2 * len(node)),
-        )
-    if counts[RUNS] + runs > len(run_weight):
-        room = max(2 * len(run_weight), int(counts[RUNS]) + runs)
-        run_time, run_weight = longer(run_time, counts[RUNS], room), longer(run_weight, counts[RUNS], room)
-    if table_full(counts, table):
-        larger = np.full((2 * len(table), 3), NONE, dtype=np.int64)
-        _copy_entries(table, larger)
-        table = larger
-    return Buffer(counts, node, confidence, run_time, run_weight, table)
-
-
-def longer(array: NDArray[Any], used: int, room: int) -> NDArray[Any]:
-    """Return an array with room for so many rows, and the first ones of another in it."""
-    result = np.empty((room, *array.shape[1:]), dtype=array.dtype)
-    result[:used] = array[:used]
-    return result
+    nodes, runs = int(buffer.counts[col.NODES]) + 1, int(buffer.counts[col.RUNS]) + runs
+    table = buffer.table
+    if table_full(buffer.counts, table):
+        table = np.full((2 * len(table), 3), NONE, dtype=np.int64)
+        _copy_entries(buffer.table, table)
+    return buffer._replace(
+        node=grown(buffer.node, nodes, axis=0),
+        confidence=grown(buffer.confidence, nodes),
+        run_time=grown(buffer.run_time, runs, axis=0),
+        run_weight=grown(buffer.run_weight, runs),
+        table=table,
+    )
 
 
 @kernel
-def place_of(table, parent, candidate):
-    """Return where an entry is, or the free place where it belongs. O(1) expected."""
+def _index_of(table, parent, candidate):
+    """Return where an entry is, or the free index where it belongs. O(1) expected."""
     mask = table.shape[0] - 1
     mixed = parent * _HASH_PARENT + candidate * _HASH_CANDIDATE
-    place = (mixed ^ (mixed >> 21)) & mask
-    while table[place, 0] != NONE and (table[place, 0] != parent or table[place, 1] != candidate):
-        place = (place + 1) & mask
-    return place
-
-
-@kernel
-def find(table, parent, candidate):
-    """Return the child of a node that takes a candidate, ``REFUSED``, or ``NONE`` if it was not asked."""
-    return table[place_of(table, parent, candidate), 2]
+    at = (mixed ^ (mixed >> 21)) & mask
+    while table[at, 0] != NONE and (table[at, 0] != parent or table[at, 1] != candidate):
+        at = (at + 1) & mask
+    return at
 
 
 @kernel
 def insert(buffer, parent, candidate, child):
-    """Enter what became of a node and a candidate into the table, which has room."""
-    place = place_of(buffer.table, parent, candidate)
-    buffer.table[place, 0] = parent
-    buffer.table[place, 1] = candidate
-    buffer.table[place, 2] = child
-    buffer.counts[ENTRIES] += 1
+    """Enter what became of a node and a candidate into the table, which has room.
+
+    Parameters
+    ----------
+    buffer : Buffer
+    parent, candidate : int64
+        A node and a row.
+    child : int64
+        A node or ``REFUSED``.
+    """
+    at = _index_of(buffer.table, parent, candidate)
+    buffer.table[at, 0] = parent
+    buffer.table[at, 1] = candidate
+    buffer.table[at, 2] = child
+    buffer.counts[col.ENTRIES] += 1
 
 
 @kernel
 def table_full(counts, table):
-    """Return whether an entry more would make the table too dense."""
-    return TABLE_LOAD * (counts[ENTRIES] + 1) > table.shape[0]
+    """Return whether an entry more would make the table too dense.
+
+    Parameters
+    ----------
+    counts : (5,) int64, table : (t, 3) int64
+        See :class:`Buffer`.
+    """
+    return TABLE_LOAD * (counts[col.ENTRIES] + 1) > table.shape[0]
 
 
 @kernel
 def _copy_entries(table, larger):
     for i in range(table.shape[0]):
         if table[i, 0] != NONE:
-            place = place_of(larger, table[i, 0], table[i, 1])
+            at = _index_of(larger, table[i, 0], table[i, 1])
             for k in range(3):
-                larger[place, k] = table[i, k]
+                larger[at, k] = table[i, k]
+
+
+@kernel
+def recall(candidates, buffer, conditions, work, p):
+    """Put the events of a prefix where conditions read them; return their number. O(events * aggregates).
+
+    Parameters
+    ----------
+    candidates : Candidates
+    buffer : Buffer
+    conditions : Conditions
+    work : confidence.predicates.conditions.Scratch
+    p : int64
+        The node of the prefix; -1: it has no events.
+    """
+    if p == NONE:
+        return 0
+    row = candidates.row
+    node = buffer.node
+    size = node[p, col.DEPTH] + 1
+    n = p
+    for d in range(size - 1, -1, -1):
+        work.element[d] = node[n, col.TAKEN]
+        n = node[n, col.PARENT]
+    previous = NONE
+    for d in range(size):
+        component = row[work.element[d], col.COMPONENT]
+        if component != previous:
+            work.start[component] = d
+            previous = component
+        work.stop[component] = d + 1
+        accumulate(conditions, work, component, d)
+    return size
+
+
+@kernel
+def refuses(candidates, buffer, conditions, work, p, c, taking, begin, end):
+    """Return whether a prefix has the event already, or the formula of the move does not hold.
+
+    Parameters
+    ----------
+    candidates, buffer, conditions, work, p
+        See :func:`recall`; ``work`` has room for an event more than the prefix has.
+    c : int64
+        The candidate.
+    taking : bool
+        Whether the move is a TAKE.
+    begin, end : int64
+        The conditions of its formula.
+    """
+    row = candidates.row
+    node = buffer.node
+    n = p
+    while n != NONE:
+        if row[node[n, col.TAKEN], col.EVENT] == row[c, col.EVENT]:
+            return True
+        n = node[n, col.PARENT]
+    if begin == end:
+        return False
+    size = recall(candidates, buffer, conditions, work, p)
+    component = row[c, col.COMPONENT]
+    work.element[size] = c
+    if not taking:
+        work.start[component] = size
+    work.stop[component] = size + 1
+    return not all_hold(conditions, work, begin, end, component)
+
+
+@kernel
+def proceeds(candidates, buffer, conditions, work, p, begin, end):
+    """Return whether the component of a prefix's last event may be left.
+
+    Parameters
+    ----------
+    candidates, buffer, conditions, work, p
+        See :func:`recall`.
+    begin, end : int64
+        The conditions of its PROCEED.
+    """
+    node = buffer.node
+    if node[p, col.PROCEEDS] == UNASKED:
+        recall(candidates, buffer, conditions, work, p)
+        node[p, col.PROCEEDS] = YES if all_hold(conditions, work, begin, end, -1) else NO
+    return node[p, col.PROCEEDS] == YES
+
+
+@kernel
+def _add_node(buffer, p, c, moves, e, first_low, first_high, expires):
+    """Append a node without runs; the buffer has room."""
+    n = buffer.counts[col.NODES]
+    buffer.counts[col.NODES] = n + 1
+    node = buffer.node
+    node[n, col.PARENT] = p
+    node[n, col.TAKEN] = c
+    node[n, col.STATE] = moves[e, col.TARGET]
+    node[n, col.EXPIRES] = expires
+    node[n, col.LATER] = NONE
+    node[n, col.CHILD] = NONE
+    node[n, col.SIBLING] = NONE
+    node[n, col.RUNS_START] = 0
+    node[n, col.RUNS_COUNT] = 0
+    node[n, col.RUNS_ROOM] = 0
+    node[n, col.FIRST_LOW] = first_low
+    node[n, col.FIRST_COUNT] = max(first_high - first_low + 1, 0)
+    node[n, col.MIXED] = 0
+    node[n, col.DEPTH] = 0 if p == NONE else node[p, col.DEPTH] + 1
+    node[n, col.LAST_TAKE] = EVER if moves[e, col.TAKES_ON] else NEVER
+    node[n, col.LAST_BEGIN] = EVER if moves[e, col.BEGINS_ON] else NEVER
+    node[n, col.PROCEEDS] = UNASKED
+    node[n, col.NEXT_COMPLETE] = NONE
+    buffer.confidence[n] = 0.0
+    return n
+
+
+@kernel
+def child_of(candidates, buffer, p, c):
+    """Return the child of a prefix that takes a candidate, ``REFUSED``, or -1 if it was not asked.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    buffer : Buffer
+    p, c : int64
+        The node of the prefix, -1 for none, and the candidate.
+    """
+    if p == NONE:
+        return candidates.row[c, col.ROOT]
+    return buffer.table[_index_of(buffer.table, p, c), 2]
+
+
+@kernel
+def new_child(candidates, buffer, p, c, refused, rules, e):
+    """Return what is from now on the child of a prefix that takes a candidate, or ``REFUSED``.
+
+    Parameters
+    ----------
+    candidates, buffer, p, c
+        See :func:`child_of`; the buffer has room for a node and an entry.
+    refused : bool
+        Whether the prefix cannot take it.
+    rules : pointbased.automaton.Rules
+    e : int64
+        The move.
+    """
+    row = candidates.row
+    if p == NONE:
+        row[c, col.ROOT] = REFUSED
+        if not refused:
+            row[c, col.ROOT] = _add_node(
+                buffer, p, c, rules.moves, e, row[c, col.LOWER], row[c, col.UPPER], row[c, col.UPPER]
+            )
+        return row[c, col.ROOT]
+    if refused:
+        insert(buffer, p, c, REFUSED)
+        return REFUSED
+    moves = rules.moves
+    node = buffer.node
+    low = max(node[p, col.FIRST_LOW], row[c, col.LOWER] - rules.window + 1)
+    high = min(node[p, col.FIRST_LOW] + node[p, col.FIRST_COUNT] - 1, row[c, col.UPPER] - 1)
+    child = _add_node(buffer, p, c, rules.moves, e, low, high, row[c, col.UPPER])
+    insert(buffer, p, c, child)
+    if rules.next_match:
+        node[child, col.SIBLING] = node[p, col.CHILD]
+        node[p, col.CHILD] = child
+        node[p, col.MIXED] |= row[c, col.SHARED]
+        if rules.nelt and row[c, col.LOWER] > row[node[p, col.TAKEN], col.UPPER]:
+            last = col.LAST_TAKE if moves[e, col.TAKING] else col.LAST_BEGIN
+            node[p, last] = min(node[p, last], row[c, col.UPPER])
+            node[p, col.EXPIRES] = min(
+                node[p, col.EXPIRES], max(node[p, col.LAST_TAKE], node[p, col.LAST_BEGIN])
+            )
+    return child

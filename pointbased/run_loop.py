@@ -16,117 +16,48 @@ over: whatever comes then is no neighbour.
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-import numpy as np
-
+import pointbased.columns as col
 from confidence.kernel import kernel
-from pointbased.automaton import (
-    ACCEPTS,
-    BEGINS_ON,
-    FINISH,
-    FINISH_END,
-    FORMULA,
-    FORMULA_END,
-    LEAVE,
-    LEAVE_END,
-    SOURCE,
-    TAKES_ON,
-    TAKING,
-    TARGET,
-)
-from pointbased.match_buffer import (
-    COMPONENT,
-    DEPTH,
-    EXPIRES,
-    LAST_BEGIN,
-    LAST_TAKE,
-    LATER,
-    LIMIT,
-    NODES,
-    NONE,
-    PARTITION,
-    REFUSED,
-    RUNS,
-    RUNS_COUNT,
-    SHARED,
-    TAKEN,
-    table_full,
-)
-from pointbased.prefixes import child_of, new_child, proceeds, refuses
-from pointbased.runs import begin, room_wanted, take_plain, take_weighed
-from pointbased.survival import gap_survival, probability
+from pointbased.columns import NONE, REFUSED
+from pointbased.match_buffer import child_of, new_child, proceeds, refuses, table_full
+from pointbased.runs import begin, gap_survival, room_wanted, take_plain, take_weighed
 
-__all__ = ["DEEPER", "PAUSED", "Scratch", "match_points", "scratch_for"]
+__all__ = ["DEEPER", "PAUSED", "match_points"]
 
 DEEPER: Final = -1
 PAUSED: Final = -2
 
 
-class Scratch(NamedTuple):
-    """Work arrays of the run loop.
-
-    Attributes
-    ----------
-    weight : (u,) float64
-        By first time, u being the number of ticks of the longest interval.
-    row_time, product, spoiled : (u,) int64, float64, int64
-        See :func:`pointbased.survival.gap_survival`.
-    """
-
-    weight: Any
-    row_time: Any
-    product: Any
-    spoiled: Any
-
-
-def scratch_for(longest: int) -> Scratch:
-    """Return work arrays for so many ticks in an interval."""
-    return Scratch(
-        np.empty(longest),
-        np.empty(longest, dtype=np.int64),
-        np.empty(longest),
-        np.empty(longest, dtype=np.int64),
-    )
+@kernel
+def _stop(cursor, group, move, node, previous):
+    cursor[col.GROUP] = group
+    cursor[col.MOVE] = move
+    cursor[col.NODE] = node
+    cursor[col.PREVIOUS] = previous
 
 
 @kernel
-def match_points(
-    time, candidate, place, candidates, buffer, heads, first_move, moves, states, window, conditions, work,
-    scratch, most_steps, next_match, weighed, merging, nelt,
-):  # fmt: skip
+def match_points(points, cursor, candidates, buffer, rules, conditions, work, gaps, most_steps):
     """Feed point events to the automaton, as far as the pools have room and the budget of a call goes.
 
     Parameters
     ----------
-    time, candidate : (m,) int64
-        In the order of :class:`pointbased.expansion.PointEvents`, and behind all points fed before.
-    place : (5,) int64
-        Where to go on: the first point of a group, the move within its component (both 0 at first), the node
-        and the one before it in their list (-1: from the head), and the point within the group.
+    points : PointEvents
+        Behind all points fed before.
+    cursor : (5,) int64
+        Where to go on, by :mod:`pointbased.columns`: at first 0, 0, -1, -1, 0.
     candidates : Candidates
     buffer : Buffer
-    heads : (partitions * states,) int64
-        First node of each partition and state that points are tried on, or -1. A node comes before those
-        that it was reached from, so that no point meets a run that has just taken another of its tick.
-    first_move, moves
-        See :meth:`pointbased.automaton.Automaton.moves`.
-    states : int64
-    window : int64
+    rules : pointbased.automaton.Rules
     conditions : Conditions
         With the values of the candidates.
     work : confidence.predicates.conditions.Scratch
-    scratch : Scratch
+    gaps : Gaps
+        For the longest interval.
     most_steps : int64
         At least 1; see :func:`confidence.budget.steps_per_call`.
-    next_match : bool
-        Skip till next match.
-    weighed : bool
-        Whether runs are weighed by what skip till next forbids in their gaps.
-    merging : bool
-        Whether to merge runs with the same computation state.
-    nelt : bool
-        Whether to leave a prefix alone once its NELT has passed. It changes no answer.
 
     Returns
     -------
@@ -137,56 +68,58 @@ def match_points(
         its own tick.
     """
     row = candidates.row
-    by_first = merging and not weighed
+    moves, window = rules.moves, rules.window
+    time, candidate = points.time, points.candidate
+    by_first = rules.merging and not rules.weighs_runs
     deepest = work.element.shape[0] - (conditions.negated.shape[0] - 1)
-    i = place[0]
+    i = cursor[col.GROUP]
     work.steps[0] = 0
     tried = False
     while i < time.shape[0]:
         now = time[i]
-        component = row[candidate[i], COMPONENT]
-        partition = row[candidate[i], PARTITION]
+        component = row[candidate[i], col.COMPONENT]
+        partition = row[candidate[i], col.PARTITION]
         stop = i + 1
         while (
             stop < time.shape[0]
             and time[stop] == now
-            and row[candidate[stop], COMPONENT] == component
-            and row[candidate[stop], PARTITION] == partition
+            and row[candidate[stop], col.COMPONENT] == component
+            and row[candidate[stop], col.PARTITION] == partition
         ):
             stop += 1
-        for e in range(first_move[component] + place[1], first_move[component + 1]):
-            source = moves[e, SOURCE]
-            accepts = moves[e, ACCEPTS] != 0
-            onward = moves[e, TAKES_ON] != 0 or moves[e, BEGINS_ON] != 0
-            taking = moves[e, TAKING] != 0
-            asked, asked_end = moves[e, FORMULA], moves[e, FORMULA_END]
-            leave, leave_end = moves[e, LEAVE], moves[e, LEAVE_END]
-            finish, finish_end = moves[e, FINISH], moves[e, FINISH_END]
-            last = LAST_TAKE if taking else LAST_BEGIN
-            from_group = partition * states + source
-            group = partition * states + moves[e, TARGET]
-            previous = place[3]
-            p = place[2]
+        for e in range(rules.first_move[component] + cursor[col.MOVE], rules.first_move[component + 1]):
+            source = moves[e, col.SOURCE]
+            accepts = moves[e, col.ACCEPTS] != 0
+            onward = moves[e, col.TAKES_ON] != 0 or moves[e, col.BEGINS_ON] != 0
+            taking = moves[e, col.TAKING] != 0
+            asked, asked_end = moves[e, col.FORMULA], moves[e, col.FORMULA_END]
+            leave, leave_end = moves[e, col.LEAVE], moves[e, col.LEAVE_END]
+            finish, finish_end = moves[e, col.FINISH], moves[e, col.FINISH_END]
+            last = col.LAST_TAKE if taking else col.LAST_BEGIN
+            from_group = partition * rules.states + source
+            group = partition * rules.states + moves[e, col.TARGET]
+            previous = cursor[col.PREVIOUS]
+            p = cursor[col.NODE]
             if p == NONE and source > 0:
-                p = heads[from_group]
+                p = buffer.heads[from_group]
             while p != NONE or source == 0:
                 if tried and work.steps[0] >= most_steps:
-                    place[0], place[1], place[2], place[3] = i, e - first_move[component], p, previous
+                    _stop(cursor, i, e - rules.first_move[component], p, previous)
                     return PAUSED
                 tried = True
                 work.steps[0] += 1
-                later = NONE if source == 0 else buffer.node[p, LATER]
+                later = NONE if source == 0 else buffer.node[p, col.LATER]
                 times = 0
                 if source > 0:
-                    if buffer.node[p, EXPIRES] < now or row[buffer.node[p, TAKEN], LIMIT] < now:
+                    if buffer.node[p, col.EXPIRES] < now or row[buffer.node[p, col.TAKEN], col.LIMIT] < now:
                         if previous == NONE:
-                            heads[from_group] = later
+                            buffer.heads[from_group] = later
                         else:
-                            buffer.node[previous, LATER] = later
+                            buffer.node[previous, col.LATER] = later
                         p = later
                         continue
-                    if buffer.node[p, DEPTH] + 2 > deepest:
-                        place[0], place[1], place[2], place[3] = i, e - first_move[component], p, previous
+                    if buffer.node[p, col.DEPTH] + 2 > deepest:
+                        _stop(cursor, i, e - rules.first_move[component], p, previous)
                         return DEEPER
                     if buffer.node[p, last] < now or (
                         leave < leave_end
@@ -195,15 +128,13 @@ def match_points(
                         previous = p
                         p = later
                         continue
-                    if weighed:
-                        times = gap_survival(
-                            candidates, buffer, p, now, scratch.row_time, scratch.product, scratch.spoiled
-                        )
-                    work.steps[0] += (1 + times + buffer.node[p, RUNS_COUNT]) * (stop - i)
-                known = buffer.counts[NODES]
-                for k in range(i + place[4], stop):
+                    if rules.weighs_runs:
+                        times = gap_survival(candidates, buffer, p, now, gaps)
+                    work.steps[0] += (1 + times + buffer.node[p, col.RUNS_COUNT]) * (stop - i)
+                known = buffer.counts[col.NODES]
+                for k in range(i + cursor[col.POINT], stop):
                     c = candidate[k]
-                    full = buffer.counts[NODES] == buffer.node.shape[0] or table_full(
+                    full = buffer.counts[col.NODES] == buffer.node.shape[0] or table_full(
                         buffer.counts, buffer.table
                     )
                     wanted = 1
@@ -212,46 +143,39 @@ def match_points(
                         if child == NONE:
                             # What the conditions are read from is handed on only where it is needed.
                             refused = False
-                            if taking or asked < asked_end or row[c, SHARED] != 0:
+                            if taking or asked < asked_end or row[c, col.SHARED] != 0:
                                 refused = refuses(
                                     candidates, buffer, conditions, work, p, c, taking, asked, asked_end
                                 )
-                            child = new_child(
-                                candidates, buffer, p, c, refused, moves, e, window, next_match, nelt
-                            )
+                            child = new_child(candidates, buffer, p, c, refused, rules, e)
                         if child == REFUSED:
                             continue
                         wanted = room_wanted(buffer, p, child)
-                        full = onward and buffer.counts[RUNS] + wanted > buffer.run_weight.shape[0]
+                        full = onward and buffer.counts[col.RUNS] + wanted > buffer.run_weight.shape[0]
                     if full:
-                        place[0], place[1], place[2], place[3] = i, e - first_move[component], p, previous
-                        place[4] = k - i
+                        _stop(cursor, i, e - rules.first_move[component], p, previous)
+                        cursor[col.POINT] = k - i
                         return wanted
                     complete = accepts and (
                         finish == finish_end
                         or proceeds(candidates, buffer, conditions, work, child, finish, finish_end)
                     )
                     if source == 0:
-                        begin(
-                            candidates, buffer, heads, child, group, complete, onward, window, by_first, now
-                        )
+                        begin(candidates, buffer, child, group, complete, onward, window, by_first, now)
                     elif by_first:
-                        take_plain(
-                            buffer, heads, p, child, group, complete, onward, window,
-                            probability(candidates, c, now), now,
-                        )  # fmt: skip
+                        take_plain(candidates, buffer, p, child, group, complete, onward, window, now)
                     else:
                         take_weighed(
-                            candidates, buffer, heads, scratch, p, c, child, group, complete, onward, window,
-                            probability(candidates, c, now), now, times, child < known, merging,
+                            candidates, buffer, gaps, p, child, group, complete, onward, window, now, times,
+                            child < known, rules.merging,
                         )  # fmt: skip
-                place[4] = 0
+                cursor[col.POINT] = 0
                 if source == 0:
                     break
                 previous = p
                 p = later
-            place[2] = NONE
-            place[3] = NONE
-        place[1] = 0
+            cursor[col.NODE] = NONE
+            cursor[col.PREVIOUS] = NONE
+        cursor[col.MOVE] = 0
         i = stop
     return 0

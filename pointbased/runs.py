@@ -8,87 +8,204 @@ same first time are one: the points come in order of time, so the next one is be
 
 from __future__ import annotations
 
-from confidence.kernel import kernel
-from pointbased.config import TINY
-from pointbased.match_buffer import (
-    COMPLETE,
-    COMPLETES,
-    EXPIRES,
-    FIRST_COUNT,
-    FIRST_LOW,
-    LATER,
-    NEXT_COMPLETE,
-    NONE,
-    RANGE_HIGH,
-    RANGE_LOW,
-    RUNS,
-    RUNS_COUNT,
-    RUNS_ROOM,
-    RUNS_START,
-    TAKEN,
-)
-from pointbased.survival import outside, probability
+from typing import Any, NamedTuple
 
-__all__ = ["begin", "room_wanted", "take_plain", "take_weighed"]
+import numpy as np
+
+import pointbased.columns as col
+from confidence.kernel import kernel
+from pointbased.columns import NONE
+from pointbased.config import TINY
+
+__all__ = [
+    "Gaps",
+    "begin",
+    "gap_survival",
+    "gaps_for",
+    "probability",
+    "room_wanted",
+    "take_plain",
+    "take_weighed",
+]
+
+
+class Gaps(NamedTuple):
+    """What keeps the gaps between the runs of a node and a point free; u ticks in the longest interval.
+
+    Attributes
+    ----------
+    row_time : (u,) int64
+        The distinct last times of the runs, ascending.
+    product : (u,) float64
+        For each the product of the factors that are not 0, over the children of the node.
+    spoiled : (u,) int64
+        For each the number of factors that are 0.
+    weight : (u,) float64
+        Weights of runs by first time.
+    """
+
+    row_time: Any
+    product: Any
+    spoiled: Any
+    weight: Any
+
+
+def gaps_for(longest: int) -> Gaps:
+    """Return work arrays for so many ticks in an interval."""
+    row_time, spoiled = np.empty((2, longest), dtype=np.int64)
+    product, weight = np.empty((2, longest))
+    return Gaps(row_time, product, spoiled, weight)
+
+
+@kernel
+def probability(candidates, c, t):
+    """Return the probability that a candidate happened at a tick of its interval.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    c, t : int64
+        The candidate and the tick.
+    """
+    row = candidates.row
+    start = row[c, col.PMF]
+    if start < 0:
+        return 1.0 / (row[c, col.UPPER] - row[c, col.LOWER] + 1)
+    return candidates.pmf[start + t - row[c, col.LOWER]]
+
+
+@kernel
+def _outside(candidates, c, after, before):
+    """Return the probability that a candidate did not happen strictly between two ticks. O(1)."""
+    row = candidates.row
+    lower = row[c, col.LOWER]
+    upper = row[c, col.UPPER]
+    first = max(lower, after + 1)
+    last = min(upper, before - 1)
+    if first > last:
+        return 1.0
+    start = row[c, col.PMF]
+    if start < 0:
+        size = upper - lower + 1
+        return (size - (last - first + 1)) / size
+    total = 0.0
+    if first > lower:
+        total += candidates.head[start + first - 1 - lower]
+    if last < upper:
+        total += candidates.tail[start + last + 1 - lower]
+    return total
+
+
+@kernel
+def gap_survival(candidates, buffer, p, now, gaps):
+    """Compute for every last time t of the runs at node ``p`` what keeps the gap (t, now) free.
+
+    Algorithm 1 of Zhang et al. memoises the quantity by (t[j-1], t[j]); here it is computed once for each
+    such pair of a prefix, and used for all runs with that last time and all events at ``now``. The
+    events that could have been taken there are the children of ``p``: whatever has a point in the gap
+    was tried there.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    buffer : Buffer
+    p, now : int64
+        The node, and a tick.
+    gaps : Gaps
+        Overwritten, but for ``weight``.
+
+    Returns
+    -------
+    int64
+        The number of last times. O(runs + times * children).
+    """
+    node = buffer.node
+    start = node[p, col.RUNS_START]
+    n = 0
+    for r in range(start, start + node[p, col.RUNS_COUNT]):
+        t = buffer.run_time[r, 1]
+        if n == 0 or gaps.row_time[n - 1] != t:
+            gaps.row_time[n] = t
+            gaps.product[n] = 1.0
+            gaps.spoiled[n] = 0
+            n += 1
+    if n == 0:
+        return 0
+    child = node[p, col.CHILD]
+    while child != NONE:
+        c = node[child, col.TAKEN]
+        if candidates.row[c, col.LOWER] < now and candidates.row[c, col.UPPER] > gaps.row_time[0]:
+            for k in range(n):
+                factor = _outside(candidates, c, gaps.row_time[k], now)
+                if factor == 0.0:
+                    gaps.spoiled[k] += 1
+                elif factor < 1.0:
+                    gaps.product[k] = max(gaps.product[k] * factor, TINY)
+        child = node[child, col.SIBLING]
+    return n
 
 
 @kernel
 def _make_room(buffer, n, more):
     """Make room for so many more runs at a node, moving its runs to the end of the pool if need be."""
     node = buffer.node
-    needed = node[n, RUNS_COUNT] + more
-    if needed <= node[n, RUNS_ROOM]:
+    needed = node[n, col.RUNS_COUNT] + more
+    if needed <= node[n, col.RUNS_ROOM]:
         return
-    room = max(needed, 2 * node[n, RUNS_ROOM])
-    old = node[n, RUNS_START]
-    new = buffer.counts[RUNS]
-    for r in range(node[n, RUNS_COUNT]):
+    room = max(needed, 2 * node[n, col.RUNS_ROOM])
+    old = node[n, col.RUNS_START]
+    new = buffer.counts[col.RUNS]
+    for r in range(node[n, col.RUNS_COUNT]):
         buffer.run_time[new + r, 0] = buffer.run_time[old + r, 0]
         buffer.run_time[new + r, 1] = buffer.run_time[old + r, 1]
         buffer.run_weight[new + r] = buffer.run_weight[old + r]
-    node[n, RUNS_START] = new
-    node[n, RUNS_ROOM] = room
-    buffer.counts[RUNS] = new + room
+    node[n, col.RUNS_START] = new
+    node[n, col.RUNS_ROOM] = room
+    buffer.counts[col.RUNS] = new + room
 
 
 @kernel
 def room_wanted(buffer, p, n):
-    """Return what room the pool has to have for the runs of ``p`` to move on to ``n``, moved themselves.
+    """Return what room the pool has to have for the runs of one node to move on to another, moved themselves.
 
-    With ``p`` -1 it is one run that begins at ``n``.
+    Parameters
+    ----------
+    buffer : Buffer
+    p, n : int64
+        The two nodes; with ``p`` -1 it is one run that begins at ``n``.
     """
     node = buffer.node
-    more = 1 + node[n, FIRST_COUNT]
+    more = 1 + node[n, col.FIRST_COUNT]
     if p != NONE:
-        more += node[p, RUNS_COUNT] + node[p, FIRST_COUNT]
-    return more + 3 * node[n, RUNS_ROOM]
+        more += node[p, col.RUNS_COUNT] + node[p, col.FIRST_COUNT]
+    return more + 3 * node[n, col.RUNS_ROOM]
 
 
 @kernel
 def _add_run(buffer, n, first, last, weight):
     """Append a run to a node that has room."""
-    r = buffer.node[n, RUNS_START] + buffer.node[n, RUNS_COUNT]
+    r = buffer.node[n, col.RUNS_START] + buffer.node[n, col.RUNS_COUNT]
     buffer.run_time[r, 0] = first
     buffer.run_time[r, 1] = last
     buffer.run_weight[r] = weight
-    buffer.node[n, RUNS_COUNT] += 1
+    buffer.node[n, col.RUNS_COUNT] += 1
 
 
 @kernel
 def _by_first_time(buffer, n):
     """Give a node a run of weight 0 for each possible time of the first event."""
-    count = buffer.node[n, FIRST_COUNT]
+    count = buffer.node[n, col.FIRST_COUNT]
     _make_room(buffer, n, count)
     for k in range(count):
-        _add_run(buffer, n, buffer.node[n, FIRST_LOW] + k, NONE, 0.0)
+        _add_run(buffer, n, buffer.node[n, col.FIRST_LOW] + k, NONE, 0.0)
 
 
 @kernel
-def _wake(buffer, heads, n, group):
+def _wake(buffer, n, group):
     """Put a node that is about to get its first run among those that points are tried on."""
-    if buffer.node[n, RUNS_ROOM] == 0:
-        buffer.node[n, LATER] = heads[group]
-        heads[group] = n
+    if buffer.node[n, col.RUNS_ROOM] == 0:
+        buffer.node[n, col.LATER] = buffer.heads[group]
+        buffer.heads[group] = n
 
 
 @kernel
@@ -96,49 +213,66 @@ def _complete(buffer, n, weight, first, last):
     """Add point matches to the match at a node."""
     node = buffer.node
     if buffer.confidence[n] == 0.0:
-        node[n, NEXT_COMPLETE] = buffer.counts[COMPLETE]
-        buffer.counts[COMPLETE] = n
-        buffer.counts[COMPLETES] += 1
-        node[n, RANGE_LOW] = first
-        node[n, RANGE_HIGH] = last
+        node[n, col.NEXT_COMPLETE] = buffer.counts[col.COMPLETE]
+        buffer.counts[col.COMPLETE] = n
+        buffer.counts[col.COMPLETES] += 1
+        node[n, col.RANGE_LOW] = first
+        node[n, col.RANGE_HIGH] = last
     buffer.confidence[n] += weight
-    node[n, RANGE_LOW] = min(node[n, RANGE_LOW], first)
-    node[n, RANGE_HIGH] = max(node[n, RANGE_HIGH], last)
+    node[n, col.RANGE_LOW] = min(node[n, col.RANGE_LOW], first)
+    node[n, col.RANGE_HIGH] = max(node[n, col.RANGE_HIGH], last)
 
 
 @kernel
-def begin(candidates, buffer, heads, n, group, complete, onward, window, by_first, now):
+def begin(candidates, buffer, n, group, complete, onward, window, by_first, now):
     """Begin a run with a point of the event at a node.
 
     Parameters
     ----------
+    candidates : Candidates
+    buffer : Buffer
+    n, group : int64
+        The node, and the index of its partition and state in ``heads``.
     complete, onward : bool
         Whether that ends a match, and whether the run can take further events.
+    window, now : int64
+        Ticks; the latter is the point's.
+    by_first : bool
+        Whether a node has one run for each first time.
     """
     node = buffer.node
-    weight = probability(candidates, node[n, TAKEN], now)
+    weight = probability(candidates, node[n, col.TAKEN], now)
     if complete:
         _complete(buffer, n, weight, now, now)
     if not onward:
         return
-    _wake(buffer, heads, n, group)
-    node[n, EXPIRES] = max(node[n, EXPIRES], now + window - 1)
+    _wake(buffer, n, group)
+    node[n, col.EXPIRES] = max(node[n, col.EXPIRES], now + window - 1)
     if not by_first:
         _make_room(buffer, n, 1)
         _add_run(buffer, n, now, now, weight)
         return
-    if node[n, RUNS_ROOM] == 0:
+    if node[n, col.RUNS_ROOM] == 0:
         _by_first_time(buffer, n)
-    buffer.run_weight[node[n, RUNS_START] + now - node[n, FIRST_LOW]] = weight
+    buffer.run_weight[node[n, col.RUNS_START] + now - node[n, col.FIRST_LOW]] = weight
 
 
 @kernel
-def take_plain(buffer, heads, p, child, group, complete, onward, window, point_weight, now):
-    """Let the runs of ``p``, merged by first time, take a point; see :func:`begin`."""
+def take_plain(candidates, buffer, p, child, group, complete, onward, window, now):
+    """Let the runs of a node, merged by first time, take a point.
+
+    Parameters
+    ----------
+    candidates, buffer, complete, onward, window, now
+        See :func:`begin`.
+    p, child, group : int64
+        The node, the one that they reach, and the index of its partition and state in ``heads``.
+    """
     node = buffer.node
-    start = node[p, RUNS_START]
-    skipped = max(now - window + 1 - node[p, FIRST_LOW], 0)
-    stop = start + min(node[p, RUNS_COUNT], now - node[p, FIRST_LOW])
+    point_weight = probability(candidates, node[child, col.TAKEN], now)
+    start = node[p, col.RUNS_START]
+    skipped = max(now - window + 1 - node[p, col.FIRST_LOW], 0)
+    stop = start + min(node[p, col.RUNS_COUNT], now - node[p, col.FIRST_LOW])
     first = start + skipped
     while first < stop and buffer.run_weight[first] == 0.0:
         first += 1
@@ -155,11 +289,11 @@ def take_plain(buffer, heads, p, child, group, complete, onward, window, point_w
     last = stop - 1
     while buffer.run_weight[last] == 0.0:
         last -= 1
-    _wake(buffer, heads, child, group)
-    node[child, EXPIRES] = max(node[child, EXPIRES], buffer.run_time[last, 0] + window - 1)
-    if node[child, RUNS_ROOM] == 0:
+    _wake(buffer, child, group)
+    node[child, col.EXPIRES] = max(node[child, col.EXPIRES], buffer.run_time[last, 0] + window - 1)
+    if node[child, col.RUNS_ROOM] == 0:
         _by_first_time(buffer, child)
-    shift = node[child, RUNS_START] + node[p, FIRST_LOW] - node[child, FIRST_LOW] - start
+    shift = node[child, col.RUNS_START] + node[p, col.FIRST_LOW] - node[child, col.FIRST_LOW] - start
     weights = buffer.run_weight
     for r in range(first, last + 1):
         if weights[r] > 0.0:
@@ -168,29 +302,33 @@ def take_plain(buffer, heads, p, child, group, complete, onward, window, point_w
 
 @kernel
 def take_weighed(
-    candidates, buffer, heads, scratch, p, c, child, group, complete, onward, window, point_weight, now,
-    times, included, merging,
+    candidates, buffer, gaps, p, child, group, complete, onward, window, now, times, included, merging
 ):  # fmt: skip
-    """Let the runs of ``p``, each weighed by its gap, take a point.
+    """Let the runs of a node, each weighed by its gap, take a point.
 
     Parameters
     ----------
-    complete, onward : bool
-        See :func:`begin`.
+    candidates, buffer, p, child, group, complete, onward, window, now
+        See :func:`take_plain`.
+    gaps : Gaps
     times : int64
-        Last times that ``scratch`` has factors for; 0 under skip till any.
+        Last times that ``gaps`` has factors for; 0 under skip till any.
     included : bool
-        Whether the factors of ``c`` itself are in them: it forbids nothing in its own match. They are
-        positive, as ``c`` can happen at ``now``.
+        Whether the factors of the candidate itself are in them: it forbids nothing in its own match. They are
+        positive, as it can happen at ``now``.
+    merging : bool
+        Whether to merge runs with the same computation state.
     """
     node = buffer.node
-    start = node[p, RUNS_START]
-    stop = start + node[p, RUNS_COUNT]
-    low = node[p, FIRST_LOW]
+    c = node[child, col.TAKEN]
+    point_weight = probability(candidates, c, now)
+    start = node[p, col.RUNS_START]
+    stop = start + node[p, col.RUNS_COUNT]
+    low = node[p, col.FIRST_LOW]
     summed = merging and onward
     if summed:
-        for k in range(node[p, FIRST_COUNT]):
-            scratch.weight[k] = 0.0
+        for k in range(node[p, col.FIRST_COUNT]):
+            gaps.weight[k] = 0.0
     elif onward:
         # Before the runs are gone through: they may move.
         taken = 0
@@ -198,7 +336,7 @@ def take_weighed(
             taken += buffer.run_time[r, 0] > now - window
         if taken == 0:
             return
-        _wake(buffer, heads, child, group)
+        _wake(buffer, child, group)
         _make_room(buffer, child, taken)
     k = -1
     factor = point_weight
@@ -208,12 +346,12 @@ def take_weighed(
     total = 0.0
     for r in range(start, stop):
         t = buffer.run_time[r, 0]
-        if times and (k < 0 or scratch.row_time[k] != buffer.run_time[r, 1]):
+        if times and (k < 0 or gaps.row_time[k] != buffer.run_time[r, 1]):
             k += 1
-            blocked = scratch.spoiled[k] > 0
-            factor = point_weight * scratch.product[k]
+            blocked = gaps.spoiled[k] > 0
+            factor = point_weight * gaps.product[k]
             if included:
-                factor /= outside(candidates, c, scratch.row_time[k], now)
+                factor /= _outside(candidates, c, gaps.row_time[k], now)
             factor = max(factor, TINY)
         if blocked or t <= now - window or buffer.run_weight[r] == 0.0:
             continue
@@ -222,7 +360,7 @@ def take_weighed(
         latest = max(latest, t)
         total += weight
         if summed:
-            scratch.weight[t - low] += weight
+            gaps.weight[t - low] += weight
         elif onward:
             _add_run(buffer, child, t, now, weight)
     if latest < low:
@@ -231,10 +369,10 @@ def take_weighed(
         _complete(buffer, child, total, first, now)
     if not onward:
         return
-    node[child, EXPIRES] = max(node[child, EXPIRES], latest + window - 1)
+    node[child, col.EXPIRES] = max(node[child, col.EXPIRES], latest + window - 1)
     if summed:
-        _wake(buffer, heads, child, group)
+        _wake(buffer, child, group)
         _make_room(buffer, child, latest - first + 1)
         for t in range(first, latest + 1):
-            if scratch.weight[t - low] > 0.0:
-                _add_run(buffer, child, t, now, scratch.weight[t - low])
+            if gaps.weight[t - low] > 0.0:
+                _add_run(buffer, child, t, now, gaps.weight[t - low])

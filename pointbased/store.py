@@ -2,34 +2,95 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
+import pointbased.columns as col
+from confidence.config import EVER
+from confidence.pools import AttributePool, AttributeValues, PmfPool, grown, repeated
 from pointbased.automaton import Automaton
+from pointbased.columns import NONE
 from pointbased.config import LEAST_ROWS
-from pointbased.match_buffer import (
-    CANDIDATE_COLUMNS,
-    COMPONENT,
-    EVENT,
-    EVER,
-    LIMIT,
-    LOWER,
-    NONE,
-    PARTITION,
-    PMF,
-    ROOT,
-    SHARED,
-    UNSEEN,
-    UPPER,
-    Candidates,
-    longer,
-)
-from pointbased.waiting import Arrivals
+from pointbased.match_buffer import Candidates
 
-__all__ = ["CandidateStore"]
+__all__ = ["Arrivals", "CandidateStore", "WaitingEvents"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+
+class Arrivals(NamedTuple):
+    """Rows that arrived together.
+
+    Attributes
+    ----------
+    component, partition, lower, upper, event : (k,) int64
+        See :meth:`pointbased.PointEvaluation.push`.
+    pmf_offset : (k,) int64
+        Where the probabilities start in ``pmf``; -1 for uniform.
+    group : (k, p) int64
+        For each pool of witnesses the group that is forbidden in the matches of a candidate; -1: none.
+    values : AttributeValues
+    pmf : (m,) float64
+    """
+
+    component: Int64
+    partition: Int64
+    lower: Int64
+    upper: Int64
+    event: Int64
+    pmf_offset: Int64
+    group: Int64
+    values: AttributeValues
+    pmf: Float64
+
+    def of(self, chosen: Int64) -> Arrivals:
+        """Return some of the rows, which share the probabilities."""
+        rows = (column[chosen] for column in self[:7])
+        return Arrivals._make((*rows, self.values.of(chosen), self.pmf))
+
+
+class WaitingEvents:
+    """The rows that no step of the expansion has reached yet (Zhang et al., section 3, step 1).
+
+    No point of an event that begins at ``t_emit`` or later can be matched yet, so until then nothing is done
+    for it. Rows wait in the blocks that they were pushed in.
+
+    Attributes
+    ----------
+    count : int
+        How many rows wait.
+    """
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[int, Arrivals]] = []
+        self.count = 0
+
+    def add(self, arrivals: Arrivals) -> None:
+        """Let rows wait, of which there are some."""
+        self._blocks.append((int(arrivals.lower.min()), arrivals))
+        self.count += len(arrivals.lower)
+
+    def due(self, stop: int) -> list[Arrivals]:
+        """Return the rows that begin before a tick; they wait no longer. O(blocks and rows of those due)."""
+        due: list[Arrivals] = []
+        left: list[tuple[int, Arrivals]] = []
+        for first, block in self._blocks:
+            if first >= stop:
+                left.append((first, block))
+                continue
+            ready = block.lower < stop
+            if ready.all():
+                due.append(block)
+                continue
+            due.append(block.of(np.flatnonzero(ready)))
+            rest = block.of(np.flatnonzero(~ready))
+            left.append((int(rest.lower.min()), rest))
+        self._blocks = left
+        self.count -= sum(len(block.lower) for block in due)
+        return due
 
 
 class CandidateStore:
@@ -46,100 +107,54 @@ class CandidateStore:
     count : int
     conditions : Conditions
         The formulas with the attribute values of the candidates.
+    values : AttributePool
+        These values.
     version : int
         Another one whenever rows came, went or moved.
     """
 
-    __slots__ = (
-        "_automaton", "_floats", "_ints", "_nulls", "_pmf_count", "candidates", "conditions", "count",
-        "version",
-    )  # fmt: skip
-
     def __init__(self, automaton: Automaton) -> None:
-        self._automaton = automaton
+        self._components, self._formulas = automaton.components, automaton.formulas
         self.count = self.version = 0
-        self._pmf_count = 0
-        self._ints, self._floats = np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0))
-        self._nulls = np.zeros((0, 0), dtype=np.bool_)
-        none = np.zeros(0)
+        self._pmfs = PmfPool()
+        self.values = AttributePool(automaton.formulas.real)
         self.candidates = Candidates(
-            np.empty((0, CANDIDATE_COLUMNS), dtype=np.int64),
-            np.empty((0, automaton.pools), dtype=np.int64),
-            none,
-            none,
-            none,
+            np.zeros((0, col.CANDIDATE_COLUMNS), dtype=np.int64),
+            np.zeros((0, automaton.pools), dtype=np.int64),
+            *np.zeros((3, 0)),
         )
-        self._set_room(LEAST_ROWS)
+        self._make_room(LEAST_ROWS)
 
-    def _set_room(self, room: int) -> None:
-        """Lay the arrays out for so many candidates, keeping those in use."""
-        used = slice(0, self.count)
-        old_row, old_group = self.candidates.row, self.candidates.group
-        self.candidates = self.candidates._replace(
-            row=longer(old_row, self.count, room), group=longer(old_group, self.count, room)
-        )
-        formulas = self._automaton.formulas
-        given, real = formulas.conditions, int(formulas.real.sum())
-        self.conditions = formulas.conditions_for(room)
-        columns = (
-            self.conditions.ints[len(given.ints) :].reshape(len(formulas.real) - real, room),
-            self.conditions.floats[len(given.floats) :].reshape(real, room),
-            self.conditions.nulls[len(given.nulls) :].reshape(len(formulas.real), room),
-        )
-        if self.count:
-            for new, old in zip(columns, (self._ints, self._floats, self._nulls), strict=True):
-                new[:, used] = old[:, used]
-        self._ints, self._floats, self._nulls = columns
+    def _make_room(self, room: int) -> None:
+        row = grown(self.candidates.row, room, axis=0)
+        group = grown(self.candidates.group, room, axis=0)
+        self.candidates = self.candidates._replace(row=row, group=group)
+        fixed = self._formulas.conditions
+        self.values.lay_out((fixed.ints, fixed.floats, fixed.nulls), len(row))
+        self.conditions = self._formulas.conditions_for(self.values)
+
+    def _set_pmfs(self, row: Int64, start: Int64) -> None:
+        row[:, col.PMF] = start
+        pool = self._pmfs
+        self.candidates = self.candidates._replace(pmf=pool.pmf, head=pool.head, tail=pool.tail)
 
     def add(self, arrivals: Arrivals) -> None:
         """Append candidates, all those of an event at once."""
-        stop = self.count + len(arrivals)
-        if stop > len(self.candidates.row):
-            self._set_room(max(2 * len(self.candidates.row), stop))
-        row = self.candidates.row[self.count : stop]
-        row[:, COMPONENT], row[:, PARTITION], row[:, EVENT] = (
-            arrivals.component, arrivals.partition, arrivals.event
-        )  # fmt: skip
-        row[:, LOWER], row[:, UPPER], row[:, LIMIT] = arrivals.lower, arrivals.upper, EVER
-        row[:, ROOT] = row[:, PMF] = NONE
-        taken = arrivals.component < self._automaton.components
-        row[:, SHARED] = False
-        row[taken, SHARED] = _repeated(arrivals.event[taken])
-        # A witness has no points to match.
-        row[:, UNSEEN] = np.where(taken, arrivals.lower, arrivals.upper + 1)
-        self.candidates.group[self.count : stop] = arrivals.group
-        if len(arrivals.pmf):
-            self._add_pmfs(row, arrivals.pmf_offset, arrivals.pmf)
-        values = arrivals.values
-        self._ints[:, self.count : stop] = values.ints
-        self._floats[:, self.count : stop] = values.floats
-        self._nulls[:, self.count : stop] = values.nulls
-        self.count = stop
+        first, self.count = self.count, self.count + len(arrivals.lower)
         self.version += 1
-
-    def _add_pmfs(self, row: Int64, pmf_offset: Int64, pmf: Float64) -> None:
-        explicit = np.flatnonzero(pmf_offset >= 0)
-        if not len(explicit):
-            return
-        sizes = row[explicit, UPPER] - row[explicit, LOWER] + 1
-        starts, places = _ranges(pmf_offset[explicit], sizes)
-        row[explicit, PMF] = self._pmf_count + starts
-        chosen = pmf[places]
-        stop = self._pmf_count + len(chosen)
-        if stop > len(self.candidates.pmf):
-            room = max(2 * len(self.candidates.pmf), stop)
-            self.candidates = self.candidates._replace(
-                pmf=longer(self.candidates.pmf, self._pmf_count, room),
-                below=longer(self.candidates.below, self._pmf_count, room),
-                above=longer(self.candidates.above, self._pmf_count, room),
-            )
-        self.candidates.pmf[self._pmf_count : stop] = chosen
-        for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
-            one = chosen[start : start + size]
-            here = slice(self._pmf_count + start, self._pmf_count + start + size)
-            self.candidates.below[here] = np.cumsum(one)
-            self.candidates.above[here] = np.cumsum(one[::-1])[::-1]
-        self._pmf_count = stop
+        if self.count > len(self.candidates.row):
+            self._make_room(self.count)
+        row = self.candidates.row[first : self.count]
+        row[:, : col.PMF] = np.stack(arrivals[:5], axis=1)
+        row[:, col.ROOT], row[:, col.LIMIT] = NONE, EVER
+        taken = arrivals.component < self._components
+        row[:, col.SHARED] = False
+        row[taken, col.SHARED] = repeated(arrivals.event[taken])
+        # A witness has no points to match.
+        row[:, col.UNSEEN] = np.where(taken, arrivals.lower, arrivals.upper + 1)
+        self._set_pmfs(row, self._pmfs.add(arrivals.lower, arrivals.upper, arrivals.pmf_offset, arrivals.pmf))
+        self.candidates.group[first : self.count] = arrivals.group
+        self.values.write(first, arrivals.values)
 
     def keep(self, number: Int64) -> None:
         """Close the ranks after :func:`pointbased.compaction.compact` moved the rows.
@@ -152,31 +167,7 @@ class CandidateStore:
         kept = np.flatnonzero(number >= 0)
         self.count = len(kept)
         self.version += 1
-        self.candidates.group[: self.count] = self.candidates.group[kept]
-        for columns in (self._ints, self._floats, self._nulls):
-            columns[:, : self.count] = columns[:, kept]
         row = self.candidates.row[: self.count]
-        explicit = np.flatnonzero(row[:, PMF] >= 0)
-        sizes = row[explicit, UPPER] - row[explicit, LOWER] + 1
-        starts, places = _ranges(row[explicit, PMF], sizes)
-        row[explicit, PMF] = starts
-        self._pmf_count = len(places)
-        for array in (self.candidates.pmf, self.candidates.below, self.candidates.above):
-            array[: self._pmf_count] = array[places]
-
-
-def _repeated(event: Int64) -> NDArray[np.bool_]:
-    """Return which serial numbers stand there more than once."""
-    order = np.argsort(event, kind="stable")
-    same = event[order[1:]] == event[order[:-1]]
-    found = np.zeros(len(event), dtype=np.bool_)
-    found[order[1:][same]] = True
-    found[order[:-1][same]] = True
-    return found
-
-
-def _ranges(first: Int64, sizes: Int64) -> tuple[Int64, Int64]:
-    """Return where each range starts when they are put one behind the other, and their members."""
-    starts = np.cumsum(sizes) - sizes
-    members = np.arange(int(sizes.sum()), dtype=np.int64) + np.repeat(first - starts, sizes)
-    return starts, members
+        self._set_pmfs(row, self._pmfs.keep(row[:, col.LOWER], row[:, col.UPPER], row[:, col.PMF]))
+        self.candidates.group[: self.count] = self.candidates.group[kept]
+        self.values.keep(kept)

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import pointbased.columns as col
+from confidence.config import EVER, NEVER
 from confidence.kernel import kernel
-from pointbased.match_buffer import COMPONENT, EVER, LIMIT, LOWER, NEVER, PARTITION, UPPER, Candidates
+from pointbased.match_buffer import Candidates
 
 __all__ = ["Witnesses", "index_witnesses", "set_limits", "stretch", "without"]
 
@@ -52,17 +54,17 @@ def index_witnesses(candidates: Candidates, count: int, components: int, pools: 
     pools : int
     """
     row = candidates.row[:count]
-    found = np.flatnonzero(row[:, COMPONENT] >= components)
-    group = row[found, PARTITION]
+    rows = np.flatnonzero(row[:, col.COMPONENT] >= components)
+    group = row[rows, col.PARTITION]
     groups = int(group.max(initial=-1)) + 1
-    key = (row[found, COMPONENT] - components) * groups + group
-    order = np.lexsort((row[found, LOWER], key))
-    found = found[order]
+    key = (row[rows, col.COMPONENT] - components) * groups + group
+    order = np.lexsort((row[rows, col.LOWER], key))
+    rows = rows[order]
     start = np.searchsorted(key[order], np.arange(pools * groups + 1)).astype(np.int64)
-    upper = row[found, UPPER]
+    upper = row[rows, col.UPPER]
     highest, smallest = np.empty_like(upper), np.empty_like(upper)
     _extremes(upper, start, highest, smallest)
-    return Witnesses(found, row[found, LOWER], highest, smallest, start, groups)
+    return Witnesses(rows, row[rows, col.LOWER], highest, smallest, start, groups)
 
 
 def without(witnesses: Witnesses, pools: Collection[int]) -> Witnesses:
@@ -90,7 +92,15 @@ def _extremes(upper, start, highest, smallest):
 
 @kernel
 def stretch(witnesses, pool, group, above, until):
-    """Return from which to which witness those lie that may end after a tick and begin before another."""
+    """Return the span, begin and end, of the witnesses that may end after a tick and begin before another.
+
+    Parameters
+    ----------
+    witnesses : Witnesses
+    pool, group : int64
+    above, until : int64
+        The two ticks.
+    """
     if group < 0 or group >= witnesses.groups:
         return 0, 0
     start = witnesses.start[pool * witnesses.groups + group]
@@ -104,16 +114,25 @@ def set_limits(candidates, count, components, witnesses, pool):
     """Set for each candidate the last tick of an event that can follow directly.
 
     Of the witnesses that begin after it ends, the first that is over: an event behind that has it in between.
+
+    Parameters
+    ----------
+    candidates : Candidates
+    count, components : int64
+        Candidates in use, and components of the pattern.
+    witnesses : Witnesses
+    pool : int64
+        That of contiguity.
     """
     row = candidates.row
     for c in range(count):
-        if row[c, COMPONENT] >= components:
+        if row[c, col.COMPONENT] >= components:
             continue
-        row[c, LIMIT] = EVER
+        row[c, col.LIMIT] = EVER
         group = candidates.group[c, pool]
         if 0 <= group < witnesses.groups:
             start = witnesses.start[pool * witnesses.groups + group]
             stop = witnesses.start[pool * witnesses.groups + group + 1]
-            x = start + np.searchsorted(witnesses.lower[start:stop], row[c, UPPER], side="right")
+            x = start + np.searchsorted(witnesses.lower[start:stop], row[c, col.UPPER], side="right")
             if x < stop:
-                row[c, LIMIT] = witnesses.smallest[x]
+                row[c, col.LIMIT] = witnesses.smallest[x]

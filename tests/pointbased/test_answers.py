@@ -12,9 +12,10 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from pointbased import EmitRule, PointEvaluation, PointMatches, expansion, match_buffer, store
+from pointbased import PointEvaluation, PointMatches, expansion, match_buffer, store
 from tests.cases.cases import Case, cases
 from tests.cases.comparison import Row, assert_answer, assert_same, rows_of
+from tests.cases.points import EmitRule
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.oracle.model import Key, Strategy
 from uncertain_cep.candidates.pmfs import explicit_pmfs

@@ -11,21 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from confidence.pools import AttributeValues
 from confidence.predicates.bytecode import Opcode
 from confidence.predicates.conditions import FIRST
 from pointbased import (
     Action,
-    AttributeValues,
     CostlySignatureError,
     Edge,
-    EmitRule,
     Formulas,
     PointEvaluation,
     PointMatches,
     compile_sequence,
-    sase_matches,
 )
 from tests import oracle
+from tests.cases.points import EmitRule, sase_matches
 from tests.oracle.model import Event, Query, Strategy
 
 Rows = dict[Any, Any]

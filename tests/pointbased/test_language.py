@@ -14,11 +14,12 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from pointbased import PointEvaluation, PointMatches, sase_matches
+from pointbased import PointEvaluation, PointMatches
 from tests.cases.cases import Trace
 from tests.cases.comparison import Row, assert_answer, assert_same
 from tests.cases.language import STRATEGIES, LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
+from tests.cases.points import sase_matches
 from tests.oracle.model import Key, Strategy
 from tests.pointbased.test_answers import cramped, in_any_order
 from tests.streaming.test_incremental import arrivals

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.pools import AttributeValues
 from confidence.predicates.bytecode import Opcode
 from confidence.predicates.conditions import CONSTANT_CELL, NO_VALUES, REAL, Conditions
-from pointbased import AttributeValues, Formulas
+from pointbased import Formulas
 
 __all__ = ["formulas_of"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence.pools import AttributeValues
 from pointbased import (
-    AttributeValues,
     Automaton,
     CostlySignatureError,
     PointEvaluation,
@@ -71,7 +71,7 @@ class PointCandidates:
             self.upper[chosen],
             row,
             None if self.pmfs is None else self.pmfs.offset[row],
-            self.values[chosen],
+            self.values.of(chosen),
             None if self.pmfs is None else self.pmfs.values,
             self.group[chosen],
         )

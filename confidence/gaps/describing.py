@@ -1,0 +1,131 @@
+"""How kernels that come back describe matches one by one, in work arrays that grow as matches need them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.budget import checkpoint
+from confidence.chain.tick_pairs import enlarged
+from confidence.gaps.forbidden import Workspace, workspace
+
+__all__ = [
+    "ALL",
+    "COSTLY",
+    "PAUSED",
+    "SPACE",
+    "CostlyMatchError",
+    "Described",
+    "Forbidden",
+    "Space",
+    "describe_each",
+]
+
+Described = tuple[int, int, Sequence[int]]
+"""The matches done, ALL, COSTLY, SPACE or PAUSED, and what :meth:`Space.grow` takes or the steps."""
+
+ALL: Final = 0
+"""All matches are described."""
+
+COSTLY: Final = 1
+"""A match takes too many steps."""
+
+SPACE: Final = 2
+"""The work arrays are too small for a match."""
+
+PAUSED: Final = 3
+"""The budget of the call is spent."""
+
+
+_NO_EVENTS: Final = np.zeros(0, dtype=np.int64)
+
+
+class CostlyMatchError(ValueError):
+    """The confidence of a match takes too many steps.
+
+    Attributes
+    ----------
+    match : int
+        Which of those given.
+    steps : int
+    events : (l,) int64
+        The numbers of its events, where the caller cannot tell them by the match; else empty.
+    """
+
+    def __init__(self, match: int, steps: int, events: NDArray[np.int64] = _NO_EVENTS) -> None:
+        self.match = match
+        self.steps = steps
+        self.events = events
+        super().__init__(f"match {match} takes {steps} steps")
+
+
+class Forbidden(NamedTuple):
+    """Room for the q forbidden events of one match of at most l events.
+
+    Attributes
+    ----------
+    lower, upper, offset, event : (q,) int64
+        Their intervals, in ticks, where their probabilities start, and one number more.
+    gaps : (q, l + 2) bool
+        The gaps that each is forbidden in.
+    """
+
+    lower: Any
+    upper: Any
+    offset: Any
+    event: Any
+    gaps: Any
+
+
+class Space:
+    """Work arrays that grow as matches need them.
+
+    Attributes
+    ----------
+    work : Workspace
+    forbidden : Forbidden
+    """
+
+    work: Workspace
+    forbidden: Forbidden
+
+    def __init__(self, length: int = 8) -> None:
+        self._sizes: tuple[int, ...] = (length, 1024, 64, 64)
+        self.grow(self._sizes)
+
+    def grow(self, need: Sequence[int]) -> None:
+        """Make room for the events of a match, edges, ticks and forbidden events; 0 asks for nothing."""
+        self._sizes = enlarged(self._sizes, need)
+        length, edges, ticks, events = self._sizes
+        self.work = workspace(length, edges, ticks, events)
+        numbers = np.empty((4, events), dtype=np.int64)
+        self.forbidden = Forbidden._make((*numbers, np.zeros((events, length + 2), dtype=np.bool_)))
+
+
+def describe_each(call: Callable[[int], Described], grow: Callable[[Sequence[int]], None]) -> None:
+    """Call a kernel until all matches are described.
+
+    Parameters
+    ----------
+    call : callable
+        Goes on with the match given.
+    grow : callable
+        Makes room for the match that the kernel came back with.
+
+    Raises
+    ------
+    CostlyMatchError
+        If a match takes too many steps.
+    """
+    done, reason = 0, PAUSED
+    while reason != ALL:
+        done, reason, need = call(done)
+        if reason == PAUSED:
+            checkpoint()
+        elif reason == COSTLY:
+            raise CostlyMatchError(done, need[0])
+        elif reason == SPACE:
+            grow(need)

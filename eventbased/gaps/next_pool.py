@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence import running_sums
 from eventbased.gaps.next_match import EventArrays, NextConfidences
 from eventbased.incremental.candidate_pool import BytecodeArrays, CandidatePool
 from eventbased.incremental.completed import Matches
@@ -17,27 +16,27 @@ __all__ = ["describe_next"]
 Int64 = NDArray[np.int64]
 
 
-def _by_component(programs: BytecodeArrays, length: int) -> tuple[Any, ...]:
-    """Return the programs' arrays with the rows ordered by the last component that they mention."""
-    last = np.array([int(mask).bit_length() - 1 for mask in programs.mask], dtype=np.int64)
+def _by_component(bytecode: BytecodeArrays, length: int) -> tuple[Any, ...]:
+    """Return the arrays of bytecode with the rows ordered by the last component that they mention."""
+    last = np.array([int(mask).bit_length() - 1 for mask in bytecode.mask], dtype=np.int64)
     order = np.argsort(last, kind="stable")
-    parts = [programs.code[programs.start[p] : programs.start[p + 1]] for p in order]
+    parts = [bytecode.code[bytecode.start[p] : bytecode.start[p + 1]] for p in order]
     sizes = np.array([len(part) for part in parts], dtype=np.int64)
     ends = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
     start = ends[np.searchsorted(last[order], np.arange(length + 1))]
     code = np.concatenate([np.zeros((0, 2), dtype=np.int64), *parts])
-    return start, code, programs.ints, programs.floats, programs.nulls, programs.slots
+    return start, code, bytecode.ints, bytecode.floats, bytecode.nulls, bytecode.slots
 
 
 def describe_next(
-    found: Int64, pool: CandidatePool, length: int, partitions: int, confidences: NextConfidences
+    completed: Int64, pool: CandidatePool, length: int, partitions: int, confidences: NextConfidences
 ) -> Matches:
     """Return completed signatures, to which no event can be added in between, as matches of skip till next.
 
     Parameters
     ----------
-    found : (m, l + 2) int64
-        Places of the candidates, and the range by order and window.
+    completed : (m, l + 2) int64
+        Indices of the candidates, and the range by order and window, ticks.
     pool : CandidatePool
         With every candidate that may lie in a gap of them.
     length, partitions : int
@@ -54,24 +53,22 @@ def describe_next(
     """
     count = pool.count
     candidates = pool.arrays
-    place = np.lexsort((candidates.lower[:count], candidates.component[:count], candidates.partition[:count]))
-    groups = candidates.partition[place] * length + candidates.component[place]
+    order = np.lexsort((candidates.lower[:count], candidates.component[:count], candidates.partition[:count]))
+    groups = candidates.partition[order] * length + candidates.component[order]
     # One class for each partition and component; those without a candidate are empty.
     every = np.arange(partitions * length + 1)
     first = np.searchsorted(groups, every)
     longest = np.zeros(len(every), dtype=np.int64)
-    lower, upper = candidates.lower[place], candidates.upper[place]
+    lower, upper = candidates.lower[order], candidates.upper[order]
     np.maximum.at(longest, groups, upper - lower)
-    offset = candidates.pmf_offset[place]
-    head, tail = np.zeros_like(pool.pmf), np.zeros_like(pool.pmf)
-    running_sums(lower, upper, offset, pool.pmf, head, tail)
+    offset = candidates.pmf_offset[order]
     own = EventArrays(
         candidates.lower, candidates.upper, candidates.event, candidates.shared, candidates.pmf_offset,
         candidates.event,
     )  # fmt: skip
-    others = EventArrays(lower, upper, candidates.event[place], candidates.shared[place], offset, place)
-    signatures = np.ascontiguousarray(found[:, :length].T)
-    size = len(found)
+    others = EventArrays(lower, upper, candidates.event[order], candidates.shared[order], offset, order)
+    signatures = np.ascontiguousarray(completed[:, :length].T)
+    size = len(completed)
     out = (
         np.empty(size, dtype=np.int64), np.empty(size, dtype=np.int64), np.empty(size), np.empty(size)
     )  # fmt: skip
@@ -79,7 +76,7 @@ def describe_next(
     confidences.forget()
     confidences.describe(
         signatures, candidates.partition[signatures[0]], own, others, (every, first[:-1], first[1:], longest),
-        (pool.pmf, head, tail), _by_component(pool.programs, length), out,
+        (pool.pmfs.pmf, pool.pmfs.head, pool.pmfs.tail), _by_component(pool.bytecode, length), out,
     )  # fmt: skip
     possible = out[0] <= out[1]
     matches = Matches(candidates.event[signatures], *out)

@@ -1,21 +1,22 @@
-"""Candidates held by an incremental method: pools of arrays that grow by doubling and are compacted.
+"""Candidates held by an incremental method: a pool of arrays that grow by doubling and are compacted.
 
-A candidate is an event at a component that can take it. It is appended once, named by its *place* in the
+A candidate is an event at a component that can take it. It is appended once, named by its *index* in the
 pool, and let go of when nothing refers to it any more; compacting moves the rest together and tells
-everyone who holds places where they went.
+everyone who holds indices where they went.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.pools import AttributePool, AttributeValues, PmfPool, grown
 from eventbased.config import FIRST_CAPACITY
 
-__all__ = ["BytecodeArrays", "CandidateArrays", "CandidatePool", "Columns", "RunBytecode", "grown"]
+__all__ = ["BytecodeArrays", "CandidateArrays", "CandidatePool", "RunBytecode"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -23,7 +24,7 @@ Mask = NDArray[np.bool_]
 
 
 class CandidateArrays(NamedTuple):
-    """The candidates as kernels see them, by place; everything (capacity,).
+    """The candidates as kernels see them, by index; everything (capacity,).
 
     Attributes
     ----------
@@ -57,7 +58,7 @@ class BytecodeArrays(NamedTuple):
     mask : (p,) int64
         The components that it mentions, a bit each.
     code, ints, floats, nulls, slots
-        As for :func:`confidence.predicates.bytecode.holds`; a candidate is chosen by its place.
+        As for :func:`confidence.predicates.bytecode.holds`; a candidate is chosen by its index.
     """
 
     start: Int64
@@ -69,25 +70,9 @@ class BytecodeArrays(NamedTuple):
     slots: Int64
 
 
-class Columns(NamedTuple):
-    """Attribute values of some candidates; what another component's slot holds is of no account.
-
-    Attributes
-    ----------
-    ints : (i, k) int64, floats : (f, k) float64
-        The values of the integer and of the float slots, in the order of the slots.
-    nulls : (i + f, k) bool
-        By slot.
-    """
-
-    ints: Int64
-    floats: Float64
-    nulls: Mask
-
-
 @dataclass(frozen=True, slots=True)
 class RunBytecode:
-    """Compiled predicates across components, apart from any values.
+    """Bytecode of predicates across components, apart from any values.
 
     Attributes
     ----------
@@ -110,7 +95,7 @@ class RunBytecode:
 
     @classmethod
     def none(cls) -> RunBytecode:
-        """Return no predicates at all."""
+        """Return that of no predicates at all."""
         empty = np.zeros(0, dtype=np.int64)
         return cls(
             np.zeros(1, dtype=np.int64), empty, np.zeros((0, 2), dtype=np.int64), empty,
@@ -118,73 +103,39 @@ class RunBytecode:
         )  # fmt: skip
 
 
-def grown(array: NDArray[Any], size: int) -> NDArray[Any]:
-    """Return the array with room for ``size`` entries along its last axis, doubling; O(1) amortised."""
-    have = array.shape[-1]
-    if size <= have:
-        return array
-    longer = np.zeros((*array.shape[:-1], max(size, 2 * have, FIRST_CAPACITY)), dtype=array.dtype)
-    longer[..., :have] = array
-    return longer
-
-
 class CandidatePool:
     """Candidates with their attribute values and probabilities.
 
     Parameters
     ----------
-    programs : RunBytecode
+    bytecode : RunBytecode
         Which attribute values there are.
 
     Attributes
     ----------
     count : int
-        Candidates held; their places are 0 to ``count - 1``, older ones first.
+        Candidates held; their indices are 0 to ``count - 1``, older ones first.
     arrays : CandidateArrays
-    programs : BytecodeArrays
-    pmf : (m,) float64
+    bytecode : BytecodeArrays
+    pmfs : PmfPool
     """
 
-    def __init__(self, programs: RunBytecode) -> None:
+    def __init__(self, bytecode: RunBytecode) -> None:
         self.count = 0
-        self.pmf: Float64 = np.zeros(0)
-        self._pmf_count = 0
+        self.pmfs = PmfPool()
         types = (np.int64, np.int64, np.int64, np.int64, np.int64, np.bool_, np.int64)
         self.arrays = CandidateArrays._make(np.zeros(FIRST_CAPACITY, dtype=dtype) for dtype in types)
-        self._real = programs.real
-        reals = int(programs.real.sum())
-        self._ints: Int64 = np.zeros((len(programs.real) - reals, FIRST_CAPACITY), dtype=np.int64)
-        self._floats: Float64 = np.zeros((reals, FIRST_CAPACITY))
-        self._nulls: Mask = np.zeros((len(programs.real), FIRST_CAPACITY), dtype=np.bool_)
-        self.use(programs)
+        self._attributes = AttributePool(bytecode.real)
+        self.use(bytecode)
 
-    def use(self, programs: RunBytecode) -> None:
-        """Take other programs on the same slots."""
-        assert np.array_equal(programs.real, self._real)
-        self._compiled = programs
-        self._lay_out()
-
-    def _lay_out(self) -> None:
-        """Put constants and values into the flat arrays that programs index; columns become views of them."""
-        compiled = self._compiled
-        capacity = len(self.arrays.lower)
-
-        def flat(constants: NDArray[Any], columns: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-            joined = np.concatenate((constants, columns.ravel()))
-            return joined, joined[len(constants) :].reshape(columns.shape)
-
-        ints, self._ints = flat(compiled.int_constants, self._ints)
-        floats, self._floats = flat(compiled.float_constants, self._floats)
-        kinds = self._real.astype(np.int64)
-        # Slots of one kind are numbered in their order.
-        rank = np.where(self._real, np.cumsum(kinds), np.cumsum(1 - kinds)) - 1
-        constants = np.where(self._real, len(compiled.float_constants), len(compiled.int_constants))
-        slots = np.stack(
-            (compiled.component, constants + rank * capacity, np.arange(len(kinds)) * capacity), axis=1
-        ).astype(np.int64)
-        self.programs = BytecodeArrays(
-            compiled.start, compiled.mask, compiled.code, ints, floats, self._nulls.reshape(-1), slots
-        )
+    def use(self, bytecode: RunBytecode) -> None:
+        """Take other bytecode on the same slots."""
+        self._compiled = bytecode
+        attributes = self._attributes
+        constants = bytecode.int_constants, bytecode.float_constants, np.zeros(0, dtype=np.bool_)
+        attributes.lay_out(constants, len(self.arrays.lower))
+        slots = np.stack((bytecode.component, attributes.start, attributes.null_start), axis=1)
+        self.bytecode = BytecodeArrays(bytecode.start, bytecode.mask, bytecode.code, *attributes.flat, slots)
 
     def append(
         self,
@@ -196,76 +147,52 @@ class CandidatePool:
         shared: Mask,
         pmf_offset: Int64,
         pmf: Float64,
-        columns: Columns | None = None,
+        values: AttributeValues | None = None,
     ) -> Int64:
-        """Append candidates and return their places, ascending.
+        """Append candidates and return their indices, ascending.
 
         Parameters
         ----------
         component, partition, event : (k,) int64
         lower, upper : (k,) int64
-            As given, position not subtracted.
+            Ticks, position not subtracted.
         shared : (k,) bool
         pmf_offset : (k,) int64, pmf : (m,) float64
             The probabilities are copied.
-        columns : Columns, optional
-            Needed where programs have slots.
+        values : AttributeValues, optional
+            Needed where there are slots.
         """
-        first, stop = self.count, self.count + len(component)
-        if stop > len(self.arrays.lower):
-            self.arrays = CandidateArrays._make(grown(array, stop) for array in self.arrays)
-            capacity = len(self.arrays.lower)
-            self._ints, self._floats = grown(self._ints, capacity), grown(self._floats, capacity)
-            self._nulls = grown(self._nulls, capacity)
-            self._lay_out()
-        offsets = self._copied(upper - lower + 1, pmf_offset, pmf)
-        given = (component, partition, lower - component, upper - component, event, shared, offsets)
-        for array, values in zip(self.arrays, given, strict=True):
-            array[first:stop] = values
-        if columns is not None:
-            self._ints[:, first:stop] = columns.ints
-            self._floats[:, first:stop] = columns.floats
-            self._nulls[:, first:stop] = columns.nulls
-        self.count = stop
-        return np.arange(first, stop)
-
-    def _copied(self, lengths: Int64, offset: Int64, pmf: Float64) -> Int64:
-        """Copy probabilities of candidates into the pool and return where they start; -1: uniform."""
-        explicit = np.flatnonzero(offset >= 0)
-        moved = np.full(len(offset), -1, dtype=np.int64)
-        if not len(explicit):
-            return moved
-        sizes = lengths[explicit]
-        ends = np.cumsum(sizes)
-        starts = ends - sizes
-        total = int(ends[-1])
-        self.pmf = grown(self.pmf, self._pmf_count + total)
-        # Tick t of candidate i lies as far behind its first one here as there.
-        source = np.arange(total) + np.repeat(offset[explicit] - starts, sizes)
-        self.pmf[self._pmf_count : self._pmf_count + total] = pmf[source]
-        moved[explicit] = self._pmf_count + starts
-        self._pmf_count += total
-        return moved
+        first, self.count = self.count, self.count + len(component)
+        if self.count > len(self.arrays.lower):
+            self.arrays = CandidateArrays._make(grown(array, self.count) for array in self.arrays)
+            self.use(self._compiled)
+        start = self.pmfs.add(lower, upper, pmf_offset, pmf)
+        rows = (component, partition, lower - component, upper - component, event, shared, start)
+        for array, new in zip(self.arrays, rows, strict=True):
+            array[first : self.count] = new
+        if values is not None:
+            self._attributes.write(first, values)
+        return np.arange(first, self.count)
 
     def values(self, slot: int) -> Int64:
         """Return the values that an integer slot holds."""
-        return self._column(slot)[self._mine(slot)]
+        return self._column(slot)[self._of_component(slot)]
 
     def map_values(self, slot: int, mapping: Int64) -> None:
         """Replace the values x of an integer slot by ``mapping[x]``."""
-        column, mine = self._column(slot), self._mine(slot)
-        column[mine] = mapping[column[mine]]
+        column, chosen = self._column(slot), self._of_component(slot)
+        column[chosen] = mapping[column[chosen]]
 
     def _column(self, slot: int) -> Int64:
-        return self._ints[int((~self._real[:slot]).sum()), : self.count]
+        number = int((~self._compiled.real[:slot]).sum())
+        return self._attributes.values.ints[number, : self.count]
 
-    def _mine(self, slot: int) -> Mask:
+    def _of_component(self, slot: int) -> Mask:
         """Return which candidates are of the slot's component."""
-        mine = self.arrays.component[: self.count] == self._compiled.component[slot]
-        return np.asarray(mine)
+        return np.asarray(self.arrays.component[: self.count] == self._compiled.component[slot])
 
     def compact(self, used: Mask) -> Int64:
-        """Keep the candidates that are used, in order, and return the new place of each; -1 if let go of.
+        """Keep the candidates that are used, in order, and return the new index of each; -1 if let go of.
 
         Parameters
         ----------
@@ -275,16 +202,13 @@ class CandidatePool:
         -----
         O(count) and the probabilities kept.
         """
-        places = np.flatnonzero(used)
+        kept = np.flatnonzero(used)
         mapping = np.full(self.count, -1, dtype=np.int64)
-        mapping[places] = np.arange(len(places))
-        lengths = (self.arrays.upper - self.arrays.lower + 1)[places]
-        offset = self.arrays.pmf_offset[places]
-        held, self.pmf, self._pmf_count = self.pmf, np.zeros(0), 0
+        mapping[kept] = np.arange(len(kept))
+        self.count = len(kept)
         for array in self.arrays:
-            array[: len(places)] = array[places]
-        for columns in (self._ints, self._floats, self._nulls):
-            columns[:, : len(places)] = columns[:, places]
-        self.count = len(places)
-        self.arrays.pmf_offset[: self.count] = self._copied(lengths, offset, held)
+            array[: self.count] = array[kept]
+        self._attributes.keep(kept)
+        held = CandidateArrays._make(array[: self.count] for array in self.arrays)
+        held.pmf_offset[:] = self.pmfs.keep(held.lower, held.upper, held.pmf_offset)
         return mapping

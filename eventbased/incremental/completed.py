@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,8 @@ from confidence.budget import pieces
 from confidence.chain.pmf import chain_confidence_pmf, support_range
 from confidence.chain.uniform import chain_confidence, confidence_of_three, confidence_of_two
 from confidence.kernel import kernel
-from eventbased.incremental.candidate_pool import CandidateArrays, CandidatePool, grown
+from confidence.pools import grown
+from eventbased.incremental.candidate_pool import CandidateArrays, CandidatePool
 
 __all__ = ["LongChainError", "Matches", "Pending", "describe"]
 
@@ -56,13 +57,13 @@ class Matches(NamedTuple):
 
 
 @kernel
-def _describe(found, w, candidates, pmf, longest, wanted, out_events, out_lower, out_upper, out_confidence):
-    """Fill the output columns; return the first match whose chain is too long to sum over, or -1.
+def _describe(completed, w, candidates, pmf, longest, wanted, matches):
+    """Fill the matches; return the first match whose chain is too long to sum over, or -1.
 
     A match that explicit probabilities exclude gets an empty range; a confidence of NaN asks for exact
     arithmetic.
     """
-    length = found.shape[1] - 2
+    length = completed.shape[1] - 2
     low = np.empty(length, np.int64)
     high = np.empty(length, np.int64)
     offset = np.empty(length, np.int64)
@@ -70,49 +71,49 @@ def _describe(found, w, candidates, pmf, longest, wanted, out_events, out_lower,
     b = np.empty(length, np.int64)
     bounds = np.empty((4, length), np.int64)
     floats = np.empty((4, 2 * length + 1), np.float64)
-    for n in range(found.shape[0]):
+    for n in range(completed.shape[0]):
         explicit = False
         sizes = 1.0
         for k in range(length):
-            i = found[n, k]
-            out_events[k, n] = candidates.event[i]
+            i = completed[n, k]
+            matches.events[k, n] = candidates.event[i]
             low[k] = candidates.lower[i]
             high[k] = candidates.upper[i]
             sizes *= float(high[k] - low[k] + 1)
             offset[k] = candidates.pmf_offset[i]
             explicit = explicit or offset[k] >= 0
-        out_lower[n] = found[n, length]
-        out_upper[n] = found[n, length + 1]
+        matches.lower[n] = completed[n, length]
+        matches.upper[n] = completed[n, length + 1]
         if explicit:
             for k in range(length):
                 low[k] += k
                 high[k] += k
             first, last = support_range(low, high, offset, pmf, w + length)
-            out_lower[n] = first
-            out_upper[n] = last
+            matches.lower[n] = first
+            matches.upper[n] = last
             if wanted and first <= last:
                 if last - first > longest:
                     return n
-                out_confidence[n] = chain_confidence_pmf(low, high, offset, pmf, w + length, first, last)
+                matches.confidence[n] = chain_confidence_pmf(low, high, offset, pmf, w + length, first, last)
         elif wanted:
             if length == 3:
-                out_confidence[n] = confidence_of_three(
+                matches.confidence[n] = confidence_of_three(
                     low[0], high[0], low[1], high[1], low[2], high[2], w, sizes
                 )
             elif length == 2:
-                out_confidence[n] = confidence_of_two(low[0], high[0], low[1], high[1], w, sizes)
+                matches.confidence[n] = confidence_of_two(low[0], high[0], low[1], high[1], w, sizes)
             else:
-                out_confidence[n] = chain_confidence(low, high, w, a, b, bounds, floats)
+                matches.confidence[n] = chain_confidence(low, high, w, a, b, bounds, floats)
     return -1
 
 
-def describe(found: Int64, pool: CandidatePool, w: int, *, confidence: bool, longest: int) -> Matches:
+def describe(completed: Int64, pool: CandidatePool, w: int, *, confidence: bool, longest: int) -> Matches:
     """Return completed signatures as matches of skip till any match.
 
     Parameters
     ----------
-    found : (m, l + 2) int64
-        Places of the candidates, and the range by order and window.
+    completed : (m, l + 2) int64
+        Indices of the candidates, and the range by order and window, ticks.
     pool : CandidatePool
     w : int
         ``W - l``.
@@ -127,35 +128,35 @@ def describe(found: Int64, pool: CandidatePool, w: int, *, confidence: bool, lon
     LongChainError
         If a match reaches over more.
     """
-    count, length = len(found), found.shape[1] - 2
+    count, length = len(completed), completed.shape[1] - 2
     matches = Matches(
         np.empty((length, count), dtype=np.int64), np.empty(count, dtype=np.int64),
         np.empty(count, dtype=np.int64), np.full(count, np.nan), np.zeros(count),
     )  # fmt: skip
     # Of uniform intervals, whatever they are long.
     costs = np.full(count, float(length) ** 3)
-    if confidence and len(pool.pmf):
-        ticks = (found[:, length + 1] - found[:, length] + 1).astype(np.float64)
+    if confidence and len(pool.pmfs.pmf):
+        ticks = (completed[:, length + 1] - completed[:, length] + 1).astype(np.float64)
         costs += ticks * np.where(ticks > w + length, length**2, length)
     for part in pieces(costs):
-        described = (column[..., part] for column in matches[:4])
-        if _describe(found[part], w, pool.arrays, pool.pmf, longest, confidence, *described) >= 0:
+        described = Matches._make(column[..., part] for column in matches)
+        if _describe(completed[part], w, pool.arrays, pool.pmfs.pmf, longest, confidence, described) >= 0:
             raise LongChainError
     possible = matches.lower <= matches.upper
     # A sum is NaN if anything in it is, and much cheaper to look at.
     if confidence and np.isnan(matches.confidence.sum()):
         for row in np.flatnonzero(np.isnan(matches.confidence) & possible).tolist():
-            matches.confidence[row] = _exactly(found[row, :length], pool.arrays, w)
+            matches.confidence[row] = _exactly(completed[row, :length], pool.arrays, w)
     if possible.all():
         return matches
     return Matches._make(column[..., possible] for column in matches)
 
 
-def _exactly(places: Int64, candidates: CandidateArrays, w: int) -> float:
+def _exactly(indices: Int64, candidates: CandidateArrays, w: int) -> float:
     """Return a confidence that float64 could not give."""
-    lower = [int(candidates.lower[i]) + k for k, i in enumerate(places)]
-    upper = [int(candidates.upper[i]) + k for k, i in enumerate(places)]
-    return float(exact_chain_confidence(lower, upper, w + len(places)))
+    lower = [int(candidates.lower[i]) + k for k, i in enumerate(indices)]
+    upper = [int(candidates.upper[i]) + k for k, i in enumerate(indices)]
+    return float(exact_chain_confidence(lower, upper, w + len(indices)))
 
 
 class Pending:
@@ -176,11 +177,11 @@ class Pending:
         self._length = length
         self.size = 0
 
-    def add(self, found: Int64) -> None:
+    def add(self, completed: Int64) -> None:
         """Hold completed signatures: (m, l + 2) int64, see :func:`describe`."""
-        self._rows = grown(self._rows, self.size + len(found))
-        self._rows[:, self.size : self.size + len(found)] = found.T
-        self.size += len(found)
+        first, self.size = self.size, self.size + len(completed)
+        self._rows = grown(self._rows, self.size)
+        self._rows[:, first : self.size] = completed.T
 
     def release(self, safe: int) -> Int64:
         """Return the signatures that no event with ``lower >= safe`` can spoil, and hold them no longer."""
@@ -196,11 +197,10 @@ class Pending:
         used[self._rows[: self._length, : self.size]] = True
 
     def move(self, mapping: Int64) -> None:
-        """Follow candidates to their new places."""
+        """Follow candidates to their new indices."""
         held = self._rows[: self._length, : self.size]
         held[:] = mapping[held]
 
     def earliest(self) -> int | None:
         """Return the earliest first time of a signature held, ticks; None without any."""
-        found: Any = self._rows[-2, : self.size]
-        return int(found.min()) if self.size else None
+        return int(self._rows[-2, : self.size].min()) if self.size else None

@@ -1,13 +1,12 @@
 """What the incremental methods share: candidates in, an order of feeding, runs, finality, compaction.
 
-A method is an order in which candidates are fed to the runs (`any_state`: as they arrive; `selectivity`:
-held back until every component has some, the rarest first; `sorted_runs`: in query order). All else is
+A method is an order in which candidates are fed to the runs (:class:`AnyState`: as they arrive;
+`selectivity`: held back until every component has some, the rarest first; `query_order`: sorted). All else is
 here: the pools, what is final, what is forgotten.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,30 +14,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from confidence.config import EVER, NEVER
+from confidence.pools import AttributeValues, repeated
 from eventbased.config import PART_ROWS, SETTLED_ROWS
 from eventbased.gaps.next_match import NextConfidences
 from eventbased.gaps.next_pool import describe_next
-from eventbased.incremental.candidate_pool import CandidatePool, Columns, RunBytecode
+from eventbased.incremental.candidate_pool import CandidatePool, RunBytecode
 from eventbased.incremental.completed import Matches, Pending, describe
 from eventbased.incremental.run_pool import MOST_COMPONENTS, RunPool
 
-__all__ = ["EVER", "NEVER", "IncrementalMethod", "around"]
+__all__ = ["AnyState", "IncrementalMethod", "around"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
-NEVER: Final = -(2**63) + 1
-"""The bound on unseen events before anything is known."""
-
-EVER: Final = 2**63 - 1
-"""The bound on unseen events once there are none."""
-
 _LONGEST_WINDOW: Final = 2**62
 """Largest ``W - l`` that matters: times differ by less."""
 
 
-class IncrementalMethod(ABC):
+class IncrementalMethod:
     """Skip till any match over events that arrive in any order their bounds allow.
 
     Parameters
@@ -47,7 +42,7 @@ class IncrementalMethod(ABC):
         Components of the pattern, 2 to ``MOST_COMPONENTS``.
     window : int
         W, ticks, at least ``length``.
-    programs : RunBytecode, optional
+    bytecode : RunBytecode, optional
         Predicates across components.
     confidence : bool
         Whether to compute confidences.
@@ -67,7 +62,7 @@ class IncrementalMethod(ABC):
         self,
         length: int,
         window: int,
-        programs: RunBytecode | None = None,
+        bytecode: RunBytecode | None = None,
         *,
         confidence: bool = True,
         longest: int = EVER,
@@ -77,7 +72,7 @@ class IncrementalMethod(ABC):
             raise ValueError(f"{length} components within {window} ticks: 2 to {MOST_COMPONENTS}, in W")
         self.length = length
         self.w = min(window - length, _LONGEST_WINDOW)
-        self.pool = CandidatePool(RunBytecode.none() if programs is None else programs)
+        self.pool = CandidatePool(RunBytecode.none() if bytecode is None else bytecode)
         self.runs = RunPool(length, self.w, self._prefixes)
         self.safe = NEVER
         self._confidence = confidence
@@ -91,16 +86,15 @@ class IncrementalMethod(ABC):
 
     _prefixes = False
 
-    @abstractmethod
-    def _arrive(self, places: Int64, floor: Int64) -> tuple[Int64, Int64]:
-        """Take candidates, and return which to feed now in which order, with their floors.
+    def _arrive(self, indices: Int64, floor: Int64) -> tuple[Int64, Int64]:
+        """Take candidates, and return which to feed now in which order, with their floors: at first, all.
 
         Parameters
         ----------
-        places : (k,) int64
+        indices : (k,) int64
             By ascending lower bound.
         floor : (k + 1,) int64
-            No candidate from the i-th on, nor any unseen event, has a smaller lower bound.
+            No candidate from the i-th on, nor any unseen event, has a smaller lower bound, ticks.
 
         Returns
         -------
@@ -108,23 +102,23 @@ class IncrementalMethod(ABC):
         floor : (n, 2) int64
             See :func:`eventbased.incremental.run_pool.feed`.
         """
+        return indices, around(floor)
 
-    @abstractmethod
     def _waiting(self) -> Int64:
-        """Return the places of the candidates held back, (k,) int64."""
+        """Return the indices of the candidates held back, (k,) int64."""
+        return np.zeros(0, dtype=np.int64)
 
-    @abstractmethod
     def _follow(self, mapping: Int64) -> None:
-        """Follow candidates to their new places."""
+        """Follow candidates held back to their new indices."""
 
-    def _admit(self, partitions: int) -> None:  # noqa: B027
+    def _admit(self, partitions: int) -> None:
         """Make room for more partitions."""
 
     def _release(self) -> tuple[Int64, Int64]:
         """Return what ``safe`` lets go of the candidates held back, as :meth:`_arrive` does."""
         return np.zeros(0, dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
 
-    def _drop_out_of_date(self, safe: int) -> None:  # noqa: B027
+    def _drop_out_of_date(self, safe: int) -> None:
         """Forget candidates held back that no match can have any more, given the bound on what is to come."""
 
     @property
@@ -141,11 +135,11 @@ class IncrementalMethod(ABC):
         event: Int64,
         pmf_offset: Int64,
         pmf: Float64,
-        columns: Columns | None = None,
+        values: AttributeValues | None = None,
         *,
         safe: int | None = None,
-    ) -> Matches:
-        """Take events and return the matches that became final.
+    ) -> Iterator[Matches]:
+        """Take events, and yield the matches that became final in parts: memory is that of the state and one.
 
         Parameters
         ----------
@@ -157,36 +151,17 @@ class IncrementalMethod(ABC):
             Number of the event; an event's rows are pushed together.
         pmf_offset : (k,) int64, pmf : (m,) float64
             Where the probabilities of an event start; -1 for uniform.
-        columns : Columns, optional
-            Values of the programs' slots, k of each.
+        values : AttributeValues, optional
+            What predicates read of the rows.
         safe : int, optional
-            What :meth:`advance` would be told right afterwards. Told here, runs are forgotten while the
-            events are fed and not only then.
+            What :meth:`advance` would be told right afterwards, ticks. Told here, runs are forgotten while
+            the events are fed and not only then.
 
         Raises
         ------
         LongChainError
             If a match with an explicit pmf reaches over too many ticks.
         """
-        parts = self.push_in_parts(
-            component, partition, lower, upper, event, pmf_offset, pmf, columns, safe=safe
-        )
-        return Matches.joined(list(parts), self.length)
-
-    def push_in_parts(
-        self,
-        component: Int64,
-        partition: Int64,
-        lower: Int64,
-        upper: Int64,
-        event: Int64,
-        pmf_offset: Int64,
-        pmf: Float64,
-        columns: Columns | None = None,
-        *,
-        safe: int | None = None,
-    ) -> Iterator[Matches]:
-        """Yield what :meth:`push` returns in parts, so that memory is bounded by the state and one part."""
         if safe is not None:
             self.safe = max(self.safe, safe)
         if len(component):
@@ -195,15 +170,14 @@ class IncrementalMethod(ABC):
             floor = np.minimum(np.append(lower[by_time], EVER), self.safe)
             self._reach = max(self._reach, self.w + int((upper - lower).max()))
             self._make_partitions(int(partition.max()) + 1)
-            shared = _shared(event)
+            shared = repeated(event)
             for start in range(0, len(by_time), PART_ROWS):
                 part = by_time[start : start + PART_ROWS]
-                values = None if columns is None else Columns._make(array[:, part] for array in columns)
-                places = self.pool.append(
-                    component[part], partition[part], lower[part], upper[part], event[part],
-                    shared[part], pmf_offset[part], pmf, values,
+                indices = self.pool.append(
+                    component[part], partition[part], lower[part], upper[part], event[part], shared[part],
+                    pmf_offset[part], pmf, None if values is None else values.of(part),
                 )  # fmt: skip
-                order, bounds = self._arrive(places, floor[start : start + len(part) + 1])
+                order, bounds = self._arrive(indices, floor[start : start + len(part) + 1])
                 rest = int(floor[start + len(part)])
                 yield from self._feed(order, bounds, rest)
                 if self._pending is not None:
@@ -211,20 +185,15 @@ class IncrementalMethod(ABC):
                 self._tidy(rest)
         yield from self._advance()
 
-    def advance(self, safe: int) -> Matches:
-        """Learn that no unseen event has ``lower < safe`` (ticks); return the matches that became final."""
-        return Matches.joined(list(self.advance_in_parts(safe)), self.length)
+    def advance(self, safe: int) -> Iterator[Matches]:
+        """Learn that no unseen event has ``lower < safe`` (ticks); yield the matches that became final.
 
-    def advance_in_parts(self, safe: int) -> Iterator[Matches]:
-        """Yield what :meth:`advance` returns in parts."""
+        At last it is told ``EVER``.
+        """
         self.safe = max(self.safe, safe)
         yield from self._advance()
 
-    def close(self) -> Matches:
-        """Learn that there are no more events at all; return the last matches."""
-        return self.advance(EVER)
-
-    def forget(self, partition: Int64) -> None:  # noqa: B027
+    def forget(self, partition: Int64) -> None:
         """Forget partitions that nothing is held of, so that their numbers can stand for others.
 
         Parameters
@@ -257,11 +226,13 @@ class IncrementalMethod(ABC):
         behind: Int64 | None = None
         while done < len(order):
             checkpoint()
-            done, wants_room, found = self.runs.feed(order, done, floor, self.pool.arrays, self.pool.programs)
+            done, wants_room, completed = self.runs.feed(
+                order, done, floor, self.pool.arrays, self.pool.bytecode
+            )
             if self._pending is None:
-                yield from self._described(found)
+                yield from self._described(completed)
             else:
-                self._pending.add(found)
+                self._pending.add(completed)
             if wants_room:
                 if behind is None:
                     # What waits, and what is to be fed, is the same until the end: looked at once.
@@ -276,11 +247,11 @@ class IncrementalMethod(ABC):
         lower = pool.lower[order] + pool.component[order]
         return np.minimum.accumulate(lower[::-1])[::-1]
 
-    def _described(self, found: Int64) -> Iterator[Matches]:
-        if self._following is not None and len(found):
-            yield describe_next(found, self.pool, self.length, self._partitions, self._following)
-        elif len(found):
-            yield describe(found, self.pool, self.w, confidence=self._confidence, longest=self._longest)
+    def _described(self, completed: Int64) -> Iterator[Matches]:
+        if self._following is not None and len(completed):
+            yield describe_next(completed, self.pool, self.length, self._partitions, self._following)
+        elif len(completed):
+            yield describe(completed, self.pool, self.w, confidence=self._confidence, longest=self._longest)
 
     def _floor(self, safe: int) -> Int64:
         """Return for each partition a bound on what waits there and what is still to come, ticks."""
@@ -339,12 +310,14 @@ class IncrementalMethod(ABC):
         return min(time for time in earliest if time is not None)
 
 
-def _shared(event: Int64) -> Mask:
-    """Return which rows belong to an event that has several."""
-    _, inverse, counts = np.unique(event, return_inverse=True, return_counts=True)
-    return np.asarray(counts[inverse] > 1)
-
-
 def around(bound: Int64) -> Int64:
     """Return for each of n events the floors before and behind it, (n, 2), from those between: (n + 1,)."""
     return np.stack((bound[:-1], bound[1:]), axis=1)
+
+
+class AnyState(IncrementalMethod):
+    """Runs over events in the order of arrival: a match comes out with the event that completes it.
+
+    A run may begin at any component and fill any next (Zhang, Diao, Immerman, PVLDB 3(1), 2010, sections 4.2
+    and C.2).
+    """

@@ -16,7 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from eventbased.incremental.method import NEVER, IncrementalMethod, around
+from confidence.config import NEVER
+from eventbased.incremental.method import IncrementalMethod, around
 
 __all__ = ["QueryOrder"]
 
@@ -29,8 +30,8 @@ class QueryOrder(IncrementalMethod):
     _prefixes = True
     _held: Int64 = np.zeros(0, dtype=np.int64)
 
-    def _arrive(self, places: Int64, floor: Int64) -> tuple[Int64, Int64]:
-        self._held = np.concatenate((self._held, places))
+    def _arrive(self, indices: Int64, floor: Int64) -> tuple[Int64, Int64]:
+        self._held = np.concatenate((self._held, indices))
         return self._due(int(floor[-1]))
 
     def _release(self) -> tuple[Int64, Int64]:
@@ -44,12 +45,12 @@ class QueryOrder(IncrementalMethod):
         upper = pool.upper[held] + component
         due = lower.copy()
         for j in range(1, self.length):
-            mine = np.flatnonzero(component == j)
+            here = np.flatnonzero(component == j)
             before = np.flatnonzero(component == j - 1)
             before = before[np.argsort(lower[before], kind="stable")]
             # Nothing is due earlier than NEVER: the maximum over no events.
             latest = np.maximum.accumulate(np.concatenate(([NEVER], due[before])))
-            due[mine] = np.maximum(upper[mine], latest[np.searchsorted(lower[before], upper[mine])])
+            due[here] = np.maximum(upper[here], latest[np.searchsorted(lower[before], upper[here])])
         ready = (component == 0) | (due <= safe)
         chosen = np.flatnonzero(ready)
         chosen = chosen[np.lexsort((component[chosen], due[chosen]))]

@@ -16,16 +16,17 @@ both of C.2 (the window gone by; an empty predecessor that nothing can fill any 
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import steps_per_call
 from confidence.kernel import kernel
+from confidence.pools import grown
 from confidence.predicates.bytecode import STACK_DEPTH, holds
 from eventbased.config import FIRST_FOUND, FIRST_RUNS
-from eventbased.incremental.candidate_pool import BytecodeArrays, CandidateArrays, grown
+from eventbased.incremental.candidate_pool import BytecodeArrays, CandidateArrays
 
 __all__ = ["MOST_COMPONENTS", "RunPool"]
 
@@ -39,10 +40,34 @@ MASK: Final = 1
 DIES: Final = 2
 LIST: Final = 3
 HEADER: Final = 4
-# Behind the header: low, high and the candidate's place for each component.
+# Behind the header: low, high and the candidate's index for each component.
 
 TOP: Final = 0
-FOUND: Final = 1
+COMPLETED: Final = 1
+
+
+class RunArrays(NamedTuple):
+    """The runs of all partitions.
+
+    Attributes
+    ----------
+    rows : (c, 4 + 3 l) int64
+        Next run of its list or -1; components it holds, as bits (0: dead); the last tick at which every
+        missing component can begin; its list; low, high and candidate by component.
+    head, held : (lists,) int64
+        First run and number of runs of each list: one list for a partition, or with ``prefixes`` one for
+        each number of components held but the last.
+    state : (2,) int64
+        Rows of ``rows`` and of ``completed`` in use.
+    completed : (f, l + 2) int64
+        Completed matches: the indices of the candidates, and the tight time range, ticks.
+    """
+
+    rows: Int64
+    head: Int64
+    held: Int64
+    state: Int64
+    completed: Int64
 
 
 @kernel
@@ -56,17 +81,17 @@ def _holds_event(runs, r, length, event, number):
 
 
 @kernel
-def _satisfies(runs, r, length, place, component, mask, programs, chosen, whole, real, absent):
+def _satisfies(runs, r, length, index, component, mask, bytecode, chosen, whole, real, absent):
     """Return whether the predicates hold that a run can be asked once it takes a candidate."""
     for k in range(length):
         chosen[k] = runs[r, HEADER + 2 * length + k]
-    chosen[component] = place
-    for p in range(programs.mask.shape[0]):
-        wanted = programs.mask[p]
+    chosen[component] = index
+    for p in range(bytecode.mask.shape[0]):
+        wanted = bytecode.mask[p]
         if (wanted >> component) & 1 and wanted & ~mask == 0:
-            start, stop = programs.start[p], programs.start[p + 1]
+            start, stop = bytecode.start[p], bytecode.start[p + 1]
             if not holds(
-                programs.code, start, stop, programs.ints, programs.floats, programs.nulls, programs.slots,
+                bytecode.code, start, stop, bytecode.ints, bytecode.floats, bytecode.nulls, bytecode.slots,
                 chosen, whole, real, absent,
             ):  # fmt: skip
                 return False
@@ -74,7 +99,7 @@ def _satisfies(runs, r, length, place, component, mask, programs, chosen, whole,
 
 
 @kernel
-def _start(runs, row, length, w, place, component, lower, upper):
+def _start(runs, row, length, w, index, component, lower, upper):
     """Write the run of one candidate to ``row``."""
     runs[row, MASK] = np.int64(1) << component
     dies = upper + w + length
@@ -84,12 +109,12 @@ def _start(runs, row, length, w, place, component, lower, upper):
         runs[row, HEADER + length + k] = high
         if k != component:
             dies = min(dies, high + k)
-    runs[row, HEADER + 2 * length + component] = place
+    runs[row, HEADER + 2 * length + component] = index
     runs[row, DIES] = dies
 
 
 @kernel
-def _extend(runs, r, row, length, w, place, component, lower, upper, mask):
+def _extend(runs, r, row, length, w, index, component, lower, upper, mask):
     """Write to ``row`` the clone of run r that takes a candidate, its bounds updated to both sides. O(l)."""
     runs[row, MASK] = mask
     dies = upper + w + length
@@ -103,20 +128,18 @@ def _extend(runs, r, row, length, w, place, component, lower, upper, mask):
         if not (mask >> k) & 1:
             dies = min(dies, high + k)
         runs[row, HEADER + 2 * length + k] = runs[r, HEADER + 2 * length + k]
-    runs[row, HEADER + 2 * length + component] = place
+    runs[row, HEADER + 2 * length + component] = index
     runs[row, DIES] = dies
 
 
 @kernel
-def feed(
-    order, start, floor, prefixes, length, w, candidates, programs, most_steps, runs, head, held, state, found
-):  # fmt: skip
+def feed(order, start, floor, prefixes, length, w, candidates, bytecode, most_steps, pool):
     """Feed candidates to the runs until done, out of room, or behind the candidate that exceeds the budget.
 
     Parameters
     ----------
     order : (n,) int64
-        Places of the candidates in the order of feeding.
+        Indices of the candidates in the order of feeding.
     start : int64
         How many of them were fed before.
     floor : (n, 2) int64
@@ -125,21 +148,12 @@ def feed(
     prefixes : bool
         Whether runs hold a prefix of the pattern and only start at its first component (query order).
     length, w : int64
-        Number of components l >= 2, and ``W - l``.
+        Number of components l >= 2, and ``W - l``, ticks.
     candidates : CandidateArrays
-    programs : BytecodeArrays
+    bytecode : BytecodeArrays
     most_steps : int64
         See :func:`confidence.budget.steps_per_call`.
-    runs : (c, 4 + 3 l) int64
-        Next run of its list or -1; components it holds, as bits (0: dead); the last tick at which every
-        missing component can begin; its list; low, high and place by component.
-    head, held : (lists,) int64
-        First run and number of runs of each list: one list for a partition, or with ``prefixes`` one for
-        each number of components held but the last.
-    state : (2,) int64
-        Rows of ``runs`` and of ``found`` in use.
-    found : (f, l + 2) int64
-        Completed matches: the places of the candidates, and the tight time range.
+    pool : RunArrays
 
     Returns
     -------
@@ -157,36 +171,37 @@ def feed(
     real = np.empty(STACK_DEPTH, np.float64)
     absent = np.empty(STACK_DEPTH, np.bool_)
     chosen = np.empty(length, np.int64)
+    runs, head, held, completed = pool.rows, pool.head, pool.held, pool.completed
     components = candidates.component
     partitions = candidates.partition
     lowers = candidates.lower
     uppers = candidates.upper
     event = candidates.event
     shared = candidates.shared
-    conditional = programs.mask.shape[0] > 0
+    conditional = bytecode.mask.shape[0] > 0
     lists = length - 1 if prefixes else 1
     full = (np.int64(1) << length) - 1
-    top = state[TOP]
-    count = state[FOUND]
+    top = pool.state[TOP]
+    count = pool.state[COMPLETED]
     done = start
     steps = 0
-    weight = 1 + programs.code.shape[0]
+    weight = 1 + bytecode.code.shape[0]
     wants_room = False
     while done < order.shape[0] and steps < most_steps:
-        place = order[done]
-        component = components[place]
+        index = order[done]
+        component = components[index]
         first = prefixes and component == 0
-        target = partitions[place] * lists + (component if prefixes else 0)
+        target = partitions[index] * lists + (component if prefixes else 0)
         source = target - 1 if prefixes and not first else target
         met = 0 if first else held[source]
-        if top + met + 1 > runs.shape[0] or count + met > found.shape[0]:
+        if top + met + 1 > runs.shape[0] or count + met > completed.shape[0]:
             wants_room = True
             break
         steps += 1
-        lower = lowers[place]
-        upper = uppers[place]
-        number = event[place]
-        taken_elsewhere = shared[place]
+        lower = lowers[index]
+        upper = uppers[index]
+        number = event[index]
+        taken_elsewhere = shared[index]
         bit = np.int64(1) << component
         oldest = floor[done, 0]
         later = floor[done, 1]
@@ -217,15 +232,15 @@ def feed(
             if fits and conditional:
                 steps += weight
                 fits = _satisfies(
-                    runs, r, length, place, component, mask | bit, programs, chosen, whole, real, absent
+                    runs, r, length, index, component, mask | bit, bytecode, chosen, whole, real, absent
                 )
             if fits:
-                _extend(runs, r, top, length, w, place, component, lower, upper, mask | bit)
+                _extend(runs, r, top, length, w, index, component, lower, upper, mask | bit)
                 if mask | bit == full:
                     for k in range(length):
-                        found[count, k] = runs[top, HEADER + 2 * length + k]
-                    found[count, length] = runs[top, HEADER]
-                    found[count, length + 1] = runs[top, HEADER + 2 * length - 1] + length - 1
+                        completed[count, k] = runs[top, HEADER + 2 * length + k]
+                    completed[count, length] = runs[top, HEADER]
+                    completed[count, length + 1] = runs[top, HEADER + 2 * length - 1] + length - 1
                     count += 1
                 elif runs[top, DIES] >= later:
                     runs[top, LIST] = target
@@ -237,7 +252,7 @@ def feed(
                     top += 1
             r = following
         if first or not prefixes:
-            _start(runs, top, length, w, place, component, lower, upper)
+            _start(runs, top, length, w, index, component, lower, upper)
             if runs[top, DIES] >= later:
                 runs[top, LIST] = target
                 runs[top, NEXT] = fresh
@@ -250,14 +265,16 @@ def feed(
             runs[fresh_end, NEXT] = head[target]
             head[target] = fresh
         done += 1
-    state[TOP] = top
-    state[FOUND] = count
+    pool.state[TOP] = top
+    pool.state[COMPLETED] = count
     return done, wants_room
 
 
 @kernel
-def _let_go_of_dead(runs, top, lists, floor, head, held):
-    """Move the runs that can still grow together, relink their lists, and return how many there are."""
+def _let_go_of_dead(pool, lists, floor):
+    """Move the runs that can still grow together, and relink their lists."""
+    runs, head, held = pool.rows, pool.head, pool.held
+    top = pool.state[TOP]
     for r in range(top):
         if runs[r, MASK]:
             head[runs[r, LIST]] = -1
@@ -266,26 +283,28 @@ def _let_go_of_dead(runs, top, lists, floor, head, held):
     for r in range(top):
         at = runs[r, LIST]
         if runs[r, MASK] and runs[r, DIES] >= floor[at // lists]:
-            if kept < r:
-                runs[kept] = runs[r]
+            for k in range(runs.shape[1] if kept < r else 0):
+                runs[kept, k] = runs[r, k]
             runs[kept, NEXT] = head[at]
             head[at] = kept
             held[at] += 1
             kept += 1
-    return kept
+    pool.state[TOP] = kept
 
 
 @kernel
-def _mark(runs, top, length, used):
-    for r in range(top):
+def _mark(pool, length, used):
+    runs = pool.rows
+    for r in range(pool.state[TOP]):
         for k in range(length):
             if (runs[r, MASK] >> k) & 1:
                 used[runs[r, HEADER + 2 * length + k]] = True
 
 
 @kernel
-def _move(runs, top, length, mapping):
-    for r in range(top):
+def _move(pool, length, mapping):
+    runs = pool.rows
+    for r in range(pool.state[TOP]):
         for k in range(length):
             if (runs[r, MASK] >> k) & 1:
                 at = HEADER + 2 * length + k
@@ -303,6 +322,10 @@ class RunPool:
         ``W - length``, ticks, 0 to 2**62.
     prefixes : bool
         See :func:`feed`.
+
+    Attributes
+    ----------
+    arrays : RunArrays
     """
 
     def __init__(self, length: int, w: int, prefixes: bool) -> None:
@@ -310,26 +333,28 @@ class RunPool:
         self.w = w
         self.prefixes = prefixes
         self._lists = length - 1 if prefixes else 1
-        self._runs: Int64 = np.empty((FIRST_RUNS, HEADER + 3 * length), dtype=np.int64)
-        self._head: Int64 = np.zeros(0, dtype=np.int64)
-        self._held: Int64 = np.zeros(0, dtype=np.int64)
-        self._state: Int64 = np.zeros(2, dtype=np.int64)
-        self._found: Int64 = np.empty((FIRST_FOUND, length + 2), dtype=np.int64)
+        self.arrays = RunArrays(
+            rows=np.empty((FIRST_RUNS, HEADER + 3 * length), dtype=np.int64),
+            head=np.zeros(0, dtype=np.int64),
+            held=np.zeros(0, dtype=np.int64),
+            state=np.zeros(2, dtype=np.int64),
+            completed=np.empty((FIRST_FOUND, length + 2), dtype=np.int64),
+        )
 
     @property
     def size(self) -> int:
         """Rows in use, dead ones that nobody met since included."""
-        return int(self._state[TOP])
+        return int(self.arrays.state[TOP])
 
     def admit(self, partitions: int) -> None:
         """Make room for partitions 0 to ``partitions - 1``."""
-        before = len(self._head)
-        self._head = grown(self._head, partitions * self._lists)
-        self._held = grown(self._held, partitions * self._lists)
-        self._head[before:] = -1
+        before, lists = len(self.arrays.head), partitions * self._lists
+        head, held = grown(self.arrays.head, lists), grown(self.arrays.held, lists)
+        head[before:] = -1
+        self.arrays = self.arrays._replace(head=head, held=held)
 
     def feed(
-        self, order: Int64, start: int, floor: Int64, candidates: CandidateArrays, programs: BytecodeArrays
+        self, order: Int64, start: int, floor: Int64, candidates: CandidateArrays, bytecode: BytecodeArrays
     ) -> tuple[int, bool, Int64]:
         """Feed candidates; return how many are done, and the matches completed (a view).
 
@@ -337,24 +362,23 @@ class RunPool:
         are more than one call of the kernel feeds.
         """
         done, wants_room = feed(
-            order, start, floor, self.prefixes, self.length, self.w, candidates, programs, steps_per_call(),
-            self._runs, self._head, self._held, self._state, self._found,
+            order, start, floor, self.prefixes, self.length, self.w, candidates, bytecode, steps_per_call(),
+            self.arrays,
         )  # fmt: skip
-        count = int(self._state[FOUND])
-        self._state[FOUND] = 0
-        return int(done), bool(wants_room), self._found[:count]
+        count = int(self.arrays.state[COMPLETED])
+        self.arrays.state[COMPLETED] = 0
+        return int(done), bool(wants_room), self.arrays.completed[:count]
 
-    def make_room(self, place: int, candidates: CandidateArrays) -> None:
+    def make_room(self, index: int, candidates: CandidateArrays) -> None:
         """Make room for what feeding one more candidate can bring."""
-        at = int(candidates.partition[place]) * self._lists
-        met = int(self._held[at : at + self._lists].max())
+        at = int(candidates.partition[index]) * self._lists
+        met = int(self.arrays.held[at : at + self._lists].max())
+        completed = self.arrays.completed
+        if met > len(completed):
+            completed = np.empty((2 * met, self.length + 2), dtype=np.int64)
         # Half of the rows stay free, so that a pass over all of them is paid for by as many new runs.
-        if 2 * self.size + met + 1 > len(self._runs):
-            longer = np.empty((2 * len(self._runs) + met, self._runs.shape[1]), dtype=np.int64)
-            longer[: self.size] = self._runs[: self.size]
-            self._runs = longer
-        if met > len(self._found):
-            self._found = np.empty((2 * met, self.length + 2), dtype=np.int64)
+        rows = grown(self.arrays.rows, 2 * self.size + met + 1, axis=0)
+        self.arrays = self.arrays._replace(rows=rows, completed=completed)
 
     def let_go_of_dead(self, floor: Int64) -> None:
         """Let go of the runs that nothing can complete. O(size).
@@ -364,38 +388,16 @@ class RunPool:
         floor : (partitions,) int64
             No event fed to the partition from now on has a smaller lower bound, ticks.
         """
-        self._state[TOP] = _let_go_of_dead(
-            self._runs, self._state[TOP], self._lists, floor, self._head, self._held
-        )
+        _let_go_of_dead(self.arrays, self._lists, floor)
 
     def mark(self, used: NDArray[np.bool_]) -> None:
         """Mark the candidates that runs hold; dead runs were let go of."""
-        _mark(self._runs, self._state[TOP], self.length, used)
+        _mark(self.arrays, self.length, used)
 
     def move(self, mapping: Int64) -> None:
-        """Follow candidates to their new places."""
-        _move(self._runs, self._state[TOP], self.length, mapping)
+        """Follow candidates to their new indices."""
+        _move(self.arrays, self.length, mapping)
 
     def earliest(self) -> int | None:
         """Return the earliest first time of a match that a run can become, ticks; None without runs."""
-        return int(self._runs[: self.size, HEADER].min()) if self.size else None
-
-    def check(self) -> None:
-        """Assert the invariants: lists hold the living runs of their partition, bounds leave room."""
-        seen: list[Any] = []
-        for at, first in enumerate(self._head.tolist()):
-            r, count = first, 0
-            while r >= 0:
-                row = self._runs[r]
-                low, high = row[HEADER : HEADER + self.length], row[HEADER + self.length :][: self.length]
-                assert row[MASK]
-                assert row[LIST] == at
-                assert (low <= high).all()
-                assert (np.diff(high) >= 0).all()
-                assert (np.diff(low) >= 0).all()
-                seen.append(r)
-                count += 1
-                r = int(row[NEXT])
-            assert self._held[at] == count
-        alive = np.flatnonzero(self._runs[: self.size, MASK])
-        assert sorted(seen) == alive.tolist()
+        return int(self.arrays.rows[: self.size, HEADER].min()) if self.size else None

@@ -10,14 +10,15 @@ having become a run.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.config import EVER, NEVER
 from confidence.kernel import kernel
-from eventbased.incremental.candidate_pool import grown
-from eventbased.incremental.method import EVER, NEVER, IncrementalMethod
+from confidence.pools import grown
+from eventbased.incremental.method import IncrementalMethod
 
 __all__ = ["Selectivity"]
 
@@ -25,51 +26,63 @@ Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-@kernel
-def _missing(group, k, first, fed_until, least):
-    """Return whether nothing of component k can be with what waits in a partition or comes to it."""
-    return first[group + k] < 0 and fed_until[group + k] < least
+class Buffers(NamedTuple):
+    """The candidates that wait, in lists for each partition g and component j, at ``g * l + j``.
+
+    Attributes
+    ----------
+    link : (c,) int64, waits : (c,) bool
+        By candidate: the next one of the same buffer, or -1; whether it is in a buffer.
+    first, last : (g * l,) int64
+        First and last candidate of each buffer, or -1.
+    fed_until : (g * l,) int64
+        The largest lower bound of an event that a run with a candidate fed from there can still take, ticks.
+    least : (g,) int64
+        At most the smallest lower bound of what waits, ticks.
+    """
+
+    link: Int64
+    waits: Mask
+    first: Int64
+    last: Int64
+    fed_until: Int64
+    least: Int64
 
 
 @kernel
-def _is_out_of_date(place, group, length, w, oldest, upper, component, first, fed_until, least):
+def _missing(buffers, at, least):
+    """Return whether nothing of a component can be with what waits in a partition or comes to it."""
+    return buffers.first[at] < 0 and buffers.fed_until[at] < least
+
+
+@kernel
+def _is_out_of_date(index, group, length, w, oldest, candidates, buffers, least):
     """Return whether some component is missing that no event with ``lower >= oldest`` can fill in time."""
-    j = component[place]
+    j = candidates.component[index]
     for k in range(length):
-        if k != j and _missing(group, k, first, fed_until, least):
-            latest = upper[place] + (w if k > j else 0) + k
+        if k != j and _missing(buffers, group + k, least):
+            latest = candidates.upper[index] + (w if k > j else 0) + k
             if latest < oldest:
                 return True
     return False
 
 
 @kernel
-def wait_or_feed(
-    places, floor, length, w, rarest, component, partition, lower, upper, link, waits, first, last, fed_until,
-    least, order, bounds,
-):  # fmt: skip
+def wait_or_feed(indices, floor, length, w, rarest, candidates, buffers, order, bounds):
     """Put candidates into their buffers, drop what is out of date, empty the buffers of complete partitions.
 
     Parameters
     ----------
-    places : (k,) int64
-        The candidates, by ascending lower bound.
+    indices : (k,) int64
+        Of the candidates, by ascending lower bound.
     floor : (k + 1,) int64
         No candidate from the i-th on, nor any unseen event, has a smaller lower bound, ticks.
     length, w : int64
-        Number of components l, and ``W - l``.
+        Number of components l, and ``W - l``, ticks.
     rarest : (l,) int64
         The components, the rarest first.
-    component, partition, lower, upper : (c,) int64
-        Of the candidates, by place; bounds minus position.
-    link : (c,) int64, waits : (c,) bool
-        The next candidate of the same buffer, or -1; whether it is in a buffer.
-    first, last : (g * l,) int64
-        First and last candidate of the buffer of partition g and component j, at ``g * l + j``, or -1.
-    fed_until : (g * l,) int64
-        The largest lower bound of an event that a run with a candidate fed from there can still take.
-    least : (g,) int64
-        At most the smallest lower bound of what waits.
+    candidates : CandidateArrays
+    buffers : Buffers
     order : (n,) int64, bounds : (n, 2) int64
         Overwritten: what to feed, and its floors (:func:`eventbased.incremental.run_pool.feed`); n is at
         least all that waits and arrives.
@@ -83,29 +96,32 @@ def wait_or_feed(
     -----
     O(l^2) for each candidate: each waits once, and is dropped or fed once.
     """
+    link, waits, first, last = buffers.link, buffers.waits, buffers.first, buffers.last
+    fed_until, least = buffers.fed_until, buffers.least
+    component, lower, upper = candidates.component, candidates.lower, candidates.upper
     count = 0
-    for i in range(places.shape[0]):
-        place = places[i]
+    for i in range(indices.shape[0]):
+        index = indices[i]
         oldest = floor[i + 1]
-        g = partition[place]
+        g = candidates.partition[index]
         group = g * length
-        at = group + component[place]
-        link[place] = -1
-        waits[place] = True
+        at = group + component[index]
+        link[index] = -1
+        waits[index] = True
         if first[at] < 0:
-            first[at] = place
+            first[at] = index
         else:
-            link[last[at]] = place
-        last[at] = place
-        least[g] = min(least[g], lower[place] + component[place])
+            link[last[at]] = index
+        last[at] = index
+        least[g] = min(least[g], lower[index] + component[index])
         complete = True
         for k in range(length):
-            complete = complete and not _missing(group, k, first, fed_until, least[g])
+            complete = complete and not _missing(buffers, group + k, least[g])
         if not complete:
             for k in range(length):
                 at = group + k
                 while first[at] >= 0 and _is_out_of_date(
-                    first[at], group, length, w, oldest, upper, component, first, fed_until, least[g]
+                    first[at], group, length, w, oldest, candidates, buffers, least[g]
                 ):
                     waits[first[at]] = False
                     first[at] = link[first[at]]
@@ -134,8 +150,10 @@ def wait_or_feed(
 
 
 @kernel
-def _drop(oldest, length, w, component, lower, upper, link, waits, first, last, fed_until, least):
+def _drop(oldest, length, w, candidates, buffers):
     """Drop everything that is out of date from all buffers, not only from their front."""
+    link, waits, first, last = buffers.link, buffers.waits, buffers.first, buffers.last
+    least = buffers.least
     for g in range(least.shape[0]):
         group = g * length
         before = least[g]
@@ -148,7 +166,7 @@ def _drop(oldest, length, w, component, lower, upper, link, waits, first, last, 
             while p >= 0:
                 following = link[p]
                 # The front of this buffer stands for itself while it is gone through.
-                if _is_out_of_date(p, group, length, w, oldest, upper, component, first, fed_until, before):
+                if _is_out_of_date(p, group, length, w, oldest, candidates, buffers, before):
                     waits[p] = False
                 else:
                     if kept < 0:
@@ -157,15 +175,16 @@ def _drop(oldest, length, w, component, lower, upper, link, waits, first, last, 
                         link[kept] = p
                     link[p] = -1
                     kept = p
-                    smallest = min(smallest, lower[p] + k)
+                    smallest = min(smallest, candidates.lower[p] + k)
                 p = following
             last[at] = kept
         least[g] = smallest
 
 
 @kernel
-def _follow(mapping, link, waits, first, last):
-    """Move links and buffers to the new places; what waits is kept, so that order is too."""
+def _follow(mapping, buffers):
+    """Move links and buffers to the new indices; what waits is kept, so that order is too."""
+    link, waits, first, last = buffers.link, buffers.waits, buffers.first, buffers.last
     for old in range(mapping.shape[0]):
         new = mapping[old]
         if new >= 0:
@@ -193,50 +212,44 @@ class Selectivity(IncrementalMethod):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._seen: Int64 = np.zeros(self.length, dtype=np.int64)
-        self._link: Int64 = np.zeros(0, dtype=np.int64)
-        self._waits: Mask = np.zeros(0, dtype=np.bool_)
-        self._first: Int64 = np.zeros(0, dtype=np.int64)
-        self._last: Int64 = np.zeros(0, dtype=np.int64)
-        self._fed_until: Int64 = np.zeros(0, dtype=np.int64)
-        self._least: Int64 = np.zeros(0, dtype=np.int64)
+        nothing = np.zeros(0, dtype=np.int64)
+        self._buffers = Buffers(nothing, nothing > 0, nothing, nothing, nothing, nothing)
 
     def _admit(self, partitions: int) -> None:
-        before = len(self._least)
-        self._least = grown(self._least, partitions)
-        self._least[before:] = EVER
-        buffers = len(self._least) * self.length
-        known = len(self._first)
-        self._first, self._last = grown(self._first, buffers), grown(self._last, buffers)
-        self._fed_until = grown(self._fed_until, buffers)
-        self._first[known:] = -1
-        self._fed_until[known:] = NEVER
+        before, known = len(self._buffers.least), len(self._buffers.first)
+        least = grown(self._buffers.least, partitions)
+        buffers = len(least) * self.length
+        self._buffers = self._buffers._replace(
+            least=least,
+            first=grown(self._buffers.first, buffers),
+            last=grown(self._buffers.last, buffers),
+            fed_until=grown(self._buffers.fed_until, buffers),
+        )
+        least[before:] = EVER
+        self._buffers.first[known:] = -1
+        self._buffers.fed_until[known:] = NEVER
 
-    def _arrive(self, places: Int64, floor: Int64) -> tuple[Int64, Int64]:
+    def _arrive(self, indices: Int64, floor: Int64) -> tuple[Int64, Int64]:
         pool, count = self.pool.arrays, self.pool.count
-        self._link, self._waits = grown(self._link, count), grown(self._waits, count)
-        self._seen += np.bincount(pool.component[places], minlength=self.length)
+        self._buffers = self._buffers._replace(
+            link=grown(self._buffers.link, count), waits=grown(self._buffers.waits, count)
+        )
+        self._seen += np.bincount(pool.component[indices], minlength=self.length)
         order, bounds = np.empty(count, dtype=np.int64), np.empty((count, 2), dtype=np.int64)
-        fed = wait_or_feed(
-            places, floor, self.length, self.w, np.argsort(self._seen, kind="stable"), pool.component,
-            pool.partition, pool.lower, pool.upper, self._link, self._waits, self._first, self._last,
-            self._fed_until, self._least, order, bounds,
-        )  # fmt: skip
+        rarest = np.argsort(self._seen, kind="stable")
+        fed = wait_or_feed(indices, floor, self.length, self.w, rarest, pool, self._buffers, order, bounds)
         return order[:fed], bounds[:fed]
 
     def _waiting(self) -> Int64:
-        return np.flatnonzero(self._waits[: self.pool.count])
+        return np.flatnonzero(self._buffers.waits[: self.pool.count])
 
     def _drop_out_of_date(self, safe: int) -> None:
-        pool = self.pool.arrays
-        _drop(
-            safe, self.length, self.w, pool.component, pool.lower, pool.upper, self._link, self._waits,
-            self._first, self._last, self._fed_until, self._least,
-        )  # fmt: skip
+        _drop(safe, self.length, self.w, self.pool.arrays, self._buffers)
 
     def _follow(self, mapping: Int64) -> None:
-        _follow(mapping, self._link, self._waits, self._first, self._last)
+        _follow(mapping, self._buffers)
 
     def forget(self, partition: Int64) -> None:
         """Forget partitions that nothing is held of, so that their numbers can stand for others."""
         buffers = partition[:, None] * self.length + np.arange(self.length)
-        self._fed_until[buffers] = NEVER
+        self._buffers.fed_until[buffers] = NEVER

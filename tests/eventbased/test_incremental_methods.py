@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from confidence.config import EVER
 from eventbased.gaps.next_match import NextConfidences
-from eventbased.incremental.any_state import AnyState
 from eventbased.incremental.candidate_pool import CandidatePool, RunBytecode
 from eventbased.incremental.completed import Matches
-from eventbased.incremental.method import EVER, IncrementalMethod
+from eventbased.incremental.method import AnyState, IncrementalMethod
 from eventbased.incremental.query_order import QueryOrder
+from eventbased.incremental.run_pool import HEADER, LIST, MASK, NEXT, RunPool
 from eventbased.incremental.selectivity import Selectivity
 from tests.cases.incremental import thresholds
 
@@ -84,7 +85,32 @@ def pushed(method: IncrementalMethod, events: list[Event], safe: int | None = No
     ]
     component, partition, lower, upper, number = np.array(rows, dtype=np.int64).reshape(-1, 5).T.copy()
     uniform = np.full(len(rows), -1, dtype=np.int64)
-    return method.push(component, partition, lower, upper, number, uniform, np.zeros(0), safe=safe)
+    found = method.push(component, partition, lower, upper, number, uniform, np.zeros(0), safe=safe)
+    return Matches.joined(list(found), method.length)
+
+
+def advanced(method: IncrementalMethod, safe: int = EVER) -> Matches:
+    return Matches.joined(list(method.advance(safe)), method.length)
+
+
+def check(pool: RunPool) -> None:
+    """Assert the invariants: lists hold the living runs of their partition, bounds leave room."""
+    rows, seen, length = pool.arrays.rows[: pool.size], [], pool.length
+    for at, first in enumerate(pool.arrays.head.tolist()):
+        r, count = first, 0
+        while r >= 0:
+            row = rows[r]
+            low, high = row[HEADER : HEADER + length], row[HEADER + length :][:length]
+            assert row[MASK]
+            assert row[LIST] == at
+            assert (low <= high).all()
+            assert (np.diff(high) >= 0).all()
+            assert (np.diff(low) >= 0).all()
+            seen.append(r)
+            count += 1
+            r = int(row[NEXT])
+        assert pool.arrays.held[at] == count
+    assert sorted(seen) == np.flatnonzero(rows[:, MASK]).tolist()
 
 
 def signatures(parts: list[Matches]) -> list[tuple[int, ...]]:
@@ -108,10 +134,10 @@ def test_every_feasible_choice_comes_out_once(
             rest = min((event.lower for later in parts[at + 1 :] for event in later), default=EVER)
             tell = data.draw(st.sampled_from(["in the push", "afterwards", "never"]))
             found.append(pushed(method, part, rest if tell == "in the push" else None))
-            method.runs.check()
+            check(method.runs)
             if tell == "afterwards":
-                found.append(method.advance(rest))
-        found.append(method.close())
+                found.append(advanced(method, rest))
+        found.append(advanced(method))
     assert signatures(found) == expected([event for part in parts for event in part], length, length + slack)
     assert method.size == 0
 
@@ -121,7 +147,7 @@ def test_the_window_of_figure_3c(kind: type[IncrementalMethod]) -> None:
     method = kind(3, 4)
     events = [Event(1, 0, 1, 3, (0,)), Event(5, 0, 1, 3, (1,)), Event(6, 0, 6, 7, (2,))]
     found = [pushed(method, [event]) for event in events]
-    found.append(method.close())
+    found.append(advanced(method))
     assert signatures(found) == []
 
 
@@ -139,8 +165,8 @@ def test_a_match_comes_out_with_the_event_that_completes_it(kind: type[Increment
 def test_sorted_events_wait_for_the_safe_time() -> None:
     method = QueryOrder(2, 10)
     pushed(method, [Event(1, 0, 1, 5, (0,)), Event(2, 0, 2, 6, (1,))])
-    assert not len(method.advance(5).lower)
-    assert signatures([method.advance(6)]) == [(1, 2)]
+    assert not len(advanced(method, 5).lower)
+    assert signatures([advanced(method, 6)]) == [(1, 2)]
 
 
 @pytest.mark.parametrize("kind", METHODS)
@@ -150,9 +176,9 @@ def test_held_signatures_come_out_once_nothing_can_lie_before_their_end(
     method = kind(2, 10, following=NextConfidences(2, 8, 1e6))
     events = [Event(1, 0, 1, 5, (0,)), Event(2, 0, 2, 8, (1,)), Event(3, 0, 3, 9, (1,))]
     assert not len(pushed(method, events).lower)
-    assert not len(method.advance(7).lower)
-    assert signatures([method.advance(8)]) == [(1, 2)]
-    assert signatures([method.close()]) == [(1, 3)]
+    assert not len(advanced(method, 7).lower)
+    assert signatures([advanced(method, 8)]) == [(1, 2)]
+    assert signatures([advanced(method)]) == [(1, 3)]
 
 
 @pytest.mark.compiled
@@ -190,7 +216,7 @@ def test_probabilities_follow_their_candidates() -> None:
     assert mapping.tolist() == [-1, 0, 1]
     start = int(pool.arrays.pmf_offset[1])
     assert pool.arrays.pmf_offset[0] == -1
-    assert pool.pmf[start : start + 2].tolist() == [0.5, 0.5]
+    assert pool.pmfs.pmf[start : start + 2].tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize("kind", METHODS)
@@ -205,8 +231,8 @@ def test_an_event_right_at_the_bound_still_extends_a_run(kind: type[IncrementalM
     method = kind(3, 10)
     found = [pushed(method, [Event(3, 0, 7, 8, (2,)), Event(2, 0, 3, 6, (1,))])]
     # The last tick at which component 0 can be before event 2.
-    found.append(method.advance(5))
+    found.append(advanced(method, 5))
     method.let_go()
     found.append(pushed(method, [Event(1, 0, 5, 5, (0,))]))
-    found.append(method.close())
+    found.append(advanced(method))
     assert signatures(found) == [(1, 2, 3)]

@@ -70,7 +70,7 @@ class Candidates:
         count = len(self.matches)
         ranges = np.empty((2, count), dtype=np.int64)
         confidence, error = np.empty(count), np.empty(count)
-        none = CandidatePool(RunBytecode.none()).programs
+        none = CandidatePool(RunBytecode.none()).bytecode
         NextConfidences(self.length, self.window - self.length, 1e9, few_steps=few_steps).describe(
             matches, np.zeros(count, dtype=np.int64), arrays, arrays,
             (np.arange(self.length + 1), first[:-1], first[1:], longest), (values, head, tail),

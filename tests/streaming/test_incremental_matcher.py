@@ -343,7 +343,7 @@ def test_partitions_strings_and_events_are_forgotten(evaluation: str) -> None:
     assert len(matcher._partitions) <= 4096
     evaluation_state = matcher._evaluation
     assert evaluation_state is not None
-    assert len(evaluation_state._programs._strings) <= 16_384
+    assert len(evaluation_state._predicates._strings) <= 16_384
 
 
 def test_integers_that_leave_int64_compare_as_in_a_batch() -> None:

@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eventbased.incremental.candidate_pool import Columns, RunBytecode
+from confidence.pools import AttributeValues
+from eventbased.incremental.candidate_pool import RunBytecode
 from uncertain_cep.expressions.bytecode import BytecodeCompiler, leaves_of
 from uncertain_cep.expressions.vectorised import Values, within_int64
 from uncertain_cep.query.typed import Column, Constant, TypedExpression, variables_of
@@ -32,21 +33,21 @@ class Taken:
 
     Attributes
     ----------
-    columns : Columns
-        The values, for the candidate pool.
-    programs : RunBytecode or None
-        To be used from now on, if they changed.
+    values : AttributeValues
+        For the candidate pool.
+    bytecode : RunBytecode or None
+        To be used from now on, if it changed.
     ranks : (r,) int64 or None
         The new rank of each string known before, if ranks changed.
     """
 
-    columns: Columns
-    programs: RunBytecode | None
+    values: AttributeValues
+    bytecode: RunBytecode | None
     ranks: Int64 | None
 
 
 class RunPredicates:
-    """Programs of some predicates, and what they depend on of the values seen.
+    """Bytecode of some predicates, and what it depends on of the values seen.
 
     Parameters
     ----------
@@ -58,8 +59,8 @@ class RunPredicates:
     Attributes
     ----------
     columns : tuple of Column
-        What the slots of the programs hold.
-    programs : RunBytecode
+        What the slots of the bytecode hold.
+    bytecode : RunBytecode
     """
 
     def __init__(self, predicates: Sequence[TypedExpression], variables: Sequence[str]) -> None:
@@ -72,7 +73,7 @@ class RunPredicates:
         self._strings = _sorted(pa.array(self._texts, pa.large_string()))
         self._extremes: dict[Column, tuple[int, int]] = {}
         self._safe = self._within_int64()
-        self.programs = self._compiled()
+        self.bytecode = self._compiled()
 
     @property
     def string_slots(self) -> list[int]:
@@ -114,14 +115,14 @@ class RunPredicates:
             real=np.array([column.kind == "float" for column in self.columns], dtype=np.bool_),
         )
 
-    def take(self, values: Mapping[Column, Values], places: Sequence[slice], count: int) -> Taken:
+    def take(self, values: Mapping[Column, Values], spans: Sequence[slice], count: int) -> Taken:
         """Take the values of new candidates.
 
         Parameters
         ----------
         values : mapping of Column to Values
             For each of ``columns``, one value for each new candidate of its component.
-        places : sequence of slice
+        spans : sequence of slice
             Where the candidates of each component stand among all new ones.
         count : int
             How many new candidates there are.
@@ -134,25 +135,25 @@ class RunPredicates:
         texts = [values[column].data for column in self.columns if column.kind == "string"]
         ranks = self._learn_strings(texts)
         if changed or ranks is not None:
-            self.programs = self._compiled()
+            self.bytecode = self._compiled()
         ints: list[Any] = []
         floats: list[Any] = []
         nulls = np.zeros((len(self.columns), count), dtype=np.bool_)
         for slot, column in enumerate(self.columns):
             found = values[column]
-            here = places[self._components[column.variable]]
+            here = spans[self._components[column.variable]]
             data = _ranks(found.data, self._strings) if column.kind == "string" else found.data
             kept = np.zeros(count, dtype=np.float64 if column.kind == "float" else np.int64)
             kept[here] = data
             (floats if column.kind == "float" else ints).append(kept)
             if found.valid is not None:
                 nulls[slot, here] = ~found.valid
-        columns = Columns(
+        taken = AttributeValues(
             np.array(ints, dtype=np.int64).reshape(len(ints), count),
             np.array(floats, dtype=np.float64).reshape(len(floats), count),
             nulls,
         )
-        return Taken(columns, self.programs if changed or ranks is not None else None, ranks)
+        return Taken(taken, self.bytecode if changed or ranks is not None else None, ranks)
 
     def _learn_extremes(self, values: Mapping[Column, Values]) -> bool:
         """Widen the extremes of the integer columns; return whether that changes a predicate."""
@@ -187,7 +188,7 @@ class RunPredicates:
         if 2 * len(keep) > len(self._strings):
             return None
         ranks = self._know(self._strings.take(pa.array(keep)))
-        self.programs = self._compiled()
+        self.bytecode = self._compiled()
         return ranks
 
     def _know(self, strings: Any) -> Int64:

@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence.config import EVER
+from confidence.pools import AttributeValues
 from eventbased.gaps.next_match import CostlyMatchError, NextConfidences
-from eventbased.incremental.any_state import AnyState
-from eventbased.incremental.candidate_pool import Columns
 from eventbased.incremental.completed import LongChainError, Matches
-from eventbased.incremental.method import EVER, IncrementalMethod
+from eventbased.incremental.method import AnyState, IncrementalMethod
 from eventbased.incremental.query_order import QueryOrder
 from eventbased.incremental.run_pool import MOST_COMPONENTS
 from eventbased.incremental.selectivity import Selectivity
@@ -72,7 +72,7 @@ class RunEvaluation:
         variables = [component.variable for component in plan.components]
         self._plan = plan
         self._ids = ids
-        self._programs = RunPredicates(plan.joined, variables)
+        self._predicates = RunPredicates(plan.joined, variables)
         following = None
         if plan.query.strategy == "skip_till_next_match":
             following = NextConfidences(
@@ -81,7 +81,7 @@ class RunEvaluation:
         self.method = _METHODS[plan.evaluation](
             length,
             plan.window,
-            self._programs.programs,
+            self._predicates.bytecode,
             confidence=plan.needs_confidence,
             longest=LONGEST_PMF_CHAIN,
             following=following,
@@ -119,7 +119,7 @@ class RunEvaluation:
             partition = np.zeros(len(rows), dtype=np.int64)
         else:
             partition = np.concatenate(selection.partition)
-        found = self.method.push_in_parts(
+        found = self.method.push(
             np.repeat(np.arange(len(sizes)), sizes),
             partition,
             np.concatenate(selection.lower),
@@ -127,7 +127,7 @@ class RunEvaluation:
             rows if numbers is None else numbers[rows],
             np.full(len(rows), -1) if pmfs is None else pmfs.offset[rows],
             np.zeros(0) if pmfs is None else pmfs.values,
-            self._columns(table, selection, sizes),
+            self._values(table, selection, sizes),
             safe=safe,
         )
         yield from self.checked(found)
@@ -147,16 +147,16 @@ class RunEvaluation:
 
     def forget_strings(self) -> None:
         """Forget the strings of events that are gone."""
-        slots = self._programs.string_slots
+        slots = self._predicates.string_slots
         if not slots:
             return
         used = np.concatenate([self.method.pool.values(slot) for slot in slots])
-        ranks = self._programs.forget_strings(used)
+        ranks = self._predicates.forget_strings(used)
         if ranks is not None:
             self._use(ranks)
 
-    def _columns(self, table: pa.Table, selection: Selection, sizes: list[int]) -> Columns | None:
-        columns = self._programs.columns
+    def _values(self, table: pa.Table, selection: Selection, sizes: list[int]) -> AttributeValues | None:
+        columns = self._predicates.columns
         if not columns:
             return None
         component = {part.variable: j for j, part in enumerate(self._plan.components)}
@@ -168,18 +168,18 @@ class RunEvaluation:
             column: whole[column.name].take(selection.rows[component[column.variable]]) for column in columns
         }
         ends = np.cumsum([0, *sizes]).tolist()
-        places = [slice(ends[j], ends[j + 1]) for j in range(len(sizes))]
-        taken: Taken = self._programs.take(values, places, ends[-1])
-        if taken.programs is not None:
+        spans = [slice(ends[j], ends[j + 1]) for j in range(len(sizes))]
+        taken: Taken = self._predicates.take(values, spans, ends[-1])
+        if taken.bytecode is not None:
             self._use(taken.ranks)
-        return taken.columns
+        return taken.values
 
     def _use(self, ranks: Int64 | None) -> None:
-        """Hand the programs as they are now, and ranks as they are now, to the candidates held."""
+        """Hand the bytecode as it is now, and ranks as they are now, to the candidates held."""
         pool = self.method.pool
-        pool.use(self._programs.programs)
+        pool.use(self._predicates.bytecode)
         if ranks is not None:
-            for slot in self._programs.string_slots:
+            for slot in self._predicates.string_slots:
                 pool.map_values(slot, ranks)
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence.config import EVER
 from eventbased.incremental.completed import Matches
-from eventbased.incremental.method import EVER
 from eventbased.incremental.run_pool import MOST_COMPONENTS
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
@@ -334,7 +334,7 @@ class IncrementalMatcher:
         if self._evaluation is None:
             return self._batch(None)
         with self._answering():
-            matches = self._evaluation.checked(self._evaluation.method.advance_in_parts(safe))
+            matches = self._evaluation.checked(self._evaluation.method.advance(safe))
             batch = self._named(matches)
             self._tidy()
         return batch

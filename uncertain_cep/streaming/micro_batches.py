@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from eventbased.incremental.method import EVER
+from confidence.config import EVER
 from uncertain_cep.candidates.selection import looks_back, rows_taken, select
 from uncertain_cep.config import FEW_HELD, MAX_TICK
 from uncertain_cep.executor import constants_hold
@@ -23,12 +22,8 @@ __all__ = ["SlicedEvaluation"]
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-_NEVER: Final = 2**63 - 1
-"""A time beyond all others, and beyond what any of them can reach."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Events:
+class _Events(NamedTuple):
     """Events in reach.
 
     Attributes
@@ -50,13 +45,7 @@ class _Events:
 
     def keep(self, mask: Mask) -> _Events:
         """Return the events where a mask is true."""
-        return _Events(
-            self.table.filter(pa.array(mask)),
-            self.lower[mask],
-            self.upper[mask],
-            self.waits[mask],
-            self.positive[mask],
-        )
+        return _Events._make((self.table.filter(pa.array(mask)), *(column[mask] for column in self[1:])))
 
     @property
     def candidates(self) -> pa.Table:
@@ -68,13 +57,8 @@ class _Events:
         """Return the events of several parts, of at least one."""
         if len(parts) == 1:
             return parts[0]
-        return cls(
-            pa.concat_tables([part.table for part in parts]).combine_chunks(),
-            np.concatenate([part.lower for part in parts]),
-            np.concatenate([part.upper for part in parts]),
-            np.concatenate([part.waits for part in parts]),
-            np.concatenate([part.positive for part in parts]),
-        )
+        tables, *columns = zip(*parts, strict=True)
+        return cls(pa.concat_tables(tables).combine_chunks(), *map(np.concatenate, columns))
 
 
 class SlicedEvaluation:
@@ -119,7 +103,7 @@ class SlicedEvaluation:
         nobody: Mask = np.empty(0, dtype=np.bool_)
         empty = schema.empty_table().select(self._columns)
         self._parts = [_Events(empty, nothing, nothing, nobody, nobody)]
-        self._earliest_end = _NEVER
+        self._earliest_end = EVER
         self.size = self._settled = 0
 
     @property
@@ -159,7 +143,7 @@ class SlicedEvaluation:
         if len(new.lower):
             self._parts.append(new)
             self.size += len(new.lower)
-        self._earliest_end = min(self._earliest_end, int(new.upper[new.waits].min(initial=_NEVER)))
+        self._earliest_end = min(self._earliest_end, int(new.upper[new.waits].min(initial=EVER)))
 
     def _candidates(self) -> pa.Table:
         return _Events.joined(self._parts).candidates
@@ -192,10 +176,7 @@ class SlicedEvaluation:
 
     def _keep(self, events: _Events, waits: Mask, safe: int) -> None:
         """Keep what is in reach of the first events of matches to come."""
-        first = min(int(events.lower[waits].min(initial=_NEVER)), safe)
-        if safe == EVER:
-            first = _NEVER
-        kept = _Events(events.table, events.lower, events.upper, waits, events.positive)
-        self._parts = [kept.keep(events.upper >= first - self._back)]
+        first = EVER if safe == EVER else min(int(events.lower[waits].min(initial=EVER)), safe)
+        self._parts = [events._replace(waits=waits).keep(events.upper >= first - self._back)]
         self.size = self._settled = len(self._parts[0].lower)
-        self._earliest_end = int(events.upper[waits].min(initial=_NEVER))
+        self._earliest_end = int(events.upper[waits].min(initial=EVER))

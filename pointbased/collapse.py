@@ -149,19 +149,10 @@ class Limits(NamedTuple):
 
 @kernel
 def _take_final(candidates, buffer, safe, reach, final):
-    """Take the complete matches that nothing before ``safe`` or behind can change off the list.
+    """Take complete matches off the list that nothing before ``safe`` or behind can change; return how many.
 
-    Parameters
-    ----------
-    reach : int64
-        How many ticks after the first event a gap may end that lies behind the last one; -1 if none does.
-    final : (m,) int64
-        With room for all complete matches; the first ones are overwritten with their nodes.
-
-    Returns
-    -------
-    taken, events : int64
-        How many they are, and how many events they have.
+    Their nodes are written to ``final``, and how many events they have is returned too. A gap behind the last
+    event may end ``reach`` ticks after the first one; -1: there is none.
     """
     node = buffer.node
     row = candidates.row
@@ -196,12 +187,7 @@ def _take_final(candidates, buffer, safe, reach, final):
 def _write_sums(candidates, buffer, nodes, matches, mixed):
     """Write the matches at some nodes as the run loop added them up.
 
-    Parameters
-    ----------
-    matches : PointMatches
-        Overwritten.
-    mixed : (m,) bool
-        Overwritten: whether events that several components take may be forbidden in them.
+    ``mixed``, (m,) bool, tells whether events that several components take may be forbidden in them.
     """
     node = buffer.node
     row = candidates.row
@@ -232,13 +218,7 @@ def _is_own(row, own, event):
 
 @kernel
 def _searches(candidates, witnesses, rules, work, length, own):
-    """Return where witnesses are looked for: rows of pool, gap, and the span among them.
-
-    Parameters
-    ----------
-    own : (d,) int64
-        The candidates of the match; ``work.start`` has where each component's begin.
-    """
+    """Return where witnesses are looked for: rows of pool, gap, and the span among them."""
     row = candidates.row
     size = own.shape[0]
     first_upper = row[own[0], col.UPPER]
@@ -262,16 +242,10 @@ def _searches(candidates, witnesses, rules, work, length, own):
 
 @kernel
 def _forbidden(candidates, buffer, conditions, work, witnesses, rules, path):
-    """Return the gap and the candidate of every event forbidden in a gap of a match.
+    """Return the gap and the candidate of what is forbidden in gaps of a match, those of an event together.
 
-    Returns
-    -------
-    gap : (k,) int64
-        The index of the event behind the gap; the number of events for the gap behind the last.
-    forbidden : (k,) int64
-        Candidates, the rows of one event together.
-    couples : bool
-        Whether some event is forbidden in several gaps, or would be in one before its own place in the match.
+    A gap is the index of the event behind it, or the number of events. Returned too is whether some event is
+    forbidden in several gaps, or would be in one before its own place in the match.
     """
     row = candidates.row
     node = buffer.node
@@ -331,35 +305,11 @@ def _weigh(
     candidates, buffer, conditions, work, witnesses, rules, limits, weighing, room, nodes, chosen, done,
     matches,
 ):  # fmt: skip
-    """Overwrite range and confidence of the matches whose signatures are weighed.
+    """Overwrite range and confidence of the ``chosen`` matches, from number ``done`` on, as whole signatures.
 
-    Parameters
-    ----------
-    candidates : Candidates
-    buffer : Buffer
-    conditions : Conditions
-    work : confidence.predicates.conditions.Scratch
-    witnesses : Witnesses
-    rules : pointbased.automaton.Rules
-    limits : Limits
-    weighing, room
-        What a :class:`confidence.gaps.describing.Space` has.
-    nodes : (m,) int64
-        Of the matches.
-    chosen : (k,) int64
-        The matches to look at.
-    done : int64
-        How many of them have been.
-    matches : PointMatches
-        A match that cannot happen gets the confidence 0; the standard error of an estimate is overwritten.
-
-    Returns
-    -------
-    done : int64
-    reason : int64
-        ALL, PAUSED, SPACE if work arrays are too small, or COSTLY if match ``chosen[done]`` is.
-    need : tuple of 4 int64
-        For SPACE the events of a match, edges, ticks and forbidden events needed; for COSTLY the steps.
+    A match that cannot happen gets the confidence 0. Returns what
+    :func:`confidence.gaps.describing.describe_each` asks for; ``weighing`` and ``room`` are those of its
+    space.
     """
     row = candidates.row
     node = buffer.node
@@ -455,18 +405,8 @@ class Collapse:
     ) -> PointMatches:
         """Return the matches that became final, each once.
 
-        Parameters
-        ----------
-        candidates : Candidates
-        buffer : Buffer
-            Whose points before ``safe`` have all been fed.
-        conditions : Conditions
-            With the values of the candidates.
-        work : confidence.predicates.conditions.Scratch
-            For the longest prefix.
-        witnesses : Witnesses
-        safe : int
-            No point, and no witness that begins, before this tick is missing.
+        No point, and no witness that begins, before the tick ``safe`` is missing; ``work`` has room for the
+        longest prefix.
 
         Raises
         ------

@@ -23,20 +23,12 @@ _ACTIVE = 3
 
 @kernel
 def _mark(candidates, count, buffer, components, window, safe, remember, mark, moved, number):
-    """Write what stays, and to which row it moves; return how many nodes and runs that is.
+    """Write what stays, and to which row it moves (-1: none); return how many nodes and runs that is.
 
-    What could have been taken after a prefix is forbidden in the gap behind it: under skip till next the
-    children of a node that is held are remembered.
-
-    Parameters
-    ----------
-    mark : (nodes,) int8
-        Overwritten: dropped, remembered, held with all nodes before it, or active (points are tried on it).
-    moved : (nodes,) int64
-        Overwritten with the new row of each node, or -1.
-    number : (count,) int64
-        Overwritten with the new row of each candidate, or -1: those with points to come, or at a node that
-        stays, and witnesses in reach of the window of the matches to come.
+    A node is dropped, remembered, held with all nodes before it, or active: points are tried on it. What
+    could have been taken after a prefix is forbidden in the gap behind it: under skip till next the children
+    of a node that is held are remembered. Candidates stay that have points to come, or are at a node that
+    stays, and witnesses in reach of the window of the matches to come.
     """
     node = buffer.node
     row = candidates.row
@@ -163,22 +155,8 @@ def compact(
 ) -> tuple[Int64, Buffer]:
     """Drop the nodes, runs, table entries and candidates that are out of reach, and close the ranks.
 
-    Parameters
-    ----------
-    candidates : Candidates
-    count : int
-        Candidates in use.
-    buffer : Buffer
-        Whose points before ``safe``, a tick, have all been fed.
-    automaton : Automaton
-    safe : int
-
-    Returns
-    -------
-    number : (count,) int64
-        New row of each candidate, ascending, or -1; the rows of ``candidates`` have been moved there.
-    buffer : Buffer
-        With pools that have room for as much again, and the same heads, written anew.
+    All points before the tick ``safe`` have been fed. Returns the new row of each candidate, (count,) int64,
+    ascending, or -1, and a buffer with room for as much again; the rows of ``candidates`` have been moved.
     """
     mark = np.empty(int(buffer.counts[col.NODES]), dtype=np.int8)
     moved = np.empty(len(mark), dtype=np.int64)

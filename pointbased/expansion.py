@@ -82,23 +82,9 @@ def _points_until(candidates, count, stop, components, partitions):
 
 
 def expand(candidates: Candidates, count: int, stop: int, components: int, partitions: int) -> PointEvents:
-    """Expand candidates into the point events before a tick that were not expanded before.
+    """Expand candidates into the points before a tick, exclusive, that they were not expanded into before.
 
-    Parameters
-    ----------
-    candidates : Candidates
-        Whose first unexpanded ticks are moved on.
-    count : int
-        Candidates in use.
-    stop : int
-        Tick, exclusive.
-    components, partitions : int
-        How many there are, at most.
-
-    Returns
-    -------
-    PointEvents
-        Without the ticks of probability 0. O(n + m log m).
+    Ticks of probability 0 are left out. O(n + m log m).
     """
     time, candidate, rank = _points_until(candidates, count, stop, components, partitions)
     if len(time) < 2:
@@ -114,17 +100,7 @@ def expand(candidates: Candidates, count: int, stop: int, components: int, parti
 def next_step(candidates: Candidates, count: int, stop: int) -> int | None:
     """Return up to which tick, at most ``stop``, to expand next so that few points are made at once.
 
-    Parameters
-    ----------
-    candidates : Candidates
-    count : int
-    stop : int
-        Tick, exclusive.
-
-    Returns
-    -------
-    int or None
-        Exclusive; None if there is no point to expand before ``stop``.
+    None if there is no point to expand before ``stop``.
     """
     points, first = _points_before(candidates, count, stop)
     if not points:

@@ -157,13 +157,7 @@ class CandidateStore:
         self.values.write(first, arrivals.values)
 
     def keep(self, number: Int64) -> None:
-        """Close the ranks after :func:`pointbased.compaction.compact` moved the rows.
-
-        Parameters
-        ----------
-        number : (count,) int64
-            New row of each candidate, or -1.
-        """
+        """Close the ranks after :func:`pointbased.compaction.compact` moved the rows to these numbers."""
         kept = np.flatnonzero(number >= 0)
         self.count = len(kept)
         self.version += 1

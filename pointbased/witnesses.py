@@ -42,17 +42,7 @@ class Witnesses(NamedTuple):
 
 
 def index_witnesses(candidates: Candidates, count: int, components: int, pools: int) -> Witnesses:
-    """Return the witnesses among candidates. O(n log n).
-
-    Parameters
-    ----------
-    candidates : Candidates
-    count : int
-        Candidates in use.
-    components : int
-        Those of a witness are ``components`` and the number of its pool.
-    pools : int
-    """
+    """Return the witnesses among the first ``count`` candidates; those of pool 0 are of ``components``."""
     row = candidates.row[:count]
     rows = np.flatnonzero(row[:, col.COMPONENT] >= components)
     group = row[rows, col.PARTITION]

@@ -149,18 +149,9 @@ class CandidatePool:
         pmf: Float64,
         values: AttributeValues | None = None,
     ) -> Int64:
-        """Append candidates and return their indices, ascending.
+        """Append candidates and return their indices, ascending; their probabilities are copied.
 
-        Parameters
-        ----------
-        component, partition, event : (k,) int64
-        lower, upper : (k,) int64
-            Ticks, position not subtracted.
-        shared : (k,) bool
-        pmf_offset : (k,) int64, pmf : (m,) float64
-            The probabilities are copied.
-        values : AttributeValues, optional
-            Needed where there are slots.
+        See :meth:`eventbased.incremental.method.IncrementalMethod.push`.
         """
         first, self.count = self.count, self.count + len(component)
         if self.count > len(self.arrays.lower):
@@ -194,12 +185,6 @@ class CandidatePool:
     def compact(self, used: Mask) -> Int64:
         """Keep the candidates that are used, in order, and return the new index of each; -1 if let go of.
 
-        Parameters
-        ----------
-        used : (count,) bool
-
-        Notes
-        -----
         O(count) and the probabilities kept.
         """
         kept = np.flatnonzero(used)

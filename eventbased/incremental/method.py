@@ -87,20 +87,10 @@ class IncrementalMethod:
     _prefixes = False
 
     def _arrive(self, indices: Int64, floor: Int64) -> tuple[Int64, Int64]:
-        """Take candidates, and return which to feed now in which order, with their floors: at first, all.
+        """Take candidates by ascending lower bound; return which to feed now, with floors: at first all.
 
-        Parameters
-        ----------
-        indices : (k,) int64
-            By ascending lower bound.
-        floor : (k + 1,) int64
-            No candidate from the i-th on, nor any unseen event, has a smaller lower bound, ticks.
-
-        Returns
-        -------
-        order : (n,) int64
-        floor : (n, 2) int64
-            See :func:`eventbased.incremental.run_pool.feed`.
+        No candidate from the i-th on, nor any unseen event, has a lower bound below ``floor[i]``; what is
+        returned is for :func:`eventbased.incremental.run_pool.feed`.
         """
         return indices, around(floor)
 
@@ -261,13 +251,7 @@ class IncrementalMethod:
         return floor
 
     def _tidy(self, safe: int) -> None:
-        """Let go of what is out of reach, if enough has come or gone for a pass to be worth it.
-
-        Parameters
-        ----------
-        safe : int
-            Bound on what is to come, unseen or of the push under way.
-        """
+        """Let go of what is out of reach of what is still to come, if a pass is worth it."""
         size = self.size
         if safe != EVER and size <= 2 * self._settled + SETTLED_ROWS:
             # A pass is worth it as well once most of what a larger state was made for is out of reach.

@@ -381,13 +381,7 @@ class RunPool:
         self.arrays = self.arrays._replace(rows=rows, completed=completed)
 
     def let_go_of_dead(self, floor: Int64) -> None:
-        """Let go of the runs that nothing can complete. O(size).
-
-        Parameters
-        ----------
-        floor : (partitions,) int64
-            No event fed to the partition from now on has a smaller lower bound, ticks.
-        """
+        """Let go of the runs that nothing can complete, given the floor of each partition, ticks. O(size)."""
         _let_go_of_dead(self.arrays, self._lists, floor)
 
     def mark(self, used: NDArray[np.bool_]) -> None:

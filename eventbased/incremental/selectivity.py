@@ -197,17 +197,7 @@ def _follow(mapping, buffers):
 
 
 class Selectivity(IncrementalMethod):
-    """Runs over events that wait for the rarest component.
-
-    Parameters
-    ----------
-    *arguments, **options
-        As for :class:`eventbased.incremental.method.IncrementalMethod`.
-
-    Notes
-    -----
-    How rare a component is is counted as candidates come in.
-    """
+    """Runs over events that wait for the rarest component, as counted while candidates come in."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)

@@ -22,12 +22,7 @@ Int64 = NDArray[np.int64]
 
 
 class UniqueIds:
-    """The check that new events have ids of their own.
-
-    Parameters
-    ----------
-    plan : EvaluationPlan
-    """
+    """The check that new events have ids of their own."""
 
     def __init__(self, plan: EvaluationPlan) -> None:
         self._names = plan.names
@@ -101,18 +96,7 @@ class RetainedEvents:
         return len(self._numbers)
 
     def check_unique(self, table: pa.Table) -> None:
-        """Check that no new event has the id of one that is retained in its partition.
-
-        Parameters
-        ----------
-        table : pyarrow.Table
-            The new events, whose ids are unique among themselves.
-
-        Raises
-        ------
-        TraceError
-            With each event that has.
-        """
+        """Check that no new event has the id of one that is retained; see :class:`UniqueIds`."""
         self._ids.check(lambda: self.table, table)
 
     def append(self, table: pa.Table) -> Int64:

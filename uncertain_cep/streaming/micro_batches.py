@@ -112,14 +112,7 @@ class SlicedEvaluation:
         return self.size > 2 * self._settled + FEW_HELD
 
     def take(self, table: pa.Table, lower: Int64, upper: Int64) -> None:
-        """Take those of some events that matter.
-
-        Parameters
-        ----------
-        table : pyarrow.Table
-            Of the model.
-        lower, upper : (n,) int64
-            Their intervals, ticks.
+        """Take those of some events that matter; ``lower`` and ``upper`` are their intervals, ticks.
 
         Raises
         ------
@@ -149,18 +142,7 @@ class SlicedEvaluation:
         return _Events.joined(self._parts).candidates
 
     def advance(self, safe: int) -> Iterator[pa.RecordBatch]:
-        """Yield the matches that are to be yielded now.
-
-        Parameters
-        ----------
-        safe : int
-            No event to come that matters has a smaller ``lower``, ticks.
-
-        Raises
-        ------
-        TraceError, ConfidenceCostError
-            As in a batch.
-        """
+        """Yield the matches that are to be yielded now: no event to come begins before the tick ``safe``."""
         last = safe == EVER
         if not last and safe - self._earliest_end - self._reach < self._length and not self.crowded:
             return

@@ -79,15 +79,7 @@ class Replanning:
         self.used: deque[UsedPlan] = deque(maxlen=PLANS_LISTED)
 
     def execute(self, table: pa.Table, owned: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
-        """Yield the matches of a slice.
-
-        Parameters
-        ----------
-        table : pyarrow.Table
-            The events that its matches depend on.
-        owned : (n,) bool
-            Those that the first component's event of a match is one of.
-        """
+        """Yield the matches of a slice: of the events they depend on, ``owned`` are the first components'."""
         branches = [self._with_tree(number, branch, table) for number, branch in enumerate(self._branches)]
         plan = replace(self._plan, branches=tuple(branches)) if self._plan.branches else branches[0]
         self._first_events += int(owned.sum())

@@ -52,7 +52,7 @@ __all__ = ["NO_MATCHES", "Collapse", "CostlySignatureError", "PointMatches"]
 
 Int64 = NDArray[np.int64]
 
-_Given = tuple[Candidates, Buffer, Conditions, Scratch]
+_Inputs = tuple[Candidates, Buffer, Conditions, Scratch]
 
 
 class PointMatches(NamedTuple):
@@ -427,22 +427,22 @@ class Collapse:
         chosen = np.arange(count) if self._automaton.weighs_signatures else np.flatnonzero(mixed)
         if not len(chosen):
             return matches
-        given = candidates, buffer, conditions, work
+        inputs = candidates, buffer, conditions, work
         if self._automaton.terms:
-            matches = self._united(given, witnesses, nodes, chosen, matches)
+            matches = self._united(inputs, witnesses, nodes, chosen, matches)
         else:
-            self._weigh(given, witnesses, nodes, chosen, matches)
+            self._weigh(inputs, witnesses, nodes, chosen, matches)
         possible = matches.confidence > 0.0
         return matches if possible.all() else matches.keep(possible)
 
     def _united(
-        self, given: _Given, witnesses: Witnesses, nodes: Int64, chosen: Int64, matches: PointMatches
+        self, inputs: _Inputs, witnesses: Witnesses, nodes: Int64, chosen: Int64, matches: PointMatches
     ) -> PointMatches:
         """Return the matches with the ranges and confidences of the union of their readings."""
         union = Union(len(matches.lower))
         for term, left in zip(self._automaton.terms, self._left_by(witnesses), strict=True):
             part = PointMatches._make((*matches[:3], *(column.copy() for column in matches[3:])))
-            self._weigh(given, left, nodes, chosen, part)
+            self._weigh(inputs, left, nodes, chosen, part)
             upper = np.where(part.confidence > 0.0, part.upper, part.lower - 1)
             union.add(term, (part.lower, upper), part.confidence, part.std_error)
         return PointMatches._make((*matches[:3], *union.result()))
@@ -459,7 +459,7 @@ class Collapse:
         return self._split[1]
 
     def _weigh(
-        self, given: _Given, witnesses: Witnesses, nodes: Int64, chosen: Int64, matches: PointMatches
+        self, inputs: _Inputs, witnesses: Witnesses, nodes: Int64, chosen: Int64, matches: PointMatches
     ) -> None:
         """Weigh some of the matches as wholes, see :func:`_weigh`."""
         kernel: Callable[..., Described] = _weigh
@@ -468,7 +468,7 @@ class Collapse:
         try:
             describe_each(
                 lambda done: kernel(
-                    *given, witnesses, self._rules, limits, space.work, space.forbidden, nodes, chosen, done,
+                    *inputs, witnesses, self._rules, limits, space.work, space.forbidden, nodes, chosen, done,
                     matches,
                 ),
                 space.grow,

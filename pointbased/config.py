@@ -20,7 +20,7 @@ LEAST_ROWS: Final = 1 << 10
 """Rows that every pool has room for from the start."""
 
 TABLE_LOAD: Final = 2
-"""The hash table has at least this many places for each entry."""
+"""The hash table has at least this many rows for each entry."""
 
 TINY: Final = 5e-324
 """The smallest positive float64: what a positive probability too small for float64 is taken for, so that

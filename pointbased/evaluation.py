@@ -199,14 +199,14 @@ class PointEvaluation:
         if not begun and self._settled:
             self._safe = safe
             return NO_MATCHES
-        found = []
+        matches = []
         while self._safe is None or self._safe < safe:
             step = next_step(self._store.candidates, self._store.count, safe)
             if step is not None:
                 self._feed(step)
             self._safe = safe if step is None else step
-            found.append(self._release(self._safe))
-        return PointMatches.joined(found)
+            matches.append(self._release(self._safe))
+        return PointMatches.joined(matches)
 
     @property
     def _settled(self) -> bool:
@@ -268,7 +268,7 @@ class PointEvaluation:
         store = self._store
         if self._buffer.counts[col.COMPLETES]:
             self._index()
-        found = self._collapse.release(
+        matches = self._collapse.release(
             store.candidates, self._buffer, store.conditions, self._work, self._witnesses, safe
         )
         if self._swept_size > self._due:
@@ -276,7 +276,7 @@ class PointEvaluation:
             store.keep(number)
             # Sweeping when the state has doubled makes a sweep O(1) a row.
             self._due = 2 * self._swept_size + LEAST_ROWS
-        return found
+        return matches
 
 
 def _latest(known: int | None, upper: Int64) -> int:

@@ -140,14 +140,16 @@ class RunPredicates:
         floats: list[Any] = []
         nulls = np.zeros((len(self.columns), count), dtype=np.bool_)
         for slot, column in enumerate(self.columns):
-            found = values[column]
+            column_values = values[column]
             here = spans[self._components[column.variable]]
-            data = _ranks(found.data, self._strings) if column.kind == "string" else found.data
+            data = (
+                _ranks(column_values.data, self._strings) if column.kind == "string" else column_values.data
+            )
             kept = np.zeros(count, dtype=np.float64 if column.kind == "float" else np.int64)
             kept[here] = data
             (floats if column.kind == "float" else ints).append(kept)
-            if found.valid is not None:
-                nulls[slot, here] = ~found.valid
+            if column_values.valid is not None:
+                nulls[slot, here] = ~column_values.valid
         taken = AttributeValues(
             np.array(ints, dtype=np.int64).reshape(len(ints), count),
             np.array(floats, dtype=np.float64).reshape(len(floats), count),
@@ -172,7 +174,9 @@ class RunPredicates:
         """Learn strings; return the new ranks of those known before, if there are new ones."""
         if not texts:
             return None
-        new = pa.chunked_array([found.unique() for found in texts], pa.large_string()).unique().drop_null()
+        new = (
+            pa.chunked_array([strings.unique() for strings in texts], pa.large_string()).unique().drop_null()
+        )
         new = new.filter(pc.invert(pc.is_in(new, self._strings)))
         return self._know(pa.concat_arrays([self._strings, new])) if len(new) else None
 
@@ -202,6 +206,6 @@ def _sorted(strings: Any) -> Any:
 
 
 def _ranks(strings: Any, known: Any) -> Int64:
-    """Return the place of each string among the known ones; 0 for those that are not."""
-    found = pc.index_in(pa.array(strings, pa.large_string()), known).fill_null(0)
-    return np.asarray(found.to_numpy(zero_copy_only=False)).astype(np.int64)
+    """Return the index of each string among the known ones; 0 for those that are not."""
+    index = pc.index_in(pa.array(strings, pa.large_string()), known).fill_null(0)
+    return np.asarray(index.to_numpy(zero_copy_only=False)).astype(np.int64)

@@ -119,7 +119,7 @@ class RunEvaluation:
             partition = np.zeros(len(rows), dtype=np.int64)
         else:
             partition = np.concatenate(selection.partition)
-        found = self.method.push(
+        matches = self.method.push(
             np.repeat(np.arange(len(sizes)), sizes),
             partition,
             np.concatenate(selection.lower),
@@ -130,12 +130,12 @@ class RunEvaluation:
             self._values(table, selection, sizes),
             safe=safe,
         )
-        yield from self.checked(found)
+        yield from self.checked(matches)
 
-    def checked(self, found: Iterator[Matches]) -> Iterator[Matches]:
+    def checked(self, matches: Iterator[Matches]) -> Iterator[Matches]:
         """Yield matches, with the error of a chain that is too long in the user's words."""
         try:
-            yield from found
+            yield from matches
         except LongChainError:
             message = (
                 f"a match with an explicit pmf reaches over more than {LONGEST_PMF_CHAIN:,} ticks, "
@@ -192,17 +192,17 @@ def run_pool(context: ExecutionContext) -> Iterator[MatchBatch]:
     plan, table, payload, batch_rows = context.plan, context.table, context.payload, context.batch_rows
 
     def ids(rows: Int64) -> list[Any]:
-        found: list[Any] = table.column(plan.names.id).take(pa.array(rows)).to_pylist()
-        return found
+        names: list[Any] = table.column(plan.names.id).take(pa.array(rows)).to_pylist()
+        return names
 
-    for found in RunEvaluation(plan, ids).push(table, context.candidates, context.pmfs, None, EVER):
-        events = found.events if payload is None else payload[found.events]
-        for start in range(0, len(found.lower), batch_rows):
+    for matches in RunEvaluation(plan, ids).push(table, context.candidates, context.pmfs, None, EVER):
+        events = matches.events if payload is None else payload[matches.events]
+        for start in range(0, len(matches.lower), batch_rows):
             part = slice(start, start + batch_rows)
             yield MatchBatch(
                 events[:, part],
-                found.lower[part],
-                found.upper[part],
-                found.confidence[part] if context.with_confidence else None,
-                found.std_error[part],
+                matches.lower[part],
+                matches.upper[part],
+                matches.confidence[part] if context.with_confidence else None,
+                matches.std_error[part],
             )

@@ -48,8 +48,8 @@ def _method(query: Query, evaluation: str, slice_length: int | None) -> str:
     """Return how a stream is evaluated; refuse what does not go together."""
     more = beyond_plain(query)
     if slice_length is not None:
-        given: Any = slice_length
-        if isinstance(given, bool) or not isinstance(given, int) or given < 1:
+        length: Any = slice_length
+        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
             raise OptionError(f"slice_length={slice_length!r}: it must be 1 tick or more")
         if evaluation not in ("auto", *_BY_SLICES):
             raise OptionError(
@@ -329,8 +329,8 @@ class IncrementalMatcher:
     def _advance(self, safe: int) -> pa.RecordBatch:
         if self._sliced is not None:
             with self._answering():
-                found = pa.Table.from_batches(self._sliced.advance(safe), self.plan.batch_schema)
-            return found.combine_chunks().to_batches()[0] if found.num_rows else self._batch(None)
+                table = pa.Table.from_batches(self._sliced.advance(safe), self.plan.batch_schema)
+            return table.combine_chunks().to_batches()[0] if table.num_rows else self._batch(None)
         if self._evaluation is None:
             return self._batch(None)
         with self._answering():
@@ -350,9 +350,9 @@ class IncrementalMatcher:
             self._failed = True
             raise
 
-    def _named(self, found: Iterator[Matches]) -> pa.RecordBatch:
+    def _named(self, parts: Iterator[Matches]) -> pa.RecordBatch:
         """Return the matches of retained events as they are shown."""
-        matches = Matches.joined(list(found), len(self.plan.components))
+        matches = Matches.joined(list(parts), len(self.plan.components))
         if not len(matches.lower):
             return self._batch(None)
         confidence = matches.confidence if self.plan.needs_confidence else None

@@ -141,7 +141,7 @@ def test_shared_events_are_counted_without_their_matches(
     def refuse(*_: object) -> None:
         raise AssertionError("matches were enumerated")
 
-    monkeypatch.setattr(expected, "_added_up", refuse)
+    monkeypatch.setattr(expected._Counting, "added_up", refuse)
     monkeypatch.setattr(repeated_uses, "STEPS_PER_MATCH", math.inf)
     found = uc.match(table, f"{query} RETURN EXPECTED COUNT {every}")
     assert sum(found["expected_count"].to_pylist()) == pytest.approx(whole, rel=1e-12)

@@ -20,36 +20,20 @@ from uncertain_cep.config import MOST_MOVES, MOVES_AT_ONCE, PLANNER_SEED
 from uncertain_cep.optimizer.cost_model import CostModel
 from uncertain_cep.plan.trees import Join, Leaf, Tree, left_deep
 
-__all__ = [
-    "BY_NAME",
-    "Planner",
-    "dp_bushy",
-    "dp_left_deep",
-    "frequency",
-    "greedy",
-    "ii_greedy",
-    "ii_random",
-    "trivial",
-    "zstream",
-    "zstream_greedy",
-]
+__all__ = ["BY_NAME"]
 
 Int64 = NDArray[np.int64]
 Float = NDArray[np.float64]
-Planner = Callable[[CostModel], Tree]
 
 
-def trivial(model: CostModel) -> Tree:
-    """Return the order of the pattern."""
-    return left_deep(range(model.length))
-
-
-def frequency(model: CostModel) -> Tree:
+def _by_frequency(model: CostModel) -> list[int]:
     """Return the components by rising number of candidates. O(l log l)."""
-    return left_deep(np.argsort(model.numbers(model.singles)[2], kind="stable").tolist())
+    order: list[int] = np.argsort(model.numbers(model.singles)[2], kind="stable").tolist()
+    return order
 
 
 def _greedy_order(model: CostModel) -> list[int]:
+    """Return the order that begins with the rarest component and goes on with the cheapest step. O(l^2)."""
     singles = model.singles
     order = [int(np.argmin(model.numbers(singles)[2]))]
     while len(order) < model.length:
@@ -57,11 +41,6 @@ def _greedy_order(model: CostModel) -> list[int]:
         bound = np.full(len(rest), int(singles[order].sum()), dtype=np.int64)
         order.append(int(rest[np.argmin(model.join_costs(bound, singles[rest])[0])]))
     return order
-
-
-def greedy(model: CostModel) -> Tree:
-    """Return the order that begins with the rarest component and goes on with the cheapest step. O(l^2)."""
-    return left_deep(_greedy_order(model))
 
 
 @cache
@@ -76,9 +55,10 @@ def _moves(length: int) -> Int64:
     return moves
 
 
-def _improved(model: CostModel, order: Sequence[int], rng: np.random.Generator) -> list[int]:
-    """Return the local minimum that swaps and cycles lead to from an order."""
-    best = np.array(order, dtype=np.int64)
+def _improved(model: CostModel, order: Sequence[int] | None = None) -> list[int]:
+    """Return the local minimum that swaps and cycles lead to from an order, by default a random one."""
+    rng = np.random.default_rng(PLANNER_SEED)
+    best = np.array(rng.permutation(model.length) if order is None else order, dtype=np.int64)
     moves = _moves(model.length)
     if not len(moves):
         return [int(component) for component in best]
@@ -102,17 +82,6 @@ def _improved(model: CostModel, order: Sequence[int], rng: np.random.Generator) 
     return [int(component) for component in best]
 
 
-def ii_random(model: CostModel) -> Tree:
-    """Return the local minimum of iterative improvement from a random order; the seed is fixed."""
-    rng = np.random.default_rng(PLANNER_SEED)
-    return left_deep(_improved(model, rng.permutation(model.length).tolist(), rng))
-
-
-def ii_greedy(model: CostModel) -> Tree:
-    """Return the local minimum of iterative improvement from the greedy order; the seed is fixed."""
-    return left_deep(_improved(model, _greedy_order(model), np.random.default_rng(PLANNER_SEED)))
-
-
 @cache
 def _by_size(length: int) -> tuple[Int64, ...]:
     """Return the sets of 0..l components as bits, by their size."""
@@ -121,7 +90,7 @@ def _by_size(length: int) -> tuple[Int64, ...]:
     return tuple(masks[sizes == size] for size in range(length + 1))
 
 
-def dp_left_deep(model: CostModel) -> Tree:
+def _best_order(model: CostModel) -> list[int]:
     """Return the cheapest order. O(2^l l)."""
     length = model.length
     best = np.zeros(1 << length)
@@ -142,7 +111,7 @@ def dp_left_deep(model: CostModel) -> Tree:
     while mask & (mask - 1):
         order.append(int(last[mask]))
         mask ^= 1 << order[-1]
-    return left_deep([mask.bit_length() - 1, *reversed(order)])
+    return [mask.bit_length() - 1, *reversed(order)]
 
 
 def _spread(masks: Int64, size: int) -> Int64:
@@ -157,7 +126,7 @@ def _spread(masks: Int64, size: int) -> Int64:
     return parts
 
 
-def dp_bushy(model: CostModel) -> Tree:
+def _best_tree(model: CostModel) -> Tree:
     """Return the cheapest tree of all. O(3^l l), as right subtrees cost less near a tree's first leaf."""
     length = model.length
     best = np.zeros((length, 1 << length))
@@ -223,18 +192,17 @@ def _over(model: CostModel, order: Sequence[int]) -> Tree:
     return tree(0, length)
 
 
-def zstream(model: CostModel) -> Tree:
-    """Return the cheapest tree whose leaves are in the order of the pattern. O(l^3)."""
-    return _over(model, range(model.length))
-
-
-def zstream_greedy(model: CostModel) -> Tree:
-    """Return the cheapest tree whose leaves are in the greedy order. O(l^3)."""
-    return _over(model, _greedy_order(model))
-
-
-BY_NAME: Final[Mapping[str, Planner]] = MappingProxyType({
-    "trivial": trivial, "frequency": frequency, "greedy": greedy, "ii_random": ii_random,
-    "ii_greedy": ii_greedy, "dp_left_deep": dp_left_deep, "dp_bushy": dp_bushy, "zstream": zstream,
-    "zstream_greedy": zstream_greedy,
-})  # fmt: skip
+BY_NAME: Final[Mapping[str, Callable[[CostModel], Tree]]] = MappingProxyType(
+    {
+        "trivial": lambda model: left_deep(range(model.length)),
+        "frequency": lambda model: left_deep(_by_frequency(model)),
+        "greedy": lambda model: left_deep(_greedy_order(model)),
+        "ii_random": lambda model: left_deep(_improved(model)),
+        "ii_greedy": lambda model: left_deep(_improved(model, _greedy_order(model))),
+        "dp_left_deep": lambda model: left_deep(_best_order(model)),
+        "dp_bushy": _best_tree,
+        "zstream": lambda model: _over(model, range(model.length)),
+        "zstream_greedy": lambda model: _over(model, _greedy_order(model)),
+    }
+)
+"""The planners, each from a cost model to a tree; see the module."""

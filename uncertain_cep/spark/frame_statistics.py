@@ -87,18 +87,10 @@ def collect_statistics(
     )
     if found["faulty"]:
         _report(frame.filter(faulty), plan, found["faulty"], tick)
+    names = ("first", "later", "candidates", "earliest", "latest", "longest", "mean_length")
     counts = iter([found[f"component{number}"] for number in range(len(each))])
-    return FrameStatistics(
-        first=found["first"],
-        later=found["later"],
-        candidates=found["candidates"],
-        earliest=found["earliest"] or 0,
-        latest=found["latest"] or 0,
-        longest=found["longest"] or 0,
-        mean_length=found["mean_length"] or 0.0,
-        keys=max(found["keys"], 1),
-        components=tuple(tuple(next(counts) for _ in branch) for branch in candidates.components),
-    )
+    components = tuple(tuple(next(counts) for _ in branch) for branch in candidates.components)
+    return FrameStatistics(*(found[name] or 0 for name in names), max(found["keys"], 1), components)
 
 
 def _faulty(plan: EvaluationPlan, schema: t.StructType, tick: str | None) -> Column:

@@ -58,7 +58,7 @@ def test_the_plan_follows_the_rates() -> None:
     matcher = uc.IncrementalMatcher(
         _QUERY, table.schema, evaluation="sliced", largest_interval=6, slice_length=500
     )
-    with patch.object(replanning, "_SHARE_OF_MEASURING", 1e9):
+    with patch.object(replanning, "SHARE_OF_MEASURING", 1e9):
         found = _streamed(matcher, table, 1000)
     first, *others = matcher.plans
     assert first.first_event == 0
@@ -76,7 +76,7 @@ def test_the_plan_follows_the_rates() -> None:
 def test_a_good_plan_is_kept() -> None:
     table = _flipping(20_000).slice(0, 10_000)
     matcher = uc.IncrementalMatcher(_QUERY, table.schema, evaluation="sliced", largest_interval=6)
-    with patch.object(replanning, "_SHARE_OF_MEASURING", 1e9):
+    with patch.object(replanning, "SHARE_OF_MEASURING", 1e9):
         found = _streamed(matcher, table, 500)
     assert len(matcher.plans) == 1
     _assert_same(found, uc.match(table, _QUERY), ("a", "b", "c"))
@@ -86,7 +86,7 @@ def test_looking_takes_a_small_part_of_the_time() -> None:
     table = _flipping(20_000)
     matcher = uc.IncrementalMatcher(_QUERY, table.schema, evaluation="sliced", largest_interval=6)
     with patch.object(replanning, "measure", wraps=measure) as measured:
-        with patch.object(replanning, "_SHARE_OF_MEASURING", 0.0):
+        with patch.object(replanning, "SHARE_OF_MEASURING", 0.0):
             _streamed(matcher, table, 500)
         assert measured.call_count == 1
 
@@ -110,7 +110,7 @@ def test_the_single_components_of_other_patterns_are_planned_anew_too() -> None:
     table = _flipping(12_000)
     matcher = uc.IncrementalMatcher(query, table.schema, largest_interval=6, slice_length=500)
     with (
-        patch.object(replanning, "_SHARE_OF_MEASURING", 1e9),
+        patch.object(replanning, "SHARE_OF_MEASURING", 1e9),
         patch.object(replanning, "WORTH_A_CHANGE", 1.1),
     ):
         found = _streamed(matcher, table, 1000)

@@ -47,39 +47,29 @@ class Counts(NamedTuple):
 
 
 class Stretches:
-    """The ticks that candidates cover, partitions one behind the other on one time line.
-
-    Attributes
-    ----------
-    lifted : list of ((n_j,) int64, (n_j,) int64)
-        The intervals of each component's candidates on that line.
-    starts : (c,) int64
-        First tick of each stretch.
-    places : (c + 1,) int64
-        Covered ticks before each stretch.
-    partition : (c,) int64
-    ticks : int
-        All covered ticks.
-    """
+    """The ticks that candidates cover, partitions one behind the other on one time line."""
 
     def __init__(self, selection: Selection, shift: Int64) -> None:
         self.lifted: list[tuple[Int64, Int64]] = []
+        """The intervals of each component's candidates on that line, each (n_j,) int64."""
         for j, (lower, upper) in enumerate(zip(selection.lower, selection.upper, strict=True)):
             moved = shift[0] if selection.partition is None else shift[selection.partition[j]]
             self.lifted.append((lower + moved, upper + moved))
-        lower = np.concatenate([part for part, _ in self.lifted])
-        upper = np.concatenate([part for _, part in self.lifted])
+        lower, upper = map(np.concatenate, zip(*self.lifted, strict=True))
         order = np.argsort(lower, kind="stable")
         starts, stops = np.empty_like(lower), np.empty_like(lower)
         count = covered_stretches(order, lower, upper, starts, stops)
         self.starts = starts[:count].copy()
-        lengths = (stops[:count] - self.starts).astype(np.float64)
-        self.places = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(stops[:count] - self.starts)))
-        self.ticks = int(self.places[-1]) if lengths.sum() < 2**62 else 2**62
+        """(c,) int64. First tick of each stretch."""
+        lengths = stops[:count] - self.starts
+        self.places = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
+        """(c + 1,) int64. Covered ticks before each stretch."""
+        self.ticks = int(self.places[-1]) if lengths.astype(np.float64).sum() < 2**62 else 2**62
+        """All covered ticks."""
         self.partition = np.zeros(count, dtype=np.int64)
+        """(c,) int64."""
         if selection.partition is not None:
-            sorted_lower = lower[order]
-            first = order[np.searchsorted(sorted_lower, self.starts)]
+            first = order[np.searchsorted(lower[order], self.starts)]
             self.partition = np.concatenate(selection.partition)[first]
 
 

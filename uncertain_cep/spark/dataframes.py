@@ -28,9 +28,11 @@ __all__ = [
     "noted_files",
     "noted_schema",
     "noting_files",
+    "plainly_named",
     "quotient",
 ]
 
+_NAMES: Final = Names()
 _TICK: Final = TICK_METADATA.decode()
 
 _FILES: Final = "uncertain_cep.files"
@@ -73,18 +75,22 @@ def column(name: str) -> Column:
     return f.col(f"`{name.replace('`', '``')}`")
 
 
+def plainly_named(frame: DataFrame) -> DataFrame:
+    """Return a frame with other names for its columns: Spark hands only columns of plain names to Python."""
+    return frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
+
+
 def as_spark_path(path: Path) -> str:
     """Return a path of this machine for Spark, which would not decode the ``%20`` of a proper URI."""
     return f"file:///{path.absolute().as_posix().lstrip('/')}"
 
 
-def arrow_schema(frame: DataFrame, names: Names | None = None) -> pa.Schema:
+def arrow_schema(frame: DataFrame, names: Names = _NAMES) -> pa.Schema:
     """Return the Arrow schema in which Spark hands the rows of a frame to Python.
 
     A tick that `to_intervals` left with the time columns comes along as the schema's metadata. Types that
     no query can use become opaque ones, which say so when a query names them.
     """
-    names = names or Names()
     given = frame.schema.fields
     fields = [pa.field(field.name, _arrow_type(field.dataType)) for field in given]
     times = [field.metadata for field in given if field.name in (names.lower, names.upper)]
@@ -92,12 +98,11 @@ def arrow_schema(frame: DataFrame, names: Names | None = None) -> pa.Schema:
     return pa.schema(fields, None if tick is None else {TICK_METADATA: str(tick).encode()})
 
 
-def noted_schema(frame: DataFrame, names: Names | None = None) -> pa.Schema:
+def noted_schema(frame: DataFrame, names: Names = _NAMES) -> pa.Schema:
     """Return the schema of `arrow_schema` with the tick in its metadata, asked of an event if need be.
 
     What stands in the tick column and is none raises TraceError.
     """
-    names = names or Names()
     schema = arrow_schema(frame, names)
     check_tick_type(schema, names)
     noted = dict(schema.metadata or {})

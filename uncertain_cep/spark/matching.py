@@ -17,7 +17,14 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import Slicing
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, parse
-from uncertain_cep.spark.dataframes import column, from_arrow_schema, noted_files, noted_schema, noting_files
+from uncertain_cep.spark.dataframes import (
+    column,
+    from_arrow_schema,
+    noted_files,
+    noted_schema,
+    noting_files,
+    plainly_named,
+)
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.frame_statistics import collect_statistics
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
@@ -191,9 +198,7 @@ def _added_up(plan: EvaluationPlan, counts: DataFrame) -> DataFrame:
 def _in_one_place(plan: EvaluationPlan, matches: DataFrame) -> DataFrame:
     """Return matches with all those of a partition in one place."""
     keys = plan.partition_columns
-    together = matches.repartition(*map(column, keys)) if keys else matches.repartition(1)
-    # Spark hands only columns of plain names to Python.
-    return together.toDF(*(f"c{place}" for place in range(len(plan.batch_schema))))
+    return plainly_named(matches.repartition(*map(column, keys)) if keys else matches.repartition(1))
 
 
 def prepare(
@@ -246,8 +251,7 @@ def prepare(
     if key_slices is not None:
         rows = pruned(rows, plan, candidates, slices, key_slices)
     rows = partitioned(rows, candidates, slices, partitions)
-    plain = rows.toDF(*(f"c{place}" for place in range(len(arrow))))
-    return PreparedMatch(plan, plain, arrow, slicing, key_slices)
+    return PreparedMatch(plan, plainly_named(rows), arrow, slicing, key_slices)
 
 
 def _cores(spark: SparkSession) -> int:

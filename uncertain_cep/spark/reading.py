@@ -21,6 +21,7 @@ from uncertain_cep.spark.dataframes import (
     as_spark_path,
     from_arrow_schema,
     noting_files,
+    plainly_named,
 )
 from uncertain_cep.spark.jobs import worker_errors
 from uncertain_cep.spark.worker import Reading, add_intervals, describe_files, events_of_files, step_events
@@ -207,7 +208,7 @@ def to_intervals(
     new = pa.schema([made.field(name) for name in added], made.metadata)
     fields = {field.name: field for field in frame.schema.fields}
     fields |= {field.name: field for field in from_arrow_schema(new, names).fields}
-    rows = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
+    rows = plainly_named(frame)
     add = partial(
         add_intervals,
         columns=tuple(frame.columns),

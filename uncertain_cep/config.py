@@ -133,6 +133,9 @@ COARSE_SAMPLE: Final = 3072
 FINE_SAMPLE: Final = 16_384
 """The same where it pays to know more."""
 
+FEWEST_SAMPLED: Final = 512
+"""Candidates of one component in that sample, however many components there are."""
+
 LARGEST_PARTITIONS: Final = 16
 """Partitions whose share of each component is kept; the others are taken for equally large."""
 

@@ -14,7 +14,13 @@ from numpy.typing import NDArray
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.reach import Sample
 from uncertain_cep.candidates.selection import Selection, type_mask
-from uncertain_cep.config import COARSE_SAMPLE, FEW_NEGATED, LARGEST_PARTITIONS, SAMPLED_EVENTS
+from uncertain_cep.config import (
+    COARSE_SAMPLE,
+    FEW_NEGATED,
+    FEWEST_SAMPLED,
+    LARGEST_PARTITIONS,
+    SAMPLED_EVENTS,
+)
 from uncertain_cep.expressions.vectorised import evaluate_mask
 from uncertain_cep.optimizer.sampling import JointSample
 from uncertain_cep.optimizer.statistics import (
@@ -48,7 +54,7 @@ def measure(
     rng = np.random.default_rng(seed)
     length = len(plan.components)
     sizes = [len(rows) for rows in selection.rows]
-    most = max(512, sampled // length)
+    most = max(FEWEST_SAMPLED, sampled // length)
     samples = [_sampled(selection, j, most, rng) for j in range(length)]
     filled = [(j, part) for j, part in enumerate(samples) if len(part.rows)]
     earliest = min((int(part.low.min()) + j for j, part in filled), default=0)

@@ -126,10 +126,12 @@ def match(
     --------
     A script for ``spark-submit``::
 
-    from uncertain_cep.spark import get_session, match
+        from uncertain_cep.spark import get_session, match
 
-    spark = get_session() events = spark.read.parquet("events.parquet") matches = match(events, "PATTERN SEQ(A
-    a, B b) WHERE [host] WITHIN 100") matches.write.parquet("matches")
+        spark = get_session()
+        events = spark.read.parquet("events.parquet")
+        matches = match(events, "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 100")
+        matches.write.parquet("matches")
     """
     options = MatchOptions(
         names=Names.of(names),

@@ -2,8 +2,7 @@
 
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
 from uncertain_cep.plan.options import EVALUATIONS, PLANNERS, Approximation, MatchOptions
-from uncertain_cep.plan.planning import beyond_plain, make_plan
-from uncertain_cep.plan.result import COMPRESSED_COLUMNS
+from uncertain_cep.plan.planning import COMPRESSED_COLUMNS, beyond_plain, make_plan
 
 __all__ = [
     "COMPRESSED_COLUMNS",

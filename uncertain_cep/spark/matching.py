@@ -30,7 +30,12 @@ from uncertain_cep.spark.frame_statistics import collect_statistics
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
 from uncertain_cep.spark.unique_ids import check_unique_ids
-from uncertain_cep.spark.worker import choose_in_partition, match_partition, rank_partition, unused_name
+from uncertain_cep.spark.worker import (
+    match_partition,
+    non_overlapping_in_partition,
+    rank_partition,
+    unused_name,
+)
 from uncertain_cep.timedomain import TICK_METADATA, Names
 
 __all__ = ["PreparedMatch", "Spread", "as_frame", "match", "matches_frame", "prepare"]
@@ -175,7 +180,7 @@ def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
         return _added_up(plan, frame.mapInArrow(evaluate, schema))
     if plan.query.non_overlapping:
         frame = _in_one_place(plan, frame.mapInArrow(evaluate, schema))
-        evaluate = partial(choose_in_partition, plan=plan)
+        evaluate = partial(non_overlapping_in_partition, plan=plan)
     if not plan.query.order_by_confidence:
         matches = frame.mapInArrow(evaluate, schema)
     else:

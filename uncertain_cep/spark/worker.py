@@ -28,10 +28,10 @@ from uncertain_cep.traces.rows import Events, events_of_rows
 __all__ = [
     "Reading",
     "add_intervals",
-    "choose_in_partition",
     "describe_files",
     "events_of_files",
     "match_partition",
+    "non_overlapping_in_partition",
     "parquet_writer",
     "rank_partition",
     "step_events",
@@ -58,7 +58,7 @@ def match_partition(
     yield from execute(plan, table, slicing=slicing)
 
 
-def choose_in_partition(
+def non_overlapping_in_partition(
     batches: Iterable[pa.RecordBatch], *, plan: EvaluationPlan
 ) -> Iterator[pa.RecordBatch]:
     """Yield those matches of a partition that OUTPUT NON OVERLAPPING keeps.

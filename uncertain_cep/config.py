@@ -1,6 +1,7 @@
 """The numeric thresholds and prices of the library, each named once, with what tells whether it still holds.
 
-None of them changes an answer. Those of kernels are in the ``config`` of their package.
+None of them changes an answer. ``--only topk`` stands for ``python -m benchmarks main --only topk``, before
+and after a change of the numbers below it. Those of kernels are in the ``config`` of their package.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
@@ -90,7 +91,8 @@ def collect_statistics(
     names = ("first", "later", "candidates", "earliest", "latest", "longest", "mean_length")
     counts = iter([found[f"component{number}"] for number in range(len(each))])
     components = tuple(tuple(next(counts) for _ in branch) for branch in candidates.components)
-    return FrameStatistics(*(found[name] or 0 for name in names), max(found["keys"], 1), components)
+    known: dict[str, Any] = {name: found[name] or 0 for name in names}
+    return FrameStatistics(**known, keys=max(found["keys"], 1), components=components)
 
 
 def _faulty(plan: EvaluationPlan, schema: t.StructType, tick: str | None) -> Column:

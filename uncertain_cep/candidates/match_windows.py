@@ -64,7 +64,7 @@ def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
         allowed = _ALWAYS
         for i in times:
             allowed = restricted(allowed, times[i], least[i, j], -least[j, i])
-        parts[j] = _Part.of(selection, j, shift, allowed)
+        parts[j] = _Part.of(selection, j, shift).at(allowed)
         own = restricted(parts[j].times(), allowed, 0, 0)
         for i in times:
             times[i] = restricted(times[i], own, least[j, i], -least[i, j])
@@ -99,20 +99,10 @@ def _worth_while(selection: Selection, shift: Int64, times: Int64, order: list[i
     sampled = kept = 0
     for j in order[1:]:
         allowed = restricted(_ALWAYS, times, least[rarest, j], -least[j, rarest])
-        part = slice(None, None, max(len(selection.rows[j]) // WINDOW_SAMPLE, 1))
-        lower, upper = selection.lower[j][part].copy(), selection.upper[j][part].copy()
-        partition = _NONE if selection.partition is None else selection.partition[j][part].copy()
-        sampled += len(lower)
-        kept += len(_touching(lower, upper, partition, shift, allowed))
+        part = _Part.of(selection, j, shift, max(selection.sizes[j] // WINDOW_SAMPLE, 1))
+        sampled += len(part.lower)
+        kept += len(part.touching(allowed))
     return sampled - kept >= WORTH_DROPPING * sampled
-
-
-def _touching(lower: Int64, upper: Int64, partition: Int64, shift: Int64, times: Int64) -> Int64:
-    """Return the places of the intervals that have a tick in some stretches."""
-    places = np.empty(len(lower), dtype=np.int64)
-    hint = np.zeros(len(shift), dtype=np.int64)
-    found: Int64 = places[: touching(lower, upper, partition, shift, times, hint, places)]
-    return found
 
 
 class _Part(NamedTuple):
@@ -125,14 +115,14 @@ class _Part(NamedTuple):
     shift: Int64
 
     @classmethod
-    def of(cls, selection: Selection, component: int, shift: Int64, times: Int64 | None = None) -> _Part:
-        """Return the candidates of a component, if times are given only those that can happen then."""
-        lower, upper = selection.lower[component], selection.upper[component]
+    def of(cls, selection: Selection, component: int, shift: Int64, step: int = 1) -> _Part:
+        """Return the candidates of a component, or one of so many."""
         partition = _NONE if selection.partition is None else selection.partition[component]
-        if times is None:
-            return cls(None, lower, upper, partition, shift)
-        place = _touching(lower, upper, partition, shift, times)
-        return cls(place, lower[place], upper[place], partition[place] if len(partition) else _NONE, shift)
+        lower, upper, partition = (
+            np.ascontiguousarray(column[::step])
+            for column in (selection.lower[component], selection.upper[component], partition)
+        )
+        return cls(None, lower, upper, partition, shift)
 
     def times(self) -> Int64:
         """Return the stretches that they cover."""
@@ -145,5 +135,13 @@ class _Part(NamedTuple):
 
     def touching(self, times: Int64) -> Int64:
         """Return the places of those that can happen at some times."""
-        found = _touching(self.lower, self.upper, self.partition, self.shift, times)
-        return found if self.place is None else self.place[found]
+        places = np.empty(len(self.lower), dtype=np.int64)
+        hint = np.zeros(len(self.shift), dtype=np.int64)
+        count = touching(self.lower, self.upper, self.partition, self.shift, times, hint, places)
+        return places[:count] if self.place is None else self.place[places[:count]]
+
+    def at(self, times: Int64) -> _Part:
+        """Return those of a whole component that can happen at some times."""
+        place = self.touching(times)
+        partition = self.partition[place] if len(self.partition) else _NONE
+        return _Part(place, self.lower[place], self.upper[place], partition, self.shift)

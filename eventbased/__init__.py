@@ -1,11 +1,11 @@
 """Event-based evaluation: valid bounds, candidates, and the query-order join over them."""
 
-from eventbased.describe import describe_matches, describe_uncertain, matches_of_runs
+from eventbased.describe import describe_matches, describe_uncertain, matches_of_spans
 from eventbased.gaps.next_match import CostlyMatchError, EventArrays, NextConfidences, next_limits
-from eventbased.joins.pivot_join import PASS, PAUSED, Search, join, start_search
-from eventbased.layout import Candidates, lay_out, partition_bases
+from eventbased.joins.pivot_join import PASS, PAUSED, JoinState, join, start_join
+from eventbased.layout import Candidates, SharedEvents, lay_out, partition_bases
 from eventbased.non_overlapping import choose_non_overlapping
-from eventbased.upper_bounds import describe_chosen, promising_matches, surviving_matches
+from eventbased.upper_bounds import describe_chosen, filter_matches, filter_spans
 
 __all__ = [
     "PASS",
@@ -13,18 +13,19 @@ __all__ = [
     "Candidates",
     "CostlyMatchError",
     "EventArrays",
+    "JoinState",
     "NextConfidences",
-    "Search",
+    "SharedEvents",
     "choose_non_overlapping",
     "describe_chosen",
     "describe_matches",
     "describe_uncertain",
+    "filter_matches",
+    "filter_spans",
     "join",
     "lay_out",
-    "matches_of_runs",
+    "matches_of_spans",
     "next_limits",
     "partition_bases",
-    "promising_matches",
-    "start_search",
-    "surviving_matches",
+    "start_join",
 ]

@@ -9,6 +9,14 @@ from __future__ import annotations
 
 from typing import Final
 
+POSITION_STEP: Final = 1
+"""Ticks taken off a time for each component before its own where sequences are joined.
+
+``A_j = lower_j - j`` and ``B_j = upper_j - j``: what has to be in strict order then has to be in weak order,
+and components need not be neighbours to be compared. A backtracking search takes off nothing, as its matches
+differ in length. :func:`eventbased.layout.lay_out` takes positions off, and what describes matches adds them.
+"""
+
 CLASS_RATIO_BITS: Final = 2
 """Intervals of one length class differ in length by at most a factor of 2 to this power."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +20,30 @@ from confidence.kernel import kernel
 from eventbased.config import SPARE
 from eventbased.joins.pivot_join import (
     BEGIN,
+    CANDIDATE,
     FIRST,
     PARENT,
     PARENT_ROW,
     PIVOT,
-    PLACE,
     POSITIVE,
     SIZE,
     TOP,
-    choose,
+    JoinState,
+    trace_back,
 )
+from eventbased.layout import Candidates
 
 Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
 
-__all__ = ["confidences_of_run", "describe_matches", "describe_uncertain", "matches_of_runs"]
+__all__ = [
+    "SpanScratch",
+    "confidences_of_span",
+    "describe_matches",
+    "describe_uncertain",
+    "matches_of_spans",
+    "span_scratch",
+]
 
 
 @kernel
@@ -54,12 +65,12 @@ def _repeat(values, sizes, out):
 
 
 @kernel
-def _copy_runs(values, runs, count, out):
+def _copy_spans(values, spans, count, out):
     """Write the values of the candidates that complete the matches."""
     n = 0
     for k in range(count):
-        i = runs[BEGIN, k]
-        stop = n + runs[SIZE, k]
+        i = spans[BEGIN, k]
+        stop = n + spans[SIZE, k]
         while True:
             # All loads before all stores, and no sign: so the compiler sees two vectors.
             i &= POSITIVE
@@ -76,54 +87,54 @@ def _copy_runs(values, runs, count, out):
 
 
 @kernel
-def _gather_by_row(given, given_sizes, count, row, sizes):
-    """Add up the sizes of equal neighbours; return how many are left. The output may be the input."""
+def _gather_by_row(rows, sizes, count):
+    """Add up the sizes of equal neighbours, in place; return how many are left."""
     filled = -1
     last = -1
     total = 0
     for k in range(count):
-        found = given[k]
+        found = rows[k]
         same = found == last
-        total = total * same + given_sizes[k]
+        total = total * same + sizes[k]
         filled += not same
-        row[filled] = found
+        rows[filled] = found
         sizes[filled] = total
         last = found
     return filled + 1
 
 
 @kernel
-def _write_ids(ordered, blocks, runs, count, payload, out_ids, done):
+def _write_ids(ordered, blocks, spans, count, payload, out_ids, done):
     """Fill the columns of ids: what was bound at step s is the same for all matches of a row of block s."""
     last = blocks.shape[0] - 1
-    _copy_runs(payload, runs, count, out_ids[ordered[last + 1], done:])
+    _copy_spans(payload, spans, count, out_ids[ordered[last + 1], done:])
     row = np.empty(count, np.int64)
     sizes = np.empty(count, np.int64)
     values = np.empty(count, np.int64)
     for k in range(count):
-        row[k] = runs[PARENT, k]
-        sizes[k] = runs[SIZE, k]
+        row[k] = spans[PARENT, k]
+        sizes[k] = spans[SIZE, k]
     rows = count
     for level in range(last, -1, -1):
-        place = blocks[level, PLACE]
+        bound = blocks[level, CANDIDATE]
         for r in range(rows):
-            values[r] = payload[place[row[r] & POSITIVE] & POSITIVE]
+            values[r] = payload[bound[row[r] & POSITIVE] & POSITIVE]
         _repeat(values, sizes[:rows], out_ids[ordered[level], done:])
         if level > 0:
             parent = blocks[level, PARENT_ROW]
             for r in range(rows):
                 row[r] = parent[row[r] & POSITIVE]
-            rows = _gather_by_row(row, sizes, rows, row, sizes)
+            rows = _gather_by_row(row, sizes, rows)
 
 
 @kernel
-def _write_ranges(running, block, minimum, runs, count, w, depth, lower, upper, base, out_lower, out_upper):
+def _write_ranges(running, block, minimum, spans, count, w, depth, lower, upper, base, out_lower, out_upper):
     """Fill the tight time ranges: the extremes of A and B say it all (the paper, section 4.1)."""
     n = 0
     for k in range(count):
-        r = runs[PARENT, k]
-        i = runs[BEGIN, k]
-        stop = n + runs[SIZE, k]
+        r = spans[PARENT, k]
+        i = spans[BEGIN, k]
+        stop = n + spans[SIZE, k]
         shift = base[i]
         m = minimum[block[PIVOT, r]]
         # A of the first event and B of the last one count without the window. One of them belongs to the
@@ -155,15 +166,48 @@ def _write_ranges(running, block, minimum, runs, count, w, depth, lower, upper, 
         n = stop
 
 
+class SpanScratch(NamedTuple):
+    """Work arrays for the confidences of matches of l events."""
+
+    low: Int64
+    high: Int64
+    """(l,) int64. A and B of the events of a match."""
+    ring_low: Int64
+    ring_high: Int64
+    """(l + 1,) int64. Those of the events around the cycle of inequalities."""
+    a: Int64
+    b: Int64
+    bounds: Int64
+    floats: Float64
+    """Twice (l,) int64, (4, l) int64, (4, 2 l + 1) float64. See
+    :func:`confidence.chain.uniform.chain_confidence`."""
+
+
 @kernel
-def confidences_of_run(
-    running, begin, stop, w, lower, upper, low, high, ring_low, ring_high, a, b, bounds, floats, n, out
-):  # fmt: skip
-    """Fill the confidences of a run's matches from match n on, from what they have in common.
+def span_scratch(length):
+    """Return work arrays for matches of ``length`` events."""
+    return SpanScratch(
+        np.empty(length, np.int64),
+        np.empty(length, np.int64),
+        np.empty(length + 1, np.int64),
+        np.empty(length + 1, np.int64),
+        np.empty(length, np.int64),
+        np.empty(length, np.int64),
+        np.empty((4, length), np.int64),
+        np.empty((4, 2 * length + 1), np.float64),
+    )
+
+
+@kernel
+def confidences_of_span(running, begin, stop, w, lower, upper, scratch, n, out):
+    """Fill the confidences of a span's matches from match n on, from what they have in common.
 
     Around the cycle of inequalities (:mod:`confidence.chain.uniform`) that event stands between the last and
     the first of the others. All that no inequality it could violate connects with it is computed once.
+    ``scratch`` holds A and B of the others.
     """
+    low, high, ring_low, ring_high = scratch.low, scratch.high, scratch.ring_low, scratch.ring_high
+    a, b, bounds, floats = scratch.a, scratch.b, scratch.bounds, scratch.floats
     others = low.shape[0] - 1
     # The others are positions 1..l-1 of the cycle, the running one is before them and behind them.
     for k in range(others):
@@ -197,22 +241,22 @@ def confidences_of_run(
             high[running] = upper[i]
             out[n] = chain_confidence(low, high, w, a, b, bounds, floats)
         elif early or late:
-            place, size, rest = 0, head, of_tail
+            origin, size, rest = 0, head, of_tail
             if early:
                 ring_low[0] = low_i - w
                 ring_high[0] = high_i - w
             else:
                 ring_low[others + 1] = low_i
                 ring_high[others + 1] = high_i
-                place, size, rest = tail, others + 2 - tail, of_head if tail > 1 else 1.0
-            out[n] = between * rest * path_confidence(ring_low, ring_high, place, size, floats)
+                origin, size, rest = tail, others + 2 - tail, of_head if tail > 1 else 1.0
+            out[n] = between * rest * path_confidence(ring_low, ring_high, origin, size, floats)
         else:
             out[n] = between * of_head * of_tail
         n += 1
 
 
 @kernel
-def _write_short_confidences(ordered, blocks, runs, count, w, lower, upper, longest, out):
+def _write_short_confidences(ordered, blocks, spans, count, w, lower, upper, longest, out):
     """Fill the confidences of matches of two or three events, as if all intervals were uniform."""
     length = ordered.shape[0]
     running = ordered[length - 1]
@@ -221,9 +265,9 @@ def _write_short_confidences(ordered, blocks, runs, count, w, lower, upper, long
     high = np.empty(3, np.int64)
     n = 0
     for k in range(count):
-        begin = runs[BEGIN, k]
-        stop = begin + runs[SIZE, k]
-        choose(ordered, blocks, length - 2, runs[PARENT, k], chosen)
+        begin = spans[BEGIN, k]
+        stop = begin + spans[SIZE, k]
+        trace_back(ordered, blocks, length - 2, spans[PARENT, k], chosen)
         sizes = 1.0
         for s in range(length - 1):
             j = ordered[s]
@@ -255,69 +299,35 @@ def _write_short_confidences(ordered, blocks, runs, count, w, lower, upper, long
 
 
 @kernel
-def _rewrite_short_confidences(ordered, blocks, runs, count, w, lower, upper, out):
-    """Replace the confidences of matches of two or three events whose written-out sums cancel (NaN)."""
-    length = ordered.shape[0]
-    chosen = np.empty(length, np.int64)
-    low = np.empty(length, np.int64)
-    high = np.empty(length, np.int64)
-    a = np.empty(length, np.int64)
-    b = np.empty(length, np.int64)
-    bounds = np.empty((4, length), np.int64)
-    floats = np.empty((4, 2 * length + 1), np.float64)
-    n = 0
-    for k in range(count):
-        choose(ordered, blocks, length - 2, runs[PARENT, k], chosen)
-        for i in range(runs[BEGIN, k], runs[BEGIN, k] + runs[SIZE, k]):
-            if math.isnan(out[n]):
-                chosen[ordered[length - 1]] = i
-                for j in range(length):
-                    low[j] = lower[chosen[j]]
-                    high[j] = upper[chosen[j]]
-                out[n] = chain_confidence(low, high, w, a, b, bounds, floats)
-            n += 1
-
-
-@kernel
-def _write_long_confidences(ordered, blocks, runs, count, w, lower, upper, longest, out):
+def _write_long_confidences(ordered, blocks, spans, count, w, lower, upper, longest, out):
     """Fill the confidences of matches of four events or more, as if all intervals were uniform."""
     length = ordered.shape[0]
     running = ordered[length - 1]
     chosen = np.empty(length, np.int64)
-    low = np.empty(length, np.int64)
-    high = np.empty(length, np.int64)
-    ring_low = np.empty(length + 1, np.int64)
-    ring_high = np.empty(length + 1, np.int64)
-    a = np.empty(length, np.int64)
-    b = np.empty(length, np.int64)
-    bounds = np.empty((4, length), np.int64)
-    floats = np.empty((4, 2 * length + 1), np.float64)
+    work = span_scratch(length)
     n = 0
     for k in range(count):
-        begin = runs[BEGIN, k]
-        stop = begin + runs[SIZE, k]
-        choose(ordered, blocks, length - 2, runs[PARENT, k], chosen)
+        begin = spans[BEGIN, k]
+        stop = begin + spans[SIZE, k]
+        trace_back(ordered, blocks, length - 2, spans[PARENT, k], chosen)
         certain = longest == 0
         for s in range(length - 1):
             j = ordered[s]
-            low[j] = lower[chosen[j]]
-            high[j] = upper[chosen[j]]
-            certain = certain and low[j] == high[j]
+            work.low[j] = lower[chosen[j]]
+            work.high[j] = upper[chosen[j]]
+            certain = certain and work.low[j] == work.high[j]
         if certain:
             for i in range(stop - begin):
                 out[n + i] = 1.0
         else:
-            confidences_of_run(
-                running, begin, stop, w, lower, upper, low, high, ring_low, ring_high, a, b, bounds, floats,
-                n, out,
-            )  # fmt: skip
+            confidences_of_span(running, begin, stop, w, lower, upper, work, n, out)
         n += stop - begin
 
 
 def describe_matches(
-    ordered: Int64, blocks: Int64, minimum: Int64, runs: Int64, count: int, w: int, lower: Int64,
-    upper: Int64, base: Int64, payload: Int64, longest: Int64, with_confidence: bool, done: int,
-    out_ids: Int64, out_lower: Int64, out_upper: Int64, out_confidence: NDArray[np.float64],
+    ordered: Int64, search: JoinState, spans: Int64, count: int, w: int, candidates: Candidates,
+    payload: Int64, longest: Int64, with_confidence: bool, done: int,
+    out: tuple[Int64, Int64, Int64, Float64],
 ) -> bool:  # fmt: skip
     """Fill the output columns of the matches that a call of the join found, as if all were uniform.
 
@@ -326,24 +336,25 @@ def describe_matches(
     ordered : (l,) int64
         The components in the order in which they were bound; the last one is the first or the last of the
         pattern.
-    blocks, minimum
-        Of :class:`eventbased.joins.pivot_join.Search`.
-    runs : (3, m) int64, count : int64
+    search : JoinState
+    spans : (3, m) int64, count : int64
         What :func:`eventbased.joins.pivot_join.join` wrote, and how many columns of it are in use, at least
         1.
     w : int64
         ``W - l``.
-    lower, upper, base, payload : (n + SPARE,) int64
-        Of the candidates: bounds minus position on the common time line, the shift to take off again, and
-        what to write as the event's id.
+    candidates : Candidates
+        With positions taken off.
+    payload : (n + SPARE,) int64
+        What to write as each candidate's event.
     longest : (l,) int64
         Largest ``upper - lower`` of a candidate of each component.
     with_confidence : bool
     done : int
         How many matches the output holds already.
-    out_ids : (l, m) int64; out_lower, out_upper : (m,) int64; out_confidence : (m,) float64
-        Overwritten, and SPARE places behind the matches as well. A confidence of NaN asks for exact
-        arithmetic (:func:`confidence.chain.uniform.exact_chain_confidence`).
+    out : tuple
+        Events, (l, m) int64, lower and upper bounds, (m,) int64, ticks, and confidences, (m,) float64:
+        overwritten, and SPARE places behind the matches as well. A confidence of NaN asks for
+        :func:`eventbased.describe_chosen`, and then for exact arithmetic.
 
     Returns
     -------
@@ -352,44 +363,40 @@ def describe_matches(
 
     Notes
     -----
-    O(matches); for each run and column a few whole vectors are written, without a branch.
+    O(matches); for each span and column a few whole vectors are written, without a branch.
     """
     length = ordered.shape[0]
-    rest = slice(done, None)
+    events, out_lower, out_upper, confidence = out
+    blocks, lower, upper = search.blocks, candidates.lower, candidates.upper
     # Several kernels, not one: what a kernel calls is compiled once more within it.
-    _write_ids(ordered, blocks, runs, count, payload, out_ids, done)
+    _write_ids(ordered, blocks, spans, count, payload, events, done)
     _write_ranges(
-        ordered[length - 1], blocks[length - 2], minimum, runs, count, w, length - 1, lower, upper, base,
-        out_lower[rest], out_upper[rest],
+        ordered[length - 1], blocks[length - 2], search.minimum, spans, count, w, length - 1, lower, upper,
+        candidates.base, out_lower[done:], out_upper[done:],
     )  # fmt: skip
     if not with_confidence:
         return False
-    found = out_confidence[done : done + int(runs[SIZE, :count].sum())]
+    found = confidence[done : done + int(spans[SIZE, :count].sum())]
     if not longest.any():
         # All times are certain, and the join has looked at them.
         found[:] = 1.0
         return False
     write = _write_short_confidences if length <= 3 else _write_long_confidences
-    write(ordered, blocks, runs, count, w, lower, upper, longest[ordered[length - 1]], found)
+    write(ordered, blocks, spans, count, w, lower, upper, longest[ordered[length - 1]], found)
     # A sum is NaN if anything in it is, and much cheaper to look at.
-    cancelled = bool(np.isnan(found.sum()))
-    if cancelled and length <= 3:
-        # What is rarely needed, and dear to compile, is a kernel of its own.
-        _rewrite_short_confidences(ordered, blocks, runs, count, w, lower, upper, found)
-        cancelled = bool(np.isnan(found.sum()))
-    return cancelled
+    return bool(np.isnan(found.sum()))
 
 
 @kernel
-def matches_of_runs(ordered, blocks, runs, count, out):
-    """Write the candidates of every match of ``count`` runs to ``out``, (l, m) int64. O(l m)."""
+def matches_of_spans(ordered, blocks, spans, count, out):
+    """Write the candidates of every match of ``count`` spans to ``out``, (l, m) int64. O(l m)."""
     length = ordered.shape[0]
     chosen = np.empty(length, np.int64)
     n = 0
     for k in range(count):
-        choose(ordered, blocks, length - 2, runs[PARENT, k], chosen)
-        for x in range(runs[SIZE, k]):
-            chosen[ordered[length - 1]] = runs[BEGIN, k] + x
+        trace_back(ordered, blocks, length - 2, spans[PARENT, k], chosen)
+        for x in range(spans[SIZE, k]):
+            chosen[ordered[length - 1]] = spans[BEGIN, k] + x
             for s in range(length):
                 out[s, n] = chosen[s]
             n += 1
@@ -417,8 +424,8 @@ def describe_uncertain(
     chosen : (l, m) int64
         The candidates of each match.
     w, lower, upper, base, with_confidence, out_lower, out_upper, out_confidence
-        As for :func:`describe_matches`, which filled the output as if all intervals were uniform. A
-        match that the probabilities exclude gets an empty range.
+        Window, bounds and bases of the layout, and the output as it was filled as if all intervals were
+        uniform. A match that the probabilities exclude gets an empty range.
     pmf_offset : (n,) int64
         Where the probabilities of a candidate start in ``pmf``; -1 for uniform.
     pmf : (m,) float64

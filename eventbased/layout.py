@@ -1,52 +1,60 @@
-"""Candidates of the components, laid out for the join: one time line, classes of interval length.
+"""Candidates of the components, laid out for joins and searches: one time line, classes of interval length.
 
 Partitions are lifted onto one time line, each behind the one before by more than the window, so that
-no order or window condition can hold across two of them and the join needs no notion of a partition.
+no order or window condition can hold across two of them and nothing needs a notion of a partition.
+
+This is where times are converted on their way in: the shift of the partition is added and, where sequences
+are joined, the position of the component taken off (:data:`eventbased.config.POSITION_STEP`). What describes
+matches converts them back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.kernel import kernel
-from eventbased.config import CLASS_MERGE_EVENTS, CLASS_RATIO_BITS, SPARE
+from eventbased.config import CLASS_MERGE_EVENTS, CLASS_RATIO_BITS, POSITION_STEP, SPARE
 
-__all__ = ["Candidates", "lay_out", "partition_bases"]
+__all__ = ["Candidates", "SharedEvents", "lay_out", "partition_bases"]
 
 Int64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class Candidates:
-    """The arrays of ``join``; ``index`` and ``first`` say what was moved where.
-
-    Attributes
-    ----------
-    follow_start, follow
-        Where the search among the candidates of the next component begins.
-    index : (n,) int64
-        Of each candidate, its place among the candidates of its component as they were given.
-    first : (l + 1,) int64
-        Where the candidates of each component start.
-    """
+class Candidates(NamedTuple):
+    """The n candidates of the components, sorted by component, class and ``lower``."""
 
     first_class: Int64
+    """(l + 1,) int64. Classes of component j: ``first_class[j] .. first_class[j + 1] - 1``."""
     class_start: Int64
     class_stop: Int64
+    """(c,) int64. Where the candidates of a class are."""
     class_shortest: Int64
     class_longest: Int64
+    """(c,) int64. Smallest and largest ``upper - lower`` of a class."""
     lower: Int64
     upper: Int64
+    """(n + SPARE,) int64. Interval bounds on the time line, ticks, inclusive, with ``position`` taken off;
+    ascending ``lower`` within a class."""
     highest: Int64
+    """(n + SPARE,) int64. Running maximum of ``upper`` within the class."""
     follow_start: Int64
     follow: Int64
-    index: Int64
+    """follow_start (c,) int64; follow (f,) int64. For class c of component j >= 2 and a candidate i of
+    component j - 1, ``follow[follow_start[c] + i]`` is the first candidate of c with ``upper >= lower[i]``,
+    were all its intervals as long as the longest."""
+    source: Int64
+    """(n + SPARE,) int64. Of each candidate, its index among the candidates of its component as they were
+    given."""
     base: Int64
+    """(n + SPARE,) int64. What was added to bring the partition onto the time line."""
     first: Int64
+    """(l + 1,) int64. Where the candidates of each component start."""
+    position: Int64
+    """(l,) int64. What was taken off the times of each component."""
 
     def check(self) -> None:
         """Assert the invariants that the join relies on."""
@@ -57,6 +65,18 @@ class Candidates:
             assert lengths.min(initial=self.class_shortest[c]) == self.class_shortest[c]
             assert lengths.max(initial=self.class_longest[c]) == self.class_longest[c]
             assert np.array_equal(self.highest[part], np.maximum.accumulate(self.upper[part]))
+
+
+class SharedEvents(NamedTuple):
+    """The events that several components can take."""
+
+    event: Int64
+    """(n,) int64. Of each candidate its row of ``twin``; -1 if no other component can take its event."""
+    fills: Int64
+    """(n + SPARE,) int64. Bit j modulo :data:`eventbased.joins.pivot_join.COMPONENT_BITS` for each component
+    j that has such an event as a candidate, else 0."""
+    twin: Int64
+    """(s, l) int64. Where such an event is among the candidates of each component; -1 where it is none."""
 
 
 @kernel
@@ -160,16 +180,19 @@ def _sorted_by_class(lower: Int64, upper: Int64, limits: list[int]) -> tuple[Int
 
 
 @kernel
-def _follow(first_class, class_start, class_stop, class_longest, lower, follow_start, follow):
+def _follow(candidates):
     """Fill ``follow``; both classes ascend, so one pass over the two does it. O(n c)."""
+    first_class, lower, follow = candidates.first_class, candidates.lower, candidates.follow
+    class_start, class_stop = candidates.class_start, candidates.class_stop
     for j in range(2, first_class.shape[0] - 1):
         for c in range(first_class[j], first_class[j + 1]):
+            longest, follows = candidates.class_longest[c], candidates.follow_start[c]
             for before in range(first_class[j - 1], first_class[j]):
                 i = class_start[c]
                 for k in range(class_start[before], class_stop[before]):
-                    while i < class_stop[c] and lower[i] < lower[k] - class_longest[c]:
+                    while i < class_stop[c] and lower[i] < lower[k] - longest:
                         i += 1
-                    follow[follow_start[c] + k] = i
+                    follow[follows + k] = i
 
 
 def lay_out(
@@ -178,8 +201,9 @@ def lay_out(
     partition: Sequence[Int64] | None,
     shift: Int64,
     covered: int,
+    step: int = POSITION_STEP,
 ) -> Candidates:
-    """Lay the candidates of all components out for the join.
+    """Lay the candidates of all components out on one time line.
 
     Parameters
     ----------
@@ -190,6 +214,8 @@ def lay_out(
     shift : (partitions,) int64
     covered : int
         Both from :func:`partition_bases`.
+    step : int
+        Ticks to take off the times of a component for each component before it.
 
     Notes
     -----
@@ -197,7 +223,7 @@ def lay_out(
     else O(n).
     """
     total = sum(part.shape[0] for part in lower)
-    out_lower, out_upper, base, index, highest = (np.zeros(total + SPARE, dtype=np.int64) for _ in range(5))
+    out_lower, out_upper, base, source, highest = (np.zeros(total + SPARE, dtype=np.int64) for _ in range(5))
     first = [0]
     first_class = [0]
     class_start: list[int] = []
@@ -208,14 +234,14 @@ def lay_out(
         lengths = np.zeros((64 // CLASS_RATIO_BITS + 1, 2), dtype=np.int64)
         numbers = np.empty(0, dtype=np.int64) if partition is None else partition[j]
         ascending = _lift(
-            part, upper[j], numbers, shift, j, out_lower[here], out_upper[here], base[here], lengths
+            part, upper[j], numbers, shift, j * step, out_lower[here], out_upper[here], base[here], lengths
         )
-        index[here] = np.arange(part.shape[0])
+        source[here] = np.arange(part.shape[0])
         limits = _length_classes(lengths, covered)
         sizes = [part.shape[0]]
         if len(limits) > 1 or not ascending:
             order, sizes = _sorted_by_class(out_lower[here], out_upper[here], limits)
-            for array in (out_lower, out_upper, base, index):
+            for array in (out_lower, out_upper, base, source):
                 array[here] = array[here][order]
         start = here.start
         for size, limit in zip(sizes, limits, strict=True):
@@ -244,12 +270,10 @@ def lay_out(
         highest=highest,
         follow_start=follow_start,
         follow=np.empty(follows, dtype=np.int64),
-        index=index,
+        source=source,
         base=base,
         first=np.array(first, dtype=np.int64),
+        position=np.arange(len(lower)) * step,
     )
-    _follow(
-        laid_out.first_class, laid_out.class_start, laid_out.class_stop, laid_out.class_longest, out_lower,
-        follow_start, laid_out.follow,
-    )  # fmt: skip
+    _follow(laid_out)
     return laid_out

@@ -107,7 +107,7 @@ def touching(lower, upper, partition, shift, times, hint, out):
     Returns
     -------
     int
-        How many have; their places are ``out[:found]``. O(n + m) if the intervals of each partition come by
+        How many have; their indices are ``out[:found]``. O(n + m) if the intervals of each partition come by
         ascending bounds, else O(n log m).
     """
     found = 0
@@ -116,10 +116,10 @@ def touching(lower, upper, partition, shift, times, hint, out):
     for i in range(lower.shape[0]):
         number = partition[i] if partition.shape[0] else 0
         moved = shift[number]
-        place = first_above(stops, 0, count, lower[i] + moved - 1, hint[number])
-        hint[number] = place
+        index = first_above(stops, 0, count, lower[i] + moved - 1, hint[number])
+        hint[number] = index
         out[found] = i
-        found += place < count and starts[place] <= upper[i] + moved
+        found += index < count and starts[index] <= upper[i] + moved
     return found
 
 
@@ -146,10 +146,10 @@ def grouped(lower, upper, partition, shift, out_lower, out_upper):
         start[number + 1] += start[number]
     for i in range(lower.shape[0]):
         number = partition[i] if partition.shape[0] else 0
-        place = start[number]
+        index = start[number]
         start[number] += 1
-        out_lower[place] = lower[i] + shift[number]
-        out_upper[place] = upper[i] + shift[number]
+        out_lower[index] = lower[i] + shift[number]
+        out_upper[index] = upper[i] + shift[number]
     ascends = True
     for i in range(1, lower.shape[0]):
         ascends = ascends and out_lower[i] >= out_lower[i - 1]

@@ -50,7 +50,7 @@ def choose_non_overlapping(best, partition, lower, upper, chosen):
         if last > 0 and partition[last - 1] == partition[i] and upper[last - 1] >= lower[i]:
             continue
         chosen[i] = True
-        place = i + 1
-        while place <= count:
-            tree[place] = max(tree[place], i + 1)
-            place += place & -place
+        node = i + 1
+        while node <= count:
+            tree[node] = max(tree[node], i + 1)
+            node += node & -node

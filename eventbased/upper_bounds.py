@@ -27,11 +27,11 @@ import numpy as np
 from confidence.chain.uniform import confidence_of_three, confidence_of_two, tight_bounds
 from confidence.kernel import kernel
 from eventbased.config import ROUNDING
-from eventbased.describe import confidences_of_run
-from eventbased.joins.pivot_join import BEGIN, PARENT, SIZE, choose
+from eventbased.describe import confidences_of_span, span_scratch
+from eventbased.joins.pivot_join import BEGIN, PARENT, SIZE, trace_back
 from eventbased.thresholds import needed
 
-__all__ = ["describe_chosen", "promising_matches", "surviving_matches"]
+__all__ = ["describe_chosen", "filter_matches", "filter_spans"]
 
 
 @kernel(inline=True)
@@ -69,14 +69,14 @@ def _reaches(x, y, shift, lower, upper, most):
 
 @kernel
 def _narrowed(begin, stop, first, last, shifts, most, lower, upper):
-    """Return the part of a run that keeps two conditions, the first of which ascends and the other descends.
+    """Return the part of a span that keeps two conditions, the first of which ascends and the other descends.
 
     Parameters
     ----------
     begin, stop : int64
-        The run; its intervals are equally long.
+        The span; its intervals are equally long.
     first, last : (2,) int64
-        For each condition the candidates on its two sides; -1 for that of the run.
+        For each condition the candidates on its two sides; -1 for that of the span.
     shifts : (2,) int64
     most : (2,) float64
         How many pairs of times may break a condition.
@@ -99,16 +99,16 @@ def _narrowed(begin, stop, first, last, shifts, most, lower, upper):
 
 
 @kernel
-def surviving_matches(
-    ordered, blocks, runs, w, lower, upper, offset, even, least, rank, last_rank, out
+def filter_spans(
+    ordered, blocks, spans, w, lower, upper, offset, even, least, rank, last_rank, out
 ):  # fmt: skip
-    """Write the matches of some runs that can reach a confidence; return how many there are.
+    """Write the matches of some spans that can reach a confidence; return how many there are.
 
     Parameters
     ----------
     ordered, blocks
         As for :func:`eventbased.describe_matches`.
-    runs : (3, k) int64
+    spans : (3, k) int64
         What a call of :func:`eventbased.join` found.
     w : int64
         ``W - l``.
@@ -128,7 +128,7 @@ def surviving_matches(
     Notes
     -----
     O(l) for a row of the last block, O(1) for a match that is kept, and where intervals are equally long
-    O(log m) for the others of a run.
+    O(log m) for the others of a span.
     """
     length = ordered.shape[0]
     running = ordered[length - 1]
@@ -147,10 +147,10 @@ def surviving_matches(
     found = 0
     row = -1
     of_row = 1.0
-    for k in range(runs.shape[1]):
-        if runs[PARENT, k] != row:
-            row = runs[PARENT, k]
-            choose(ordered, blocks, length - 2, row, chosen)
+    for k in range(spans.shape[1]):
+        if spans[PARENT, k] != row:
+            row = spans[PARENT, k]
+            trace_back(ordered, blocks, length - 2, row, chosen)
             of_row = 1.0
             for j in range(length - 1):
                 if running != j and running != j + 1:
@@ -159,8 +159,8 @@ def surviving_matches(
                 of_row = -1.0
         if of_row < need:
             continue
-        begin = runs[BEGIN, k]
-        stop = begin + runs[SIZE, k]
+        begin = spans[BEGIN, k]
+        stop = begin + spans[SIZE, k]
         chosen[running] = -1
         first[order], last[order] = (
             chosen[0 if running == 0 else length - 2],
@@ -189,7 +189,7 @@ def surviving_matches(
 
 
 @kernel
-def promising_matches(chosen, w, lower, upper, offset, least, rank, last_rank, out):
+def filter_matches(chosen, w, lower, upper, offset, least, rank, last_rank, out):
     """Set which of some matches can reach a confidence.
 
     Parameters
@@ -197,7 +197,7 @@ def promising_matches(chosen, w, lower, upper, offset, least, rank, last_rank, o
     chosen : (l, m) int64
         The candidates of each match.
     w, lower, upper, offset, least, rank, last_rank
-        As for :func:`surviving_matches`.
+        As for :func:`filter_spans`.
     out : (m,) bool
         Overwritten. O(l m).
     """
@@ -227,14 +227,8 @@ def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper
     """
     length = chosen.shape[0]
     running = ordered[length - 1]
-    low = np.empty(length, np.int64)
-    high = np.empty(length, np.int64)
-    ring_low = np.empty(length + 1, np.int64)
-    ring_high = np.empty(length + 1, np.int64)
-    a = np.empty(length, np.int64)
-    b = np.empty(length, np.int64)
-    bounds = np.empty((4, length), np.int64)
-    floats = np.empty((4, 2 * length + 1), np.float64)
+    work = span_scratch(length)
+    low, high = work.low, work.high
     wanted = out_confidence.shape[0] > 0
     for n in range(chosen.shape[1]):
         for j in range(length):
@@ -243,10 +237,10 @@ def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper
         sizes = 1.0
         for s in range(length - 1):
             sizes *= float(high[ordered[s]] - low[ordered[s]] + 1)
-        tight_bounds(low, high, w, a, b)
+        tight_bounds(low, high, w, work.a, work.b)
         shift = base[chosen[0, n]]
-        out_lower[n] = a[0] - shift
-        out_upper[n] = b[length - 1] + length - 1 - shift
+        out_lower[n] = work.a[0] - shift
+        out_upper[n] = work.b[length - 1] + length - 1 - shift
         if not wanted:
             continue
         i = chosen[running, n]
@@ -258,7 +252,4 @@ def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper
                 low[0], high[0], low[1], high[1], low[2], high[2], w, ticks
             )
         else:
-            confidences_of_run(
-                running, i, i + 1, w, lower, upper, low, high, ring_low, ring_high, a, b, bounds, floats, n,
-                out_confidence,
-            )  # fmt: skip
+            confidences_of_span(running, i, i + 1, w, lower, upper, work, n, out_confidence)

@@ -259,7 +259,7 @@ def gap_confidences(
     Parameters
     ----------
     start, place, component
-        What :func:`eventbased.search.backtracking.grow` found.
+        See :class:`eventbased.search.state.FoundMatches`.
     first_match, count : int64
         The match to begin with, and how many there are.
     lower, upper, base, row : (n,) int64

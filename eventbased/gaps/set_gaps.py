@@ -237,7 +237,7 @@ class SetConfidences:
         Parameters
         ----------
         matches : tuple
-            ``start, place, component``, see :func:`eventbased.search.partial_orders.choose`.
+            ``start, place, component``, see :class:`eventbased.search.state.FoundMatches`.
         candidates : tuple
             ``lower, upper, base, row``: bounds on the common time line, the shift to take off, the event.
         offsets : (rows,) int64

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,65 +11,12 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint, steps_per_call
 from confidence.kernel import kernel
 from eventbased.config import BLOCK_PLACES, BLOCK_ROWS, DENSE_KEYS
-from eventbased.joins.tree_join import FRESH, ROW, Programs, RightSide, append, extend, reach
+from eventbased.joins.tree_join import FRESH, ROW, JoinInputs, JoinStep, RightSide, append, extend, reach
 from eventbased.layout import Candidates
 
-__all__ = ["Events", "JoinStep", "joined", "right_of_candidates", "right_of_matches"]
+__all__ = ["joined", "right_of_candidates", "right_of_matches"]
 
 Int64 = NDArray[np.int64]
-
-
-class Events(NamedTuple):
-    """The candidates as all joins of a tree see them.
-
-    Attributes
-    ----------
-    lower, upper : (n,) int64
-        A and B of every candidate.
-    event : (n,) int64, twin : (s, l) int64
-        See :func:`eventbased.joins.pivot_join.join`.
-    limit : (n,) int64, or (0,)
-        Likewise.
-    codes : (c,) int64
-        See :func:`eventbased.joins.tree_join.reach`.
-    programs : Programs
-    """
-
-    lower: Int64
-    upper: Int64
-    event: Int64
-    twin: Int64
-    limit: Int64
-    codes: Int64
-    programs: Programs
-
-
-@dataclass(frozen=True, slots=True)
-class JoinStep:
-    """One join of a chain; see ``reach`` and ``extend``.
-
-    Attributes
-    ----------
-    left : (s,) int64
-    slack : (s, 2) int64
-    right : RightSide
-    least, most : int
-    equated : (e, 3) int64
-    pairs : (q, 4) int64
-    shared : bool
-    rows : tuple of int
-        First and last row of its programs, the last one exclusive.
-    """
-
-    left: Int64
-    slack: Int64
-    right: RightSide
-    least: int
-    most: int
-    equated: Int64
-    pairs: Int64
-    shared: bool
-    rows: tuple[int, int]
 
 
 @kernel
@@ -90,18 +36,6 @@ def _sorted_by_bucket(bucket, buckets):
             order[following[b]] = i
             following[b] += 1
     return order, start
-
-
-@kernel
-def _extremes(places, lower, upper, first, last):
-    """Set max A and min B of rows of candidates. O(t n)."""
-    first[:] = lower[places[0]]
-    last[:] = upper[places[0]]
-    for t in range(1, places.shape[0]):
-        place = places[t]
-        for i in range(place.shape[0]):
-            first[i] = max(first[i], lower[place[i]])
-            last[i] = min(last[i], upper[place[i]])
 
 
 def _groups(key: Int64, size: int) -> tuple[Int64, int, Int64, Int64]:
@@ -124,7 +58,7 @@ def _groups(key: Int64, size: int) -> tuple[Int64, int, Int64, Int64]:
 def right_of_candidates(
     candidates: Candidates, component: int, key: Int64 | None = None, size: int = 0
 ) -> RightSide:
-    """Return the candidates of a component as a right side.
+    """Return the candidates of a component as a right side. O(n_j), and O(n_j log n_j) if keys are sparse.
 
     Parameters
     ----------
@@ -134,106 +68,84 @@ def right_of_candidates(
         What a left row has to have the same of, -1 for what nothing equals; None if nothing is equated.
     size : int
         Above all keys.
-
-    Notes
-    -----
-    O(n_j), and O(n_j log n_j) if keys are sparse.
     """
     begin, stop = int(candidates.first[component]), int(candidates.first[component + 1])
     own = slice(int(candidates.first_class[component]), int(candidates.first_class[component + 1]))
     start = np.append(candidates.class_start[own], stop) - begin
-    places = np.arange(begin, stop, dtype=np.int64)
-    number = keys = np.empty(0, dtype=np.int64)
-    classes = len(start) - 1
-    if key is not None:
-        group, groups, number, keys = _groups(key, size)
-        kind = np.repeat(np.arange(classes), np.diff(start))
-        bucket = np.where(group >= 0, group * classes + kind, -1)
-        order, start = _sorted_by_bucket(bucket, groups * classes)
-        places = places[order]
-    return RightSide(
-        components=np.array([component], dtype=np.int64),
-        places=places[None, :],
-        first=candidates.lower[places],
-        last=candidates.upper[places],
-        start=start,
-        longest=candidates.class_longest[own].copy(),
-        even=candidates.class_shortest[own] == candidates.class_longest[own],
-        hint=start[:-1].copy(),
-        number=number,
-        keys=keys,
-    )
+    longest = candidates.class_longest[own].copy()
+    even = candidates.class_shortest[own] == longest
+    members = np.arange(begin, stop, dtype=np.int64)
+    times = candidates.lower[begin:stop], candidates.upper[begin:stop]
+    return _right_side(np.array([component]), members[None, :], times, (start, longest, even), key, size)
 
 
 def right_of_matches(
-    events: Events, components: Int64, places: Int64, key: Int64 | None = None, size: int = 0
+    inputs: JoinInputs, components: Int64, candidates: Int64, key: Int64 | None = None, size: int = 0
 ) -> RightSide:
-    """Return partial matches as a right side.
+    """Return partial matches of some components, (t, n) int64 candidates, as a right side.
 
-    Parameters
-    ----------
-    events : Events
-    components : (t,) int64
-    places : (t, n) int64
-        The candidates of each partial match.
-    key, size
-        As for :func:`right_of_candidates`.
+    ``key`` and ``size`` are those of :func:`right_of_candidates`.
     """
-    first, last = np.empty((2, places.shape[1]), dtype=np.int64)
-    _extremes(places, events.lower, events.upper, first, last)
+    first, last = inputs.lower[candidates].max(axis=0), inputs.upper[candidates].min(axis=0)
     order = np.argsort(first, kind="stable")
+    first, last = first[order], last[order]
     start = np.array([0, len(order)], dtype=np.int64)
+    longest = np.array([(last - first).max(initial=0)], dtype=np.int64)
+    classes = start, longest, np.zeros(1, dtype=np.bool_)
+    key = None if key is None else key[order]
+    return _right_side(components, candidates[:, order], (first, last), classes, key, size)
+
+
+def _right_side(
+    components: Int64,
+    candidates: Int64,
+    times: tuple[Int64, Int64],
+    classes: tuple[Int64, Int64, NDArray[np.bool_]],
+    key: Int64 | None,
+    size: int,
+) -> RightSide:
+    """Return rows that ascend within each class as a right side, sorted by group where keys are given."""
+    start, longest, even = classes
+    order: slice | Int64 = slice(None)
     number = keys = np.empty(0, dtype=np.int64)
     if key is not None:
-        group, groups, number, keys = _groups(key[order], size)
-        by_group, start = _sorted_by_bucket(group, groups)
-        order = order[by_group]
+        group, groups, number, keys = _groups(key, size)
+        kind = np.repeat(np.arange(len(longest)), np.diff(start))
+        bucket = np.where(group >= 0, group * len(longest) + kind, -1)
+        order, start = _sorted_by_bucket(bucket, groups * len(longest))
+    first, last = times
+    chosen = np.ascontiguousarray(candidates[:, order])
     return RightSide(
-        components=components,
-        places=np.ascontiguousarray(places[:, order]),
-        first=first[order],
-        last=last[order],
-        start=start,
-        longest=np.array([(last - first).max(initial=0)], dtype=np.int64),
-        even=np.zeros(1, dtype=np.bool_),
-        hint=start[:-1].copy(),
-        number=number,
-        keys=keys,
+        components, chosen, first[order], last[order], start, longest, even, start[:-1].copy(), number, keys
     )
 
 
 class _Level:
     """The block of partial matches that a step of a chain goes on from, and how far it has got."""
 
-    def __init__(self, length: int, rows: int, step: JoinStep, events: Events) -> None:
+    def __init__(self, length: int, rows: int, step: JoinStep, inputs: JoinInputs) -> None:
         self.block = np.empty((length, rows), dtype=np.int64)
         self.count = 0
         self.full = False
-        self._step, self._events = step, events
+        self._step, self._inputs = step, inputs
         self._cursor = np.array([0, 0, FRESH], dtype=np.int64)
         self._asked = np.empty((3, rows), dtype=np.int64)
         self._begun = False
 
-    def extend(self, out: Int64, filled: int, runs: Int64) -> int:
+    def extend(self, out: Int64, filled: int, spans: Int64) -> int:
         """Join as many rows as there is room for in the next block; return how many rows it then has."""
-        step, events = self._step, self._events
-        lo, hi, group = self._asked
         # Numba types a kernel at its calls.
         ask: Any = reach
         join: Any = extend
         write: Any = append
         if not self._begun:
-            ask(
-                self.count, self.block, step.left, step.slack, step.right, step.least, step.most,
-                events.lower, events.upper, events.limit, step.equated, events.codes, lo, hi, group,
-            )  # fmt: skip
+            ask(self.count, self.block, self._step, self._inputs, self._asked)
             self._begun = True
         count, found = join(
-            self.count, self.block, step.left, lo, hi, group, step.right, step.pairs, step.shared,
-            events.event, events.twin, events.lower, events.upper, events.limit, *step.rows, events.programs,
-            self._cursor, steps_per_call(), out.shape[1] - filled, runs,
+            self.count, self.block, self._step, self._inputs, self._asked, self._cursor, steps_per_call(),
+            out.shape[1] - filled, spans,
         )  # fmt: skip
-        write(self.block, step.left, step.right.places, step.right.components, runs, count, out, filled)
+        write(self.block, self._step, spans, count, out, filled)
         if self._cursor[ROW] == self.count:
             self._cursor[:] = 0, 0, FRESH
             self._begun = self.full = False
@@ -244,9 +156,9 @@ class _Level:
 def joined(
     length: int,
     first: int,
-    places: Int64,
+    candidates: Int64,
     steps: Sequence[JoinStep],
-    events: Events,
+    inputs: JoinInputs,
     last_rows: int,
     block_rows: int = BLOCK_ROWS,
     counted: Callable[[int, Int64], None] | None = None,
@@ -259,11 +171,11 @@ def joined(
         Components of the pattern.
     first : int
         The component that the chain begins with.
-    places : (n,) int64
-        Its candidates, as places in the layout.
+    candidates : (n,) int64
+        Those of it, as indices into the layout.
     steps : sequence of JoinStep
         At least one.
-    events : Events
+    inputs : JoinInputs
     last_rows, block_rows : int
         Most rows of the last and of any other block.
     counted : callable or None
@@ -281,17 +193,17 @@ def joined(
     over many rows, and memory is bounded by a block for each step.
     """
     rows = max(min(block_rows, BLOCK_PLACES // length**2), 1)
-    levels = [_Level(length, rows, step, events) for step in steps]
-    runs = np.empty((3, max(rows, last_rows)), dtype=np.int64)
+    levels = [_Level(length, rows, step, inputs) for step in steps]
+    spans = np.empty((3, max(rows, last_rows)), dtype=np.int64)
     out, filled = np.empty((length, last_rows), dtype=np.int64), 0
-    given = 0
+    fed = 0
     while True:
         full = [k for k, level in enumerate(levels) if level.full]
-        if not full and not levels[0].count and given < len(places):
-            part = places[given : given + rows]
+        if not full and not levels[0].count and fed < len(candidates):
+            part = candidates[fed : fed + rows]
             levels[0].block[first, : len(part)] = part
             levels[0].count = len(part)
-            given += len(part)
+            fed += len(part)
         waiting = [k for k, level in enumerate(levels) if level.count]
         if not waiting:
             break
@@ -299,12 +211,12 @@ def joined(
         if k < len(steps) - 1:
             following = levels[k + 1]
             before = following.count
-            following.count = levels[k].extend(following.block, before, runs)
+            following.count = levels[k].extend(following.block, before, spans)
             following.full = following.count == rows
             found = following.block[first, before : following.count]
         else:
             before = filled
-            filled = levels[k].extend(out, filled, runs)
+            filled = levels[k].extend(out, filled, spans)
             found = out[first, before:filled]
         if counted is not None:
             counted(k, found)

@@ -25,8 +25,7 @@ arrays, so that the search goes on where it stopped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +36,7 @@ from eventbased.config import BLOCK_ROWS, SPARE
 
 __all__ = [
     "BEGIN",
+    "CANDIDATE",
     "COMPONENT_BITS",
     "FIRST",
     "PARENT",
@@ -44,15 +44,15 @@ __all__ = [
     "PASS",
     "PAUSED",
     "PIVOT",
-    "PLACE",
     "POSITIVE",
     "SIZE",
     "TOP",
-    "Search",
-    "choose",
+    "JoinBytecode",
+    "JoinState",
     "first_above",
     "join",
-    "start_search",
+    "start_join",
+    "trace_back",
 ]
 
 PASS: Final = 0
@@ -68,7 +68,7 @@ NEXT: Final = 3
 END: Final = 0
 BEGUN: Final = 1
 
-PLACE: Final = 0
+CANDIDATE: Final = 0
 PARENT_ROW: Final = 1
 PIVOT: Final = 2
 REACH: Final = 3
@@ -82,70 +82,75 @@ SIZE: Final = 2
 FRESH: Final = -1
 
 PAUSED: Final = -1
-"""Instead of the number of runs, where a join took the steps of one call without finding a match."""
+"""Instead of the number of spans, where a join took the steps of one call without finding a match."""
 
 COMPONENT_BITS: Final = 62
 """Bits for sets of components; two components of a longer pattern share one."""
 
 POSITIVE: Final = 2**48 - 1
-"""Mask for a place in an array, which tells the compiler that it is no place from the end."""
+"""Mask for an index, which tells the compiler that it does not count from the end."""
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """Where a join stands, and the blocks of partial matches behind the matches it found last.
+class JoinBytecode(NamedTuple):
+    """Predicates across components, and when to run which of them."""
 
-    Attributes
-    ----------
-    state : (4,) int64
-        ``state[PASS]`` is the pivot component of the blocks.
-    cursor : (4, l - 1) int64
-        For each block its rows, the row to go on with, and the class and candidate to go on with.
-    hints : (2, c) int64
-        For each class where the last searches ended.
-    minimum : (k,) int64
-        m = min B of each pivot of the first block.
-    begins, ends : (c, k) int64
-        For each class and pivot of the first block where the candidates begin and end that go with it.
-    blocks : (l - 1, 6, k + SPARE) int64
-        Block, then PLACE of the candidate bound last, PARENT_ROW in the block before, PIVOT in the first
-        block, REACH = max A from the pivot on, TOP = max A, FIRST = A of component 0 once bound; then row.
-    shares : (l - 1, k) int64
-        Which components the chosen events could fill, each its own included if there are others: bit j for
-        component j, modulo COMPONENT_BITS.
-    inner : (3, k + 1) int64
-        Runs between two blocks.
-    found : (l, l) int64
-        Partial matches found with each component for their pivot, of one component, two and so on.
-    """
+    start: NDArray[np.int64]
+    """(k, l + 1) int64. For each order of binding and each of its steps the first row of its predicates; of
+    the pivot join there is an order for each pivot component."""
+    code: NDArray[np.int64]
+    ints: NDArray[np.int64]
+    floats: NDArray[np.float64]
+    nulls: NDArray[np.bool_]
+    slots: NDArray[np.int64]
+    """See :func:`confidence.predicates.bytecode.holds`."""
+
+
+class JoinState(NamedTuple):
+    """Where a join stands, and the blocks of partial matches behind the matches it found last."""
 
     state: NDArray[np.int64]
+    """(4,) int64. ``state[PASS]`` is the pivot component of the blocks."""
     cursor: NDArray[np.int64]
+    """(4, l - 1) int64. For each block its rows, the row to go on with, and the class and candidate to go on
+    with."""
     hints: NDArray[np.int64]
+    """(2, c) int64. For each class where the last searches ended."""
     minimum: NDArray[np.int64]
+    """(k,) int64. m = min B of each pivot of the first block."""
     begins: NDArray[np.int64]
     ends: NDArray[np.int64]
+    """(c, k) int64. For each class and pivot of the first block where the candidates begin and end that go
+    with it."""
     blocks: NDArray[np.int64]
+    """(l - 1, 6, k + SPARE) int64. Block, then CANDIDATE bound last, PARENT_ROW in the block before, PIVOT in
+    the first block, REACH = max A from the pivot on, TOP = max A, FIRST = A of component 0 once bound; then
+    row."""
     shares: NDArray[np.int64]
+    """(l - 1, k) int64. Which components the chosen events could fill, each its own included if there are
+    others: bit j for component j, modulo COMPONENT_BITS."""
     inner: NDArray[np.int64]
+    """(3, k + 1) int64. Spans between two blocks."""
     found: NDArray[np.int64]
-
-    @property
-    def arrays(self) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, Any, Any]:
-        """The arguments of :func:`join`."""
-        return (
-            self.state, self.cursor, self.hints, self.minimum, self.begins, self.ends, self.blocks,
-            self.shares, self.inner, self.found,
-        )  # fmt: skip
+    """(l, l) int64. Partial matches found with each component for their pivot, of one component, two and so
+    on."""
 
 
-def start_search(length: int, classes: int, block_rows: int = BLOCK_ROWS) -> Search:
-    """Return a search for ``length`` >= 2 components that stands before the first match."""
-    state = np.zeros(4, dtype=np.int64)
+class _Scratch(NamedTuple):
+    """Work arrays: the candidates chosen, the stack of the bytecode, candidates that are taken."""
+
+    chosen: NDArray[np.int64]
+    whole: NDArray[np.int64]
+    real: NDArray[np.float64]
+    absent: NDArray[np.bool_]
+    taken: NDArray[np.int64]
+
+
+def start_join(length: int, classes: int, block_rows: int = BLOCK_ROWS) -> JoinState:
+    """Return a join of ``length`` >= 2 components that stands before the first match."""
     cursor = np.zeros((4, length - 1), dtype=np.int64)
     cursor[NEXT] = FRESH
-    return Search(
-        state=state,
+    return JoinState(
+        state=np.zeros(4, dtype=np.int64),
         cursor=cursor,
         hints=np.zeros((2, classes), dtype=np.int64),
         minimum=np.empty(block_rows, dtype=np.int64),
@@ -194,14 +199,13 @@ def first_above(values, start, stop, x, hint):
 
 
 @kernel
-def _reach_of_pivots(
-    p, count, w, first_class, class_start, class_stop, class_longest, lower, highest, hint, begins, ends,
-    minimum, latest, reached,
-):  # fmt: skip
+def _reach_of_pivots(p, count, w, candidates, search, latest, reached):
     """Set where each class's candidates for each pivot begin and end; ``latest`` < m: no match has it.
 
     O(c log d) for each pivot.
     """
+    first_class, lower, highest = candidates.first_class, candidates.lower, candidates.highest
+    minimum, hint, begins, ends = search.minimum, search.hints, search.begins, search.ends
     length = first_class.shape[0] - 1
     for k in range(count):
         latest[k] = minimum[k] + w
@@ -212,9 +216,9 @@ def _reach_of_pivots(
         for k in range(count):
             reached[k] = minimum[k] - 1
         for c in range(first_class[j], first_class[j + 1]):
-            start, stop = class_start[c], class_stop[c]
+            start, stop = candidates.class_start[c], candidates.class_stop[c]
             end, begin = hint[END, c], hint[BEGUN, c]
-            back = class_longest[c] + 1 if behind else class_longest[c]
+            back = candidates.class_longest[c] + 1 if behind else candidates.class_longest[c]
             for k in range(count):
                 end = first_above(lower, start, stop, latest[k] if behind else minimum[k], end)
                 ends[c, k] = end
@@ -241,11 +245,10 @@ def _can_straddle(p, first_class, class_longest):
 
 
 @kernel
-def _next_pivots(
-    w, first_class, class_start, class_stop, class_longest, lower, upper, highest, fills,
-    state, hint, minimum, begins, ends, block, share,
-):  # fmt: skip
+def _next_pivots(w, candidates, fills, search):
     """Fill the first block with those of the next pivots that may have matches; return how many."""
+    first_class, lower, upper = candidates.first_class, candidates.lower, candidates.upper
+    minimum, state, block, share = search.minimum, search.state, search.blocks[0], search.shares[0]
     capacity = minimum.shape[0]
     pivots = np.empty(capacity, np.int64)
     latest = np.empty(capacity, np.int64)
@@ -256,22 +259,19 @@ def _next_pivots(
     found = 0
     count = 0
     while count < capacity and c < first_class[p + 1]:
-        following = max(following, class_start[c])
-        stop = min(class_stop[c], following + capacity - count)
+        following = max(following, candidates.class_start[c])
+        stop = min(candidates.class_stop[c], following + capacity - count)
         for pivot in range(following, stop):
             pivots[count] = pivot
             minimum[count] = upper[pivot]
             count += 1
         following = stop
-        if following == class_stop[c]:
+        if following == candidates.class_stop[c]:
             c += 1
-    _reach_of_pivots(
-        p, count, w, first_class, class_start, class_stop, class_longest, lower, highest, hint,
-        begins, ends, minimum, latest, reached,
-    )  # fmt: skip
+    _reach_of_pivots(p, count, w, candidates, search, latest, reached)
     for k in range(count):
         if latest[k] >= minimum[k]:
-            block[PLACE, found] = pivots[k]
+            block[CANDIDATE, found] = pivots[k]
             block[PIVOT, found] = k
             block[REACH, found] = minimum[k]
             block[TOP, found] = lower[pivots[k]]
@@ -288,10 +288,10 @@ def _next_pivots(
 
 
 @kernel
-def choose(ordered, blocks, level, row, chosen):
+def trace_back(ordered, blocks, level, row, chosen):
     """Write the candidates of a partial match, a row of block ``level``, to ``chosen``, (l,) int64. O(l)."""
     for s in range(level, -1, -1):
-        chosen[ordered[s]] = blocks[s, PLACE, row]
+        chosen[ordered[s]] = blocks[s, CANDIDATE, row]
         row = blocks[s, PARENT_ROW, row]
 
 
@@ -309,25 +309,35 @@ def _first_reaching(lower, begin, stop, x):
 
 @kernel
 def _extend(
-    p, level, first_class, class_shortest, class_longest, lower, upper, follow_start, follow, event, twin,
-    limit, order, program_start, code, ints, floats, nulls, slots, minimum, all_begins, all_ends, blocks,
-    share, cursor, chosen, whole, real, absent, taken, most_steps, room, runs,
+    p, level, candidates, shared, limit, order, bytecode, search, scratch, most_steps, room, spans
 ):  # fmt: skip
     """Extend a block's rows by one component, from its cursor on.
 
-    A run is a row and candidates side by side that extend it. Returns the numbers of runs, of extensions, and
-    of steps; it pauses after ``most_steps`` or without ``room``.
+    A span is a row and candidates side by side that extend it. Returns the numbers of spans, of extensions,
+    and of steps; it pauses after ``most_steps`` or without ``room``.
     """
+    first_class, lower, upper = candidates.first_class, candidates.lower, candidates.upper
+    class_shortest, class_longest = candidates.class_shortest, candidates.class_longest
+    follow_start, follow = candidates.follow_start, candidates.follow
+    event, twin = shared.event, shared.twin
+    minimum, all_begins, all_ends, blocks = search.minimum, search.begins, search.ends, search.blocks
+    share, cursor = search.shares[level], search.cursor[:, level]
+    chosen, taken = scratch.chosen, scratch.taken
+    # Read from their tuples once, not for each candidate.
+    code, ints, floats, nulls, slots = (
+        bytecode.code, bytecode.ints, bytecode.floats, bytecode.nulls, bytecode.slots,
+    )  # fmt: skip
+    whole, real, absent = scratch.whole, scratch.real, scratch.absent
     ordered = order[p]
     j = ordered[level + 1]
     behind = j > p
-    row = program_start[p, level + 1]
-    row_stop = program_start[p, level + 2]
+    row = bytecode.start[p, level + 1]
+    row_stop = bytecode.start[p, level + 2]
     first = first_class[j]
     stop_class = first_class[j + 1]
     rows = cursor[COUNT]
-    parents, begins, sizes = runs[PARENT], runs[BEGIN], runs[SIZE]
-    places, pivots, reaches = blocks[level, PLACE], blocks[level, PIVOT], blocks[level, REACH]
+    parents, begins, sizes = spans[PARENT], spans[BEGIN], spans[SIZE]
+    bound_last, pivots, reaches = blocks[level, CANDIDATE], blocks[level, PIVOT], blocks[level, REACH]
     limited = limit.shape[0] > 0
     chained = j > p + 1
     bit = 1 << j % COMPONENT_BITS
@@ -352,8 +362,8 @@ def _extend(
                 stop = all_ends[first, pivot]
                 begin = min(all_begins[first, pivot], stop)
                 if chained:
-                    begin = min(follow[follows + places[r] & POSITIVE], stop)
-                    if lower[places[r] & POSITIVE] < need:
+                    begin = min(follow[follows + bound_last[r] & POSITIVE], stop)
+                    if lower[bound_last[r] & POSITIVE] < need:
                         begin = _first_reaching(lower, begin, stop, need - class_longest[first] - 1)
                 size = stop - begin
                 if size <= room - found:
@@ -365,10 +375,10 @@ def _extend(
                     r += 1
                     continue
         takens = 0
-        shared = share[r] & bit
-        if shared or row < row_stop or limited:
-            choose(ordered, blocks, level, r, chosen)
-        if shared:
+        overlaps = share[r] & bit
+        if overlaps or row < row_stop or limited:
+            trace_back(ordered, blocks, level, r, chosen)
+        if overlaps:
             for s in range(level + 1):
                 e = event[chosen[ordered[s]]]
                 if e >= 0 and twin[e, j] >= 0:
@@ -382,8 +392,8 @@ def _extend(
             if i == FRESH:
                 i = min(all_begins[c, pivot], stop)
                 if chained:
-                    i = min(follow[follow_start[c] + places[r] & POSITIVE], stop)
-                    if lower[places[r] & POSITIVE] < need:
+                    i = min(follow[follow_start[c] + bound_last[r] & POSITIVE], stop)
+                    if lower[bound_last[r] & POSITIVE] < need:
                         i = _first_reaching(lower, i, stop, need - class_longest[c] - 1)
             even = class_shortest[c] == class_longest[c] and (behind or not limited)
             if even and row == row_stop:
@@ -443,14 +453,16 @@ def _extend(
 
 
 @kernel
-def _carry_on(p, level, order, lower, fills, block, share, runs, count, next_block, next_share):
-    """Fill the next block from ``count`` runs."""
+def _carry_on(p, level, order, lower, fills, search, count):
+    """Fill the next block from ``count`` spans."""
     j = order[p, level + 1]
     behind = j > p
+    block, next_block, spans = search.blocks[level], search.blocks[level + 1], search.inner
+    share, next_share = search.shares[level], search.shares[level + 1]
     n = 0
     for k in range(count):
-        r = runs[PARENT, k]
-        i = runs[BEGIN, k]
+        r = spans[PARENT, k]
+        i = spans[BEGIN, k]
         pivot, reach, top, first, shared = (
             block[PIVOT, r],
             block[REACH, r],
@@ -458,9 +470,9 @@ def _carry_on(p, level, order, lower, fills, block, share, runs, count, next_blo
             block[FIRST, r],
             share[r],
         )
-        for _ in range(runs[SIZE, k]):
+        for _ in range(spans[SIZE, k]):
             a = lower[i & POSITIVE]
-            next_block[PLACE, n] = i
+            next_block[CANDIDATE, n] = i
             next_block[PARENT_ROW, n] = r
             next_block[PIVOT, n] = pivot
             next_block[REACH, n] = max(reach, a) if behind else reach
@@ -472,12 +484,8 @@ def _carry_on(p, level, order, lower, fills, block, share, runs, count, next_blo
 
 
 @kernel
-def join(
-    w, first_class, class_start, class_stop, class_shortest, class_longest, lower, upper, highest,
-    follow_start, follow, event, fills, twin, limit, order, program_start, code, ints, floats, nulls, slots,
-    state, cursor, hints, minimum, begins, ends, blocks, shares, inner, partial, most_steps, room, runs,
-):  # fmt: skip
-    """Find the next feasible choices; return the numbers of runs and of matches.
+def join(w, candidates, shared, limit, order, bytecode, search, most_steps, room, spans):
+    """Find the next feasible choices; return the numbers of spans and of matches.
 
     Both are 0 when there are no more. PAUSED and 0 say that it took ``most_steps`` without finding any: there
     may be more.
@@ -485,58 +493,41 @@ def join(
     Parameters
     ----------
     w : int64
-        ``W - l``, at least 0; the pattern has l >= 2 components.
-    first_class : (l + 1,) int64
-        Classes of component j: ``first_class[j] .. first_class[j + 1] - 1``.
-    class_start, class_stop : (c,) int64
-        Candidates of a class, as places in the candidate arrays.
-    class_shortest, class_longest : (c,) int64
-        Smallest and largest ``upper - lower`` of a class.
-    lower, upper : (n + SPARE,) int64
-        A and B of every candidate, ticks; ascending A within a class.
-    highest : (n,) int64
-        Running maximum of B within the class.
-    follow_start : (c,) int64, follow : (f,) int64
-        For class c of component j >= 2 and a candidate i of component j - 1, ``follow[follow_start[c] + i]``
-        is the first candidate of c with ``B >= A_i``, were all its intervals as long as the longest.
-    event : (n,) int64
-        Row of ``twin`` for an event that is a candidate of several components, else -1.
-    fills : (n + SPARE,) int64
-        Bit j modulo COMPONENT_BITS for each component j that has such an event as a candidate, else 0.
-    twin : (s, l) int64
-        Where such an event is among the candidates of each component; -1 where it is none.
+        ``W - l``, ticks, at least 0; the pattern has l >= 2 components.
+    candidates : eventbased.layout.Candidates
+        With positions taken off: A and B.
+    shared : eventbased.layout.SharedEvents
     limit : (n,) int64, or (0,)
         For each candidate of component j the largest A that a candidate of component j + 1 may have to follow
         it, see :func:`eventbased.gaps.next_match.next_limits`; empty: any.
     order : (l, l) int64
         For each pivot component, the components in the order in which they are bound.
-    program_start : (l, l + 1) int64
-        For each pivot component and binding step, the rows of ``code`` to run then.
-    code, ints, floats, nulls, slots
-        Predicates across components, see :func:`confidence.predicates.bytecode.holds`.
-    state, cursor, hints, minimum, begins, ends, blocks, shares, inner, partial
-        See :class:`Search`.
+    bytecode : JoinBytecode
+    search : JoinState
     most_steps : int64
         At least 1; see :func:`confidence.budget.steps_per_call`.
     room : int64
         Most matches to find, at least 1.
-    runs : (3, m) int64, m > room
-        Overwritten: for each run the row of the last block, ascending, the first of the candidates of the
+    spans : (3, m) int64, m > room
+        Overwritten: for each span the row of the last block, ascending, the first of the candidates of the
         component bound last that complete it, and how many there are, side by side.
 
     Notes
     -----
-    O(runs and partial matches), no partial match being a dead end, where intervals of a class are
+    O(spans and partial matches), no partial match being a dead end, where intervals of a class are
     equally long and no predicate is left; and O(n c log d) for the pivots, d being how far the bounds
     move from one to the next.
     """
-    length = first_class.shape[0] - 1
+    length = candidates.first_class.shape[0] - 1
     last = length - 2
-    chosen = np.empty(length, np.int64)
-    whole = np.empty(STACK_DEPTH, np.int64)
-    real = np.empty(STACK_DEPTH, np.float64)
-    absent = np.empty(STACK_DEPTH, np.bool_)
-    taken = np.empty(length, np.int64)
+    scratch = _Scratch(
+        np.empty(length, np.int64),
+        np.empty(STACK_DEPTH, np.int64),
+        np.empty(STACK_DEPTH, np.float64),
+        np.empty(STACK_DEPTH, np.bool_),
+        np.empty(length, np.int64),
+    )
+    state, cursor, capacity = search.state, search.cursor, search.minimum.shape[0]
     left = most_steps
     while True:
         if left <= 0:
@@ -546,34 +537,28 @@ def join(
             level -= 1
         if level < 0:
             following = state[NEXT_PASS]
-            if following == length or not _can_straddle(following, first_class, class_longest):
+            if following == length or not _can_straddle(
+                following, candidates.first_class, candidates.class_longest
+            ):
                 return 0, 0
-            found = _next_pivots(
-                w, first_class, class_start, class_stop, class_longest, lower, upper, highest, fills,
-                state, hints, minimum, begins, ends, blocks[0], shares[0],
-            )  # fmt: skip
-            left -= minimum.shape[0] * class_start.shape[0]
-            partial[state[PASS], 0] += found
+            found = _next_pivots(w, candidates, shared.fills, search)
+            left -= capacity * candidates.class_start.shape[0]
+            search.found[state[PASS], 0] += found
             cursor[COUNT, 0] = found
             cursor[ROW, 0] = 0
             continue
         p = state[PASS]
         if level == last:
-            most, output = room, runs
+            most, output = room, spans
         else:
-            most, output = minimum.shape[0], inner
+            most, output = capacity, search.inner
         count, found, steps = _extend(
-            p, level, first_class, class_shortest, class_longest, lower, upper, follow_start, follow, event,
-            twin, limit, order, program_start, code, ints, floats, nulls, slots, minimum, begins, ends,
-            blocks, shares[level], cursor[:, level], chosen, whole, real, absent, taken, left, most, output,
-        )  # fmt: skip
+            p, level, candidates, shared, limit, order, bytecode, search, scratch, left, most, output
+        )
         left -= steps
-        partial[p, level + 1] += found
+        search.found[p, level + 1] += found
         if level < last:
-            _carry_on(
-                p, level, order, lower, fills, blocks[level], shares[level], inner, count,
-                blocks[level + 1], shares[level + 1],
-            )  # fmt: skip
+            _carry_on(p, level, order, candidates.lower, shared.fills, search, count)
             cursor[COUNT, level + 1] = found
             cursor[ROW, level + 1] = 0
         elif found > 0:

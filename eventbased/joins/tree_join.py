@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from confidence.kernel import kernel
 from confidence.predicates.bytecode import STACK_DEPTH, holds
-from eventbased.joins.pivot_join import BEGIN, PARENT, SIZE, first_above
+from eventbased.joins.pivot_join import BEGIN, PARENT, SIZE, JoinBytecode, first_above
 
 __all__ = [
     "BEFORE",
@@ -35,7 +35,8 @@ __all__ = [
     "NEXT_LEFT",
     "NEXT_RIGHT",
     "ROW",
-    "Programs",
+    "JoinInputs",
+    "JoinStep",
     "RightSide",
     "append",
     "extend",
@@ -63,55 +64,73 @@ NEXT_LEFT: Final = 3
 
 
 class RightSide(NamedTuple):
-    """What left rows are joined with: candidates of a component, or partial matches; n rows.
-
-    Attributes
-    ----------
-    components : (t,) int64
-    places : (t, n) int64
-        The candidates, as places in the layout.
-    first, last : (n,) int64
-        ``max A`` and ``min B`` of each row; within a group and class ``first`` ascends.
-    start : (groups * classes + 1,) int64
-        Where the rows of class c of group g start: at ``start[g * classes + c]``.
-    longest : (classes,) int64
-        Largest ``last - first`` of a class.
-    even : (classes,) bool
-        Whether ``last - first`` is the same for all rows of a class.
-    hint : (groups * classes,) int64
-        Where the last searches ended.
-    number : (m,) int64
-        The group of each key, -1 for none; empty if ``keys`` is used.
-    keys : (k,) int64
-        The key of each group, ascending.
-    """
+    """What left rows are joined with: candidates of a component, or partial matches; n rows."""
 
     components: Int64
-    places: Int64
+    """(t,) int64."""
+    candidates: Int64
+    """(t, n) int64. Of each of them, as an index into the layout."""
     first: Int64
     last: Int64
+    """(n,) int64. ``max A`` and ``min B`` of each row; within a group and class ``first`` ascends."""
     start: Int64
+    """(groups * classes + 1,) int64. Where the rows of class c of group g start: at ``start[g * classes +
+    c]``."""
     longest: Int64
+    """(classes,) int64. Largest ``last - first`` of a class."""
     even: NDArray[np.bool_]
+    """(classes,) bool. Whether ``last - first`` is the same for all rows of a class."""
     hint: Int64
+    """(groups * classes,) int64. Where the last searches ended."""
     number: Int64
+    """(m,) int64. The group of each key, -1 for none; empty if ``keys`` is used."""
     keys: Int64
+    """(k,) int64. The key of each group, ascending."""
 
 
-class Programs(NamedTuple):
-    """Predicates across components, see :func:`confidence.predicates.bytecode.holds`."""
+class JoinInputs(NamedTuple):
+    """The candidates as all joins of a tree see them."""
 
-    code: Int64
-    ints: Int64
-    floats: NDArray[np.float64]
-    nulls: NDArray[np.bool_]
-    slots: Int64
+    lower: Int64
+    upper: Int64
+    """(n,) int64. A and B of every candidate."""
+    event: Int64
+    twin: Int64
+    """event (n,) int64; twin (s, l) int64. See :class:`eventbased.layout.SharedEvents`."""
+    limit: Int64
+    """(n,) int64, or (0,). See :func:`eventbased.joins.pivot_join.join`."""
+    codes: Int64
+    """(c,) int64. Numbers of values that are equated, -1 for null."""
+    bytecode: JoinBytecode
+
+
+class JoinStep(NamedTuple):
+    """One join: what a block of partial matches, its left side, is joined with, and on which conditions."""
+
+    left: Int64
+    """(s,) int64. The components bound in the block."""
+    slack: Int64
+    """(s, 2) int64. For each of them by how much ``last`` of the right rows may be below its A, and ``first``
+    above its B."""
+    right: RightSide
+    least: int
+    most: int
+    """What ``last`` and ``first`` of the right rows have to reach and keep to whatever the left row."""
+    equated: Int64
+    """(e, 3) int64. For each equality between the two sides the left component, where the codes of its
+    candidates are in ``codes`` less where its candidates start, and what to multiply them with."""
+    pairs: Int64
+    """(q, 4) int64. Conditions on a left and a right component: their kind, the left component, the right one
+    as a row of ``right.candidates``, and their distance."""
+    shared: bool
+    """Whether an event may be a candidate both of a left and of a right component."""
+    row: int
+    row_stop: int
+    """The rows of the bytecode to run."""
 
 
 @kernel
-def reach(
-    count, block, left, slack, right, least, most, lower, upper, limit, equated, codes, lo, hi, group
-):  # fmt: skip
+def reach(count, block, step, inputs, asked):
     """Set what each left row asks of the right rows.
 
     Parameters
@@ -119,51 +138,41 @@ def reach(
     count : int64
         Rows of the block.
     block : (l, k) int64
-        The candidates of each row's components, as places in the layout.
-    left : (s,) int64
-        The components bound in the block.
-    slack : (s, 2) int64
-        For each of them by how much ``last`` of the right rows may be below its A, and ``first`` above its B.
-    right : RightSide
-    least, most : int64
-        What ``last`` and ``first`` of the right rows have to reach and keep to whatever the left row.
-    lower, upper : (n,) int64
-        A and B of every candidate.
-    limit : (n,) int64, or (0,)
-        See :func:`eventbased.joins.pivot_join.join`.
-    equated : (e, 3) int64
-        For each equality between the two sides the left component, where the codes of its candidates are in
-        ``codes`` less where its candidates start, and what to multiply them with.
-    codes : (c,) int64
-        Numbers of values, -1 for null.
-    lo, hi, group : (k,) int64
-        Overwritten; the group is -1 if no right row has equal values.
+        The candidate of each row's components.
+    step : JoinStep
+    inputs : JoinInputs
+    asked : (3, k) int64
+        Overwritten: what ``last`` of a right row has to reach, what ``first`` has to keep to, and its group;
+        -1 if no right row has equal values.
 
     Notes
     -----
     O(s + e) for each row, and O(log g) where groups are searched for.
     """
+    lo, hi, group = asked[0], asked[1], asked[2]
+    right, slack, equated, limit = step.right, step.slack, step.equated, inputs.limit
+    lower, upper, codes = inputs.lower, inputs.upper, inputs.codes
     components = right.components
     for r in range(count):
-        lo[r] = least
-        hi[r] = most
+        lo[r] = step.least
+        hi[r] = step.most
         group[r] = 0
-    for k in range(left.shape[0]):
-        s = left[k]
-        place = block[s]
+    for k in range(step.left.shape[0]):
+        s = step.left[k]
+        bound = block[s]
         below, above = slack[k, 0], slack[k, 1]
         for r in range(count):
-            lo[r] = max(lo[r], lower[place[r]] - below)
-            hi[r] = min(hi[r], upper[place[r]] + above)
+            lo[r] = max(lo[r], lower[bound[r]] - below)
+            hi[r] = min(hi[r], upper[bound[r]] + above)
         if limit.shape[0] and components.shape[0] == 1 and s == components[0] - 1:
             for r in range(count):
-                hi[r] = min(hi[r], limit[place[r]])
+                hi[r] = min(hi[r], limit[bound[r]])
     if not equated.shape[0]:
         return
     for e in range(equated.shape[0]):
-        place, shift, factor = block[equated[e, 0]], equated[e, 1], equated[e, 2]
+        bound, shift, factor = block[equated[e, 0]], equated[e, 1], equated[e, 2]
         for r in range(count):
-            code = codes[shift + place[r]]
+            code = codes[shift + bound[r]]
             if code < 0 or group[r] < 0:
                 group[r] = -1
             else:
@@ -180,12 +189,13 @@ def reach(
 
 
 @kernel(inline=True)
-def _pairs_hold(pairs, block, r, places, i, lower, upper, limit):
+def _pairs_hold(pairs, block, r, candidates, i, inputs):
     """Return whether the conditions on pairs of a left and a right component hold."""
+    lower, upper, limit = inputs.lower, inputs.upper, inputs.limit
     for q in range(pairs.shape[0]):
         kind = pairs[q, 0]
         x = block[pairs[q, 1], r]
-        y = places[pairs[q, 2], i]
+        y = candidates[pairs[q, 2], i]
         if kind == BEFORE:
             if lower[x] + pairs[q, 3] > upper[y]:
                 return False
@@ -201,47 +211,40 @@ def _pairs_hold(pairs, block, r, places, i, lower, upper, limit):
 
 
 @kernel
-def extend(
-    count, block, left, lo, hi, group, right, pairs, shared, event, twin, lower, upper, limit, row, row_stop,
-    programs, cursor, most_steps, room, runs,
-):  # fmt: skip
-    """Find the right rows that go with left rows, from a cursor on; return the numbers of runs and pairs.
+def extend(count, block, step, inputs, asked, cursor, most_steps, room, spans):
+    """Find the right rows that go with left rows, from a cursor on; return the numbers of spans and pairs.
 
     It pauses after ``most_steps`` or without ``room``. It is done when the cursor is behind the last row.
 
     Parameters
     ----------
-    count, block, left, right, lower, upper, limit
+    count, block, step, inputs
         See :func:`reach`.
-    lo, hi, group : (k,) int64
+    asked : (3, k) int64
         From :func:`reach`.
-    pairs : (q, 4) int64
-        Conditions on a left and a right component: their kind, the left component, the right one as a row of
-        ``right.places``, and their distance.
-    shared : bool
-        Whether an event may be a candidate both of a left and of a right component.
-    event : (n,) int64, twin : (s, l) int64
-        See :func:`eventbased.joins.pivot_join.join`.
-    row, row_stop : int64
-        The rows of ``programs.code`` to run.
-    programs : Programs
     cursor : (3,) int64
         The left row, and the class and right row, to go on with; the last one FRESH for a new left row.
     most_steps : int64
         At least 1; see :func:`confidence.budget.steps_per_call`.
     room : int64
         Most pairs to find, at least 1.
-    runs : (3, m) int64, m >= room
-        Overwritten: for each run the left row, the first of the right rows that go with it, and how many
+    spans : (3, m) int64, m >= room
+        Overwritten: for each span the left row, the first of the right rows that go with it, and how many
         there are, side by side.
 
     Notes
     -----
     O(log d + right rows between ``lo`` and ``hi`` in the group) for each left row, d being how far the bounds
-    move from one to the next; where intervals are equally long and nothing else is asked, O(log) for a run.
+    move from one to the next; where intervals are equally long and nothing else is asked, O(log) for a span.
     """
-    first, last, places, start = right.first, right.last, right.places, right.start
+    lo, hi, group = asked[0], asked[1], asked[2]
+    right, pairs, row, row_stop = step.right, step.pairs, step.row, step.row_stop
+    # Read from their tuples once, not for each candidate.
+    code, ints, floats = inputs.bytecode.code, inputs.bytecode.ints, inputs.bytecode.floats
+    nulls, slots = inputs.bytecode.nulls, inputs.bytecode.slots
+    first, last, candidates, start = right.first, right.last, right.candidates, right.start
     components = right.components
+    event, twin = inputs.event, inputs.twin
     classes = right.longest.shape[0]
     longest = right.longest.max()
     length = block.shape[0]
@@ -252,9 +255,9 @@ def extend(
     taken = np.empty(length * length, np.int64)
     tested = row < row_stop
     paired = pairs.shape[0] > 0
-    parents, begins, sizes = runs[PARENT], runs[BEGIN], runs[SIZE]
-    weight = 1 + row_stop - row + pairs.shape[0] + places.shape[0]
-    runs_found = 0
+    parents, begins, sizes = spans[PARENT], spans[BEGIN], spans[SIZE]
+    weight = 1 + row_stop - row + pairs.shape[0] + candidates.shape[0]
+    filled = 0
     found = 0
     steps = 0
     r = cursor[ROW]
@@ -269,8 +272,8 @@ def extend(
         if i == FRESH:
             c = 0
         takens = 0
-        if shared:
-            for s in left:
+        if step.shared:
+            for s in step.left:
                 e = event[block[s, r]]
                 if e >= 0:
                     for t in components:
@@ -278,7 +281,7 @@ def extend(
                             taken[takens] = twin[e, t]
                             takens += 1
         if tested:
-            for s in left:
+            for s in step.left:
                 chosen[s] = block[s, r]
         while c < classes:
             bucket = g * classes + c
@@ -291,65 +294,65 @@ def extend(
                 stop = first_above(first, i, stop, high, i)
                 size = min(stop - i, room - found)
                 if size > 0:
-                    parents[runs_found] = r
-                    begins[runs_found] = i
-                    sizes[runs_found] = size
-                    runs_found += 1
+                    parents[filled] = r
+                    begins[filled] = i
+                    sizes[filled] = size
+                    filled += 1
                     found += size
                     i += size
                 if i < stop:
                     cursor[ROW], cursor[WITHIN], cursor[INDEX] = r, c, i
-                    return runs_found, found
+                    return filled, found
             else:
-                open_run = -1
+                open_span = -1
                 while i < stop and first[i] <= high:
                     if steps >= most_steps:
                         cursor[ROW], cursor[WITHIN], cursor[INDEX] = r, c, i
-                        return runs_found, found
+                        return filled, found
                     steps += weight
                     free = last[i] >= low
                     if free and takens:
                         for x in range(takens):
-                            for t in range(places.shape[0]):
-                                free = free and places[t, i] != taken[x]
+                            for t in range(candidates.shape[0]):
+                                free = free and candidates[t, i] != taken[x]
                     if free and paired:
-                        free = _pairs_hold(pairs, block, r, places, i, lower, upper, limit)
+                        free = _pairs_hold(pairs, block, r, candidates, i, inputs)
                     if free and tested:
-                        for t in range(places.shape[0]):
-                            chosen[components[t]] = places[t, i]
+                        for t in range(candidates.shape[0]):
+                            chosen[components[t]] = candidates[t, i]
                         free = holds(
-                            programs.code, row, row_stop, programs.ints, programs.floats, programs.nulls,
-                            programs.slots, chosen, whole, real, absent,
-                        )  # fmt: skip
+                            code, row, row_stop, ints, floats, nulls, slots, chosen, whole, real, absent
+                        )
                     if free:
                         if found == room:
                             cursor[ROW], cursor[WITHIN], cursor[INDEX] = r, c, i
-                            return runs_found, found
-                        if open_run == i:
-                            sizes[runs_found - 1] += 1
+                            return filled, found
+                        if open_span == i:
+                            sizes[filled - 1] += 1
                         else:
-                            parents[runs_found] = r
-                            begins[runs_found] = i
-                            sizes[runs_found] = 1
-                            runs_found += 1
-                        open_run = i + 1
+                            parents[filled] = r
+                            begins[filled] = i
+                            sizes[filled] = 1
+                            filled += 1
+                        open_span = i + 1
                         found += 1
                     i += 1
             i = FRESH
             c += 1
         r += 1
     cursor[ROW], cursor[WITHIN], cursor[INDEX] = r, 0, FRESH
-    return runs_found, found
+    return filled, found
 
 
 @kernel
-def append(block, left, places, components, runs, count, out, filled):
-    """Write the joined rows of ``count`` runs behind ``filled`` rows of the next block, (l, m) int64.
+def append(block, step, spans, count, out, filled):
+    """Write the joined rows of ``count`` spans behind ``filled`` rows of the next block, (l, m) int64.
 
     O(found) for each component.
     """
-    parents, begins, sizes = runs[PARENT], runs[BEGIN], runs[SIZE]
-    for s in left:
+    parents, begins, sizes = spans[PARENT], spans[BEGIN], spans[SIZE]
+    right = step.right
+    for s in step.left:
         source, target = block[s], out[s]
         n = filled
         for k in range(count):
@@ -357,8 +360,8 @@ def append(block, left, places, components, runs, count, out, filled):
             for _ in range(sizes[k]):
                 target[n] = value
                 n += 1
-    for t in range(places.shape[0]):
-        source, target = places[t], out[components[t]]
+    for t in range(right.components.shape[0]):
+        source, target = right.candidates[t], out[right.components[t]]
         n = filled
         for k in range(count):
             i = begins[k]

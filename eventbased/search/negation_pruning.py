@@ -13,42 +13,33 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.config import EVER, NEVER
 from confidence.kernel import kernel
 from confidence.predicates.conditions import all_hold
-from eventbased.gaps.gap_events import UNLIMITED, ForbiddenEvents
+from eventbased.gaps.gap_events import ForbiddenEvents
 from eventbased.joins.pivot_join import first_above
 
-__all__ = ["Barriers", "is_barred", "soonest_ends"]
+__all__ = ["NegationPruning", "is_excluded", "soonest_ends"]
 
 Int64 = NDArray[np.int64]
 
 
-class Barriers(NamedTuple):
-    """What negations forbid between two components, or sets of them.
-
-    Attributes
-    ----------
-    events : ForbiddenEvents
-    soonest : (n,) int64
-        From :func:`soonest_ends`.
-    pools : (k,) int64
-        The pool of each negated component.
-    stages : (k,) int64
-        The component with whose first event all is bound that a negation speaks of; the number of components
-        if that is so only when the match is complete, or if the gap is not between two components.
-    behind, ahead : (k,) int64
-        Bits of the components whose events come before the gap, and after it.
-    base : (m,) int64
-        The shift to take off the bounds of each candidate.
-    """
+class NegationPruning(NamedTuple):
+    """What negations forbid between two components, or sets of them."""
 
     events: ForbiddenEvents
     soonest: Int64
+    """(n,) int64. From :func:`soonest_ends`."""
     pools: Int64
+    """(k,) int64. The pool of each negated component."""
     stages: Int64
+    """(k,) int64. The component with whose first event all is bound that a negation speaks of; the number of
+    components if that is so only when the match is complete, or if the gap is not between two components."""
     behind: Int64
     ahead: Int64
+    """(k,) int64. Bits of the components whose events come before the gap, and after it."""
     base: Int64
+    """(m,) int64. The shift to take off the bounds of each candidate."""
 
 
 @kernel
@@ -63,61 +54,56 @@ def soonest_ends(upper, group_start, out):
         Overwritten.
     """
     for g in range(group_start.shape[0] - 1):
-        best = UNLIMITED
+        best = EVER
         for x in range(group_start[g + 1] - 1, group_start[g] - 1, -1):
             best = min(best, upper[x])
             out[x] = best
 
 
 @kernel
-def is_barred(barriers, conditions, work, component, is_set, earliest, upper):
+def is_excluded(pruning, candidates, pattern, conditions, state, work, component):
     """Return whether what a negation forbids is in its gap for certain.
 
     Parameters
     ----------
-    barriers : Barriers
-    conditions : Conditions
+    pruning : NegationPruning
+    candidates, pattern, conditions, state
+        See :func:`eventbased.search.backtracking.search`.
     work : Scratch
         Of a partial match that has just taken its first event of ``component``.
     component : int64
-    is_set : (l,) bool
-        Whether the events of a component have no order among themselves.
-    earliest : (d,) int64
-        The earliest time of each event of the partial match.
-    upper : (m,) int64
-        Of the candidates.
 
     Notes
     -----
     O(log n) for each negation that all is known of, and its conditions for each event that is in the gap for
     certain.
     """
-    if barriers.stages.shape[0] == 0:
+    if pruning.stages.shape[0] == 0:
         return False
     length = conditions.stages.shape[0]
-    events = barriers.events
+    events = pruning.events
     first = work.element[0]
-    shift = barriers.base[first]
-    for n in range(barriers.stages.shape[0]):
-        if barriers.stages[n] != component:
+    shift = pruning.base[first]
+    for n in range(pruning.stages.shape[0]):
+        if pruning.stages[n] != component:
             continue
-        pool = barriers.pools[n]
+        pool = pruning.pools[n]
         if events.group_of[pool, first] < 0:
             continue
-        above = -UNLIMITED
-        until = UNLIMITED
+        above = NEVER
+        until = EVER
         for j in range(component + 1):
             start, stop = work.start[j], work.stop[j]
-            if barriers.behind[n] >> j & 1:
-                for k in range(start if is_set[j] else stop - 1, stop):
-                    above = max(above, upper[work.element[k]] - shift)
-            if barriers.ahead[n] >> j & 1:
-                for k in range(start, stop if is_set[j] else start + 1):
-                    until = min(until, earliest[k] - shift)
+            if pruning.behind[n] >> j & 1:
+                for k in range(start if pattern.is_set[j] else stop - 1, stop):
+                    above = max(above, candidates.upper[work.element[k]] - shift)
+            if pruning.ahead[n] >> j & 1:
+                for k in range(start, stop if pattern.is_set[j] else start + 1):
+                    until = min(until, state.earliest[k] - shift)
         g = events.pool_start[pool] + events.group_of[pool, first]
         stop = events.group_start[g + 1]
         x = first_above(events.lower, events.group_start[g], stop, above, events.group_start[g])
-        if x == stop or barriers.soonest[x] >= until:
+        if x == stop or pruning.soonest[x] >= until:
             continue
         begin, end = conditions.negated[n], conditions.negated[n + 1]
         if begin == end:

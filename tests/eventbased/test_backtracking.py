@@ -17,19 +17,10 @@ import uncertain_cep as uc
 from confidence.predicates.conditions import scratch
 from eventbased import lay_out, partition_bases
 from eventbased.gaps.gap_events import UNLIMITED, ForbiddenEvents, contiguity_limits
-from eventbased.search.backtracking import (
-    DEEPER,
-    EXHAUSTED,
-    FULL,
-    TOO_LONG,
-    Pattern,
-    SortedCandidates,
-    Wanted,
-    completions,
-    grow,
-    start_growing,
-)
-from eventbased.search.negation_pruning import Barriers
+from eventbased.search.backtracking import DEEPER, EXHAUSTED, FULL, TOO_LONG, search
+from eventbased.search.negation_pruning import NegationPruning
+from eventbased.search.sequences import completions
+from eventbased.search.state import FoundMatches, SearchCandidates, SearchPattern, Wanted, start_search
 from tests.cases.language import LanguageCase, language_cases
 from uncertain_cep.expressions.conditions import compile_conditions
 
@@ -92,52 +83,38 @@ def _searched(events: Events, most: int, depth: int, room: int, steps: int) -> l
     high = [np.array([events.intervals[i][1] for i in takes]) for takes in events.takes]
     window = min(events.window, 9)
     shift, _, covered = partition_bases(low, high, None, 1, window + 2)
-    laid = lay_out(low, high, None, shift, covered)
+    laid = lay_out(low, high, None, shift, covered, step=0)
     count = int(laid.first[-1])
-    position = np.repeat(np.arange(len(low)), np.diff(laid.first))
-    lower, upper = laid.lower[:count] + position, laid.upper[:count] + position
     row = np.concatenate(
         [
-            np.array(takes)[laid.index[laid.first[j] : laid.first[j + 1]]]
+            np.array(takes)[laid.source[laid.first[j] : laid.first[j + 1]]]
             for j, takes in enumerate(events.takes)
         ]
     )
     latest, reach = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    completions(laid.first_class, laid.class_start, laid.class_stop, lower, upper, window, latest, reach)
     none = np.zeros(0, dtype=np.int64)
     variables = [f"v{j}" for j in range(len(low))]
     conditions = compile_conditions([], variables, events.kleene, [], laid.first[:-1], lambda column: column)  # type: ignore[arg-type,return-value]
-    given_ = SortedCandidates(
-        laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, lower, upper, latest, reach,
-        row, none, np.full(count, -1),
+    candidates = SearchCandidates(
+        laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, laid.lower[:count],
+        laid.upper[:count], row, np.full(count, -1), latest, reach, none,
     )  # fmt: skip
-    pattern = Pattern(np.array(events.kleene), window, False)
-    state, work = start_growing(depth, len(events.intervals), len(low)), scratch(conditions, depth)
+    completions(candidates, window)
+    pattern = SearchPattern(np.array(events.kleene), np.zeros(len(low), dtype=np.bool_), window, False)
+    state, work = start_search(depth, len(events.intervals), len(low)), scratch(conditions, depth)
     none_negated = ForbiddenEvents(*(none,) * 7, none.reshape(0, 0))
-    barriers = Barriers(none_negated, none, none, none, none, none, none)
+    pruning = NegationPruning(none_negated, none, none, none, none, none, none)
     everything = Wanted(0.0, none, UNLIMITED, np.zeros(0), np.zeros(0))
-    fixed = np.full((len(low), 1), -1)
-    search: Any = grow
+    choices = np.full((len(low), 1), -1)
+    kernel: Any = search
     found: list[Match] = []
     status = FULL
     while status != EXHAUSTED:
-        start = np.empty(most + 1, dtype=np.int64)
-        place, component = np.empty((2, room), dtype=np.int64)
-        status, size = search(
-            given_,
-            pattern,
-            conditions,
-            barriers,
-            everything,
-            state,
-            work,
-            fixed,
-            steps,
-            most,
-            start,
-            place,
-            component,
+        out = FoundMatches(np.empty(most + 1, dtype=np.int64), *np.empty((2, room), dtype=np.int64))
+        status, size = kernel(
+            candidates, pattern, None, conditions, pruning, everything, state, work, choices, steps, most, out
         )
+        start, place, component = out
         for n in range(size):
             own = range(start[n], start[n + 1])
             found.append(

@@ -11,8 +11,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from confidence.config import NEVER
 from eventbased import next_limits
-from eventbased.search.backtracking import NEVER, completions
+from eventbased.search.sequences import completions
+from eventbased.search.state import SearchCandidates
 from uncertain_cep.candidates.match_windows import time_differences
 from uncertain_cep.query.branches import PartialOrder
 
@@ -38,7 +40,11 @@ def test_the_latest_time_with_which_what_follows_can_be_filled(
     lower, upper = (np.array([pair[k] for part in components for pair in part]) for k in range(2))
     latest, reach = np.empty_like(lower), np.empty_like(lower)
     classes = np.arange(len(components) + 1)
-    completions(classes, starts[:-1], starts[1:], lower, upper, window, latest, reach)
+    none = np.zeros(0, dtype=np.int64)
+    laid = SearchCandidates(
+        classes, starts[:-1], starts[1:], none, lower, upper, none, none, latest, reach, none
+    )
+    completions(laid, window)
     for choice in product(*(range(len(part)) for part in components)):
         chosen = [part[i] for part, i in zip(components, choice, strict=True)]
         for times in _worlds(chosen, window):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confidence import exact_chain_confidence
-from eventbased import promising_matches
+from eventbased import filter_matches
 from eventbased.upper_bounds import _in_order
 
 _EVENTS = st.lists(st.tuples(st.integers(0, 12), st.integers(0, 8)), min_size=2, max_size=5)
@@ -40,11 +40,11 @@ def test_the_bound_of_a_chain(events: list[tuple[int, int]], spare: int) -> None
     assert exact <= bound * (1 + 1e-12)
     kept = np.empty(1, dtype=np.bool_)
     ranks, chosen = np.arange(length), np.arange(length)[:, None]
-    promising_matches(chosen, spare, lower, upper, offset, float(exact), ranks, 0, kept)
+    filter_matches(chosen, spare, lower, upper, offset, float(exact), ranks, 0, kept)
     assert kept[0]
-    promising_matches(chosen, spare, lower, upper, offset, bound * (1 + 1e-6) + 1e-12, ranks, 0, kept)
+    filter_matches(chosen, spare, lower, upper, offset, bound * (1 + 1e-6) + 1e-12, ranks, 0, kept)
     assert not kept[0]
-    promising_matches(chosen, spare, lower, upper, offset, 0.0, ranks, -1, kept)
+    filter_matches(chosen, spare, lower, upper, offset, 0.0, ranks, -1, kept)
     assert not kept[0]
 
 

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eventbased import PASS, PAUSED, join, lay_out, matches_of_runs, partition_bases, start_search
-from eventbased.joins.pivot_join import SIZE
+from eventbased import (
+    PASS,
+    PAUSED,
+    SharedEvents,
+    join,
+    lay_out,
+    matches_of_spans,
+    partition_bases,
+    start_join,
+)
+from eventbased.joins.pivot_join import SIZE, JoinBytecode
 from uncertain_cep.expressions.bytecode import binding_orders
 
 Event = tuple[int, int, int]
@@ -33,6 +43,15 @@ def feasible(chosen: tuple[Event, ...], window: int) -> bool:
     return ordered and max(low) <= min(high) + window - length
 
 
+def no_predicates(length: int) -> JoinBytecode:
+    """Return what asks nothing."""
+    none = np.zeros(0, np.int64)
+    return JoinBytecode(
+        np.zeros((length, length + 1), np.int64), np.zeros((0, 2), np.int64), none, np.zeros(0),
+        np.zeros(0, np.bool_), np.zeros((0, 3), np.int64),
+    )  # fmt: skip
+
+
 @given(
     components(),
     st.integers(0, 30),
@@ -51,30 +70,27 @@ def test_every_feasible_choice_comes_out_once(
     shift, _, covered = partition_bases(lower, upper, partition, 3, slack + length + 2)
     layout = lay_out(lower, upper, partition, shift, covered)
     layout.check()
-    alone = np.full(len(layout.lower), -1)
-    search = start_search(length, len(layout.class_start), block_rows)
-    runs = np.empty((3, capacity + 1), np.int64)
-    none = np.zeros((length, length + 1), np.int64)
+    total = len(layout.lower)
+    alone = SharedEvents(np.full(total, -1), np.zeros(total, np.int64), np.zeros((0, length), np.int64))
+    search = start_join(length, len(layout.class_start), block_rows)
+    spans = np.empty((3, capacity + 1), np.int64)
+    bytecode = no_predicates(length)
     orders = binding_orders(length)
+    kernel: Any = join
     found: list[tuple[int, ...]] = []
     while True:
-        count, size = join(
-            slack, layout.first_class, layout.class_start, layout.class_stop, layout.class_shortest,
-            layout.class_longest, layout.lower, layout.upper, layout.highest, layout.follow_start,
-            layout.follow, alone, np.zeros(len(layout.lower), np.int64), np.zeros((0, length), np.int64),
-            np.zeros(0, np.int64), orders, none, np.zeros((0, 2), np.int64), np.zeros(0, np.int64),
-            np.zeros(0), np.zeros(0, np.bool_), np.zeros((0, 3), np.int64), *search.arrays, steps, capacity,
-            runs,
-        )  # fmt: skip
+        count, size = kernel(
+            slack, layout, alone, np.zeros(0, np.int64), orders, bytecode, search, steps, capacity, spans
+        )
         if count == PAUSED:
             assert size == 0
             continue
         if size == 0:
             break
-        assert size == runs[SIZE, :count].sum() <= capacity
+        assert size == spans[SIZE, :count].sum() <= capacity
         places = np.empty((length, size), np.int64)
-        matches_of_runs(orders[search.state[PASS]], search.blocks, runs, count, places)
-        found += [tuple(match) for match in layout.index[places].T.tolist()]
+        matches_of_spans(orders[search.state[PASS]], search.blocks, spans, count, places)
+        found += [tuple(match) for match in layout.source[places].T.tolist()]
     choices = itertools.product(*(range(len(part)) for part in events))
     expected = [
         choice

@@ -11,17 +11,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from eventbased import Candidates, lay_out, partition_bases
-from eventbased.joins.pipeline import Events, JoinStep, joined, right_of_candidates, right_of_matches
-from eventbased.joins.tree_join import BEFORE, BEHIND, NEXT_LEFT, NEXT_RIGHT, Programs
-from tests.eventbased.test_pivot_join import components, feasible
+from eventbased.joins.pipeline import joined, right_of_candidates, right_of_matches
+from eventbased.joins.tree_join import BEFORE, BEHIND, NEXT_LEFT, NEXT_RIGHT, JoinInputs, JoinStep
+from tests.eventbased.test_pivot_join import components, feasible, no_predicates
 
 Int64 = NDArray[np.int64]
 Event = tuple[int, int, int]
-
-_NOTHING = Programs(
-    np.zeros((0, 2), np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.bool_),
-    np.zeros((0, 3), np.int64),
-)  # fmt: skip
 
 
 def laid_out(events: list[list[Event]], slack: int) -> Candidates:
@@ -32,10 +27,11 @@ def laid_out(events: list[list[Event]], slack: int) -> Candidates:
     return lay_out(lower, upper, partition, shift, covered)
 
 
-def events_of(layout: Candidates, codes: Int64, limit: Int64) -> Events:
+def inputs_of(layout: Candidates, codes: Int64, limit: Int64) -> JoinInputs:
     alone = np.full(len(layout.lower), -1)
-    twin = np.zeros((0, len(layout.first) - 1), np.int64)
-    return Events(layout.lower, layout.upper, alone, twin, limit, codes, _NOTHING)
+    length = len(layout.first) - 1
+    twin = np.zeros((0, length), np.int64)
+    return JoinInputs(layout.lower, layout.upper, alone, twin, limit, codes, no_predicates(length))
 
 
 def equated(*rows: tuple[int, int, int]) -> Int64:
@@ -79,7 +75,7 @@ def test_two_joins_find_every_choice_once(
     total = int(first[-1])
     codes = np.array(data.draw(st.lists(st.integers(-1, 2), min_size=total, max_size=total)), np.int64)
     codes = np.where(codes > 0, codes * far, codes)
-    everything = events_of(layout, codes, np.zeros(0, np.int64))
+    everything = inputs_of(layout, codes, np.zeros(0, np.int64))
     least, most = int(layout.lower[:total].min()), int(layout.lower[:total].max())
     a, b, c = order
 
@@ -88,7 +84,7 @@ def test_two_joins_find_every_choice_once(
         side = right_of_candidates(layout, right, codes[places] if alike else None, 2 * far + 1)
         own = equated((left[0], 0, 1)) if alike else equated()
         room = spare(left, [right], slack)
-        return JoinStep(np.array(left), room, side, least, most, own, on_pairs(), False, (0, 0))
+        return JoinStep(np.array(left), room, side, least, most, own, on_pairs(), False, 0, 0)
 
     begin = np.arange(first[a], first[a + 1])
     if data.draw(st.booleans()):
@@ -114,13 +110,14 @@ def test_two_joins_find_every_choice_once(
                 equated((a, 0, 1)),
                 on_pairs(*between),
                 False,
-                (0, 0),
+                0,
+                0,
             )
         ]
     blocks = list(joined(3, a, begin, steps, everything, last_rows, block_rows))
     assert all(0 < block.shape[1] <= last_rows for block in blocks)
     found = [tuple(match) for block in blocks for match in block.T.tolist()]
-    place_of = {(j, int(layout.index[i])): i for j in range(3) for i in range(first[j], first[j + 1])}
+    place_of = {(j, int(layout.source[i])): i for j in range(3) for i in range(first[j], first[j + 1])}
     expected = []
     for choice in itertools.product(*(range(len(part)) for part in events)):
         places_of = [place_of[j, i] for j, i in enumerate(choice)]
@@ -138,7 +135,7 @@ def test_what_starts_after_the_limit_is_not_next(kind: int) -> None:
     limit = np.full(len(layout.lower), 2**63 - 1)
     # That of component 0 by those of 1 up to time 5, the last one of 1 by those of 2 up to time 9.
     limit[0], limit[3] = layout.lower[2], layout.lower[4]
-    everything = events_of(layout, np.zeros(0, np.int64), limit)
+    everything = inputs_of(layout, np.zeros(0, np.int64), limit)
     if kind == NEXT_RIGHT:
         rows = np.array([[1, 2, 3, 3], [4, 4, 4, 5]])
         side, left = right_of_matches(everything, np.array([1, 2]), rows), 0
@@ -147,9 +144,7 @@ def test_what_starts_after_the_limit_is_not_next(kind: int) -> None:
         rows = np.array([[0, 0, 0], [1, 2, 3]])
         side, left = right_of_matches(everything, np.array([0, 1]), rows), 2
         pairs, expected = on_pairs((NEXT_LEFT, 2, 1)), [(0, 1), (0, 1), (0, 2), (0, 2), (0, 3)]
-    step = JoinStep(
-        np.array([left]), np.array([[20, 20]]), side, -1000, 1000, equated(), pairs, False, (0, 0)
-    )
+    step = JoinStep(np.array([left]), np.array([[20, 20]]), side, -1000, 1000, equated(), pairs, False, 0, 0)
     begin = np.arange(layout.first[left], layout.first[left + 1])
     found = [
         tuple(row)
@@ -163,11 +158,9 @@ def test_an_event_is_taken_once() -> None:
     """The same event as candidate 0 of component 0 and 2 of component 1, beside others that overlap it."""
     layout = laid_out([[(0, 0, 9), (0, 1, 9)], [(0, 0, 9), (0, 1, 9)]], 20)
     twin = np.array([[0, 2], [1, 3]])
-    everything = events_of(layout, np.zeros(0, np.int64), np.zeros(0, np.int64))
+    everything = inputs_of(layout, np.zeros(0, np.int64), np.zeros(0, np.int64))
     everything = everything._replace(event=np.array([0, 1, 0, 1, *[-1] * 8]), twin=twin)
     side = right_of_candidates(layout, 1)
-    step = JoinStep(
-        np.array([0]), np.array([[20, 20]]), side, -1000, 1000, equated(), on_pairs(), True, (0, 0)
-    )
+    step = JoinStep(np.array([0]), np.array([[20, 20]]), side, -1000, 1000, equated(), on_pairs(), True, 0, 0)
     (found,) = joined(2, 0, np.arange(2), [step], everything, 10)
     assert sorted(map(tuple, found.T.tolist())) == [(0, 3), (1, 2)]

@@ -10,25 +10,24 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from confidence import running_sums
 from confidence.predicates.conditions import scratch
-from eventbased import promising_matches
-from eventbased.search.backtracking import SortedCandidates, Wanted, _bound, _in_order, promising_choices
-from eventbased.search.partial_orders import (
+from eventbased import filter_matches
+from eventbased.search.backtracking import promising
+from eventbased.search.partial_orders import MOST_EVENTS, order_can_reach
+from eventbased.search.sequences import chain_can_reach
+from eventbased.search.state import (
     COMPONENT,
     LEAST,
-    MOST_EVENTS,
     PRODUCT,
-    SetCandidates,
-    SetPattern,
-    _can_reach,
-    promising_sets,
-    start_choosing,
+    SearchCandidates,
+    SearchPattern,
+    Wanted,
+    start_search,
 )
 from eventbased.thresholds import needed
 from eventbased.time_differences import in_order, in_window, near
@@ -109,17 +108,12 @@ class Arrays:
         """Return a threshold."""
         return Wanted(least, _NO_RANKS, 2**63 - 1, self.pmf, self.head)
 
-    def chain(self) -> SortedCandidates:
-        """Return the times as candidates of a search for chains."""
+    def candidates(self) -> SearchCandidates:
+        """Return the times as candidates of a search."""
         none = _NO_RANKS
-        return SortedCandidates(
-            none, none, none, none, self.lower, self.upper, none, none, none, none, self.offset
+        return SearchCandidates(
+            none, none, none, none, self.lower, self.upper, none, self.offset, none, none, none
         )
-
-    def set(self) -> SetCandidates:
-        """Return the times as candidates of a search for sets."""
-        none = _NO_RANKS
-        return SetCandidates(none, none, none, none, self.lower, self.upper, none, self.offset)
 
 
 def _in_a_row(window: int) -> Callable[[tuple[int, ...]], bool]:
@@ -199,21 +193,28 @@ def test_two_times_of_the_join(one: Time, other: Time, shift: int) -> None:
 @example([Time(3, 7), Time(4, 4)], 3)
 def test_the_confidence_of_a_chain_and_of_all_that_it_begins(times: list[Time], window: int) -> None:
     arrays = Arrays.of(times)
-    given_, wanted = arrays.chain(), arrays.wanted(0.0)
-    chance = 1.0
+    given_, pattern = arrays.candidates(), _sequence(len(times), window)
+    state, work = _search(len(times))
+
+    def bounded(d: int, least: float) -> bool:
+        work.element[d] = d
+        return bool(chain_can_reach(given_, pattern, arrays.wanted(0.0), state, work, d, d, least))
+
+    bounded(0, 0.0)
     for last in range(1, len(times)):
-        chance *= _in_order(given_, wanted, last - 1, last)
-        bound = _bound(given_, wanted, 0, last, window, chance)
         begun = _exact(times[: last + 1], _in_a_row(window))
-        assert begun <= Fraction(bound)
+        assert bounded(last, float(begun))
         if last == 1:
-            assert Fraction(bound) <= begun + _LITTLE
+            assert not bounded(last, float(begun + _LITTLE) + 1e-15)
     exact = float(begun)
     chosen, kept = np.arange(len(times))[:, None], np.empty(1, dtype=np.bool_)
-    promising_choices(given_, arrays.wanted(exact * _TIED), window, chosen, kept)
-    assert kept[0]
-    promising_choices(given_, arrays.wanted(bound * (1.0 + 1e-7) + 1e-12), window, chosen, kept)
-    assert not kept[0]
+    low, high = 0.0, 1.0 + 1e-6
+    while high - low > 1e-13:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if bounded(last, middle) else (low, middle)
+    for least, kept_then in ((exact * _TIED, True), (high * (1.0 + 1e-7) + 1e-12, False)):
+        promising(given_, pattern, None, arrays.wanted(least), state, work, chosen, kept)
+        assert kept[0] == kept_then
 
 
 @given(st.lists(_times(), min_size=2, max_size=4), st.integers(0, 8))
@@ -229,7 +230,7 @@ def test_the_confidence_of_a_match_of_the_join(times: list[Time], spare: int) ->
     assert exact <= Fraction(bound)
     kept = np.empty(1, dtype=np.bool_)
     for least, wanted in ((float(exact) * _TIED, True), (bound * (1.0 + 1e-7) + 1e-12, False)):
-        promising_matches(position[:, None], spare, lower, upper, offset, least, _NO_RANKS, 0, kept)
+        filter_matches(position[:, None], spare, lower, upper, offset, least, _NO_RANKS, 0, kept)
         assert kept[0] == wanted
 
 
@@ -247,11 +248,9 @@ class Order:
         """The component of each event."""
         return [c for c, count in enumerate(self.taken) for _ in range(count)]
 
-    def pattern(self, window: int) -> SetPattern:
+    def pattern(self, window: int) -> SearchPattern:
         """Return it as the search takes it."""
-        return SetPattern(
-            np.array(self.kleene), np.array(self.is_set), np.array(self.before, dtype=np.int64), window
-        )
+        return SearchPattern(np.array(self.kleene), np.array(self.is_set), window, False)
 
     def holds(self, window: int) -> Callable[[tuple[int, ...]], bool]:
         """Return whether times are in order and within a window."""
@@ -290,10 +289,11 @@ def test_the_confidence_of_a_set_and_of_all_that_it_begins(
     times = data.draw(st.lists(_times(), min_size=len(components), max_size=len(components)))
     arrays = Arrays.of(times)
     pattern, wanted, exact = order.pattern(window), arrays.wanted(0.0), _exact(times, order.holds(window))
+    before, given_ = np.array(order.before, dtype=np.int64), arrays.candidates()
     state, work = _search(len(order.before))
     for d, c in enumerate(components):
         state.frames[COMPONENT, d + 1] = c
-        assert _can_reach(arrays.set(), pattern, wanted, state, work, c, d, d, 0.0)
+        assert order_can_reach(given_, pattern, before, wanted, state, work, c, d, d, 0.0)
         work.element[d] = d
         # A bound that is met by less and less: that of the events so far holds for all that they begin.
         assert exact <= Fraction(state.chance[PRODUCT, d + 1])
@@ -303,27 +303,34 @@ def test_the_confidence_of_a_set_and_of_all_that_it_begins(
     bound = min(state.chance[PRODUCT, d + 1], state.chance[LEAST, d + 1])
     kept = np.empty(1, dtype=np.bool_)
     for least, kept_then in ((float(exact) * _TIED, True), (bound * (1.0 + 1e-7) + 1e-12, False)):
-        promising_sets(
-            arrays.set(), pattern, arrays.wanted(least), state, work, np.arange(len(times))[:, None], kept
-        )
+        chosen = np.arange(len(times))[:, None]
+        promising(given_, pattern, before, arrays.wanted(least), state, work, chosen, kept)
         assert kept[0] == kept_then
+
+
+def _sequence(length: int, window: int) -> SearchPattern:
+    no = np.zeros(length, dtype=np.bool_)
+    return SearchPattern(no, no, window, False)
 
 
 def _search(length: int) -> tuple[Any, Any]:
     variables = [f"v{j}" for j in range(length)]
     starts = np.zeros(length, dtype=np.int64)
     conditions = compile_conditions([], variables, [False] * length, [], starts, lambda column: column)  # type: ignore[arg-type,return-value]
-    return start_choosing(0, length), scratch(conditions, MOST_EVENTS)
+    return start_search(MOST_EVENTS, 0, length), scratch(conditions, MOST_EVENTS)
 
 
 def test_the_window_of_a_chain_has_its_sign() -> None:
     """c from 3 to 7 and b at 4 are in order, and then within 3 ticks, with 1/5; near each other with 4/5."""
     times = [Time(3, 7), Time(4, 4)]
     arrays = Arrays.of(times)
-    given_, wanted = arrays.chain(), arrays.wanted(0.0)
-    chance = _in_order(given_, wanted, 0, 1)
-    assert _bound(given_, wanted, 0, 1, 3, chance) == pytest.approx(0.2)
-    assert chance * near(3, 7, -1, 4, 4, -1, 3, _NOTHING, _NOTHING) < 0.18
+    given_, pattern = arrays.candidates(), _sequence(2, 3)
+    state, work = _search(2)
+    for least, reached in ((0.1999, True), (0.2001, False)):
+        assert chain_can_reach(given_, pattern, arrays.wanted(0.0), state, work, 0, 0, least)
+        work.element[0] = 0
+        assert chain_can_reach(given_, pattern, arrays.wanted(0.0), state, work, 1, 1, least) == reached
+    assert state.chance[PRODUCT, 2] * near(3, 7, -1, 4, 4, -1, 3, _NOTHING, _NOTHING) < 0.18
 
 
 @given(st.floats(1e-12, 1.0), st.floats(-1.0, 1.0))

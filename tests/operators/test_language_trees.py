@@ -20,8 +20,7 @@ from tests.cases.language import LanguageCase, language_cases
 from tests.oracle.model import Strategy
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.executor import candidates
-from uncertain_cep.operators import join_prefix as joined_first
-from uncertain_cep.operators import search
+from uncertain_cep.operators import backtracking, join_prefix
 from uncertain_cep.operators.tree_enumeration import TreeSearch
 from uncertain_cep.plan import PLANNERS, make_plan
 from uncertain_cep.plan.trees import format_tree
@@ -34,8 +33,8 @@ def in_pieces(block_rows: int) -> Iterator[None]:
     """Have a few single components joined at a time."""
     with pytest.MonkeyPatch.context() as patch:
         small = partial(TreeSearch, block_rows=block_rows, materialised_rows=block_rows)
-        patch.setattr(joined_first, "TreeSearch", small)
-        patch.setattr(search, "BLOCK_ROWS", block_rows)
+        patch.setattr(join_prefix, "TreeSearch", small)
+        patch.setattr(backtracking, "BLOCK_ROWS", block_rows)
         yield
 
 
@@ -144,7 +143,7 @@ def test_where_few_can_be_next_it_is_chosen_by_cost_and_the_answer_is_the_same(
     )
     text = f"PATTERN {pattern} WHERE {strategy} {{ {conditions} }} WITHIN 40"
     plan = make_plan(uc.parse(text), table.schema)
-    choice = joined_first.choice_of_singles(plan, table, feasible(plan, candidates(plan, table)))
+    choice = join_prefix.choice_of_singles(plan, table, feasible(plan, candidates(plan, table)))
     assert joined is None or (choice.tree is not None) == joined
     assert {"backtracking", "dp_bushy"} <= {*choice.costs}
     expected = sorted(map(str, uc.match(table, text, evaluation="query_order").to_pylist()))

@@ -27,7 +27,7 @@ from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.operators.test_language_compressed import Case, compressed_cases
 from tests.oracle.model import Match
-from uncertain_cep.operators import search
+from uncertain_cep.operators import backtracking
 from uncertain_cep.results import top_k as best
 
 _MOST_WORLDS = 4000
@@ -93,7 +93,7 @@ def _just_below(answer: Sequence[Match], data: st.DataObject) -> tuple[float, li
 def _in_small_steps() -> Iterator[None]:
     """Let the first matches raise the threshold, and the smallest ids be tried first."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "FIRST_MATCHES", 1)
+        patch.setattr(backtracking, "FIRST_MATCHES", 1)
         patch.setattr(best, "WORTH_TRYING", 2)
         patch.setattr(best, "FIRST_SHARE", 3)
         yield

@@ -18,7 +18,7 @@ from tests.cases.comparison import assert_same
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from uncertain_cep.executor import execute
-from uncertain_cep.operators import search
+from uncertain_cep.operators import backtracking
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.plan import make_plan
 from uncertain_cep.results import top_k as best
@@ -30,7 +30,7 @@ _ANY = st.one_of(language_cases(), nested_cases("AS"), nested_cases("AOS"))
 def _in_small_steps() -> Iterator[None]:
     """Let the first matches raise the threshold, and the smallest ids be tried first."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "FIRST_MATCHES", 1)
+        patch.setattr(backtracking, "FIRST_MATCHES", 1)
         patch.setattr(best, "WORTH_TRYING", 2)
         patch.setattr(best, "FIRST_SHARE", 3)
         yield

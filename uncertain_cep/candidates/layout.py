@@ -9,36 +9,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from eventbased import Candidates, lay_out, partition_bases
-from eventbased.config import LONGEST_LINE, SPARE
+from eventbased import Candidates, SharedEvents, lay_out, partition_bases
+from eventbased.config import LONGEST_LINE, POSITION_STEP, SPARE
 from eventbased.joins.pivot_join import COMPONENT_BITS
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.expressions.vectorised import Values, column_values
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Column
 
-__all__ = ["Layout", "SharedEvents", "layouts", "loader", "shared_events"]
+__all__ = ["Layout", "laid_out", "layouts", "loader", "shared_events"]
 
 Int64 = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class SharedEvents:
-    """The events that several components can take.
-
-    Attributes
-    ----------
-    event : (n,) int64
-        Of each candidate its row of ``twin``; -1 if no other component can take its event.
-    fills : (n + SPARE,) int64
-        The components that can take the event of each candidate, see :func:`eventbased.join`.
-    twin : (s, l) int64
-        Where the event is among the candidates of each component; -1 where it is none.
-    """
-
-    event: Int64
-    fills: Int64
-    twin: Int64
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +47,52 @@ class Layout:
         return np.concatenate((found, np.zeros(SPARE, dtype=np.int64)))
 
 
-def layouts(plan: EvaluationPlan, selection: Selection) -> Iterator[Layout]:
+def laid_out(
+    selection: Selection, reach: int, step: int = POSITION_STEP
+) -> Iterator[tuple[Selection, Candidates, Int64]]:
     """Yield a selection's candidates, none empty, in parts whose time lines are not too long.
 
-    No match has events of two parts.
+    Parameters
+    ----------
+    selection : Selection
+    reach : int
+        Ticks to leave free between two partitions: more than a match can span, with positions taken off.
+    step : int
+        See :func:`eventbased.lay_out`.
+
+    Yields
+    ------
+    part : Selection
+        No match has events of two parts.
+    candidates : Candidates
+    rows : (n,) int64
+        The row of each candidate in the table.
     """
+    if selection.empty:
+        return
+    shift, line, covered = partition_bases(
+        selection.lower, selection.upper, selection.partition, selection.partitions, reach
+    )
+    if line > LONGEST_LINE and selection.partitions > 1:
+        for half in selection.halves():
+            yield from laid_out(half, reach, step)
+        return
+    candidates = lay_out(selection.lower, selection.upper, selection.partition, shift, covered, step)
+    first = candidates.first
+    rows = [part[candidates.source[first[j] : first[j + 1]]] for j, part in enumerate(selection.rows)]
+    yield selection, candidates, np.concatenate(rows)
+
+
+def layouts(plan: EvaluationPlan, selection: Selection) -> Iterator[Layout]:
+    """Yield a selection's candidates as joins take them, see :func:`laid_out`."""
     if selection.empty:
         return
     length = len(plan.components)
     earliest = min(int(part.min()) for part in selection.lower)
     latest = max(int(part.max()) for part in selection.upper)
     w = min(plan.window - length, latest - earliest + length)
-    shift, line, covered = partition_bases(
-        selection.lower, selection.upper, selection.partition, selection.partitions, w + length + 2
-    )
-    if line > LONGEST_LINE and selection.partitions > 1:
-        for half in selection.halves():
-            yield from layouts(plan, half)
-        return
-    candidates = lay_out(selection.lower, selection.upper, selection.partition, shift, covered)
-    first = candidates.first
-    rows = np.concatenate(
-        [part[candidates.index[first[j] : first[j + 1]]] for j, part in enumerate(selection.rows)]
-    )
-    yield Layout(candidates, rows, shared_events(candidates, rows), w)
+    for _, candidates, rows in laid_out(selection, w + length + 2):
+        yield Layout(candidates, rows, shared_events(candidates, rows), w)
 
 
 def shared_events(candidates: Candidates, rows: Int64) -> SharedEvents:

@@ -12,13 +12,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.predicates.bytecode import STACK_DEPTH, Opcode
+from eventbased.joins.pivot_join import JoinBytecode
 from uncertain_cep.errors import Fault, QueryError
 from uncertain_cep.expressions.vectorised import Values, within_int64
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, variables_of
 
 __all__ = [
     "BytecodeCompiler",
-    "JoinBytecode",
     "PreparedPredicates",
     "binding_orders",
     "compile_programs",
@@ -39,26 +39,6 @@ _FLOAT: Final = {
     "less_equal": Opcode.LESS_EQUAL_F,
 }  # fmt: skip
 _MIRRORED: Final = {"greater": "less", "greater_equal": "less_equal"}
-
-
-@dataclass(frozen=True, slots=True)
-class JoinBytecode:
-    """The arrays of :func:`confidence.predicates.bytecode.holds` and when to run which rows.
-
-    Attributes
-    ----------
-    start : (k, l + 1) int64
-        For each order of binding and each of its steps the first row of its programs.
-    code, ints, floats, nulls, slots
-        See :func:`confidence.predicates.bytecode.holds`.
-    """
-
-    start: NDArray[np.int64]
-    code: NDArray[np.int64]
-    ints: NDArray[np.int64]
-    floats: NDArray[np.float64]
-    nulls: NDArray[np.bool_]
-    slots: NDArray[np.int64]
 
 
 def binding_orders(length: int) -> NDArray[np.int64]:

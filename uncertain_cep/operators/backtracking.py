@@ -1,48 +1,56 @@
-"""Evaluation of SEQ with Kleene or negated components, or under contiguity: matches grown event by event."""
+"""Backtracking search: Kleene and negated components, contiguity, and AND, whose components are sets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence import exact_chain_confidence
+from confidence import exact_chain_confidence, running_sums
 from confidence.budget import checkpoint, steps_per_call
-from confidence.predicates.conditions import Scratch, scratch
-from eventbased.gaps.gap_events import UNLIMITED, CostlyGapsError, ForbiddenEvents, GapConfidences
-from eventbased.search.backtracking import (
-    DEEPER,
-    EXHAUSTED,
-    FULL,
-    TOO_LONG,
-    Pattern,
-    SortedCandidates,
-    Wanted,
-    completions,
-    grow,
-    promising_choices,
-    start_growing,
-)
-from uncertain_cep.config import FIRST_EVENTS, MOST_CONFIDENCE_STEPS
+from confidence.config import EVER
+from confidence.gaps.unions import Term, Union
+from confidence.predicates.conditions import Conditions, Scratch, scratch
+from eventbased import Candidates
+from eventbased.config import BLOCK_ROWS
+from eventbased.gaps.gap_events import NO_BOXES, CostlyGapsError, ForbiddenEvents, GapConfidences
+from eventbased.search.backtracking import DEEPER, EXHAUSTED, FULL, TOO_LONG, promising, search
+from eventbased.search.negation_pruning import NegationPruning, soonest_ends
+from eventbased.search.partial_orders import MOST_EVENTS
+from eventbased.search.sequences import completions
+from eventbased.search.state import FoundMatches, SearchCandidates, SearchPattern, Wanted, start_search
+from uncertain_cep.candidates.forbidden import Forbidden, forbidden_events, terms_of
+from uncertain_cep.candidates.layout import laid_out
+from uncertain_cep.config import FIRST_EVENTS, FIRST_MATCHES, MOST_BITS, MOST_CONFIDENCE_STEPS
+from uncertain_cep.errors import ConfidenceCostError
+from uncertain_cep.expressions.conditions import compile_conditions
+from uncertain_cep.expressions.vectorised import Values, column_values
 from uncertain_cep.operators.batch import MatchBatch
-from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
-from uncertain_cep.operators.search import Matches, Search, costly, grown_chunks
+from uncertain_cep.operators.join_prefix import choice_of_singles, choices_of_singles
+from uncertain_cep.operators.next_match import ids_by_component, too_dear
+from uncertain_cep.operators.partial_orders import order_confidences, sides_of_gap, sorted_by_id
+from uncertain_cep.operators.series import by_component, event_by_event
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.query.typed import Column, variables_of
 
-__all__ = ["Growth", "backtracking_search"]
+__all__ = ["BacktrackingSearch", "backtracking_search", "searched"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
 
 def backtracking_search(context: ExecutionContext) -> Iterator[MatchBatch]:
-    """Yield the matches of a pattern of single, Kleene and negated components under any strategy.
+    """Yield the matches of an OR-free pattern with single, Kleene and negated components under any strategy.
 
-    Partial matches are counted by nodes where single components are joined first, else by the components that
-    have taken an event.
+    Partial matches are counted by nodes where there is a join prefix, else by the components that have taken
+    an event.
 
     Raises
     ------
@@ -53,115 +61,327 @@ def backtracking_search(context: ExecutionContext) -> Iterator[MatchBatch]:
     -----
     Memory is O(events + batch_rows * events of a match), whatever the number of matches.
     """
-    yield from grown_chunks(Growth, context)
+    yield from searched(BacktrackingSearch, context)
 
 
-class Growth(Search):
-    """The search for matches whose events come one after the other."""
+def searched(kind: type[BacktrackingSearch], context: ExecutionContext) -> Iterator[MatchBatch]:
+    """Yield the matches as a kind of search finds and describes them, on each part of the candidates."""
+    window = context.span
+    for part, candidates, rows in laid_out(context.candidates, window + 2, step=0):
+        tree = choice_of_singles(context.plan, context.table, part).tree
+        inner = replace(context, candidates=part, tree=tree)
+        yield from kind(inner, candidates, rows, window).chunks()
 
-    def _prepare(self) -> None:
-        plan, laid, lower, upper, window = self._plan, self._laid, self._lower, self._upper, self._window
+
+class BacktrackingSearch:
+    """The candidates of one layout, what is forbidden among them, and the conditions.
+
+    If the context has a tree, its components are the join prefix, and the others are taken between or beside
+    their events. Of the candidates no positions are taken off; ``rows`` are those of the table, ``window`` is
+    in ticks and no more than they ask for.
+    """
+
+    def __init__(self, context: ExecutionContext, laid: Candidates, rows: Int64, window: int) -> None:
+        plan, table, selection, pmfs = context.plan, context.table, context.candidates, context.pmfs
+        self._context, self._plan, self._table = context, plan, table
+        self._laid, self._rows, self._window = laid, rows, window
+        count = len(rows)
+        self._base = laid.base[:count]
+        self._forbidden = forbidden_events(
+            plan, table, selection, context.ticks, laid.first, rows, laid.source[:count]
+        )
+        self._offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
+        values = np.zeros(0) if pmfs is None else pmfs.values
+        head, tail = np.zeros_like(values), np.zeros_like(values)
+        running_sums(*context.ticks, self._offset, values, head, tail)
+        self._pmfs = values, head, tail
+        self._conditions = _compiled(plan, table, rows, laid.first, self._forbidden)
+        self._terms = [(term, _spared(self._forbidden, term)) for term in terms_of(plan)]
+        self._kleene = np.array([component.kleene for component in plan.components], dtype=np.bool_)
+        is_set = np.zeros_like(self._kleene)
+        most_steps = float(MOST_CONFIDENCE_STEPS)
+        self._before: Int64 | None = None
+        self._confidences: Any
+        if plan.order is None:
+            self._confidences = GapConfidences(window, table.num_rows, most_steps, *plan.estimates)
+        else:
+            is_set = self._kleene & np.array(plan.order.is_set)
+            self._before = np.array(plan.order.before, dtype=np.int64)
+            self._confidences = order_confidences(plan.order, self._kleene, window, table.num_rows)
+        self._pattern = SearchPattern(
+            self._kleene, is_set, window, plan.query.strategy == "skip_till_next_match"
+        )
         limit = self._forbidden.limit
         if len(limit):
-            limit = np.where(limit == UNLIMITED, UNLIMITED, limit + self._base)
-        latest, reach = np.empty_like(lower), np.empty_like(lower)
-        completions(laid.first_class, laid.class_start, laid.class_stop, lower, upper, window, latest, reach)
-        self._given = SortedCandidates(
-            laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, lower, upper, latest,
-            reach, self._rows, limit, self._offset[self._rows],
+            limit = np.where(limit == EVER, EVER, limit + self._base)
+        latest, reach = np.empty((2, count if plan.order is None else 0), dtype=np.int64)
+        self._candidates = SearchCandidates(
+            laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, laid.lower[:count],
+            laid.upper[:count], rows, self._offset[rows], latest, reach, limit,
         )  # fmt: skip
-        most_steps = float(MOST_CONFIDENCE_STEPS)
-        self._confidences = GapConfidences(window, self._table.num_rows, most_steps, *plan.estimates)
-        self._pattern = Pattern(self._kleene, window, plan.query.strategy == "skip_till_next_match")
+        if plan.order is None:
+            completions(self._candidates, window)
+        self._pruning = self._negation_pruning()
 
-    def _gaps(self) -> list[tuple[int, int]]:
-        inside = range(1, len(self._kleene))
-        gaps = [negation.after for negation in self._plan.negations]
-        return [(1 << after - 1, 1 << after) if after in inside else (0, 0) for after in gaps]
-
-    def firsts(self, matches: Matches) -> NDArray[np.bool_]:
-        """Return for each event of some matches whether it is the first of its match."""
-        start, place, _ = matches
-        first = np.zeros(len(place), dtype=np.bool_)
-        first[start[:-1]] = True
+    def firsts(self, matches: FoundMatches) -> NDArray[np.bool_]:
+        """Return for each event of some matches, (s,) bool, whether none of its match comes before it."""
+        component = matches.component
+        # Nothing is before the first event of a chain, or before any of a set, that no component is before.
+        begins = np.r_[True, component[1:] != component[:-1]]
+        begins[matches.start[:-1]] = True
+        before = np.arange(len(self._kleene)) if self._before is None else self._before
+        first: NDArray[np.bool_] = (before == 0)[component] & (begins | self._pattern.is_set[component])
         return first
 
-    def _promising(self, chosen: Int64, wanted: Wanted) -> NDArray[np.bool_]:
-        promising = np.empty(chosen.shape[1], dtype=np.bool_)
-        promising_choices(self._given, wanted, self._window, chosen, promising)
-        return promising
+    def chunks(self) -> Iterator[MatchBatch]:
+        """Yield the matches, in chunks of at most ``batch_rows``."""
+        context, many = self._context, bool(self._kleene.any())
+        if context.tree is None:
+            yield from self._search(np.full((len(self._kleene), 1), -1), context.counters)
+            return
+        work = scratch(self._conditions, len(self._kleene))
+        last_rows = BLOCK_ROWS if many or context.threshold is not None else context.batch_rows
+        for chosen in choices_of_singles(
+            self._plan, context.tree, self._table, self._laid, self._rows, self._window, last_rows,
+            context.counters,
+        ):  # fmt: skip
+            if many:
+                yield from self._search(chosen, None)
+                continue
+            if context.threshold is not None:
+                chosen = chosen[:, self._promising(chosen, context.threshold)]
+            chunk = self._chunk(event_by_event(chosen), work)
+            if len(chunk.lower):
+                yield chunk
 
-    def _searched(self, fixed: Int64, counters: Counters | None) -> Iterator[MatchBatch]:
-        batch_rows = self._context.batch_rows
-        conditions = self._conditions
-        search: Any = grow
-        length = len(fixed)
-        depth = length + FIRST_EVENTS
-        state, work, asked = (
-            start_growing(depth, self._table.num_rows, length),
-            scratch(conditions, depth),
-            scratch(conditions, depth),
-        )
+    def _promising(self, chosen: Int64, threshold: Threshold) -> NDArray[np.bool_]:
+        """Return which matches of single events, (l, m) int64 candidates, can be wanted."""
+        found = np.empty(chosen.shape[1], dtype=np.bool_)
+        length = len(chosen)
+        promising(
+            self._candidates, self._pattern, self._before, self._wanted(threshold),
+            start_search(length, 0, length), scratch(self._conditions, length), chosen, found,
+        )  # fmt: skip
+        return found
+
+    def _search(self, choices: Int64, counters: Counters | None) -> Iterator[MatchBatch]:
+        """Yield the matches with one of some choices made beforehand, (l, m) int64, -1 for any candidate."""
+        length, batch_rows = len(choices), self._context.batch_rows
+        depth = length + FIRST_EVENTS if self._before is None else MOST_EVENTS
+        state = start_search(depth, self._table.num_rows, length)
+        work, asked = scratch(self._conditions, depth), scratch(self._conditions, depth)
         start = np.empty(batch_rows + 1, dtype=np.int64)
-        room = batch_rows * (length + 1) + depth
-        place, component = np.empty((2, room), dtype=np.int64)
+        out = FoundMatches(start, *np.empty((2, batch_rows * (length + 1) + depth), dtype=np.int64))
+        # Numba types a kernel at its calls.
+        kernel: Any = search
         sizes = self._sizes()
-        status = FULL
         size = next(sizes)
+        status = FULL
         while status != EXHAUSTED:
-            status, found = search(
-                self._given, self._pattern, conditions, self._barriers, self._wanted(self._context.threshold),
-                state, work, fixed, steps_per_call(), size, start, place, component,
+            status, found = kernel(
+                self._candidates, self._pattern, self._before, self._conditions, self._pruning,
+                self._wanted(self._context.threshold), state, work, choices, steps_per_call(), size, out,
             )  # fmt: skip
-            if status == FULL:
-                size = next(sizes)
             checkpoint()
-            if status == TOO_LONG:
-                place, component = np.empty((2, 2 * len(place)), dtype=np.int64)
             if found:
-                matches = start[: found + 1], place[: start[found]], component[: start[found]]
+                events = slice(out.start[found])
+                matches = FoundMatches(start[: found + 1], out.candidate[events], out.component[events])
                 chunk = self._chunk(matches, asked)
                 if len(chunk.lower):
                     yield chunk
-            if status == DEEPER:
+            if status == FULL:
+                size = next(sizes)
+            elif status == TOO_LONG:
+                out = FoundMatches(start, *np.empty((2, 2 * len(out.candidate)), dtype=np.int64))
+            elif status == DEEPER:
+                if self._before is not None:
+                    raise _too_many_events()
                 depth *= 2
-                state, work, asked = (
-                    state.deeper(depth),
-                    work.deeper(conditions, depth),
-                    scratch(conditions, depth),
-                )
-        self._counted(state.taken, counters)
+                state, work = state.deeper(depth), work.deeper(self._conditions, depth)
+                asked = scratch(self._conditions, depth)
+        if counters is not None:
+            for j, number in enumerate(state.taken.tolist()):
+                counters.add(tuple(range(j + 1)), number)
+
+    def _sizes(self) -> Iterator[int]:
+        """Yield how many matches to find, one time after the other: few, if they raise a threshold."""
+        batch_rows, threshold = self._context.batch_rows, self._context.threshold
+        rises = threshold is not None and threshold.ranks is not None
+        size = min(FIRST_MATCHES, batch_rows) if rises else batch_rows
+        while True:
+            yield size
+            size = min(2 * size, batch_rows)
+
+    def _wanted(self, threshold: Threshold | None) -> Wanted:
+        """Return a threshold as the kernels take it."""
+        least, ranks, last_rank = 0.0, None, None
+        if threshold is not None:
+            least, ranks, last_rank = threshold.least, threshold.ranks, threshold.last_rank
+        # The smallest id of a set is not that of the event taken first.
+        if ranks is None or last_rank is None or self._pattern.is_set[0]:
+            return Wanted(least, np.zeros(0, dtype=np.int64), np.iinfo(np.int64).max, *self._pmfs[:2])
+        return Wanted(least, ranks[self._rows[: self._laid.first[1]]], last_rank, *self._pmfs[:2])
+
+    def _chunk(self, matches: FoundMatches, work: Scratch) -> MatchBatch:
+        """Return the matches that are possible, with their ranges and confidences."""
+        wanted, payload = self._context.with_confidence, self._context.payload
+        lower, upper, confidence, std_error = self._described(matches, wanted, work)
+        rows = self._rows[matches.candidate]
+        events = rows if payload is None else payload[rows]
+        found = by_component(
+            self._plan, matches.start, matches.component, events, lower, upper, confidence if wanted else None
+        )
+        chunk = replace(found, std_error=std_error).keep(lower <= upper)
+        return sorted_by_id(chunk, self._pattern.is_set, self._plan, self._table, payload is not None)
+
+    def _described(
+        self, matches: FoundMatches, wanted: bool, work: Scratch, boxes: Int64 = NO_BOXES
+    ) -> tuple[Int64, Int64, Float64, Float64 | None]:
+        """Return ranges, confidences and their standard errors; an impossible match has an empty range.
+
+        With ``boxes``, see :func:`eventbased.gaps.gap_events.gap_confidences`, of the worlds where the events
+        are in theirs.
+        """
+        if not self._terms:
+            return self._weighed(matches, self._forbidden.events, wanted, work, boxes)
+        union = Union(len(matches.start) - 1)
+        for term, events in self._terms:
+            if wanted or term.is_reading:
+                lower, upper, confidence, error = self._weighed(matches, events, wanted, work, boxes)
+                union.add(term, (lower, upper), confidence if wanted else None, error)
+        return union.result()
 
     def _weighed(
-        self, matches: Matches, events: ForbiddenEvents, wanted: bool, work: Scratch, boxes: Int64
-    ) -> tuple[Int64, Int64, Float64, Float64]:
-        start, place, _ = matches
-        found = len(start) - 1
-        given = self._given
+        self, matches: FoundMatches, events: ForbiddenEvents, wanted: bool, work: Scratch, boxes: Int64
+    ) -> tuple[Int64, Int64, Float64, Float64 | None]:
+        """Return what :meth:`_described` does, if ``events`` are forbidden."""
+        found, given = len(matches.start) - 1, self._candidates
         lower, upper = np.empty((2, found), dtype=np.int64)
         confidence, std_error = np.empty((2, found))
+        candidates = (given.lower, given.upper, self._base, self._rows)
         try:
-            self._confidences.describe(
-                matches, found, (given.lower, given.upper, self._base, self._rows), self._offset,
-                events, self._forbidden.rules, self._conditions, self._pmfs, wanted, work,
-                (lower, upper, confidence, std_error), boxes,
-            )  # fmt: skip
+            if self._before is None:
+                self._confidences.describe(
+                    matches, found, candidates, self._offset, events, self._forbidden.rules,
+                    self._conditions, self._pmfs, wanted, work, (lower, upper, confidence, std_error), boxes,
+                )  # fmt: skip
+            else:
+                self._confidences.describe(
+                    matches, candidates, self._offset, events, self._forbidden.rules.negated,
+                    self._conditions, self._pmfs, wanted, work, (lower, upper, confidence), boxes,
+                )  # fmt: skip
         except CostlyGapsError as error:
-            raise costly(self._plan, self._table, self._rows, matches, error) from None
+            raise self._costly(matches, error) from None
+        if self._before is not None:
+            return lower, upper, confidence, None
         if wanted:
-            self._redo_exactly(start, place, confidence, boxes)
+            self._redo_exactly(matches, confidence, boxes)
         return lower, upper, confidence, std_error
 
-    def _redo_exactly(self, start: Int64, place: Int64, confidence: Float64, boxes: Int64) -> None:
+    def _redo_exactly(self, matches: FoundMatches, confidence: Float64, boxes: Int64) -> None:
         """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
         for n in np.flatnonzero(np.isnan(confidence)).tolist():
-            own = slice(int(start[n]), int(start[n + 1]))
-            lower = self._given.lower[place[own]].tolist()
-            upper = self._given.upper[place[own]].tolist()
+            own = slice(int(matches.start[n]), int(matches.start[n + 1]))
+            chosen = matches.candidate[own]
+            lower = self._candidates.lower[chosen].tolist()
+            upper = self._candidates.upper[chosen].tolist()
             share = Fraction(1)
             if boxes.shape[1]:
-                for k, (first, last) in enumerate((boxes[:, own] + self._base[place[own]]).T.tolist()):
+                for k, (first, last) in enumerate((boxes[:, own] + self._base[chosen]).T.tolist()):
                     ticks = upper[k] - lower[k] + 1
                     lower[k], upper[k] = max(lower[k], first), min(upper[k], last)
                     share *= Fraction(upper[k] - lower[k] + 1, ticks)
             confidence[n] = float(exact_chain_confidence(lower, upper, self._window) * share)
+
+    def _costly(self, matches: FoundMatches, error: CostlyGapsError) -> ConfidenceCostError:
+        """Return the error for a match whose confidence takes too many steps."""
+        own = slice(int(matches.start[error.match]), int(matches.start[error.match + 1]))
+        rows = pa.array(self._rows[matches.candidate[own]])
+        ids = self._table.column(self._plan.names.id).take(rows).to_pylist()
+        found = ids_by_component(self._plan, matches.component[own].tolist(), ids)
+        return too_dear(self._plan, found, error.steps)
+
+    def _sides(self) -> list[tuple[int, int]]:
+        """Return for each negation the bits of the components on both sides of its gap.
+
+        Those whose events all come before it, and those whose events, or first one, are behind it; 0 and 0 if
+        the gap is to be looked at only when the match is complete.
+        """
+        plan, length = self._plan, len(self._kleene)
+        if length > MOST_BITS:
+            return [(0, 0)] * len(plan.negations)
+        if plan.order is not None:
+            return [sides_of_gap(plan.order, gap, self._kleene) for gap in plan.order.gaps]
+        gaps = [negation.after for negation in plan.negations]
+        return [(1 << after - 1, 1 << after) if 0 < after < length else (0, 0) for after in gaps]
+
+    def _negation_pruning(self) -> NegationPruning:
+        """Return what negations forbid in gaps between components, and from when on that can be told."""
+        plan, events = self._plan, self._forbidden.events
+        # What is asked of a Kleene component is known with the first event of the next one.
+        bound = {part.variable: j + part.kleene for j, part in enumerate(plan.components)}
+        asked = [variables_of(predicate) for predicate in plan.joined]
+        stages, sides = [], []
+        for number, (behind, ahead) in enumerate(self._sides()):
+            # A partial match ends at a negation only if all its readings do.
+            if not all(number in term.negations for term, _ in self._terms):
+                behind = ahead = 0
+            own = plan.negations[number].component.variable
+            needed = {name for found in asked if own in found for name in found if name != own}
+            last_side = (behind | ahead).bit_length() - 1
+            stage = max([last_side, *(bound[name] for name in needed)])
+            stages.append(len(bound) if last_side < 0 else stage)
+            sides.append((behind, ahead))
+        soonest = np.empty_like(events.upper)
+        soonest_ends(events.upper, events.group_start, soonest)
+        behind_of, ahead_of = np.array(sides, dtype=np.int64).reshape(-1, 2).T.copy()
+        return NegationPruning(
+            events, soonest, self._forbidden.rules.negated, np.array(stages, dtype=np.int64), behind_of,
+            ahead_of, self._base,
+        )  # fmt: skip
+
+
+def _too_many_events() -> ConfidenceCostError:
+    return ConfidenceCostError(
+        f"a match of this pattern with AND takes more than {MOST_EVENTS} events, and at most so many are "
+        "followed in any order: ask more of its Kleene components, or choose a shorter WITHIN",
+        MOST_EVENTS + 1,
+        MOST_EVENTS,
+    )
+
+
+def _spared(forbidden: Forbidden, term: Term) -> ForbiddenEvents:
+    """Return what is forbidden without the negations that a term does not speak of."""
+    group_of = forbidden.events.group_of.copy()
+    for number, pool in enumerate(forbidden.rules.negated.tolist()):
+        if number not in term.negations:
+            group_of[pool] = -1
+    return forbidden.events._replace(group_of=group_of)
+
+
+def _compiled(
+    plan: EvaluationPlan, table: pa.Table, rows: Int64, first: Int64, forbidden: Forbidden
+) -> Conditions:
+    """Return the conditions of a plan for a layout of candidates.
+
+    ``rows`` are those of the candidates, ``first`` says where those of each component start.
+    """
+    variables = [component.variable for component in plan.components]
+    negated = [negation.component.variable for negation in plan.negations]
+    rows_of = dict(zip(negated, forbidden.negated_rows, strict=True))
+    rows_of |= {variable: rows[first[j] : first[j + 1]] for j, variable in enumerate(variables)}
+    full: dict[str, Values] = {}
+
+    def load(column: Column) -> Values:
+        if column.name not in full:
+            full[column.name] = column_values(table.column(column.name), column.name)
+        return full[column.name].take(rows_of[column.variable])
+
+    return compile_conditions(
+        plan.joined,
+        variables,
+        [component.kleene for component in plan.components],
+        negated,
+        np.append(first[:-1], np.zeros(len(negated), dtype=np.int64)),
+        load,
+    )

@@ -8,59 +8,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-__all__ = ["KleeneBatch", "MatchBatch", "Series"]
+__all__ = ["MatchBatch", "Series"]
 
 Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class MatchBatch:
-    """Some matches.
-
-    Attributes
-    ----------
-    events : (l, k) int64
-        For each component what the caller asked for: the event's id or its row.
-    lower, upper : (k,) int64
-        Time ranges, ticks.
-    confidence : (k,) float64 or None
-    std_error : (k,) float64 or None
-        Of confidences that are estimates; 0 where they are exact. None if all are.
-    """
-
-    events: Int64
-    lower: Int64
-    upper: Int64
-    confidence: NDArray[np.float64] | None
-    std_error: NDArray[np.float64] | None = None
-
-    def keep(self, mask: NDArray[np.bool_]) -> MatchBatch:
-        """Return the matches where ``mask`` is true."""
-        return self.take(np.flatnonzero(mask))
-
-    def take(self, places: Int64) -> MatchBatch:
-        """Return some matches, in this order."""
-        confidence = None if self.confidence is None else self.confidence[places]
-        std_error = None if self.std_error is None else self.std_error[places]
-        return MatchBatch(
-            self.events[:, places], self.lower[places], self.upper[places], confidence, std_error
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Series:
-    """The events of a Kleene component in some matches; at least one in each.
-
-    Attributes
-    ----------
-    start : (k + 1,) int64
-        Those of match n are at ``start[n] .. start[n + 1] - 1``.
-    events : (m,) int64
-        As in :class:`MatchBatch`.
-    """
+    """The events of a Kleene component in some matches; at least one in each."""
 
     start: Int64
+    """(k + 1,) int64. Those of match n are at ``start[n] .. start[n + 1] - 1``."""
     events: Int64
+    """(m,) int64. As in :class:`MatchBatch`."""
 
     def keep(self, mask: NDArray[np.bool_]) -> Series:
         """Return those of the matches where a mask is true."""
@@ -70,8 +30,8 @@ class Series:
         """Return those of some matches, in this order."""
         sizes = np.diff(self.start)[matches]
         start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-        places = np.repeat(self.start[:-1][matches] - start[:-1], sizes) + np.arange(start[-1])
-        return Series(start, self.events[places])
+        events = np.repeat(self.start[:-1][matches] - start[:-1], sizes) + np.arange(start[-1])
+        return Series(start, self.events[events])
 
     def followed_by(self, other: Series) -> Series:
         """Return those of the matches, and behind them those of others."""
@@ -84,19 +44,43 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class KleeneBatch(MatchBatch):
-    """Some matches of a pattern with Kleene components; ``events`` holds the first event of each.
+class MatchBatch:
+    """Some matches."""
 
-    Attributes
-    ----------
-    series : tuple of (Series or None)
-        For each component; None for a single one.
-    """
-
+    events: Int64
+    """(l, k) int64. For each component what the caller asked for: the event's id or its row; of a Kleene
+    component that of its first event."""
+    lower: Int64
+    upper: Int64
+    """(k,) int64. Time ranges, ticks."""
+    confidence: NDArray[np.float64] | None
+    """(k,) float64 or None."""
+    std_error: NDArray[np.float64] | None = None
+    """(k,) float64 or None. Of confidences that are estimates; 0 where they are exact. None if all are."""
     series: tuple[Series | None, ...] = ()
+    """tuple of (Series or None). For each component, None for a single one; empty if all are."""
+    expected: NDArray[np.float64] | None = None
+    """(3, k) float64 or None. For ``kleene="compressed"``, given that the single events are in order and
+    within the window: P(some event is in the gap), and the expected numbers of non-empty sets of events and
+    of events there."""
 
-    def take(self, places: Int64) -> KleeneBatch:
+    @property
+    def of_components(self) -> tuple[tuple[Int64, Series | None], ...]:
+        """For each component the events, or the first ones, and all of a Kleene one."""
+        return tuple(zip(self.events, self.series or (None,) * len(self.events), strict=True))
+
+    def keep(self, mask: NDArray[np.bool_]) -> MatchBatch:
+        """Return the matches where ``mask`` is true."""
+        return self.take(np.flatnonzero(mask))
+
+    def take(self, chosen: Int64) -> MatchBatch:
         """Return some matches, in this order."""
-        kept = MatchBatch.take(self, places)
-        series = tuple(None if found is None else found.take(places) for found in self.series)
-        return KleeneBatch(kept.events, kept.lower, kept.upper, kept.confidence, kept.std_error, series)
+        return MatchBatch(
+            self.events[:, chosen],
+            self.lower[chosen],
+            self.upper[chosen],
+            None if self.confidence is None else self.confidence[chosen],
+            None if self.std_error is None else self.std_error[chosen],
+            tuple(None if found is None else found.take(chosen) for found in self.series),
+            None if self.expected is None else self.expected[:, chosen],
+        )

@@ -25,62 +25,42 @@ class Threshold:
 
     Searches leave out only matches whose bounds stay below :func:`eventbased.thresholds.needed` of ``least``,
     which leaves room for all that HAVING and rankings take for equal to it.
-
-    Attributes
-    ----------
-    least : float
-        Matches of a smaller confidence are not wanted.
-    ranks : (n,) int64 or None
-        For each row of the table a number that is in order as the ids are.
-    last_rank : int or None
-        Matches whose first event has a larger rank are not wanted.
     """
 
     least: float
+    """Matches of a smaller confidence are not wanted."""
     ranks: Int64 | None = None
+    """(n,) int64 or None. For each row of the table a number that is in order as the ids are."""
     last_rank: int | None = None
+    """Matches whose first event has a larger rank are not wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionContext:
-    """One evaluation of an OR-free plan on the candidates of one table.
-
-    Attributes
-    ----------
-    plan : EvaluationPlan
-    table : pyarrow.Table
-        The events; of the columns that the plan reads.
-    candidates : Selection
-        Which of them each component can take.
-    ticks : tuple of (n,) int64
-        Lower and upper bounds of all rows, without ticks of probability 0 at their ends.
-    pmfs : ExplicitPmfs or None
-        None if every interval is uniform.
-    payload : (n,) int64 or None
-        What to return for each row of the table; None: the row itself.
-    with_confidence : bool
-        Whether confidences are asked for.
-    batch_rows : int
-        Most matches in a chunk.
-    threshold : Threshold or None
-        What matches need not be found.
-    counters : Counters or None
-        The numbers of partial matches are added here.
-    tree : Tree or None
-        Along which single events are joined; None: by the pivot join.
-    """
+    """One evaluation of an OR-free plan on the candidates of one table."""
 
     plan: EvaluationPlan
     table: pa.Table
+    """The events; of the columns that the plan reads."""
     candidates: Selection
+    """Which of them each component can take."""
     ticks: tuple[Int64, Int64]
+    """tuple of (n,) int64. Lower and upper bounds of all rows, without ticks of probability 0 at their
+    ends."""
     pmfs: ExplicitPmfs | None
+    """None if every interval is uniform."""
     payload: Int64 | None
+    """(n,) int64 or None. What to return for each row of the table; None: the row itself."""
     with_confidence: bool
+    """Whether confidences are asked for."""
     batch_rows: int
+    """Most matches in a chunk."""
     threshold: Threshold | None = None
+    """What matches need not be found."""
     counters: Counters | None = None
+    """The numbers of partial matches are added here."""
     tree: Tree | None = None
+    """Along which single events are joined; None: by the pivot join."""
 
     def among(self, candidates: Selection, threshold: Threshold | None = None) -> ExecutionContext:
         """Return the same evaluation on some of the candidates, with another threshold if one is given."""

@@ -13,18 +13,13 @@ that are bound, the pivot first, see :func:`uncertain_cep.expressions.bytecode.b
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """Numbers of partial matches, added up while a plan is run.
-
-    Attributes
-    ----------
-    nodes : dict of tuple of int to int
-        Those of each node of an OR-free pattern.
-    branches : dict of int to Counters
-        Those of the OR-free patterns that a pattern with OR stands for, by their numbers from 0.
-    """
+    """Numbers of partial matches, added up while a plan is run."""
 
     nodes: dict[Node, int] = field(default_factory=dict)
+    """dict of tuple of int to int. Those of each node of an OR-free pattern."""
     branches: dict[int, Counters] = field(default_factory=dict)
+    """dict of int to Counters. Those of the OR-free patterns that a pattern with OR stands for, by their
+    numbers from 0."""
 
     def add(self, node: Node, number: int) -> None:
         """Add to the number of a node."""

@@ -1,4 +1,4 @@
-"""Time ranges and confidences of chosen candidates: what the kernels leave to exact arithmetic, and pmfs."""
+"""Ranges and confidences of the matches of a join: kernels, pmfs, what is next, and exact arithmetic."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from numpy.typing import NDArray
 
 from confidence import exact_chain_confidence
 from confidence.budget import pieces
-from eventbased import Candidates, describe_uncertain
-from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from eventbased import JoinState, describe_chosen, describe_uncertain, filter_matches, filter_spans
+from eventbased.joins.pivot_join import JoinBytecode
+from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.config import LONGEST_PMF_CHAIN
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.operators.batch import MatchBatch
+from uncertain_cep.operators.context import ExecutionContext, Threshold
+from uncertain_cep.operators.next_match import NextMatches
 
-__all__ = ["describe_explicit", "pooled", "redo_exactly"]
+__all__ = ["MatchDescription", "long_chain", "pooled"]
 
 Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
 
 
 def pooled(size: int, dtype: type[np.generic]) -> NDArray[Any]:
@@ -26,46 +30,136 @@ def pooled(size: int, dtype: type[np.generic]) -> NDArray[Any]:
     return np.frombuffer(pa.allocate_buffer(size * 8), dtype=dtype)
 
 
-def describe_explicit(
-    plan: EvaluationPlan,
-    candidates: Candidates,
-    chosen: Int64,
-    pmfs: ExplicitPmfs,
-    offset: Int64,
-    wanted: bool,
-    w: int,
-    lower: Int64,
-    upper: Int64,
-    confidence: NDArray[np.float64],
-) -> None:
-    """Correct what was computed as if all intervals were uniform, see :func:`eventbased.describe_uncertain`.
+def long_chain(column: str) -> TraceError:
+    """Return the error for a match that reaches over more ticks than explicit pmfs are summed over."""
+    message = (
+        f"a match with an explicit pmf reaches over more than {LONGEST_PMF_CHAIN:,} ticks, "
+        'too many to sum over: give a longer tick, such as tick="1ms", or a shorter WITHIN'
+    )
+    return TraceError(TraceFault(message, column=column))
 
-    Raises
-    ------
-    TraceError
-        If a match reaches over more than ``LONGEST_PMF_CHAIN`` ticks.
+
+class MatchDescription:
+    """From the candidates of matches of one layout to their ranges and confidences.
+
+    What the strategy asks of events that come in between is in the first order of the bytecode.
     """
-    # A window that may bind takes a product of matrices for each tick.
-    ticks = (upper - lower + 1).astype(np.float64)
-    for part in pieces(ticks * np.where(ticks > plan.window, len(chosen) ** 2, len(chosen))):
-        too_long = describe_uncertain(
-            np.ascontiguousarray(chosen[:, part]), w, candidates.lower, candidates.upper, candidates.base,
-            offset, pmfs.values, LONGEST_PMF_CHAIN, wanted, lower[part], upper[part], confidence[part],
+
+    limit: Int64
+    """(n,) int64, or (0,). For :func:`eventbased.join`."""
+    is_next: bool
+    """Whether the strategy is skip till next match."""
+    is_uniform: bool
+    """Whether no interval has a pmf, and every match of the join is one of the query."""
+    wanted: bool
+    """Whether confidences are."""
+    computed: bool
+    """Whether confidences are filled."""
+
+    def __init__(self, context: ExecutionContext, layout: Layout, bytecode: JoinBytecode) -> None:
+        plan, pmfs, threshold = context.plan, context.pmfs, context.threshold
+        self._plan, self._layout, self._pmfs, self._threshold = plan, layout, pmfs, threshold
+        none = np.empty(0, dtype=np.int64)
+        self.is_next = plan.query.strategy == "skip_till_next_match"
+        self.is_uniform = pmfs is None and not self.is_next
+        self.wanted = context.with_confidence
+        self.computed = self.wanted or self.is_next
+        self._next = NextMatches(plan, context.table, layout, bytecode, pmfs) if self.is_next else None
+        self.limit = none if self._next is None else self._next.limit
+        self._offset = none if pmfs is None else pmfs.offset[layout.rows]
+        self._ranks = none
+        if threshold is not None and threshold.ranks is not None:
+            self._ranks = threshold.ranks[layout.rows]
+        candidates = layout.candidates
+        equally_long = candidates.class_shortest == candidates.class_longest
+        self._even = np.logical_and.reduceat(equally_long, candidates.first_class[:-1]) & (pmfs is None)
+
+    def _least(self, threshold: Threshold) -> tuple[float, Int64, int]:
+        """Return what is asked for now: the least confidence, ranks, and the last of them."""
+        last = np.iinfo(np.int64).max if threshold.last_rank is None else threshold.last_rank
+        return threshold.least, self._ranks, last
+
+    def filtered_spans(
+        self, ordered: Int64, search: JoinState, spans: Int64, found: int, threshold: Threshold
+    ) -> Int64:
+        """Return the candidates of those of ``found`` matches that can pass a threshold, (l, m) int64."""
+        candidates = self._layout.candidates
+        chosen = np.empty((len(ordered), found), dtype=np.int64)
+        kept = filter_spans(
+            ordered, search.blocks, spans, self._layout.w, candidates.lower, candidates.upper, self._offset,
+            self._even, *self._least(threshold), chosen,
         )  # fmt: skip
-        if too_long < 0:
-            continue
-        message = (
-            f"a match with an explicit pmf reaches over more than {LONGEST_PMF_CHAIN:,} ticks, "
-            'too many to sum over: give a longer tick, such as tick="1ms", or a shorter WITHIN'
+        # One layout, so that the kernels it is handed to are compiled once.
+        return np.ascontiguousarray(chosen[:, :kept])
+
+    def filtered(self, chosen: Int64) -> Int64:
+        """Return those of some matches, (l, m) int64, that can pass the threshold, if there is one."""
+        if self._threshold is None:
+            return chosen
+        candidates = self._layout.candidates
+        kept = np.empty(chosen.shape[1], dtype=np.bool_)
+        filter_matches(
+            chosen, self._layout.w, candidates.lower, candidates.upper, self._offset,
+            *self._least(self._threshold), kept,
+        )  # fmt: skip
+        return chosen if kept.all() else np.ascontiguousarray(chosen[:, kept])
+
+    def fill(
+        self,
+        ordered: Int64,
+        chosen: Int64,
+        lower: Int64,
+        upper: Int64,
+        confidence: Float64,
+        std_error: Float64,
+    ) -> None:
+        """Fill ranges, confidences and standard errors of matches, (l, m) int64 candidates.
+
+        A match that cannot happen gets an empty range. Confidences are filled only if ``computed``, standard
+        errors only if ``is_next``. For ``ordered`` see :func:`eventbased.describe_matches`.
+
+        Raises
+        ------
+        ConfidenceCostError
+            If the confidence of a match takes too many steps.
+        TraceError
+            If a match with an explicit pmf reaches over more than ``LONGEST_PMF_CHAIN`` ticks.
+        """
+        if self._next is not None:
+            self._next.describe(chosen, lower, upper, confidence, std_error)
+            return
+        candidates, w = self._layout.candidates, self._layout.w
+        describe_chosen(
+            ordered, chosen, w, candidates.lower, candidates.upper, candidates.base, lower, upper, confidence
         )
-        raise TraceError(TraceFault(message, column=plan.names.pmf))
+        if self._pmfs is not None:
+            # A window that may bind takes a product of matrices for each tick.
+            ticks = (upper - lower + 1).astype(np.float64)
+            for part in pieces(ticks * np.where(ticks > self._plan.window, len(chosen) ** 2, len(chosen))):
+                too_long = describe_uncertain(
+                    np.ascontiguousarray(chosen[:, part]), w, candidates.lower, candidates.upper,
+                    candidates.base, self._offset, self._pmfs.values, LONGEST_PMF_CHAIN, self.wanted,
+                    lower[part], upper[part], confidence[part],
+                )  # fmt: skip
+                if too_long >= 0:
+                    raise long_chain(self._plan.names.pmf)
+        # A sum is NaN if anything in it is, and much cheaper to look at.
+        if self.wanted and np.isnan(confidence.sum()):
+            self._redo_exactly(chosen, confidence)
 
+    def _redo_exactly(self, chosen: Int64, confidence: Float64) -> None:
+        """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
+        candidates = self._layout.candidates
+        for n in np.flatnonzero(np.isnan(confidence)).tolist():
+            lower = candidates.lower[chosen[:, n]] + candidates.position
+            upper = candidates.upper[chosen[:, n]] + candidates.position
+            confidence[n] = float(exact_chain_confidence(lower.tolist(), upper.tolist(), self._plan.window))
 
-def redo_exactly(
-    plan: EvaluationPlan, candidates: Candidates, chosen: Int64, confidence: NDArray[np.float64]
-) -> None:
-    """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
-    for row in np.flatnonzero(np.isnan(confidence)).tolist():
-        lower = [int(candidates.lower[i]) + j for j, i in enumerate(chosen[:, row])]
-        upper = [int(candidates.upper[i]) + j for j, i in enumerate(chosen[:, row])]
-        confidence[row] = float(exact_chain_confidence(lower, upper, plan.window))
+    def batch(
+        self, events: Int64, lower: Int64, upper: Int64, confidence: Float64, std_error: Float64
+    ) -> MatchBatch:
+        """Return filled columns, without the matches that cannot happen."""
+        found = MatchBatch(
+            events, lower, upper, confidence if self.wanted else None, std_error if self.is_next else None
+        )
+        return found if self.is_uniform else found.keep(lower <= upper)

@@ -21,11 +21,12 @@ from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.config import LONGEST_PMF_CHAIN, MOST_CONFIDENCE_STEPS
-from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.errors import OptionError
 from uncertain_cep.expressions.run_bytecode import RunPredicates, Taken
 from uncertain_cep.expressions.vectorised import Values, column_values
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.operators.description import long_chain
 from uncertain_cep.operators.next_match import too_dear
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Column
@@ -42,18 +43,9 @@ _METHODS: Final[dict[str, type[IncrementalMethod]]] = {
 
 
 class RunEvaluation:
-    """An incremental method together with the predicates of a plan.
+    """An incremental method together with the predicates of a plan of at least two components.
 
-    Parameters
-    ----------
-    plan : EvaluationPlan
-        Of a pattern of at least two components, not longer than its window.
-    ids : callable
-        Returns the ids of the events with some numbers, for error messages.
-
-    Attributes
-    ----------
-    method : IncrementalMethod
+    ``ids`` returns the ids of the events with some numbers, for error messages.
 
     Raises
     ------
@@ -97,16 +89,8 @@ class RunEvaluation:
     ) -> Iterator[Matches]:
         """Yield the matches that become final with the candidates of a table.
 
-        Parameters
-        ----------
-        table : pyarrow.Table
-        selection : Selection
-            Its candidates.
-        pmfs : ExplicitPmfs or None
-        numbers : (n,) int64 or None
-            What stands for each row in the matches; None: the row.
-        safe : int
-            No event to come has a smaller lower bound, ticks.
+        ``numbers``, (n,) int64, stand for the rows in the matches; None: the rows do. No event to come has a
+        lower bound below ``safe``, ticks.
 
         Raises
         ------
@@ -137,11 +121,7 @@ class RunEvaluation:
         try:
             yield from matches
         except LongChainError:
-            message = (
-                f"a match with an explicit pmf reaches over more than {LONGEST_PMF_CHAIN:,} ticks, "
-                'too many to sum over: give a longer tick, such as tick="1ms", or a shorter WITHIN'
-            )
-            raise TraceError(TraceFault(message, column=self._plan.names.pmf)) from None
+            raise long_chain(self._plan.names.pmf) from None
         except CostlyMatchError as error:
             raise too_dear(self._plan, self._ids(error.events), error.steps) from None
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eventbased.joins.tree_join import BEFORE, BEHIND, NEXT_LEFT, NEXT_RIGHT
+from eventbased.joins.tree_join import BEFORE, BEHIND, NEXT_LEFT, NEXT_RIGHT, JoinStep, RightSide
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.expressions.bytecode import PreparedPredicates
 from uncertain_cep.expressions.equalities import Equalities, EqualityIndex, Known
@@ -21,23 +22,13 @@ Int64 = NDArray[np.int64]
 
 
 def distances(length: int, window: int, before: Sequence[int] | None = None) -> Int64 | None:
-    """Return by how much A of one event is at most below B of another, if both are in a match.
+    """Return by how much a time has to be behind another, if both are of a match.
 
-    With positions subtracted, ``A_i + D_ij <= B_j`` for all i, j is what order and window ask of the bounds.
+    ``lower_i + D_ij <= upper_j`` for all i, j is what order and window ask of intervals.
 
-    Parameters
-    ----------
-    length : int
-        Components of the pattern.
-    window : int
-        W, ticks.
-    before : sequence of int or None
-        For each component the bits of those that come before it; None: in a sequence all of lower numbers.
-
-    Returns
-    -------
-    (l, l) int64 or None
-        D; None if no match fits the window.
+    Returns D, (l, l) int64, for so many components and a window in ticks; None if no match fits it.
+    ``before`` has for each component the bits of those that come before it; None: in a sequence all of lower
+    numbers.
 
     Notes
     -----
@@ -45,8 +36,9 @@ def distances(length: int, window: int, before: Sequence[int] | None = None) -> 
     ``t_i + 1 <= t_j`` and ``t_i - (W - 1) <= t_j``.
     """
     if before is None:
-        inside = np.triu(np.ones((length, length), dtype=np.bool_))
-        return np.where(inside, 0, length - window) if window >= length else None
+        position = np.arange(length)
+        apart = position - position[:, None]
+        return np.where(apart >= 0, 0, length - window) + apart if window >= length else None
     found = np.full((length, length), 1 - window)
     for j, earlier in enumerate(before):
         for i in range(length):
@@ -56,36 +48,23 @@ def distances(length: int, window: int, before: Sequence[int] | None = None) -> 
     for k in range(length):
         # No path is longer, unless no match fits.
         found = np.minimum(np.maximum(found, found[:, k, None] + found[None, k, :]), length)
-    position = np.arange(length)
-    return None if found.diagonal().any() else found + position[:, None] - position[None, :]
+    return None if found.diagonal().any() else found
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedJoin:
-    """A join of a chain.
-
-    Attributes
-    ----------
-    components : tuple of int
-        Of the node's leaves, from left to right.
-    right : int or JoinChain
-        A component, or a chain whose partial matches are the right side.
-    left_components, right_components : (n,) int64
-    slack : (s, 2) int64
-    index : EqualityIndex
-    pairs, shared, rows
-        See :class:`eventbased.joins.pipeline.JoinStep`.
-    """
+    """A join of a chain."""
 
     components: tuple[int, ...]
+    """tuple of int. Of the node's leaves, from left to right."""
     right: int | JoinChain
-    left_components: Int64
-    right_components: Int64
-    slack: Int64
+    """A component, or a chain whose partial matches are the right side."""
+    right_components: tuple[int, ...]
+    """tuple of int."""
     index: EqualityIndex
-    pairs: Int64
-    shared: bool
-    rows: tuple[int, int]
+    """By which the right side is looked up."""
+    step: Callable[[RightSide, int, int], JoinStep]
+    """Makes a :class:`eventbased.joins.tree_join.JoinStep` of the right side and its limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,24 +75,18 @@ class JoinChain:
     joins: tuple[PlannedJoin, ...]
 
 
+def _step(
+    left: Int64, slack: Int64, equated: Int64, pairs: Int64, shared: bool, rows: tuple[int, int],
+    right: RightSide, least: int, most: int,
+) -> JoinStep:  # fmt: skip
+    return JoinStep(left, slack, right, least, most, equated, pairs, shared, *rows)
+
+
 class JoinConditions:
     """What the joins of trees over one layout have to look at.
 
-    Parameters
-    ----------
-    variables : sequence of str
-        In pattern order.
-    layout : Layout
-    distance : (l, l) int64
-        Of :func:`distances`.
-    prepared : PreparedPredicates
-        The programs of the joins are compiled with these.
-    limited : bool
-        Whether an event limits how late the next one may start.
-
-    Attributes
-    ----------
-    equalities : Equalities
+    ``distance`` is that of :func:`distances` with the positions of the layout taken off. The bytecode of the
+    joins is compiled with the predicates. ``limited`` says whether an event limits how late the next starts.
     """
 
     def __init__(
@@ -153,26 +126,18 @@ class JoinConditions:
             ahead = self._distance[np.ix_(bound, added)].min(axis=1)
             behind = self._distance[np.ix_(added, bound)].min(axis=0)
             slack = -np.stack((ahead, behind), axis=1)
-            joins.append(
-                PlannedJoin(
-                    bound + added,
-                    right,
-                    np.array(bound, dtype=np.int64),
-                    np.array(added, dtype=np.int64),
-                    slack,
-                    index,
-                    self._pairs(bound, added, slack),
-                    self._share(bound, added),
-                    rows,
-                )
-            )
+            step = partial(
+                _step, np.array(bound, dtype=np.int64), slack, index.left, self._pairs(bound, added, slack),
+                self._share(bound, added), rows,
+            )  # fmt: skip
+            joins.append(PlannedJoin(bound + added, right, added, index, step))
             bound += added
         return JoinChain(tree.component, tuple(joins)), known
 
     def _predicates(
         self, left: tuple[int, ...], right: tuple[int, ...], known: Known
     ) -> tuple[EqualityIndex, Known, tuple[int, int]]:
-        """Return what looks the right side up, what is known then, and the programs for the rest."""
+        """Return what looks the right side up, what is known then, and the rows of bytecode for the rest."""
         one = {self._variables[j] for j in left}
         other = {self._variables[j] for j in right}
         across = [

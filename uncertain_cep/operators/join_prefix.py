@@ -1,4 +1,4 @@
-"""What of a pattern that is no plain sequence is joined before the rest is grown: its single components.
+"""The join prefix: single components that are joined before a backtracking search takes the others.
 
 Kleene components come last: they take their events between those of the single ones that are chosen already.
 Negated ones are asked about when all others are chosen: what they forbid takes nothing from the choice.
@@ -29,11 +29,10 @@ from uncertain_cep.query.typed import TypedExpression, variables_of
 __all__ = [
     "choice_of_singles",
     "choices_of_singles",
-    "growth_of",
     "plan_of_singles",
+    "search_cost_of",
     "selection_of_singles",
-    "tree_of_singles",
-    "why_grown",
+    "why_not_joined",
 ]
 
 Int64 = NDArray[np.int64]
@@ -45,41 +44,27 @@ def _among_singles(plan: EvaluationPlan) -> tuple[TypedExpression, ...]:
     return tuple(predicate for predicate in plan.joined if variables_of(predicate) <= singles)
 
 
-def tree_of_singles(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> Tree | None:
-    """Return the tree along which the single components of a pattern are joined first; None: nothing is."""
-    return choice_of_singles(plan, table, selection).tree
-
-
 def choice_of_singles(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> Choice:
-    """Return whether the single components of a pattern are joined first, along which tree, and why.
+    """Return whether an OR-free pattern has a join prefix, along which tree of its components, and why.
 
-    Parameters
-    ----------
-    plan : EvaluationPlan
-        Of an OR-free pattern; with AND its events are planned for as if they came in the order of the text.
-    table : pyarrow.Table
-    selection : Selection
-
-    Returns
-    -------
-    Choice
-        Its tree is over the components of the plan. Without one everything is grown, in pattern order. That
-        is so where no predicate tells which single events go together, unless the caller says otherwise; and
-        where it is expected to be cheaper, as it often is where what was taken tells what can be next.
+    With AND its events are planned for as if they came in the order of the text. Without a tree the search
+    takes all events, in pattern order. That is so where no predicate tells which single events go together,
+    unless the caller says otherwise; and where it is expected to be cheaper, as it often is where what was
+    taken tells what can be next.
     """
-    grown = "the events of a match are added one by one, in pattern order: "
-    reason = why_grown(plan)
+    searched = "the events of a match are added one by one, in pattern order: "
+    reason = why_not_joined(plan)
     if reason is not None:
-        return Choice(None, None, {}, f"{grown}{reason}")
+        return Choice(None, None, {}, f"{searched}{reason}")
     singles = selection_of_singles(plan, selection)
-    chosen = choose(plan_of_singles(plan), table, singles, growth_of(plan, selection))
+    chosen = choose(plan_of_singles(plan), table, singles, search_cost_of(plan, selection))
     if chosen.tree is None:
-        return Choice(None, None, chosen.costs, f"{grown}{chosen.why}")
+        return Choice(None, None, chosen.costs, f"{searched}{chosen.why}")
     why = f"the single components are joined first, and leave what events are added to: {chosen.why}"
     return Choice(_numbered(chosen.tree, plan.singles), None, chosen.costs, why)
 
 
-def why_grown(plan: EvaluationPlan) -> str | None:
+def why_not_joined(plan: EvaluationPlan) -> str | None:
     """Return why single components are not joined first, whatever the data; None if these tell."""
     singles = len(plan.singles)
     if plan.planner == "none":
@@ -92,10 +77,7 @@ def why_grown(plan: EvaluationPlan) -> str | None:
 
 
 def plan_of_singles(plan: EvaluationPlan) -> EvaluationPlan:
-    """Return the plan of the sequence of the single components of a pattern.
-
-    Whatever the strategy, all their choices are joined: what it forbids is looked for afterwards.
-    """
+    """Return the plan of the sequence of single components; what the strategy forbids is looked for later."""
     return replace(
         plan,
         bound=replace(plan.bound, query=replace(plan.query, strategy="skip_till_any_match")),
@@ -106,11 +88,11 @@ def plan_of_singles(plan: EvaluationPlan) -> EvaluationPlan:
     )
 
 
-def growth_of(plan: EvaluationPlan, selection: Selection) -> SearchCost | None:
-    """Return what joining single components first has to be better than, if the strategy limits what is next.
+def search_cost_of(plan: EvaluationPlan, selection: Selection) -> SearchCost | None:
+    """Return what a join prefix has to be better than; None if the strategy does not limit what is next.
 
-    None where it does not: then all choices of the single components are grown too, and cost what the join in
-    pattern order does.
+    Then the search goes through all choices of the single components too, and costs what the join in pattern
+    order does.
     """
     limited = plan.query.strategy != "skip_till_any_match"
     return SearchCost.of(plan, selection) if limited else None
@@ -138,28 +120,11 @@ def choices_of_singles(
     last_rows: int,
     counters: Counters | None = None,
 ) -> Iterator[Int64]:
-    """Yield the choices of single components that may be part of a match.
+    """Yield the choices of single components along a tree that may be part of a match.
 
-    Parameters
-    ----------
-    plan : EvaluationPlan
-    tree : Tree
-        From :func:`tree_of_singles`.
-    table : pyarrow.Table
-    candidates : Candidates
-        Of all components.
-    rows : (n,) int64
-        Their rows in the table.
-    window : int
-        Ticks; no more than the candidates ask for.
-    last_rows : int
-    counters : Counters or None
-        The numbers of partial matches are added here.
-
-    Yields
-    ------
-    (l, m) int64, m <= ``last_rows``
-        Candidates by component; -1 for Kleene components.
+    ``candidates`` are those of all components, with their ``rows`` in the table, ``window`` is in ticks and
+    no more than they ask for. Yields the candidates by component, (l, m) int64, m <= ``last_rows``; -1 for
+    Kleene components.
     """
     length = len(plan.components)
     distance = distances(length, window, None if plan.order is None else plan.order.before)
@@ -170,9 +135,9 @@ def choices_of_singles(
     load = loader(plan, table, layout)
     prepared = PreparedPredicates(_among_singles(plan), variables, candidates.first, load)
     search = TreeSearch(tree, variables, layout, distance, prepared, counters=counters)
-    programs = prepared.programs(np.zeros((0, length + 1), dtype=np.int64))
+    bytecode = prepared.programs(np.zeros((0, length + 1), dtype=np.int64))
     kleene = [j for j, component in enumerate(plan.components) if component.kleene]
-    for found in search.matches(programs, np.zeros(0, dtype=np.int64), last_rows):
+    for found in search.matches(bytecode, np.zeros(0, dtype=np.int64), last_rows):
         found[kleene] = -1
         yield found
 

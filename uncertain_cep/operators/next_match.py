@@ -10,11 +10,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence import running_sums
-from eventbased import Candidates, CostlyMatchError, EventArrays, NextConfidences, next_limits
+from eventbased import CostlyMatchError, EventArrays, NextConfidences, next_limits
+from eventbased.joins.pivot_join import JoinBytecode
+from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
-from uncertain_cep.expressions.bytecode import JoinBytecode
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["NextMatches", "ids_by_component", "too_dear"]
@@ -25,68 +26,41 @@ Int64 = NDArray[np.int64]
 class NextMatches:
     """What the candidates of one layout say about matches under skip till next match.
 
-    Parameters
-    ----------
-    plan : EvaluationPlan
-    table : pyarrow.Table
-        The events, for error messages.
-    candidates : Candidates
-    rows : (n,) int64
-        The row of each candidate in the table.
-    event : (n,) int64, twin : (s, l) int64
-        The events that several components can take, see :func:`eventbased.join`.
-    programs : JoinBytecode
-    pmfs : ExplicitPmfs or None
-    w : int
-        Window minus length.
-
-    Attributes
-    ----------
-    limit : (n,) int64
-        For :func:`eventbased.join`.
+    The first order of the bytecode is that of the pattern; the table is for error messages.
     """
+
+    limit: Int64
+    """(n,) int64. For :func:`eventbased.join`."""
 
     def __init__(
         self,
         plan: EvaluationPlan,
         table: pa.Table,
-        candidates: Candidates,
-        rows: Int64,
-        event: Int64,
-        twin: Int64,
-        programs: JoinBytecode,
+        layout: Layout,
+        bytecode: JoinBytecode,
         pmfs: ExplicitPmfs | None,
-        w: int,
     ) -> None:
         self._plan, self._table = plan, table
+        candidates, rows, shared = layout.candidates, layout.rows, layout.shared
+        lower, upper = candidates.lower, candidates.upper
         self._layout = (
             candidates.first_class, candidates.class_start, candidates.class_stop, candidates.class_longest,
         )  # fmt: skip
-        start = programs.start[0]
+        start = bytecode.start[0]
         self.limit = np.empty(len(rows), dtype=np.int64)
         next_limits(
-            *self._layout[:3],
-            candidates.lower,
-            candidates.upper,
-            event,
-            twin,
-            start[:-1] == start[1:],
-            self.limit,
+            *self._layout[:3], lower, upper, shared.event, shared.twin, start[:-1] == start[1:], self.limit
         )
         offset = np.full(len(rows), -1) if pmfs is None else pmfs.offset[rows]
         values = np.zeros(0) if pmfs is None else pmfs.values
         head, tail = np.zeros_like(values), np.zeros_like(values)
-        running_sums(candidates.lower, candidates.upper, offset, values, head, tail)
+        running_sums(lower, upper, offset, values, head, tail)
         self._pmfs = (values, head, tail)
-        self._events = EventArrays(
-            candidates.lower, candidates.upper, rows, event >= 0, offset, np.arange(len(rows))
-        )
+        self._events = EventArrays(lower, upper, rows, shared.event >= 0, offset, np.arange(len(rows)))
         self._base = candidates.base
-        self._programs = (
-            start, programs.code, programs.ints, programs.floats, programs.nulls, programs.slots
-        )  # fmt: skip
+        self._bytecode = (start, *bytecode[1:])
         self._confidences = NextConfidences(
-            len(plan.components), w, float(MOST_CONFIDENCE_STEPS), *plan.estimates
+            len(plan.components), layout.w, float(MOST_CONFIDENCE_STEPS), *plan.estimates
         )
 
     def describe(
@@ -97,24 +71,14 @@ class NextMatches:
         confidence: NDArray[np.float64],
         std_error: NDArray[np.float64],
     ) -> None:
-        """Fill time ranges and confidences; a match that cannot happen gets an empty range.
+        """Fill time ranges and confidences of matches, (l, m) int64 candidates.
 
-        Parameters
-        ----------
-        matches : (l, m) int64
-            The candidates of each match.
-        lower, upper : (m,) int64; confidence, std_error : (m,) float64
-            Overwritten; the standard error is 0 where the confidence is exact.
-
-        Raises
-        ------
-        ConfidenceCostError
-            If the confidence of a match takes too many steps.
+        A match that cannot happen gets an empty range; the standard error is 0 where a confidence is exact.
         """
         group = np.zeros(matches.shape[1], dtype=np.int64)
         try:
             self._confidences.describe(
-                matches, group, self._events, self._events, self._layout, self._pmfs, self._programs,
+                matches, group, self._events, self._events, self._layout, self._pmfs, self._bytecode,
                 (lower, upper, confidence, std_error),
             )  # fmt: skip
         except CostlyMatchError as error:
@@ -126,15 +90,7 @@ class NextMatches:
 
 
 def ids_by_component(plan: EvaluationPlan, components: Sequence[int], ids: Sequence[Any]) -> list[Any]:
-    """Return the ids of a match's events by component: one for each single one, a list for each Kleene one.
-
-    Parameters
-    ----------
-    plan : EvaluationPlan
-    components : sequence of k int
-        Of each event.
-    ids : sequence of k ids
-    """
+    """Return the ids of a match's events by component: one of each single one, a list of each Kleene one."""
     grouped: list[list[Any]] = [[] for _ in plan.components]
     for component, event in zip(components, ids, strict=True):
         grouped[component].append(event)
@@ -144,15 +100,7 @@ def ids_by_component(plan: EvaluationPlan, components: Sequence[int], ids: Seque
 
 
 def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int) -> ConfidenceCostError:
-    """Return the error for a match whose confidence takes too many steps.
-
-    Parameters
-    ----------
-    plan : EvaluationPlan
-    ids : sequence of l ids
-        Those of the match's events.
-    steps : int
-    """
+    """Return the error for a match, given by the ids of its events, whose confidence takes too many steps."""
     variables = [component.variable for component in plan.components]
     signature = ", ".join(f"{variable}={event!r}" for variable, event in zip(variables, ids, strict=True))
     instead = "approximate="

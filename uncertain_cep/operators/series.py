@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from eventbased.search.state import FoundMatches
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.expressions.vectorised import Values, column_values
-from uncertain_cep.operators.batch import KleeneBatch, MatchBatch, Series
+from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Aggregated, Column
 
@@ -21,14 +22,8 @@ Int64 = NDArray[np.int64]
 def event_rows(column: Column, table: pa.Table, first: Int64, series: Series | None) -> Int64:
     """Return for each match the row of the event that an attribute, or a MIN or MAX of one, is taken from.
 
-    Parameters
-    ----------
-    column : Column
-    table : pyarrow.Table
-    first : (k,) int64
-        The rows of the first, or only, events of the variable.
-    series : Series or None
-        All of them, if it is a Kleene variable.
+    ``first``, (k,) int64, are the rows of the first, or only, events of the variable; ``series`` are all of a
+    Kleene variable.
     """
     if series is None or column.index == "first":
         return first
@@ -74,11 +69,11 @@ def aggregated(column: Aggregated, table: pa.Table, series: Series) -> Values:
     return Values(np.add.reduceat(data, begin) if len(begin) else begin, count > 0)
 
 
-def event_by_event(chosen: Int64) -> tuple[Int64, Int64, Int64]:
-    """Return matches of single events, (l, m) int64 by component, as ``start, place, component`` of each."""
+def event_by_event(chosen: Int64) -> FoundMatches:
+    """Return matches of single events, (l, m) int64 by component, event by event."""
     length, found = chosen.shape
     start = np.arange(0, length * found + 1, length)
-    return start, chosen.T.ravel(), np.tile(np.arange(length), found)
+    return FoundMatches(start, chosen.T.ravel(), np.tile(np.arange(length), found))
 
 
 def by_component(
@@ -90,17 +85,10 @@ def by_component(
     upper: Int64,
     confidence: NDArray[np.float64] | None,
 ) -> MatchBatch:
-    """Return matches given event by event as a chunk.
+    """Return k matches as a chunk.
 
-    Parameters
-    ----------
-    plan : EvaluationPlan
-    start : (k + 1,) int64
-        The events of match n are at ``start[n] .. start[n + 1] - 1``.
-    component, events : (m,) int64
-        The component of each, ascending within a match, and what to return for it.
-    lower, upper, confidence : (k,)
-        As in :class:`~uncertain_cep.operators.pivot_join.MatchBatch`.
+    The events of match n are at ``start[n] .. start[n + 1] - 1``: their components, ascending, and what to
+    return for them.
     """
     found = len(lower)
     match = np.repeat(np.arange(found), np.diff(start))
@@ -115,6 +103,5 @@ def by_component(
         starts = np.concatenate(([0], np.cumsum(np.bincount(match[own], minlength=found))))
         series.append(Series(starts, events[own]))
         single[j] = events[own][starts[:-1]]
-    if not any(found is not None for found in series):
-        return MatchBatch(single, lower, upper, confidence)
-    return KleeneBatch(single, lower, upper, confidence, None, tuple(series))
+    kleene = any(planned.kleene for planned in plan.components)
+    return MatchBatch(single, lower, upper, confidence, None, tuple(series) if kleene else ())

@@ -13,7 +13,6 @@ from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.compressed import compressed_search
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.incremental import run_pool
-from uncertain_cep.operators.partial_orders import partial_order_search
 from uncertain_cep.operators.pivot_join import pivot_join
 from uncertain_cep.operators.points import point_based_search
 from uncertain_cep.operators.tree_join import tree_join
@@ -24,27 +23,18 @@ __all__ = ["OPERATORS", "Operator", "operator_of"]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """A way of finding the matches of an OR-free plan.
-
-    Attributes
-    ----------
-    name : str
-        As ``explain`` shows it.
-    why : str
-        Why this operator takes the plans that it takes.
-    takes : callable
-        Whether it takes a plan that no earlier operator takes.
-    matches : callable
-        Yields the matches in chunks of at most ``batch_rows``, in no particular order.
-    plans_joins : bool
-        Whether the optimizer chooses the tree of the context.
-    """
+    """A way of finding the matches of an OR-free plan."""
 
     name: str
+    """As ``explain`` shows it."""
     why: str
+    """Why this operator takes the plans that it takes."""
     takes: Callable[[EvaluationPlan], bool]
+    """Whether it takes a plan that no earlier operator takes."""
     matches: Callable[[ExecutionContext], Iterator[MatchBatch]]
+    """Yields the matches in chunks of at most ``batch_rows``, in no particular order."""
     plans_joins: bool = False
+    """Whether the optimizer chooses the tree of the context."""
 
 
 def _single_events(context: ExecutionContext) -> Iterator[MatchBatch]:
@@ -68,7 +58,7 @@ OPERATORS: Final = (
         "partial-order search",
         "AND(...) takes its events in any order",
         lambda plan: plan.order is not None,
-        partial_order_search,
+        backtracking_search,
     ),
     Operator(
         "compressed search",

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eventbased.config import BLOCK_ROWS, MATERIALISED_ROWS
-from eventbased.joins.pipeline import Events, JoinStep, joined, right_of_candidates, right_of_matches
-from eventbased.joins.tree_join import Programs, RightSide
+from eventbased.joins.pipeline import joined, right_of_candidates, right_of_matches
+from eventbased.joins.pivot_join import JoinBytecode
+from eventbased.joins.tree_join import JoinInputs, JoinStep, RightSide
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.candidates.reach import met_by_any
-from uncertain_cep.expressions.bytecode import JoinBytecode, PreparedPredicates
+from uncertain_cep.expressions.bytecode import PreparedPredicates
 from uncertain_cep.expressions.equalities import keys_of
 from uncertain_cep.operators.counters import Counters, Node
 from uncertain_cep.operators.join_conditions import JoinChain, JoinConditions, PlannedJoin
@@ -29,49 +30,26 @@ Bounds = list[tuple[int, int]]
 
 @dataclass(slots=True)
 class _Stretch:
-    """Candidates of a tree's first leaf, one after the other, for which right subtrees are evaluated.
-
-    Attributes
-    ----------
-    bounds : list of tuple
-        What can be in a match with any of them.
-    begin, stop : int
-        Which of the first leaf's they are, by rising A.
-    counted : list of tuple
-        Nodes of right subtrees and how many partial matches they have that no earlier stretch has.
-    held : int
-        The most partial matches of a right subtree.
-    """
+    """Candidates of a tree's first leaf, one after the other, for which right subtrees are evaluated."""
 
     bounds: Bounds
+    """What can be in a match with any of them."""
     begin: int = 0
     stop: int = 0
+    """Which of the first leaf's they are, by rising A."""
     counted: list[tuple[Node, int]] = field(default_factory=list)
+    """Nodes of right subtrees and how many partial matches they have that no earlier stretch has."""
     held: int = 0
+    """The most partial matches of a right subtree."""
 
 
 class TreeSearch:
-    """The enumeration of matches along a tree.
+    """The enumeration of matches along a tree over two or more components of a layout.
 
-    Parameters
-    ----------
-    tree : Tree
-        Over some components of the layout, at least two.
-    variables : sequence of str
-        Of all components of the layout, in pattern order.
-    layout : Layout
-    distance : (l, l) int64
-        See :func:`uncertain_cep.operators.join_conditions.distances`.
-    prepared : PreparedPredicates
-        What is asked of matches; the programs of the joins are compiled with these.
-    limited : bool
-        Whether an event limits how late the next one may start.
-    counters : Counters or None
-        The numbers of partial matches are added here.
-    block_rows : int
-        Partial matches that are extended together.
-    materialised_rows : int
-        Most partial matches of a right subtree that are held at a time.
+    ``variables`` are those of all components, ``distance`` is that of
+    :func:`uncertain_cep.operators.join_conditions.distances`, the bytecode of the joins is compiled with
+    ``prepared``, ``limited`` says whether an event limits how late the next one may start. ``block_rows``
+    partial matches are extended together, at most ``materialised_rows`` of a right subtree held at a time.
     """
 
     def __init__(
@@ -86,8 +64,9 @@ class TreeSearch:
         block_rows: int = BLOCK_ROWS,
         materialised_rows: int = MATERIALISED_ROWS,
     ) -> None:
-        conditions = JoinConditions(variables, layout, distance, prepared, limited)
-        self._distance = distance
+        position = layout.candidates.position
+        self._distance = distance + position[:, None] - position
+        conditions = JoinConditions(variables, layout, self._distance, prepared, limited)
         self._chain = conditions.chain(tree)
         # Where the partial matches of a right subtree are too many at a single time.
         self._instead = None
@@ -102,37 +81,30 @@ class TreeSearch:
         every = self._candidates.lower[: len(layout.rows)]
         self._anywhere = int(every.min()), int(every.max())
 
-    def matches(self, programs: JoinBytecode, limit: Int64, last_rows: int) -> Iterator[Int64]:
+    def matches(self, bytecode: JoinBytecode, limit: Int64, last_rows: int) -> Iterator[Int64]:
         """Yield the candidates of matches, (l, m) int64, m <= ``last_rows``, by component.
 
-        Those of components that are not in the tree are not set.
-
-        Parameters
-        ----------
-        programs : JoinBytecode
-            All that ``prepared`` was asked to compile.
-        limit : (n,) int64, or (0,)
-            For each candidate the largest A that the next one may have; empty if ``limited`` is false.
-        last_rows : int
+        Those of components that are not in the tree are not set. ``bytecode`` is all that ``prepared`` was
+        asked to compile; ``limit``, (n,) int64, has for each candidate the largest A that the next one may
+        have, and is empty if ``limited`` is false.
         """
         candidates, shared, chain = self._candidates, self._layout.shared, self._chain
-        self._events = Events(
-            candidates.lower, candidates.upper, shared.event, shared.twin, limit, self._codes,
-            Programs(programs.code, programs.ints, programs.floats, programs.nulls, programs.slots),
-        )  # fmt: skip
+        self._inputs = JoinInputs(
+            candidates.lower, candidates.upper, shared.event, shared.twin, limit, self._codes, bytecode
+        )
         first = candidates.first
-        places = np.arange(first[chain.first], first[chain.first + 1])
+        chosen = np.arange(first[chain.first], first[chain.first + 1])
         self._count([((j,), int(first[j + 1] - first[j])) for j in range(self._length)])
         if self._instead is None:
-            yield from self._joined(chain, places, [self._anywhere] * self._length, last_rows)
+            yield from self._joined(chain, chosen, [self._anywhere] * self._length, last_rows)
             return
-        places = places[np.argsort(candidates.lower[places], kind="stable")]
+        chosen = chosen[np.argsort(candidates.lower[chosen], kind="stable")]
         self._first_leaf = chain.first
-        self._first_lower, self._first_upper = candidates.lower[places], candidates.upper[places]
+        self._first_lower, self._first_upper = candidates.lower[chosen], candidates.upper[chosen]
         self._first_reach = np.maximum.accumulate(self._first_upper)
-        begin, size, given_up = 0, len(places), 1
-        while begin < len(places):
-            part = places[begin : begin + size]
+        begin, size, given_up = 0, len(chosen), 1
+        while begin < len(chosen):
+            part = chosen[begin : begin + size]
             stretch = _Stretch(self._around(chain.first, part), begin, begin + len(part))
             steps = self._steps(chain, stretch)
             if steps is None and len(part) > 1:
@@ -140,7 +112,7 @@ class TreeSearch:
                 continue
             if steps is None:
                 # More and more at a time, so that it is not tried in vain for each.
-                part = places[begin : begin + given_up]
+                part = chosen[begin : begin + given_up]
                 given_up *= 2
                 yield from self._joined(self._instead, part, self._around(chain.first, part), last_rows)
             else:
@@ -151,22 +123,22 @@ class TreeSearch:
                     size *= 2
             begin += len(part)
 
-    def _around(self, component: int, places: Int64) -> Bounds:
+    def _around(self, component: int, chosen: Int64) -> Bounds:
         """Return what can be in a match with one of some candidates of a component."""
-        earliest = int(self._events.lower[places].min())
-        latest = int(self._events.upper[places].max())
+        earliest = int(self._inputs.lower[chosen].min())
+        latest = int(self._inputs.upper[chosen].max())
         first, last = self._anywhere
         ahead, behind = self._distance[component].tolist(), self._distance[:, component].tolist()
         return [(max(earliest + ahead[j], first), min(latest - behind[j], last)) for j in range(self._length)]
 
-    def _meeting(self, component: int, places: Int64, begin: int, stop: int) -> NDArray[np.bool_]:
+    def _meeting(self, component: int, chosen: Int64, begin: int, stop: int) -> NDArray[np.bool_]:
         """Return which candidates can be in time with one of the first leaf's, begin <= its rank < stop."""
         reach = self._first_reach
         if begin:
             reach = np.maximum.accumulate(self._first_upper[begin:stop])
-        first, events = self._first_leaf, self._events
+        first, inputs = self._first_leaf, self._inputs
         return met_by_any(
-            self._first_lower[begin:stop], reach, events.lower[places], events.upper[places],
+            self._first_lower[begin:stop], reach, inputs.lower[chosen], inputs.upper[chosen],
             int(self._distance[first, component]), int(self._distance[component, first]),
         )  # fmt: skip
 
@@ -175,17 +147,17 @@ class TreeSearch:
             for node, number in counted:
                 self._counters.add(node, number)
 
-    def _joined(self, chain: JoinChain, places: Int64, bounds: Bounds, last_rows: int) -> Iterator[Int64]:
+    def _joined(self, chain: JoinChain, chosen: Int64, bounds: Bounds, last_rows: int) -> Iterator[Int64]:
         steps = self._steps(chain, _Stretch(bounds))
         assert steps is not None
-        yield from self._run(chain, places, steps, last_rows)
+        yield from self._run(chain, chosen, steps, last_rows)
 
-    def _run(self, chain: JoinChain, places: Int64, steps: list[JoinStep], last_rows: int) -> Iterator[Int64]:
+    def _run(self, chain: JoinChain, chosen: Int64, steps: list[JoinStep], last_rows: int) -> Iterator[Int64]:
         def counted(step: int, found: Int64) -> None:
             self._count([(chain.joins[step].components, len(found))])
 
         yield from joined(
-            self._length, chain.first, places, steps, self._events, last_rows, self._block_rows, counted
+            self._length, chain.first, chosen, steps, self._inputs, last_rows, self._block_rows, counted
         )
 
     def _steps(self, chain: JoinChain, stretch: _Stretch) -> list[JoinStep] | None:
@@ -199,22 +171,19 @@ class TreeSearch:
                 found = self._materialised(join.right, stretch)
                 if found is None:
                     return None
-                places = dict(zip(join.right_components.tolist(), found, strict=True))
-                key = keys_of(join.index.right, places, self._events.codes)
-                right = right_of_matches(self._events, join.right_components, found, key, join.index.size)
+                of_components = dict(zip(join.right_components, found, strict=True))
+                key = keys_of(join.index.right, of_components, self._codes)
+                added = np.array(join.right_components, dtype=np.int64)
+                right = right_of_matches(self._inputs, added, found, key, join.index.size)
                 least, most = self._anywhere
-            step = JoinStep(
-                join.left_components, join.slack, right, least, most, join.index.left, join.pairs,
-                join.shared, join.rows,
-            )  # fmt: skip
-            steps.append(step)
+            steps.append(join.step(right, least, most))
         return steps
 
     def _candidate_side(self, join: PlannedJoin, component: int) -> RightSide:
         if id(join) not in self._sides:
             first = self._candidates.first
-            places = {component: np.arange(first[component], first[component + 1])}
-            key = keys_of(join.index.right, places, self._events.codes)
+            chosen = {component: np.arange(first[component], first[component + 1])}
+            key = keys_of(join.index.right, chosen, self._inputs.codes)
             self._sides[id(join)] = right_of_candidates(self._candidates, component, key, join.index.size)
         return self._sides[id(join)]
 
@@ -236,7 +205,7 @@ class TreeSearch:
         parts = [np.empty((len(components), 0), dtype=np.int64)]
         rows = 0
         for block in joined(
-            self._length, chain.first, starts, steps, self._events, self._block_rows, self._block_rows,
+            self._length, chain.first, starts, steps, self._inputs, self._block_rows, self._block_rows,
             None if self._counters is None else count,
         ):  # fmt: skip
             rows += block.shape[1]
@@ -256,5 +225,5 @@ class TreeSearch:
             begin = start + int(np.searchsorted(lower, least - int(candidates.class_longest[c])))
             end = start + int(np.searchsorted(lower, most, side="right"))
             parts.append(np.arange(begin, end))
-        places = np.concatenate(parts)
-        return places[candidates.upper[places] >= least]
+        chosen = np.concatenate(parts)
+        return chosen[candidates.upper[chosen] >= least]

@@ -9,25 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.predicates.conditions import Scratch
+from eventbased.search.state import FAR, FoundMatches
 from uncertain_cep.config import COUNT_BATCH
-from uncertain_cep.operators.backtracking import Growth
+from uncertain_cep.operators.backtracking import BacktrackingSearch, searched
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
-from uncertain_cep.operators.partial_orders import Choosing
-from uncertain_cep.operators.search import Matches, Search, grown_chunks
 
 __all__ = ["BucketedMatches", "by_bucket", "evaluate_bucketed", "summed"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-EVER: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,48 +32,43 @@ class BucketedMatches:
 
     Attributes
     ----------
-    start : (k + 1,) int64
-    place, component : (m,) int64
-        As :func:`eventbased.search.backtracking.grow` finds them.
+    matches : FoundMatches
     boxes : (2, m) int64
         First and last tick that is asked of each event.
     bucket : (k,) int64
         First tick of the bucket.
     """
 
-    start: Int64
-    place: Int64
-    component: Int64
+    matches: FoundMatches
     boxes: Int64
     bucket: Int64
 
 
 def by_bucket(
-    matches: Matches, first: NDArray[np.bool_], lower: Int64, upper: Int64, every: int, most: int
+    matches: FoundMatches, first: NDArray[np.bool_], lower: Int64, upper: Int64, every: int, most: int
 ) -> Iterator[BucketedMatches]:
     """Yield matches once for each box that a bucket of their first time takes.
 
     Parameters
     ----------
-    matches : tuple
-        ``start, place, component``, see :func:`eventbased.search.backtracking.grow`.
+    matches : FoundMatches
     first : (m,) bool
         For each event of the matches whether none of its match comes before it; one at least in each.
     lower, upper : (n,) int64
-        Intervals by place, ticks.
+        Intervals of the candidates, ticks.
     every : int
         Length of a bucket, ticks; one starts at every multiple.
     most : int
         About how many boxes to yield at once.
     """
-    start, place, component = matches
+    start, index, component = matches
     sizes = np.diff(start)
     candidates = np.add.reduceat(first.astype(np.int64), start[:-1])
     running = np.cumsum(first)
     rank = running - 1 - np.repeat((running - first)[start[:-1]], sizes)
-    low = np.minimum.reduceat(lower[place], start[:-1])
+    low = np.minimum.reduceat(lower[index], start[:-1])
     # No first time is later than any event of the match can be.
-    high = np.minimum.reduceat(upper[place], start[:-1])
+    high = np.minimum.reduceat(upper[index], start[:-1])
     number = low // every
     boxes = (high // every - number + 1) * candidates
     ends = np.cumsum(boxes)
@@ -93,12 +84,13 @@ def by_bucket(
         new = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes[match])))
         event = np.repeat(start[match] - new[:-1], sizes[match]) + np.arange(new[-1])
         begins = np.repeat(bucket, sizes[match])
-        ends_at = np.full(len(event), EVER)
+        ends_at = np.full(len(event), FAR)
         chosen = np.repeat(turn % many, sizes[match])
         own = first[event] & (rank[event] == chosen)
         ends_at[own] = begins[own] + every - 1
         begins[first[event] & (rank[event] < chosen)] += every
-        yield BucketedMatches(new, place[event], component[event], np.stack((begins, ends_at)), bucket)
+        found = FoundMatches(new, index[event], component[event])
+        yield BucketedMatches(found, np.stack((begins, ends_at)), bucket)
 
 
 def summed(rows: Int64, bucket: Int64, value: Float64) -> tuple[Int64, Int64, Float64]:
@@ -117,7 +109,7 @@ def evaluate_bucketed(context: ExecutionContext) -> Iterator[MatchBatch]:
     Parameters
     ----------
     context : ExecutionContext
-        Of a query with ``RETURN EXPECTED COUNT EVERY``, without OR; it asks for rows and confidences.
+        Of a query with ``RETURN EXPECTED COUNT FARY``, without OR; it asks for rows and confidences.
 
     Yields
     ------
@@ -129,31 +121,21 @@ def evaluate_bucketed(context: ExecutionContext) -> Iterator[MatchBatch]:
     -----
     A confidence for each match and bucket that its first time can lie in.
     """
-    search = _BucketedGrowth if context.plan.order is None else _BucketedChoosing
-    yield from grown_chunks(search, context)
+    yield from searched(_BucketedSearch, context)
 
 
-class _SharedOut(Search):
+class _BucketedSearch(BacktrackingSearch):
     """Matches, shared out among buckets."""
 
-    def _chunk(self, matches: Matches, work: Scratch) -> MatchBatch:
+    def _chunk(self, matches: FoundMatches, work: Scratch) -> MatchBatch:
         every = self._plan.bound.every
         assert self._context.payload is None
         assert every is not None
-        lower, upper = self._lower - self._base, self._upper - self._base
+        lower, upper = self._candidates.lower - self._base, self._candidates.upper - self._base
         parts = []
         for piece in by_bucket(matches, self.firsts(matches), lower, upper, every, COUNT_BATCH):
-            events = self._rows[piece.place[piece.start[:-1]]]
-            found = (piece.start, piece.place, piece.component)
-            confidence = self._described(found, True, work, piece.boxes)[2]
+            events = self._rows[piece.matches.candidate[piece.matches.start[:-1]]]
+            confidence = self._described(piece.matches, True, work, piece.boxes)[2]
             parts.append(summed(events, piece.bucket, confidence))
         events, bucket, value = (np.concatenate(found) for found in zip(*parts, strict=True))
         return MatchBatch(events[None, :], bucket, bucket, value).keep(value > 0.0)
-
-
-class _BucketedGrowth(_SharedOut, Growth):
-    """Those of a linear pattern."""
-
-
-class _BucketedChoosing(_SharedOut, Choosing):
-    """Those of a pattern with AND."""

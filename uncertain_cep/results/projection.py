@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate, within_int64
-from uncertain_cep.operators.batch import KleeneBatch, MatchBatch, Series
-from uncertain_cep.operators.compressed import CompressedBatch
+from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.series import aggregated, event_rows
 from uncertain_cep.plan import COMPRESSED_COLUMNS, EvaluationPlan
 from uncertain_cep.query.typed import Aggregated, Column, TypedExpression
@@ -108,11 +107,7 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
     def wanted() -> pa.DataType:
         return schema.field(len(columns)).type
 
-    series = chunk.series if isinstance(chunk, KleeneBatch) else (None,) * len(variables)
-    bound = {
-        variable: _Bound(rows, found)
-        for variable, rows, found in zip(variables, chunk.events, series, strict=True)
-    }
+    bound = {name: _Bound(*found) for name, found in zip(variables, chunk.of_components, strict=True)}
     for name in plan.partition_attributes:
         add(taken(table.column(name), bound[variables[0]].rows, wanted()))
     ids: dict[str, pa.Array] = {}
@@ -140,7 +135,7 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
         by_name["std_error"] = pa.array(error)
     elif "confidence" in schema.names:
         by_name = {"confidence": pa.array(confidence)}
-        if isinstance(chunk, CompressedBatch):
+        if chunk.expected is not None:
             by_name |= dict(zip(COMPRESSED_COLUMNS, map(pa.array, chunk.expected), strict=True))
     unnamed = [key.columns[0] for key in plan.keys if key.name is None]
     for field, name in zip(plan.unnamed_keys, unnamed, strict=False):

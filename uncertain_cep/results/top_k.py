@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.config import FIRST_SHARE, WORTH_TRYING
-from uncertain_cep.operators.batch import KleeneBatch, MatchBatch, Series
+from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.context import Threshold
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.ranking import least_passing, least_ranked_as, ranked
@@ -105,9 +105,8 @@ class _Best:
 
 def _signatures(chunk: MatchBatch, ranks: Int64) -> list[Int64]:
     """Return numbers by which the signatures of matches are in order, the first ones above all others."""
-    series = chunk.series if isinstance(chunk, KleeneBatch) else (None,) * len(chunk.events)
     keys = []
-    for events, found in zip(chunk.events, series, strict=True):
+    for events, found in chunk.of_components:
         if found is None:
             keys.append(ranks[events])
             continue
@@ -125,17 +124,15 @@ def _joined(one: MatchBatch, other: MatchBatch) -> MatchBatch:
     error = None
     if one.std_error is not None and other.std_error is not None:
         error = np.concatenate((one.std_error, other.std_error))
-    columns = (
+    series = zip(one.series, other.series, strict=True)
+    return MatchBatch(
         np.concatenate((one.events, other.events), axis=1),
         np.concatenate((one.lower, other.lower)),
         np.concatenate((one.upper, other.upper)),
         np.concatenate((one.confidence, other.confidence)),
         error,
+        tuple(_both(*pair) for pair in series),
     )
-    if not isinstance(one, KleeneBatch) or not isinstance(other, KleeneBatch):
-        return MatchBatch(*columns)
-    series = zip(one.series, other.series, strict=True)
-    return KleeneBatch(*columns, tuple(_both(*pair) for pair in series))
 
 
 def _both(one: Series | None, other: Series | None) -> Series | None:

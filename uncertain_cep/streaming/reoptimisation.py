@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from uncertain_cep.config import MOST_REPLANNED, PLANS_LISTED, SHARE_OF_MEASURING, WORTH_A_CHANGE
 from uncertain_cep.executor import candidates, execute
-from uncertain_cep.operators.join_prefix import growth_of, plan_of_singles, selection_of_singles, why_grown
+from uncertain_cep.operators.join_prefix import (
+    plan_of_singles,
+    search_cost_of,
+    selection_of_singles,
+    why_not_joined,
+)
 from uncertain_cep.optimizer.choice import planned, regret
 from uncertain_cep.optimizer.measuring import measure
 from uncertain_cep.plan import EvaluationPlan
@@ -102,7 +107,7 @@ class Replanning:
         """Return the plan of a branch, with a tree or without one; if it is time, chosen anew."""
         if branch.planner == "none":
             return branch
-        if not 1 < len(branch.singles) <= MOST_REPLANNED or (not branch.is_plain and why_grown(branch)):
+        if not 1 < len(branch.singles) <= MOST_REPLANNED or (not branch.is_plain and why_not_joined(branch)):
             return replace(branch, planner="none")
         state = self._states[number]
         if not state.known or state.spent * SHARE_OF_MEASURING >= state.measuring:
@@ -118,7 +123,7 @@ class Replanning:
             return
         growth = None
         if not branch.is_plain:
-            growth = growth_of(branch, selection)
+            growth = search_cost_of(branch, selection)
             branch, selection = plan_of_singles(branch), selection_of_singles(branch, selection)
         statistics = measure(branch, table, selection)
         if state.known and regret(branch, state.tree, statistics, growth) < WORTH_A_CHANGE:

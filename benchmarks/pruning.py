@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from uncertain_cep.plan.equivalence import PartitionKey
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
-from uncertain_cep.query.kinds import kind_of
-from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression
+from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, kind_of
 
 __all__ = ["pruned"]
 

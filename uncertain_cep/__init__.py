@@ -13,90 +13,62 @@
 
 from __future__ import annotations
 
+# isort: skip_file
 from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from uncertain_cep.api import explain, iter_matches, match, warm_up
+    from uncertain_cep.api import (
+        explain as explain,
+        iter_matches as iter_matches,
+        match as match,
+        warm_up as warm_up,
+    )
     from uncertain_cep.errors import (
-        ConfidenceCostError,
-        Fault,
-        MatchLimitError,
-        OptionError,
-        QueryError,
-        QuerySyntaxError,
-        RuntimeEnvironmentError,
-        TimeLimitError,
-        TraceError,
-        TraceFault,
-        UncertainCepError,
-        UncertainCepWarning,
+        ConfidenceCostError as ConfidenceCostError,
+        Fault as Fault,
+        MatchLimitError as MatchLimitError,
+        OptionError as OptionError,
+        QueryError as QueryError,
+        QuerySyntaxError as QuerySyntaxError,
+        RuntimeEnvironmentError as RuntimeEnvironmentError,
+        TimeLimitError as TimeLimitError,
+        TraceError as TraceError,
+        TraceFault as TraceFault,
+        UncertainCepError as UncertainCepError,
+        UncertainCepWarning as UncertainCepWarning,
     )
-    from uncertain_cep.intervals import to_intervals
-    from uncertain_cep.plan import Approximation
-    from uncertain_cep.query import Query, parse
-    from uncertain_cep.results.composition import to_events, with_matches
-    from uncertain_cep.streaming.matcher import IncrementalMatcher
-    from uncertain_cep.timedomain import Names
+    from uncertain_cep.intervals import to_intervals as to_intervals
+    from uncertain_cep.plan import Approximation as Approximation
+    from uncertain_cep.query import Query as Query, parse as parse
+    from uncertain_cep.results.composition import to_events as to_events, with_matches as with_matches
+    from uncertain_cep.streaming.matcher import IncrementalMatcher as IncrementalMatcher
+    from uncertain_cep.timedomain import Names as Names
     from uncertain_cep.traces import (
-        by_value,
-        clock_offset,
-        columns,
-        exact,
-        granularity,
-        histogram,
-        load_schema,
-        plus_minus,
-        read_traces,
-        window,
+        by_value as by_value,
+        clock_offset as clock_offset,
+        columns as columns,
+        exact as exact,
+        granularity as granularity,
+        histogram as histogram,
+        load_schema as load_schema,
+        plus_minus as plus_minus,
+        read_traces as read_traces,
+        window as window,
     )
-    from uncertain_cep.validation import validate
+    from uncertain_cep.validation import validate as validate
 
 __version__: Final = "0.1.0"
-
-__all__ = [
-    "Approximation",
-    "ConfidenceCostError",
-    "Fault",
-    "IncrementalMatcher",
-    "MatchLimitError",
-    "Names",
-    "OptionError",
-    "Query",
-    "QueryError",
-    "QuerySyntaxError",
-    "RuntimeEnvironmentError",
-    "TimeLimitError",
-    "TraceError",
-    "TraceFault",
-    "UncertainCepError",
-    "UncertainCepWarning",
-    "__version__",
-    "by_value",
-    "clock_offset",
-    "columns",
-    "exact",
-    "explain",
-    "granularity",
-    "histogram",
-    "iter_matches",
-    "load_schema",
-    "match",
-    "parse",
-    "plus_minus",
-    "read_traces",
-    "to_events",
-    "to_intervals",
-    "validate",
-    "warm_up",
-    "window",
-    "with_matches",
-]
 
 _MODULES: Final = {
     "uncertain_cep.api": ("explain", "iter_matches", "match", "warm_up"),
     "uncertain_cep.results.composition": ("to_events", "with_matches"),
     "uncertain_cep.streaming.matcher": ("IncrementalMatcher",),
+    "uncertain_cep.errors": (
+        "ConfidenceCostError", "Fault", "MatchLimitError", "OptionError", "QueryError", "QuerySyntaxError",
+        "RuntimeEnvironmentError", "TimeLimitError", "TraceError", "TraceFault", "UncertainCepError",
+        "UncertainCepWarning",
+    ),
     "uncertain_cep.intervals": ("to_intervals",),
     "uncertain_cep.plan": ("Approximation",),
     "uncertain_cep.query": ("Query", "parse"),
@@ -109,13 +81,15 @@ _MODULES: Final = {
 }  # fmt: skip
 _HOMES: Final = {name: module for module, names in _MODULES.items() for name in names}
 
+__all__ = sorted(("__version__", *_HOMES))
+
 
 def __getattr__(name: str) -> object:
     """Import the part that holds a public name when it is first used: importing the package stays quick."""
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES.get(name, "uncertain_cep.errors")), name)
+    return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -16,8 +16,8 @@ from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.facts import plan_facts
 from uncertain_cep.explanation.text import explain_plan, explain_query
-from uncertain_cep.plan import Approximation, MatchOptions, make_plan
-from uncertain_cep.query import Query, parse
+from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.query import Query, query_of
 from uncertain_cep.results.order import finished
 from uncertain_cep.time_limits import TimeLimit
 from uncertain_cep.timedomain import Names
@@ -136,9 +136,7 @@ def match(
 
         result = matches_frame(given, query, options)
         return result  # type: ignore[no-any-return]
-    table = event_table(given, options.names)
-    plan = make_plan(parse(query) if isinstance(query, str) else query, table.schema, options)
-    result = finished(plan, execute_within(plan, table, options, Doubts()))
+    result = finished(*_batches(given, query, options))
     if library == "pandas":
         result = result.to_pandas()
     elif library == "polars":
@@ -200,12 +198,18 @@ def iter_matches(
         batch_rows=batch_rows,
         limit=TimeLimit.of(timeout),
     )
-    table = event_table(events, options.names)
-    plan = make_plan(parse(query) if isinstance(query, str) else query, table.schema, options)
-    batches = execute_within(plan, table, options, Doubts())
+    plan, batches = _batches(events, query, options)
     if not plan.needs_all:
         return batches
     return iter(finished(plan, batches).to_batches(max_chunksize=batch_rows))
+
+
+def _batches(
+    events: Any, query: Query | str, options: MatchOptions
+) -> tuple[EvaluationPlan, Iterator[pa.RecordBatch]]:
+    table = event_table(events, options.names)
+    plan = make_plan(query_of(query), table.schema, options)
+    return plan, execute_within(plan, table, options, Doubts())
 
 
 def explain(
@@ -264,7 +268,7 @@ def explained(
     on_spark = library_of(events) == "pyspark"
     if analyze and (events is None or on_spark):
         raise OptionError("analyze=True runs the query in this process: give it events that are not Spark's")
-    parsed = parse(query) if isinstance(query, str) else query
+    parsed = query_of(query)
     if events is None:
         return explain_query(parsed) if format == "text" else json.dumps(query_dict(parsed), indent=2)
     if on_spark:

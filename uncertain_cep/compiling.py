@@ -53,10 +53,7 @@ _announcer: Final = _Announcer()
 def announce_compilation(say: Callable[[str], None] | None = None) -> None:
     """Tell the user, once in this process, if kernels are compiled from now on.
 
-    Parameters
-    ----------
-    say : callable, optional
-        What to tell it with; by default a line on stderr, or what an earlier call gave.
+    By default that is a line on stderr, or what an earlier call gave to ``say`` it with.
     """
     if say is not None:
         _announcer.say = say

@@ -8,7 +8,7 @@ from typing import Final
 
 from uncertain_cep.errors import OptionError
 
-__all__ = ["UNIT_NANOSECONDS", "format_duration", "parse_duration", "unit_nanoseconds"]
+__all__ = ["UNIT_NANOSECONDS", "format_duration", "number_unit", "parse_duration", "unit_nanoseconds"]
 
 UNIT_NANOSECONDS: Final[dict[str, int]] = {
     "ns": 1,
@@ -43,13 +43,23 @@ def unit_nanoseconds(unit: str) -> int | None:
     return None if short is None else UNIT_NANOSECONDS[short]
 
 
+def number_unit(unit: str | None) -> int | None:
+    """Return the nanoseconds of a unit of numbers; None for ``tick``, and where there is none.
+
+    An OptionError says that it is unknown.
+    """
+    if unit is None or unit.lower() in ("tick", "ticks"):
+        return None
+    length = unit_nanoseconds(unit)
+    if length is None:
+        raise OptionError(f"unit {unit!r} is not known: write one of {', '.join(UNIT_NANOSECONDS)} or tick")
+    return length
+
+
 def parse_duration(text: str, *, what: str = "duration") -> int:
     """Return the nanoseconds of a text such as ``500ms``, ``15 s`` or ``1.5 hours``.
 
-    Raises
-    ------
-    OptionError
-        If the text is not a number and a unit, or not a whole number of nanoseconds.
+    An OptionError says that ``what`` it is for is not a number and a unit, or not whole nanoseconds.
     """
     found = _DURATION.fullmatch(text)
     length = unit_nanoseconds(found[2]) if found else None

@@ -11,16 +11,9 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.faulty_rows import BoolArray
 from uncertain_cep.traces.frames import as_arrow, library_of
-from uncertain_cep.traces.intervals import (
-    MissingChoice,
-    check_overwrites,
-    interval_columns,
-    new_columns,
-    with_intervals,
-)
-from uncertain_cep.traces.rounding import warn_of_merged
+from uncertain_cep.traces.instants import warn_of_naive
+from uncertain_cep.traces.intervals import IntervalOptions, MissingChoice, warn_of_merged
 from uncertain_cep.traces.uncertainty import Uncertainty
-from uncertain_cep.traces.zones import warn_of_naive
 
 __all__ = ["to_intervals"]
 
@@ -45,7 +38,7 @@ def to_intervals(
     frame : pyarrow.Table or RecordBatch, pandas, Polars or Spark DataFrame
         Rows with a stamp each.
     time, uncertainty, tick, unit, missing, names
-        As for `uncertain_cep.traces.intervals_of`.
+        See `uncertain_cep.traces.intervals.IntervalOptions`.
 
     Returns
     -------
@@ -73,14 +66,7 @@ def to_intervals(
     >>> uc.to_intervals(raw, time="at", uncertainty=uc.plus_minus(5)).column("lower").to_pylist()
     [995, 1995]
     """
-    options: dict[str, Any] = {
-        "time": time,
-        "uncertainty": uncertainty,
-        "tick": tick,
-        "unit": unit,
-        "missing": missing,
-        "names": names,
-    }
+    options = IntervalOptions(time, uncertainty, tick, unit, missing, names)
     given: Any = frame
     result: Any
     warn_of_naive(_stamp_types(given, uncertainty.stamps(time)))
@@ -95,7 +81,9 @@ def to_intervals(
         if kind == "pyspark":
             from uncertain_cep.spark import to_intervals as spark_to_intervals
 
-            result = spark_to_intervals(given, **options)
+            result = spark_to_intervals(
+                given, time=time, uncertainty=uncertainty, tick=tick, unit=unit, missing=missing, names=names
+            )
         elif kind == "pandas":
             result = _pandas_intervals(given, options)
         elif kind == "polars":
@@ -118,7 +106,7 @@ def _stamp_types(frame: Any, columns: Sequence[str]) -> list[tuple[str, pa.DataT
     return [(field.name, field.type) for field in schema]
 
 
-def _pandas_intervals(frame: Any, options: dict[str, Any]) -> Any:
+def _pandas_intervals(frame: Any, options: IntervalOptions) -> Any:
     table, keep = _on_needed_columns(frame, list(frame.columns), options)
     # Types as pandas makes them by itself: timestamps keep their unit, whole numbers have no gaps.
     result = frame.copy(deep=False) if keep is None else frame.loc[keep].copy()
@@ -127,15 +115,13 @@ def _pandas_intervals(frame: Any, options: dict[str, Any]) -> Any:
     return result
 
 
-def _table_intervals(table: pa.Table, options: dict[str, Any]) -> pa.Table:
-    uncertainty, names = options["uncertainty"], options["names"]
-    added = interval_columns(table, **{key: value for key, value in options.items() if key != "names"})
-    result = with_intervals(table, added, names, uncertainty.reads(options["time"]))
+def _table_intervals(table: pa.Table, options: IntervalOptions) -> pa.Table:
+    result, added = options.applied(table)
     warn_of_merged([added.rounding], added.grid.text)
     return result
 
 
-def _polars_intervals(frame: Any, options: dict[str, Any]) -> Any:
+def _polars_intervals(frame: Any, options: IntervalOptions) -> Any:
     import polars as pl
 
     if not hasattr(frame, "to_arrow"):
@@ -146,16 +132,11 @@ def _polars_intervals(frame: Any, options: dict[str, Any]) -> Any:
 
 
 def _on_needed_columns(
-    frame: Any, present: Sequence[str], options: dict[str, Any]
+    frame: Any, present: Sequence[str], options: IntervalOptions
 ) -> tuple[pa.Table, BoolArray | None]:
     """Return the new columns alone, and which rows of the frame they belong to (None for all)."""
-    uncertainty, names = options["uncertainty"], options["names"]
-    arguments = {key: value for key, value in options.items() if key != "names"}
-    needed = uncertainty.reads(options["time"])
-    added = interval_columns(as_arrow(frame, needed), **arguments)
-    new = new_columns(added, names)
-    check_overwrites(present, new, needed, names)
-    table = pa.table(new)
+    added = options.columns(as_arrow(frame, options.read))
+    table = pa.table(options.new_columns(added, present))
     if added.keep is not None:
         table = table.filter(pa.array(added.keep))
     warn_of_merged([added.rounding], added.grid.text)

@@ -20,16 +20,10 @@ __all__ = ["TimeLimit", "within"]
 
 @dataclass(frozen=True, slots=True)
 class TimeLimit:
-    """How long something may take, and when it began.
+    """How long something may take, in seconds, and when it began, on the clock of ``time.monotonic``.
 
     Kernels come back to Python several times a second, where the limit is looked at; no thread and no signal
     takes part.
-
-    Attributes
-    ----------
-    seconds : float
-    started : float
-        On the clock of ``time.monotonic``, seconds.
     """
 
     seconds: float
@@ -37,13 +31,7 @@ class TimeLimit:
 
     @classmethod
     def of(cls, timeout: float | None) -> TimeLimit | None:
-        """Return the limit that an option asks for, from now on; None for none.
-
-        Raises
-        ------
-        OptionError
-            If it is no number of seconds above 0.
-        """
+        """Return the limit of a timeout, from now on. An OptionError asks for seconds above 0."""
         if timeout is None:
             return None
         given: Any = timeout
@@ -62,13 +50,7 @@ class TimeLimit:
         return TimeLimitError(self.seconds, found)
 
     def check(self, found: int | None = None) -> None:
-        """Raise a :class:`TimeLimitError` if the time is over.
-
-        Parameters
-        ----------
-        found : int, optional
-            Matches found so far.
-        """
+        """Raise a :class:`TimeLimitError`, with the matches found so far, if the time is over."""
         if time.monotonic() - self.started > self.seconds:
             raise self.error(found)
 
@@ -84,12 +66,7 @@ def within(limit: TimeLimit | None, batches: Iterator[pa.RecordBatch]) -> Iterat
     """Yield batches, each found within a time limit, if there is one.
 
     The limit is looked at only while a batch is computed, so that what the caller does in between is never
-    ended; the time that it takes counts.
-
-    Raises
-    ------
-    TimeLimitError
-        With the number of matches yielded before.
+    ended; the time that it takes counts. The TimeLimitError says how many matches were yielded before.
     """
     if limit is None:
         yield from batches

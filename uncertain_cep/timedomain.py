@@ -52,13 +52,7 @@ class Names:
 
     @classmethod
     def of(cls, names: Names | Mapping[str, str] | None) -> Names:
-        """Return names given as such, as a mapping from the parts of the model, or not at all.
-
-        Raises
-        ------
-        OptionError
-            If there is no such part.
-        """
+        """Return names given as such, as a mapping from the parts of the model, or not at all."""
         if isinstance(names, Names):
             return names
         try:
@@ -85,17 +79,8 @@ def tick_column(tick: str, length: int) -> pa.Array:
 def check_one_tick(texts: Sequence[str | None], name: str) -> str | None:
     """Return the tick that the different values of a tick column stand for; None if there is none.
 
-    Parameters
-    ----------
-    texts : sequence of str or None
-        Each value once; None where an event has none.
-    name : str
-        The column.
-
-    Raises
-    ------
-    TraceError
-        If they are no lengths of time, several, or there are events with and without.
+    Each value is given once, None where an event has none. A TraceError says that they are no lengths of
+    time, or several, or that there are events with and without.
     """
     found: dict[int, str] = {}
     for text in texts:
@@ -128,12 +113,8 @@ def check_one_tick(texts: Sequence[str | None], name: str) -> str | None:
 def with_noted_tick(table: pa.Table, names: Names = Names()) -> pa.Table:
     """Return a table of events whose schema's metadata says the tick that its tick column has, if any.
 
+    A TraceError says that the column holds something else than one tick, or another one than the metadata.
     O(n), and next to nothing beside reading the events.
-
-    Raises
-    ------
-    TraceError
-        If the column holds something else than one tick, or another one than the metadata.
     """
     check_tick_type(table.schema, names)
     if names.tick not in table.column_names:
@@ -155,13 +136,7 @@ def with_noted_tick(table: pa.Table, names: Names = Names()) -> pa.Table:
 
 
 def check_tick_type(schema: pa.Schema, names: Names) -> None:
-    """Check that a column which is called as ticks are is text.
-
-    Raises
-    ------
-    TraceError
-        If it is of another type.
-    """
+    """Refuse, by a TraceError, a column which is called as ticks are and is not text."""
     if names.tick not in schema.names:
         return
     dtype = schema.field(names.tick).type
@@ -201,22 +176,10 @@ class TimeDomain:
     def of(cls, schema: pa.Schema, names: Names = Names(), tick: str | None = None) -> TimeDomain:
         """Return the domain of a table's time columns.
 
-        Parameters
-        ----------
-        schema : pyarrow.Schema
-            With the tick in its metadata, if the table has one: see :func:`with_noted_tick`.
-        names : Names
-        tick : str or None
-            Length of a tick, such as ``100ms``. Default: the one in the schema's metadata, else 1us for
-            timestamps, whatever their unit.
-
-        Raises
-        ------
-        TraceError
-            If a time column is missing, or the two differ or are neither int64 nor timestamps.
-        OptionError
-            If the tick contradicts that of the metadata, or one of the tick and the columns' resolution is
-            no whole multiple of the other.
+        The tick is by default the one in the schema's metadata (see :func:`with_noted_tick`), else 1us for
+        timestamps, whatever their unit. A TraceError says that a time column is missing, or that the two
+        differ or are neither int64 nor timestamps; an OptionError, that the tick contradicts that of the
+        metadata, or that one of it and the columns' resolution is no whole multiple of the other.
         """
         faults = [
             TraceFault(
@@ -286,10 +249,7 @@ class TimeDomain:
     def tick_of(self, time: object) -> int:
         """Return the tick of a point in time, rounded down.
 
-        Raises
-        ------
-        pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, pyarrow.ArrowNotImplementedError, TypeError, ValueError
-            If it is no time of ``arrow_type``.
+        What is no time of ``arrow_type`` is an error of pyarrow, a TypeError or a ValueError.
         """
         return int(pa.array([time]).cast(self.arrow_type)[0].value) // self._per_tick
 

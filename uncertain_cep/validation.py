@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,11 +10,9 @@ from uncertain_cep.candidates.doubts import EMPTY_TRACE, Doubts
 from uncertain_cep.errors import OptionError, TraceFault, UncertainCepError, warn
 from uncertain_cep.executor import candidates
 from uncertain_cep.plan import EvaluationPlan, make_plan
-from uncertain_cep.query import Query, parse
-from uncertain_cep.traces import TraceSchema, ValidationReport
+from uncertain_cep.query import Query, query_of
 from uncertain_cep.traces.frames import library_of
-from uncertain_cep.traces.reading import LoadedTrace, load_frame, load_traces
-from uncertain_cep.traces.validate import report_of
+from uncertain_cep.traces.reading import GivenSchema, LoadedTrace, load_frame, load_traces
 
 __all__ = ["Validation", "validate", "validated"]
 
@@ -24,20 +21,17 @@ __all__ = ["Validation", "validate", "validated"]
 class Validation:
     """What a check of events found.
 
-    Attributes
-    ----------
-    report : ValidationReport
-    candidates : str or None
-        How many events each variable of the query can be, in one line; None without a query or with faults.
+    ``candidates`` says in one line how many events each variable of the query can be; None without a query or
+    with faults.
     """
 
-    report: ValidationReport
+    report: LoadedTrace
     candidates: str | None
 
 
 def validate(
     paths_or_frame: Any,
-    schema: TraceSchema | str | Path | None = None,
+    schema: GivenSchema = None,
     *,
     query: Query | str | None = None,
     format: str | None = None,
@@ -91,26 +85,25 @@ def validate(
     row 2, column 'lower', value 5: the interval ends before it begins: upper is 4
     row 2, column 'id', value 1: an earlier event has this id: give each event one of its own
     """
-    return list(validated(paths_or_frame, schema, query=query, format=format, tick=tick).report.faults)
+    parsed = None if query is None else query_of(query)
+    return list(validated(paths_or_frame, schema, parsed, format, tick).report.faults)
 
 
 def validated(
     paths_or_frame: Any,
-    schema: TraceSchema | str | Path | None = None,
-    *,
-    query: Query | str | None = None,
-    format: str | None = None,
-    tick: str | None = None,
+    schema: GivenSchema,
+    parsed: Query | None,
+    format: str | None,
+    tick: str | None,
 ) -> Validation:
     """Check a trace and return everything found; see `validate`."""
-    parsed = parse(query) if isinstance(query, str) else query
     loaded = _loaded(paths_or_frame, schema, format, tick)
     plan = None if parsed is None else _planned(parsed, loaded, tick)
-    partition: Sequence[str] | None = () if plan is None else plan.partition_attributes
-    if parsed is not None and plan is None:
-        # In the whole trace the same id may well be used twice, and what the query splits by is not known.
-        partition = None
-    report = report_of(loaded, partition=partition)
+    # Without a plan it is not known what the query splits by, and in the whole trace an id may be used twice.
+    if parsed is None:
+        report = loaded.with_checked_ids()
+    else:
+        report = loaded if plan is None else loaded.with_checked_ids(plan.partition_attributes)
     report.warn()
     if report.faults or loaded.table is None:
         return Validation(report, None)
@@ -125,9 +118,7 @@ def validated(
     return Validation(report, doubts.summary())
 
 
-def _loaded(
-    given: Any, schema: TraceSchema | str | Path | None, format: str | None, tick: str | None
-) -> LoadedTrace:
+def _loaded(given: Any, schema: GivenSchema, format: str | None, tick: str | None) -> LoadedTrace:
     if isinstance(given, str | Path) or (
         isinstance(given, list | tuple) and all(isinstance(one, str | Path) for one in given)
     ):

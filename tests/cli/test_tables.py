@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from uncertain_cep.cli.tables import shown_rows
+from uncertain_cep.cli.batch_writers import shown_rows
 
 
 def test_numbers_to_the_right_text_to_the_left_times_without_trailing_zeros() -> None:

@@ -11,7 +11,8 @@ import pytest
 import uncertain_cep as uc
 from tests.integration.chains import Answer, Interval, Signature, assert_matches, dataset, pair
 from tests.integration.raw import rows
-from uncertain_cep.traces import load_schema, read_traces, validation_report
+from tests.traces.files import validation_report
+from uncertain_cep.traces import load_schema, read_traces
 
 SECONDS = 1000
 

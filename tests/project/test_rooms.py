@@ -36,7 +36,7 @@ SAME_IN_TWO_ROOMS: Final = frozenset(
         *("backtracking", "bytecode", "compressed", "conditions", "forbidden", "layout", "match_windows"),
         *("incremental", "next_match", "partial_orders", "pivot_join", "tree_join"),
         # The same, for tables and for frames, or for traces and for the command.
-        *("intervals", "reading", "unique_ids", "validate"),
+        *("intervals", "reading"),
         # The gaps of matches, and the thresholds of a package.
         *("gaps", "config"),
     }

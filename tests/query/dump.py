@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from uncertain_cep.query import syntax
-from uncertain_cep.query.bound import BoundQuery
+from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.expression_text import format_expression
 from uncertain_cep.query.typed import Column, Constant, TypedExpression, speaks_of_each_event
 
@@ -61,13 +61,13 @@ def dump(expression: syntax.Expression) -> str:
         case syntax.Variable():
             return expression.name
         case syntax.Attribute():
-            index = "" if expression.index is None else _INDEXES[expression.index.kind]
+            index = "" if expression.index is None else _INDEXES[expression.index]
             return f"{expression.variable}{index}.{expression.name}"
         case syntax.Equivalence():
             return f"[{expression.name}]"
         case syntax.Aggregate():
             name = "" if expression.name is None else f".{expression.name}"
-            return f"{expression.function}({expression.variable}{_INDEXES[expression.index.kind]}{name})"
+            return f"{expression.function}({expression.variable}{_INDEXES[expression.index]}{name})"
         case syntax.Unary():
             return f"({expression.operator} {dump(expression.operand)})"
         case syntax.Binary():

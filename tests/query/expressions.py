@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hypothesis import strategies as st
 
 from tests.cases.sampling import sampled_from
-from uncertain_cep.query.words import quote_name
+from uncertain_cep.query.expression_text import quote_name
 
 _LOOSEST, _TIGHTEST = 0, 7
 _CASES = (str.upper, str.lower, str.title)

@@ -11,9 +11,8 @@ from tests.query.dump import dump_bound, dump_typed
 from tests.query.golden import Case, cases, compare
 from uncertain_cep.errors import QueryError, UncertainCepWarning
 from uncertain_cep.query import bind, bind_row_condition, parse, parse_row_condition
-from uncertain_cep.query.bound import BoundQuery
-from uncertain_cep.query.kinds import format_time, kind_of, parse_time
-from uncertain_cep.query.typed import Column, Kind
+from uncertain_cep.query.binder import BoundQuery
+from uncertain_cep.query.typed import Column, Kind, format_time, kind_of, parse_time
 from uncertain_cep.timedomain import Names, TimeDomain
 
 SCHEMA = pa.schema(

@@ -9,10 +9,9 @@ import pytest
 from tests.query.golden import Case, cases, compare
 from uncertain_cep.errors import QueryError, QuerySyntaxError
 from uncertain_cep.query import parse, parse_row_condition
-from uncertain_cep.query.parser import _grammar
+from uncertain_cep.query.expression_text import RESERVED
+from uncertain_cep.query.parser import WORDS, _grammar
 from uncertain_cep.query.syntax import SelectionStrategy
-from uncertain_cep.query.syntax_errors import WORDS
-from uncertain_cep.query.words import RESERVED
 
 
 @pytest.mark.parametrize("case", cases("syntax_errors.txt"), ids=lambda case: case.name)

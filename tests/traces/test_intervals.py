@@ -147,7 +147,7 @@ def test_options_that_cannot_be_used() -> None:
     raw = pa.table({"t": [1]})
     for options in ({"unit": "fortnight"}, {"tick": "soon"}, {"tick": "0s"}, {"missing": "ignore"}):
         with pytest.raises(OptionError):
-            intervals_of(raw, time="t", uncertainty=exact(), **options)  # type: ignore[arg-type]
+            intervals_of(raw, time="t", uncertainty=exact(), **options)
     with pytest.raises(TraceError, match="column 'at': there is no such column; there is t"):
         intervals_of(raw, time="at", uncertainty=exact())
     mixed = pa.table({"a": [1], "b": pa.array([1], pa.timestamp("ms"))})
@@ -186,11 +186,11 @@ def test_batch_by_batch_gives_what_the_whole_gives(data: st.DataObject) -> None:
     options["uncertainty"] = by_value(
         "host", {"a": clock_offset({"a": (-5, 5)}), "b": histogram("p")}, window("4ms")
     )
-    whole = intervals_of(raw, **options)  # type: ignore[arg-type]
+    whole = intervals_of(raw, **options)
     cut = data.draw(st.integers(0, size))
-    parts = [intervals_of(part, **options) for part in (raw.slice(0, cut), raw.slice(cut))]  # type: ignore[arg-type]
+    parts = [intervals_of(part, **options) for part in (raw.slice(0, cut), raw.slice(cut))]
     assert pa.concat_tables(parts).combine_chunks() == whole.combine_chunks()
-    assert whole.schema.equals(intervals_of(raw.slice(0, 0), **options).schema, check_metadata=True)  # type: ignore[arg-type]
+    assert whole.schema.equals(intervals_of(raw.slice(0, 0), **options).schema, check_metadata=True)
 
 
 def test_record_batches() -> None:

@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.traces.files import flags, messages, put
+from tests.traces.files import flags, messages, put, validation_report
 from uncertain_cep.errors import TraceError
 from uncertain_cep.timedomain import TimeDomain
-from uncertain_cep.traces import read_traces, validate_traces
+from uncertain_cep.traces import read_traces
 
 CANONICAL = "type,id,lower,upper,x\nA,1,5,7,0.5\nB,2,6,6,1.5\n"
 
@@ -117,12 +117,12 @@ def test_every_file_is_read_before_giving_up(tmp_path: Path) -> None:
 def test_ids_used_twice_are_for_validation(tmp_path: Path) -> None:
     path = put(tmp_path / "a.csv", "type,id,lower,upper,job\nA,1,5,7,x\nA,2,5,7,x\nA,1,5,7,y\nA,2,5,7,x\n")
     assert read_traces(path).num_rows == 4
-    assert [(fault.file, fault.row, fault.value) for fault in validate_traces([path])] == [
+    assert [(fault.file, fault.row, fault.value) for fault in validation_report([path]).faults] == [
         (str(path), 3, "1"),
         (str(path), 4, "2"),
     ]
-    assert [fault.row for fault in validate_traces(path, partition=["job"])] == [4]
-    (fault,) = validate_traces(path, partition=["task"])
+    assert [fault.row for fault in validation_report(path, partition=["job"]).faults] == [4]
+    (fault,) = validation_report(path, partition=["task"]).faults
     assert fault.column == "task"
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.traces.files import flags, messages, put, schema_of
+from tests.traces.files import flags, messages, put, schema_of, validation_report
 from uncertain_cep.timedomain import TimeDomain
-from uncertain_cep.traces import TraceSchema, read_traces, validation_report
+from uncertain_cep.traces import TraceSchema, read_traces
 
 ATTEMPTS = (
     "attempt,job,host,result,start,finish\n"

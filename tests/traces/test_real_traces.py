@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from tests.traces.files import validation_report
 from uncertain_cep.timedomain import TimeDomain
-from uncertain_cep.traces import TraceSchema, load_schema, read_traces, validation_report
+from uncertain_cep.traces import TraceSchema, load_schema, read_traces
 
 
 def raw_rows(path: Path) -> list[dict[str, str]]:

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from tests.traces.files import put
+from tests.traces.files import put, validation_report
 from uncertain_cep.timedomain import Names, TimeDomain, with_noted_tick
 from uncertain_cep.traces import (
     TraceSchema,
@@ -27,9 +27,8 @@ from uncertain_cep.traces import (
     intervals_of,
     plus_minus,
     read_traces,
-    validation_report,
 )
-from uncertain_cep.traces.rounding import Rounding, merged_times
+from uncertain_cep.traces.intervals import Rounding, merged_times
 
 HOUR = dt.timedelta(hours=1)
 START = dt.datetime(2024, 5, 1)

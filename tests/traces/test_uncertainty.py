@@ -305,9 +305,9 @@ def test_truncation_and_windows_have_whole_lengths(
     raw = pa.table({"t": pa.array(stamps, pa.int64())})
     length = f"{tick * count}ns"
     options = {"time": "t", "tick": f"{tick}ns", "unit": unit, "missing": "drop"}
-    after = intervals_of(raw, uncertainty=granularity(length), **options)  # type: ignore[arg-type]
+    after = intervals_of(raw, uncertainty=granularity(length), **options)
     assert in_ticks(after, tick) == expected(stamps, unit, tick, 0, (count - 1) * tick)
-    before = intervals_of(raw, uncertainty=window(length), **options)  # type: ignore[arg-type]
+    before = intervals_of(raw, uncertainty=window(length), **options)
     assert in_ticks(before, tick) == expected(stamps, unit, tick, (1 - count) * tick, 0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -18,10 +19,9 @@ import uncertain_cep as uc
 from uncertain_cep.config import MAX_TICK, PMF_TOLERANCE
 from uncertain_cep.errors import TraceFault
 from uncertain_cep.timedomain import Names, TimeDomain
-from uncertain_cep.traces.validate import (
+from uncertain_cep.traces.checks import (
     RowOrigin,
     check_columns,
-    check_events,
     check_ids,
     check_intervals,
     check_nulls,
@@ -41,6 +41,19 @@ def events(**columns: Any) -> pa.Table:
         "upper": [7] * size,
     }
     return pa.table({**basis, **columns})
+
+
+def check_events(
+    table: pa.Table, names: Names, domain: TimeDomain, *, partition: Sequence[str] = (), limit: int = 20
+) -> list[TraceFault]:
+    """Return every fault of a table of events."""
+    return [
+        *check_columns(table.schema, names),
+        *check_nulls(table, names, limit=limit),
+        *check_intervals(table, names, domain, limit=limit),
+        *check_pmfs(table, names, domain, limit=limit),
+        *check_ids(table, names, partition=partition, limit=limit),
+    ]
 
 
 def where(faults: list[TraceFault]) -> list[tuple[int | None, str | None, str | None]]:
@@ -268,11 +281,13 @@ def test_many_faults_are_counted_not_listed() -> None:
 
 def test_faults_name_the_file_and_the_row_in_it() -> None:
     table = events(lower=[9, 5, 9, 5, 9])
-    assert [(fault.file, fault.row) for fault in check_events(table, NAMES, TICKS, file="t.csv")] == [
+    faults = check_events(table, NAMES, TICKS)
+    whole = RowOrigin(("t.csv",), (5,), (None,))
+    assert [(fault.file, fault.row) for fault in map(whole.placed, faults)] == [
         ("t.csv", 1), ("t.csv", 3), ("t.csv", 5),
     ]  # fmt: skip
     origin = RowOrigin(("a", "b", "c"), (2, 0, 3), (None, None, np.array([4, 7, 9])))
-    assert [(fault.file, fault.row) for fault in check_events(table, NAMES, TICKS, origin=origin)] == [
+    assert [(fault.file, fault.row) for fault in map(origin.placed, faults)] == [
         ("a", 1), ("c", 5), ("c", 10),
     ]  # fmt: skip
 

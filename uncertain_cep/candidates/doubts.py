@@ -15,12 +15,10 @@ from uncertain_cep.config import DOUBT_SAMPLE, FEW_TYPES, FIRST_ROWS, LARGEST_SH
 from uncertain_cep.errors import warn
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import format_expression
-from uncertain_cep.query.kinds import kind_of
-from uncertain_cep.query.syntax import Aggregate, Attribute, Binary, Expression, Literal
-from uncertain_cep.query.traversal import expressions_in
-from uncertain_cep.query.typed import Apply, Column
-from uncertain_cep.query.words import quote_name
-from uncertain_cep.traces.zones import warn_of_naive
+from uncertain_cep.query.expression_text import quote_name
+from uncertain_cep.query.syntax import Aggregate, Attribute, Binary, Expression, Literal, expressions_in
+from uncertain_cep.query.typed import Apply, Column, kind_of
+from uncertain_cep.traces.instants import warn_of_naive
 
 __all__ = ["EMPTY_TRACE", "Doubts"]
 

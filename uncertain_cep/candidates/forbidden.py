@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confidence.gaps.unions import Term
 from eventbased.gaps.gap_events import ForbiddenEvents, GapRules, contiguity_limits
-from uncertain_cep.candidates.selection import Selection, codes_of, rows_taken
+from uncertain_cep.candidates.selection import Selection, coded, rows_taken
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["Forbidden", "forbidden_events", "terms_of"]
@@ -136,7 +136,7 @@ def _grouped(
     of_candidate = np.zeros(len(starts), dtype=np.int64)
     count = 1
     for own, other in keys:
-        found = codes_of([table.column(name) for name in dict.fromkeys((own, other))], own)
+        found = coded(table, list(dict.fromkeys((own, other))))
         here, there = found[-1][rows], found[0][starts]
         size = max(int(here.max(initial=0)), int(there.max(initial=0))) + 1
         group = np.where((group >= 0) & (here >= 0), group * size + here, -1)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +19,6 @@ __all__ = [
     "Sample",
     "count_pairs",
     "count_third",
-    "densified",
     "draw_more",
     "draw_pairs",
     "lift",
@@ -60,21 +58,6 @@ class Lifted:
     """Largest ``high - low``."""
     window: int
     """How far behind a high a low may be."""
-
-
-def densified(parts: Sequence[NDArray[Any]]) -> tuple[list[Int64], int]:
-    """Return the numbers of some arrays replaced by some of 0..k-1, equal ones alike across them, and k.
-
-    O(n) for n numbers if they are whole, and of 0..4n already; else O(n log n).
-    """
-    filled = [part for part in parts if len(part)]
-    if filled and all(part.dtype == np.int64 for part in filled):
-        count = max(int(part.max()) for part in filled) + 1
-        if count <= 4 * sum(map(len, parts)) and min(int(part.min()) for part in filled) >= 0:
-            return list(parts), count
-    distinct, numbers = np.unique(np.concatenate(parts), return_inverse=True)
-    ends = np.cumsum([len(part) for part in parts])[:-1]
-    return list(np.split(numbers.astype(np.int64).reshape(-1), ends)), len(distinct)
 
 
 def lift(

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from uncertain_cep.candidates.reach import densified
 from uncertain_cep.errors import TraceError
+from uncertain_cep.expressions.codes import codes_of, dense
 from uncertain_cep.expressions.vectorised import column_values, evaluate_mask
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
-from uncertain_cep.traces.unique_ids import check_ids
+from uncertain_cep.traces.checks import check_ids
 
-__all__ = ["Selection", "Slicing", "codes_of", "looks_back", "rows_taken", "select", "type_mask"]
+__all__ = ["Selection", "Slicing", "coded", "looks_back", "rows_taken", "select", "type_mask"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -112,6 +111,14 @@ def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str
     return mask
 
 
+def coded(table: pa.Table, names: Sequence[str]) -> list[Int64]:
+    """Return codes of the values of columns, see `codes_of`; a TraceError if an integer is beyond int64."""
+    for name in names:
+        if pa.types.is_uint64(table.schema.field(name).type):
+            column_values(table.column(name), name)
+    return codes_of([table.column(name) for name in names])[0]
+
+
 def rows_taken(
     plan: EvaluationPlan, table: pa.Table, component: PlannedComponent, seen: dict[str, Mask] | None = None
 ) -> Int64:
@@ -123,40 +130,6 @@ def rows_taken(
     return np.arange(table.num_rows) if mask is None else np.flatnonzero(mask)
 
 
-def codes_of(columns: list[pa.ChunkedArray], name: str) -> list[Int64]:
-    """Return numbers from 0 for the values of columns, equal ones alike across them; -1 for null."""
-    coded: list[Any] = []
-    if all(pa.types.is_integer(column.type) for column in columns):
-        values = [column_values(column, name) for column in columns]
-        lows = [int(part.data.min()) for part in values if len(part.data)]
-        highs = [int(part.data.max()) for part in values if len(part.data)]
-        if lows and max(highs) - min(lows) < 4 * sum(len(column) for column in columns):
-            low = min(lows)
-            return [
-                part.data - low if part.valid is None else np.where(part.valid, part.data - low, -1)
-                for part in values
-            ]
-    distinct: Any = None
-    for column in columns:
-        prepared = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        if pa.types.is_floating(prepared.type):
-            # Equality of floats: NaN equals nothing, and -0.0 is 0.0.
-            prepared = pc.if_else(pc.is_nan(prepared), None, pc.add(prepared, 0.0))
-        coded.append(prepared)
-    if len(coded) == 1:
-        encoded = coded[0].combine_chunks().dictionary_encode()
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.combine_chunks()
-        return [np.asarray(encoded.indices.fill_null(-1).to_numpy()).astype(np.int64)]
-    common = coded[0].type
-    coded = [column.cast(common) for column in coded]
-    distinct = pa.chunked_array([chunk for column in coded for chunk in column.chunks]).unique().drop_null()
-    return [
-        np.asarray(pc.index_in(column, distinct).fill_null(-1).to_numpy()).astype(np.int64)
-        for column in coded
-    ]
-
-
 def _partition(
     plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slicing: Slicing | None
 ) -> tuple[list[Int64], list[Int64] | None, int]:
@@ -164,14 +137,14 @@ def _partition(
     layers: list[list[Int64]] = []
     for key in plan.split_keys:
         names = list(dict.fromkeys(key.columns))
-        coded = dict(zip(names, codes_of([table.column(name) for name in names], names[0]), strict=True))
-        codes = [coded[name] for name in key.columns]
+        by_name = dict(zip(names, coded(table, names), strict=True))
+        codes = [by_name[name] for name in key.columns]
         if len(codes) == 1 and key.name not in plan.bound.equivalences:
             # Only what must not happen has to agree with a single event, and nothing agrees with null.
             codes = [np.where(codes[0] < 0, codes[0].max(initial=0) + 1, codes[0])]
         layers.append(codes)
     if slicing is not None:
-        layers.append(codes_of([table.column(slicing.column)], slicing.column) * len(rows))
+        layers.append(coded(table, [slicing.column]) * len(rows))
     numbers: list[Int64] | None = None
     count = 1
     for layer in layers:
@@ -181,7 +154,7 @@ def _partition(
         if numbers is not None:
             found = [old * size + new for old, new in zip(numbers, found, strict=True)]
         rows = [part[keep] for part, keep in zip(rows, kept, strict=True)]
-        numbers, count = densified([part[keep] for part, keep in zip(found, kept, strict=True)])
+        numbers, count = dense([part[keep] for part, keep in zip(found, kept, strict=True)])
     return rows, numbers, count
 
 

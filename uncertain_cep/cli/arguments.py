@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
 
@@ -15,11 +16,14 @@ from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError
 
 if TYPE_CHECKING:
+    from uncertain_cep.plan import MatchOptions
     from uncertain_cep.query import Query
+    from uncertain_cep.traces import TraceSchema
 
 __all__ = [
     "FORMATS",
     "Format",
+    "TraceOptions",
     "evaluation_options",
     "format_of_name",
     "out_option",
@@ -27,6 +31,7 @@ __all__ = [
     "query_argument",
     "query_file",
     "read_query",
+    "schema_options",
     "told_apart",
     "traces_argument",
 ]
@@ -92,34 +97,40 @@ _EVALUATION_OPTIONS: Final = (
 )
 
 
-def evaluation_options(command: Callable[..., ResultT]) -> Callable[..., ResultT]:
-    """Add the options of every evaluation to a command, which gets them as ``options``, a `MatchOptions`."""
+def _gathered(
+    options: Sequence[Callable[[Any], Any]], keyword: str, gather: Callable[..., object], names: Sequence[str]
+) -> Callable[[Callable[..., ResultT]], Callable[..., ResultT]]:
+    """Return what adds options to a command, which gets what ``gather`` makes of them as one keyword."""
 
-    @functools.wraps(command)
-    def with_options(
-        *arguments: Any,
-        evaluation: str,
-        planner: str,
-        latency_weight: float,
-        time_limit: float | None,
-        **others: Any,
-    ) -> ResultT:
-        started = time.monotonic()
-        from uncertain_cep.plan import MatchOptions
-        from uncertain_cep.time_limits import TimeLimit
+    def decorate(command: Callable[..., ResultT]) -> Callable[..., ResultT]:
+        @functools.wraps(command)
+        def with_options(*arguments: Any, **given: Any) -> ResultT:
+            made = gather(**{name: given.pop(name) for name in names})
+            return command(*arguments, **{keyword: made}, **given)
 
-        options = MatchOptions(
-            evaluation=evaluation,
-            planner=planner,
-            latency_weight=latency_weight,
-            limit=None if time_limit is None else TimeLimit(time_limit, started),
-        )
-        return command(*arguments, options=options, **others)
+        decorated: Callable[..., ResultT] = with_options
+        for option in reversed(options):
+            decorated = option(decorated)
+        return decorated
 
-    decorated: Callable[..., ResultT] = with_options
-    for option in reversed(_EVALUATION_OPTIONS):
-        decorated = option(decorated)
-    return decorated
+    return decorate
+
+
+def _match_options(time_limit: float | None, **given: Any) -> MatchOptions:
+    started = time.monotonic()
+    from uncertain_cep.plan import MatchOptions
+    from uncertain_cep.time_limits import TimeLimit
+
+    return MatchOptions(limit=None if time_limit is None else TimeLimit(time_limit, started), **given)
+
+
+evaluation_options: Final = _gathered(
+    _EVALUATION_OPTIONS,
+    "options",
+    _match_options,
+    ("evaluation", "planner", "latency_weight", "time_limit"),
+)
+"""Adds the options of every evaluation to a command, which gets them as ``options``, a `MatchOptions`."""
 
 
 def out_option(explanation: str, *, required: bool = False) -> Callable[[Command], Command]:
@@ -136,12 +147,8 @@ def told_apart(query: str, arguments: tuple[str, ...]) -> tuple[tuple[str, ...],
     """Return the queries and the traces of a command line.
 
     Behind the first argument, which is a query, further ones are those that begin with PATTERN or are
-    files named ``*.sase``; the first other argument begins the traces.
-
-    Raises
-    ------
-    OptionError
-        If a query stands behind a trace, or there is no trace.
+    files named ``*.sase``; the first other argument begins the traces. An OptionError says that there is no
+    trace, or a query behind one.
     """
     queries = [query]
     traces = list(arguments)
@@ -165,15 +172,7 @@ def query_file(argument: str) -> str | None:
 
 
 def read_query(argument: str) -> Query:
-    """Return the query of an argument: its text if that begins with PATTERN, else the file of that name.
-
-    Raises
-    ------
-    OptionError
-        If there is no such file, or it holds no text.
-    QuerySyntaxError, QueryError
-        If the query is wrong.
-    """
+    """Return the query of an argument: its text if that begins with PATTERN, else the file of that name."""
     from uncertain_cep.query import parse
 
     if _QUERY_TEXT.match(argument):
@@ -189,3 +188,61 @@ def read_query(argument: str) -> Query:
             f"cannot read the query file {shown!r}: {reason}. (A query given as text starts with PATTERN.)"
         ) from None
     return parse(text)
+
+
+_SCHEMA_OPTIONS: Final = (
+    click.option("--schema", metavar="FILE", help="A schema file (TOML); instead of the options below."),
+    click.option("--type", metavar="T", help="The type of all events."),
+    click.option("--type-column", metavar="COL", help="The column of the types."),
+    click.option("--id", metavar="COL", help="The column of the ids. Default: running numbers."),
+    click.option("--time", metavar="COL", help="The column of the stamps."),
+    click.option("--unit", metavar="U", help="The unit of numeric stamps: s, ms, us, ns, or tick."),
+    click.option("--tick", metavar="D", help="The length of a tick, such as 100ms."),
+    click.option(
+        "--uncertainty",
+        metavar="RULE",
+        help="exact, plus_minus:500ms, granularity:1min, window:15s, columns:LOWER,UPPER, histogram:PMF "
+        "or clock_offset:TABLE:COL.",
+    ),
+    click.option("--where", metavar="CONDITION", help="Only rows whose columns meet it."),
+    click.option("--missing", type=click.Choice(["error", "drop"]), help="Rows without a time; error."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceOptions:
+    """What the options say.
+
+    Without a schema the columns are type, id, lower and upper; only then there may be a tick.
+    """
+
+    schema: TraceSchema | None
+    tick: str | None
+
+
+def _trace_options(schema: str | None, tick: str | None, **flags: str | None) -> TraceOptions:
+    from uncertain_cep.traces import TraceSchema, load_schema
+
+    given = {name: value for name, value in flags.items() if value is not None}
+    if schema is not None:
+        if given or tick is not None:
+            flag = next(iter(given), "tick").replace("_", "-")
+            raise OptionError(f"--{flag} and --schema exclude each other: write it into the schema file")
+        return TraceOptions(load_schema(schema), None)
+    if not given:
+        return TraceOptions(None, tick)
+    if "uncertainty" not in given:
+        raise OptionError(
+            "say how uncertain the times are: --uncertainty plus_minus:500ms, granularity:1min, window:15s, "
+            "columns:LOWER,UPPER, ..., or --uncertainty exact"
+        )
+    return TraceOptions(TraceSchema.from_flags(tick=tick, **given), None)
+
+
+schema_options: Final = _gathered(
+    _SCHEMA_OPTIONS,
+    "columns",
+    _trace_options,
+    ("schema", "tick", "type", "type_column", "id", "time", "unit", "uncertainty", "where", "missing"),
+)
+"""Adds the options to a command, which gets what they say as ``columns``, `TraceOptions`."""

@@ -14,11 +14,10 @@ import pyarrow as pa
 
 from uncertain_cep import __version__
 from uncertain_cep.candidates.doubts import Doubts
-from uncertain_cep.cli.arguments import Format
+from uncertain_cep.cli.arguments import Format, TraceOptions
 from uncertain_cep.cli.batch_writers import write_batches
 from uncertain_cep.cli.outputs import describe_result, written_aside
 from uncertain_cep.cli.progress import announced_kernels, compiling_aside, note, of_ticks, working
-from uncertain_cep.cli.trace_options import TraceOptions
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.optimizer.memory import keep_on_disk
@@ -26,7 +25,6 @@ from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query
 from uncertain_cep.results.composition import with_matches
 from uncertain_cep.results.order import finished
-from uncertain_cep.traces import validation_report
 from uncertain_cep.traces.reading import load_traces
 from uncertain_cep.wording import counted
 
@@ -176,14 +174,10 @@ def _faults_by_file(matching: Matching, plan: EvaluationPlan) -> Iterator[None]:
     try:
         yield
     except TraceError:
-        report = validation_report(
-            matching.traces,
-            matching.columns.schema,
-            partition=plan.partition_attributes,
-            tick=matching.columns.tick,
-        )
-        if report.faults:
-            raise TraceError(report.faults) from None
+        columns = matching.columns
+        loaded = load_traces(matching.traces, columns.schema, tick=columns.tick)
+        if faults := loaded.with_checked_ids(plan.partition_attributes).faults:
+            raise TraceError(faults) from None
         raise
 
 

@@ -7,8 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from uncertain_cep.cli.arguments import evaluation_options, query_argument, read_query
-from uncertain_cep.cli.trace_options import TraceOptions, schema_options
+from uncertain_cep.cli.arguments import (
+    TraceOptions,
+    evaluation_options,
+    query_argument,
+    read_query,
+    schema_options,
+)
 
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions

@@ -25,13 +25,7 @@ AGAIN: Final = 0.02
 
 
 class Interrupts:
-    """What came of them.
-
-    Attributes
-    ----------
-    seen : bool
-        Whether there was one. An error after it may be of its making: some libraries turn it into one.
-    """
+    """Whether there was one. An error after it may be of its making: some libraries turn it into one."""
 
     def __init__(self) -> None:
         self.seen = False

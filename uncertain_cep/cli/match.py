@@ -13,6 +13,7 @@ import click
 from uncertain_cep.cli.arguments import (
     FORMATS,
     Format,
+    TraceOptions,
     evaluation_options,
     format_of_name,
     out_option,
@@ -20,11 +21,11 @@ from uncertain_cep.cli.arguments import (
     query_argument,
     query_file,
     read_query,
+    schema_options,
     told_apart,
     traces_argument,
 )
 from uncertain_cep.cli.progress import note
-from uncertain_cep.cli.trace_options import TraceOptions, schema_options
 from uncertain_cep.config import IN_PROCESS_BYTES, MAX_MATCHES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.results.output_place import check_output_place

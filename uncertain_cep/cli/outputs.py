@@ -26,20 +26,10 @@ def describe_result(directory: Path, facts: Mapping[str, object]) -> None:
 
 @contextmanager
 def written_aside(out: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Yield a new path beside `out` to write to; move what stands there to `out` if all went well.
+    """Yield a new path beside `out`, a file or a directory, to write to; move it to `out` if all went well.
 
-    Parameters
-    ----------
-    out : pathlib.Path
-        Where the result, a file or a directory, is to be. Its parent is made if need be.
-    overwrite : bool
-        Replace a result that is there.
-
-    Raises
-    ------
-    OptionError
-        If `out` is there and `overwrite` was not asked for, or `out` is a directory that no command of
-        ours has written.
+    The parent is made if need be. An OptionError says that `out` is there and `overwrite` was not asked for,
+    or that it is a directory that no command of ours has written.
     """
     # "." has no name of its own to put a neighbour beside, and a symbolic link is to stay one.
     out = Path(os.path.abspath(out))

@@ -29,10 +29,7 @@ def of_ticks(tick: str | None, floored: int) -> str:
 def working(message: str) -> Iterator[Callable[[str], None]]:
     """Show that something is going on: a moving line on a terminal, else one plain line.
 
-    Yields
-    ------
-    callable
-        Takes a new message for the moving line, such as a count.
+    Yields what takes a new message for the moving line, such as a count.
     """
     if not sys.stderr.isatty():
         note(f"{message} ...")
@@ -56,12 +53,8 @@ def announced_kernels() -> None:
 def compiling_aside() -> Iterator[Callable[[], None]]:
     """Compile the kernels in a process of its own while this one prepares the work.
 
-    Workers of Spark that find no compiled kernels would each compile them.
-
-    Yields
-    ------
-    callable
-        Waits until they are there. Should that process fail, they are compiled where they are needed.
+    Workers of Spark that find no compiled kernels would each compile them. Yields what waits until they are
+    there; should that process fail, they are compiled where they are needed.
     """
     command = [sys.executable, "-c", "import uncertain_cep; uncertain_cep.warm_up()"]
     with subprocess.Popen(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from uncertain_cep.cli.arguments import read_query, traces_argument
+from uncertain_cep.cli.arguments import TraceOptions, read_query, schema_options, traces_argument
 from uncertain_cep.cli.progress import note, of_ticks
-from uncertain_cep.cli.trace_options import TraceOptions, schema_options
 
 __all__ = ["validate"]
 
@@ -30,7 +29,7 @@ def validate(ctx: click.Context, traces: tuple[str, ...], query: str | None, col
     from uncertain_cep.wording import counted
 
     parsed = None if query is None else read_query(query)
-    found = validated(traces, columns.schema, query=parsed, tick=columns.tick)
+    found = validated(traces, columns.schema, parsed, None, columns.tick)
     report = found.report
     for fault in report.faults:
         click.echo(str(fault))

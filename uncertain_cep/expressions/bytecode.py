@@ -2,42 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.predicates.bytecode import STACK_DEPTH, Opcode
 from eventbased.joins.pivot_join import JoinBytecode
 from uncertain_cep.errors import Fault, QueryError
+from uncertain_cep.expressions.codes import places_in, sorted_strings
 from uncertain_cep.expressions.vectorised import Values, within_int64
-from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, variables_of
+from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, leaves_of, variables_of
 
 __all__ = [
     "BytecodeCompiler",
     "PreparedPredicates",
     "binding_orders",
     "compile_programs",
-    "leaves_of",
     "rank_strings",
+    "strings_in",
 ]
 
-_PLAIN: Final = {
-    "add": Opcode.ADD, "subtract": Opcode.SUBTRACT, "multiply": Opcode.MULTIPLY,
-    "remainder": Opcode.REMAINDER, "negate": Opcode.NEGATE, "equal": Opcode.EQUAL,
-    "not_equal": Opcode.NOT_EQUAL, "less": Opcode.LESS, "less_equal": Opcode.LESS_EQUAL,
-    "and": Opcode.AND, "or": Opcode.OR, "not": Opcode.NOT,
-}  # fmt: skip
-_FLOAT: Final = {
-    "add": Opcode.ADD_F, "subtract": Opcode.SUBTRACT_F, "multiply": Opcode.MULTIPLY_F,
-    "divide": Opcode.DIVIDE_F, "remainder": Opcode.REMAINDER_F, "negate": Opcode.NEGATE_F,
-    "equal": Opcode.EQUAL_F, "not_equal": Opcode.NOT_EQUAL_F, "less": Opcode.LESS_F,
-    "less_equal": Opcode.LESS_EQUAL_F,
-}  # fmt: skip
 _MIRRORED: Final = {"greater": "less", "greater_equal": "less_equal"}
 
 
@@ -83,17 +71,20 @@ class BytecodeCompiler:
         self.int_count += len(data)
         return self.int_count - len(data)
 
+    def _keep_nulls(self, values: Values) -> int:
+        size = len(values.data)
+        self.nulls.append(np.zeros(size, dtype=np.bool_) if values.valid is None else ~values.valid)
+        self.null_count += size
+        return self.null_count - size
+
     def slot(self, column: Column) -> int:
         """Return the number of a column's slot, a new one if there is none yet."""
         if column not in self.places:
             component = self.components[column.variable]
             found = self.values[column]
-            size = len(found.data)
             offset = self._keep(found.data, column.kind == "float")
-            self.nulls.append(np.zeros(size, dtype=np.bool_) if found.valid is None else ~found.valid)
             origin = int(self.first[component])
-            self.slots.append((component, offset - origin, self.null_count - origin))
-            self.null_count += size
+            self.slots.append((component, offset - origin, self._keep_nulls(found) - origin))
             self.places[column] = len(self.slots) - 1
         return self.places[column]
 
@@ -130,7 +121,7 @@ class BytecodeCompiler:
         )
         for part in operands:
             self.push(part, real=real)
-        self._emit((_FLOAT if real else _PLAIN)[operator], pushes=1 - len(operands))
+        self._emit(Opcode[operator.upper() + ("_F" if real else "")], pushes=1 - len(operands))
         return expression.kind == "float"
 
     def predicate(self, expression: TypedExpression) -> None:
@@ -139,28 +130,34 @@ class BytecodeCompiler:
         self.push(expression, real=False)
         self.rows.append((-1, 0))
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays of :func:`confidence.predicates.bytecode.holds` by their names."""
+        return {
+            "code": np.array(self.rows, dtype=np.int64).reshape(-1, 2),
+            "ints": np.concatenate([np.zeros(0, dtype=np.int64), *self.ints]),
+            "floats": np.concatenate([np.zeros(0), *self.floats]),
+            "nulls": np.concatenate([np.zeros(0, dtype=np.bool_), *self.nulls]),
+            "slots": np.array(self.slots, dtype=np.int64).reshape(-1, 3),
+        }
 
-def rank_strings(values: dict[Column, Values], constants: Sequence[str]) -> dict[str, int]:
+
+def strings_in(predicates: Iterable[TypedExpression]) -> list[str]:
+    """Return the different strings among the constants of some predicates."""
+    leaves = (leaf for predicate in predicates for leaf in leaves_of(predicate))
+    texts = (leaf.value for leaf in leaves if isinstance(leaf, Constant))
+    return list(dict.fromkeys(text for text in texts if isinstance(text, str)))
+
+
+def rank_strings(values: dict[Column, Values], predicates: Iterable[TypedExpression]) -> dict[str, int]:
     """Replace strings in ``values`` by their ranks among all in play, and return that of each constant."""
-    arrays = [found.data.unique() for column, found in values.items() if column.kind == "string"]
-    if not arrays and not constants:
-        return {}
-    arrays.append(pa.array(constants, pa.large_string()))
-    distinct = pa.chunked_array(arrays).unique().drop_null()
-    distinct = distinct.take(pc.sort_indices(distinct))
-    for column, found in values.items():
-        if column.kind == "string":
-            rank = pc.index_in(found.data, distinct).fill_null(0).to_numpy(zero_copy_only=False)
-            values[column] = Values(np.asarray(rank, dtype=np.int64), found.valid)
-    ranks = pc.index_in(pa.array(constants, pa.large_string()), distinct).to_pylist()
-    return dict(zip(constants, ranks, strict=True))
-
-
-def leaves_of(expression: TypedExpression) -> list[Column | Constant]:
-    """Return the columns and constants of an expression, from left to right."""
-    if isinstance(expression, Apply):
-        return [part for operand in expression.operands for part in leaves_of(operand)]
-    return [expression]
+    constants = strings_in(predicates)
+    texts = {column: found for column, found in values.items() if column.kind == "string"}
+    given = pa.array(constants, pa.large_string())
+    distinct = sorted_strings([given, *(found.data for found in texts.values())])
+    for column, found in texts.items():
+        # The rank of a null is never looked at.
+        values[column] = Values(np.maximum(places_in(found.data, distinct), 0), found.valid)
+    return dict(zip(constants, places_in(given, distinct).tolist(), strict=True))
 
 
 class PreparedPredicates:
@@ -194,19 +191,12 @@ class PreparedPredicates:
     ) -> None:
         parts = [part for predicate in predicates for part in leaves_of(predicate)]
         values: dict[Column, Values] = {part: load(part) for part in parts if isinstance(part, Column)}
-        constants = list(
-            dict.fromkeys(
-                part.value for part in parts if isinstance(part, Constant) and isinstance(part.value, str)
-            )
-        )
-        ranks = rank_strings(values, constants)
-
-        def extremes(column: Column) -> tuple[int, int]:
-            data = values[column].data
-            return (int(data.min()), int(data.max())) if len(data) else (0, 0)
+        ranks = rank_strings(values, predicates)
 
         self.values = values
-        self.predicates = [within_int64(predicate, extremes) for predicate in predicates]
+        self.predicates = [
+            within_int64(predicate, lambda column: values[column].extremes) for predicate in predicates
+        ]
         components = {variable: j for j, variable in enumerate(variables)}
         self._variables = variables
         self._compiler = BytecodeCompiler(components, first, values, ranks)
@@ -219,16 +209,9 @@ class PreparedPredicates:
         return first, len(self._compiler.rows)
 
     def in_orders(self, orders: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Compile the predicates for orders in which components are bound, each as soon as it can be run.
+        """Compile the predicates for (k, l) int64 orders of binding, each as soon as it can be run.
 
-        Parameters
-        ----------
-        orders : (k, l) int64
-
-        Returns
-        -------
-        (k, l + 1) int64
-            For each order and step the first row of its programs.
+        Returns the first row of the programs of each order and step, (k, l + 1) int64.
         """
         length = len(self._variables)
         start = np.zeros((len(orders), length + 1), dtype=np.int64)
@@ -245,19 +228,7 @@ class PreparedPredicates:
 
     def programs(self, start: NDArray[np.int64]) -> JoinBytecode:
         """Return all that was compiled."""
-
-        def joined(arrays: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-            return np.concatenate(arrays) if arrays else np.zeros(0, dtype=dtype)
-
-        compiler = self._compiler
-        return JoinBytecode(
-            start=start,
-            code=np.array(compiler.rows, dtype=np.int64).reshape(-1, 2),
-            ints=joined(compiler.ints, np.int64),
-            floats=joined(compiler.floats, np.float64),
-            nulls=joined(compiler.nulls, np.bool_),
-            slots=np.array(compiler.slots, dtype=np.int64).reshape(-1, 3),
-        )
+        return JoinBytecode(start=start, **self._compiler.arrays())
 
 
 def compile_programs(
@@ -266,12 +237,6 @@ def compile_programs(
     first: NDArray[np.int64],
     load: Callable[[Column], Values],
 ) -> JoinBytecode:
-    """Compile predicates for a layout of candidates and a search from any pivot component.
-
-    Parameters
-    ----------
-    predicates, variables, first, load
-        See :class:`PreparedPredicates`.
-    """
+    """Compile predicates for a layout, as :class:`PreparedPredicates` has it, and a search from any pivot."""
     prepared = PreparedPredicates(predicates, variables, first, load)
     return prepared.programs(prepared.in_orders(binding_orders(len(variables))))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +25,12 @@ from confidence.predicates.conditions import (
     WHOLE,
     Conditions,
 )
-from uncertain_cep.expressions.bytecode import BytecodeCompiler, leaves_of, rank_strings
+from uncertain_cep.expressions.bytecode import BytecodeCompiler, rank_strings
 from uncertain_cep.expressions.vectorised import Values, within_int64
 from uncertain_cep.query.typed import (
     Aggregated,
     Apply,
     Column,
-    Constant,
     TypedExpression,
     columns_in,
     variables_of,
@@ -86,12 +85,6 @@ class _ConditionCompiler(BytecodeCompiler):
             null = self._keep_nulls(Values(np.zeros(1), None))
             self.scratches[aggregate] = value, null
         return self.scratches[aggregate]
-
-    def _keep_nulls(self, values: Values) -> int:
-        size = len(values.data)
-        self.nulls.append(np.zeros(size, dtype=np.bool_) if values.valid is None else ~values.valid)
-        self.null_count += size
-        return self.null_count - size
 
 
 def attribute_of(column: Column) -> Column:
@@ -157,11 +150,7 @@ def compile_conditions(
     running_start, running_table = _flat(running, 2)
     aggregate_start, aggregate_table = _flat(aggregates, 6)
     return Conditions(
-        code=np.array(compiler.rows, dtype=np.int64).reshape(-1, 2),
-        ints=_joined(compiler.ints, np.int64),
-        floats=_joined(compiler.floats, np.float64),
-        nulls=_joined(compiler.nulls, np.bool_),
-        slots=np.array(compiler.slots, dtype=np.int64).reshape(-1, 3),
+        **compiler.arrays(),
         rows=np.array(rows, dtype=np.int64),
         mention_start=mention_start,
         mentions=mention_table,
@@ -180,23 +169,15 @@ def _prepared(
     predicates: Sequence[TypedExpression], values: dict[Column, Values]
 ) -> tuple[list[TypedExpression], dict[str, int]]:
     """Return the predicates within int64, and the rank of each string constant; ``values`` become ranks."""
-    constants = list(
-        dict.fromkeys(
-            part.value
-            for found in predicates
-            for part in leaves_of(found)
-            if isinstance(part, Constant) and isinstance(part.value, str)
-        )
-    )
-    ranks = rank_strings(values, constants)
+    ranks = rank_strings(values, predicates)
 
     def extremes(column: Column) -> tuple[int, int]:
         if isinstance(column, Aggregated) and column.function == "count":
             return 0, 2**31
-        data = values[attribute_of(column)].data
-        low, high = (int(data.min()), int(data.max())) if len(data) else (0, 0)
+        found = values[attribute_of(column)]
+        low, high = found.extremes
         if isinstance(column, Aggregated) and column.function == "sum":
-            return min(low * len(data), low), max(high * len(data), high)
+            return min(low * len(found.data), low), max(high * len(found.data), high)
         return low, high
 
     return [within_int64(_with_sums(found, extremes), extremes) for found in predicates], ranks
@@ -307,7 +288,3 @@ def _flat(rows: Sequence[Sequence[Sequence[int]]], width: int) -> tuple[NDArray[
     starts = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     table = np.array([row for found in rows for row in found], dtype=np.int64).reshape(-1, width)
     return starts, table
-
-
-def _joined(arrays: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    return np.concatenate(arrays) if arrays else np.zeros(0, dtype=dtype)

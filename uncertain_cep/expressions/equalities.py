@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.expressions.bytecode import PreparedPredicates
+from uncertain_cep.expressions.codes import codes_of_values
 from uncertain_cep.expressions.vectorised import Values, evaluate
 from uncertain_cep.query.typed import Apply, TypedExpression, variables_of
 
@@ -176,7 +176,7 @@ class Equalities:
         if members not in self._coded:
             nodes = list(members)
             values = [self._values(node) for node in nodes]
-            codes, count = _codes(values)
+            codes, count = codes_of_values(values)
             shifts = {}
             for node, part in zip(nodes, codes, strict=True):
                 shifts[node] = self._filled - int(self._first[node[0]])
@@ -215,24 +215,3 @@ def _alike(one: Node, other: Node) -> bool:
 def _equated(known: Known, one: Node, other: Node) -> Known:
     together = known.get(one, frozenset((one,))) | known.get(other, frozenset((other,)))
     return {**known, **dict.fromkeys(together, together)}
-
-
-def _codes(values: Sequence[Values]) -> tuple[list[Int64], int]:
-    """Return numbers from 0 for values, equal ones alike, -1 for null; and how many there are."""
-    real = any(part.data.dtype.kind == "f" for part in values)
-    data = [part.data.astype(np.float64 if real else np.int64) for part in values]
-    if real:
-        # -0.0 is 0.0.
-        data = [part + 0.0 for part in data]
-    together = np.concatenate(data)
-    low = 0 if real or not len(together) else int(together.min())
-    if not real and len(together) and int(together.max()) - low < 2 * len(together):
-        codes, count = together - low, int(together.max()) - low + 1
-    else:
-        encoded = pa.array(together).dictionary_encode()
-        codes, count = np.asarray(encoded.indices.to_numpy()).astype(np.int64), len(encoded.dictionary)
-    parts = np.split(codes, np.cumsum([len(part) for part in data])[:-1])
-    return [
-        part if found.valid is None else np.where(found.valid, part, -1)
-        for part, found in zip(parts, values, strict=True)
-    ], count

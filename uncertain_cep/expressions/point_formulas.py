@@ -20,17 +20,8 @@ Int64 = NDArray[np.int64]
 def formulas_of(conditions: Conditions, count: int) -> tuple[Formulas, AttributeValues]:
     """Return the formulas, and the values that they read of the candidates.
 
-    Parameters
-    ----------
-    conditions : Conditions
-        Compiled for a layout in which every component has the same ``count`` candidates, from place 0 on.
-    count : int
-
-    Returns
-    -------
-    formulas : Formulas
-    values : AttributeValues
-        Of all ``count`` candidates.
+    The conditions are compiled for a layout in which every component has the same ``count`` candidates, from
+    place 0 on.
     """
     code, slots, accumulators = (
         conditions.code.copy(),

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.pools import AttributeValues
 from eventbased.incremental.candidate_pool import RunBytecode
-from uncertain_cep.expressions.bytecode import BytecodeCompiler, leaves_of
+from uncertain_cep.expressions.bytecode import BytecodeCompiler, strings_in
+from uncertain_cep.expressions.codes import places_in, sorted_strings
 from uncertain_cep.expressions.vectorised import Values, within_int64
-from uncertain_cep.query.typed import Column, Constant, TypedExpression, variables_of
+from uncertain_cep.query.typed import Column, TypedExpression, leaves_of, variables_of
 
 __all__ = ["RunPredicates", "Taken"]
 
@@ -31,14 +31,8 @@ Int64 = NDArray[np.int64]
 class Taken:
     """What new values bring about.
 
-    Attributes
-    ----------
-    values : AttributeValues
-        For the candidate pool.
-    bytecode : RunBytecode or None
-        To be used from now on, if it changed.
-    ranks : (r,) int64 or None
-        The new rank of each string known before, if ranks changed.
+    ``values`` are for the candidate pool; ``bytecode`` is to be used from now on, if it changed; ``ranks``,
+    (r,) int64, are the new rank of each string known before, if ranks changed.
     """
 
     values: AttributeValues
@@ -68,9 +62,8 @@ class RunPredicates:
         self._components = {variable: j for j, variable in enumerate(variables)}
         leaves = [leaf for predicate in predicates for leaf in leaves_of(predicate)]
         self.columns = tuple(dict.fromkeys(leaf for leaf in leaves if isinstance(leaf, Column)))
-        texts = [leaf.value for leaf in leaves if isinstance(leaf, Constant) and isinstance(leaf.value, str)]
-        self._texts = list(dict.fromkeys(texts))
-        self._strings = _sorted(pa.array(self._texts, pa.large_string()))
+        self._texts = pa.array(strings_in(self._predicates), pa.large_string())
+        self._strings = sorted_strings([self._texts])
         self._extremes: dict[Column, tuple[int, int]] = {}
         self._safe = self._within_int64()
         self.bytecode = self._compiled()
@@ -87,7 +80,8 @@ class RunPredicates:
         return tuple(within_int64(predicate, extremes) for predicate in self._predicates)
 
     def _compiled(self) -> RunBytecode:
-        ranks = dict(zip(self._texts, _ranks(self._texts, self._strings).tolist(), strict=True))
+        places = places_in(self._texts, self._strings).tolist()
+        ranks = dict(zip(self._texts.to_pylist(), places, strict=True))
         nothing: Mapping[Column, Values] = {
             column: Values(np.zeros(0, dtype=np.int64), None) for column in self.columns
         }
@@ -103,12 +97,13 @@ class RunPredicates:
             sum(1 << self._components[variable] for variable in variables_of(predicate))
             for predicate in self._safe
         ]
+        arrays = compiler.arrays()
         return RunBytecode(
             start=np.array(start, dtype=np.int64),
             mask=np.array(mask, dtype=np.int64),
-            code=np.array(compiler.rows, dtype=np.int64).reshape(-1, 2),
-            int_constants=np.concatenate([np.zeros(0, dtype=np.int64), *compiler.ints]),
-            float_constants=np.concatenate([np.zeros(0), *compiler.floats]),
+            code=arrays["code"],
+            int_constants=arrays["ints"],
+            float_constants=arrays["floats"],
             component=np.array(
                 [self._components[column.variable] for column in self.columns], dtype=np.int64
             ),
@@ -140,16 +135,17 @@ class RunPredicates:
         floats: list[Any] = []
         nulls = np.zeros((len(self.columns), count), dtype=np.bool_)
         for slot, column in enumerate(self.columns):
-            column_values = values[column]
+            found = values[column]
             here = spans[self._components[column.variable]]
-            data = (
-                _ranks(column_values.data, self._strings) if column.kind == "string" else column_values.data
-            )
+            data = found.data
+            if column.kind == "string":
+                # The rank of a null is never looked at.
+                data = np.maximum(places_in(data, self._strings), 0)
             kept = np.zeros(count, dtype=np.float64 if column.kind == "float" else np.int64)
             kept[here] = data
             (floats if column.kind == "float" else ints).append(kept)
-            if column_values.valid is not None:
-                nulls[slot, here] = ~column_values.valid
+            if found.valid is not None:
+                nulls[slot, here] = ~found.valid
         taken = AttributeValues(
             np.array(ints, dtype=np.int64).reshape(len(ints), count),
             np.array(floats, dtype=np.float64).reshape(len(floats), count),
@@ -160,9 +156,8 @@ class RunPredicates:
     def _learn_extremes(self, values: Mapping[Column, Values]) -> bool:
         """Widen the extremes of the integer columns; return whether that changes a predicate."""
         for column in self.columns:
-            data = values[column].data
-            if column.kind == "int" and len(data):
-                low, high = int(data.min()), int(data.max())
+            if column.kind == "int" and len(values[column].data):
+                low, high = values[column].extremes
                 before = self._extremes.get(column, (low, high))
                 self._extremes[column] = min(low, before[0]), max(high, before[1])
         safe = self._within_int64()
@@ -174,21 +169,14 @@ class RunPredicates:
         """Learn strings; return the new ranks of those known before, if there are new ones."""
         if not texts:
             return None
-        new = (
-            pa.chunked_array([strings.unique() for strings in texts], pa.large_string()).unique().drop_null()
-        )
-        new = new.filter(pc.invert(pc.is_in(new, self._strings)))
-        return self._know(pa.concat_arrays([self._strings, new])) if len(new) else None
+        new = sorted_strings([found.unique() for found in texts])
+        if (places_in(new, self._strings) >= 0).all():
+            return None
+        return self._know(sorted_strings([self._strings, new]))
 
     def forget_strings(self, used: Int64) -> Int64 | None:
-        """Forget the strings that nothing holds, once most are; return the new ranks then.
-
-        Parameters
-        ----------
-        used : (u,) int64
-            The ranks that are held.
-        """
-        keep = np.unique(np.concatenate((used, _ranks(self._texts, self._strings))))
+        """Forget the strings of no rank in ``used``, (u,) int64, once most are; return the new ranks then."""
+        keep = np.unique(np.concatenate((used, places_in(self._texts, self._strings))))
         if 2 * len(keep) > len(self._strings):
             return None
         ranks = self._know(self._strings.take(pa.array(keep)))
@@ -196,16 +184,6 @@ class RunPredicates:
         return ranks
 
     def _know(self, strings: Any) -> Int64:
-        before, self._strings = self._strings, _sorted(strings)
-        # The rank that a null has is never looked at, but has to stand for something.
-        return np.append(_ranks(before, self._strings), 0)
-
-
-def _sorted(strings: Any) -> Any:
-    return strings.take(pc.sort_indices(strings))
-
-
-def _ranks(strings: Any, known: Any) -> Int64:
-    """Return the index of each string among the known ones; 0 for those that are not."""
-    index = pc.index_in(pa.array(strings, pa.large_string()), known).fill_null(0)
-    return np.asarray(index.to_numpy(zero_copy_only=False)).astype(np.int64)
+        before, self._strings = self._strings, strings
+        # What nothing holds any more, as a null, has a rank that is never looked at.
+        return np.append(np.maximum(places_in(before, self._strings), 0), 0)

@@ -8,7 +8,7 @@ could leave int64, that operation is done in float64.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from uncertain_cep.config import EXPRESSION_ROWS
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.query.kinds import kind_of
-from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression
+from uncertain_cep.expressions.codes import Values
+from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, kind_of
 
 __all__ = ["Values", "column_values", "evaluate", "evaluate_mask", "within_int64"]
 
@@ -28,34 +28,11 @@ _INT64: Final = (-(2**63), 2**63 - 1)
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
-    """Values (numpy int64, float64 or bool, or Arrow strings) and which of them are not null (None: all)."""
-
-    data: Any
-    valid: Mask | None
-
-    def part(self, start: int, stop: int) -> Values:
-        """Return rows start..stop-1."""
-        return Values(
-            self.data.slice(start, stop - start) if isinstance(self.data, pa.Array)
-            else self.data[start:stop],
-            None if self.valid is None else self.valid[start:stop],
-        )  # fmt: skip
-
-    def take(self, rows: NDArray[np.int64]) -> Values:
-        """Return the values of some rows."""
-        data = self.data.take(pa.array(rows)) if isinstance(self.data, pa.Array) else self.data[rows]
-        return Values(data, None if self.valid is None else self.valid[rows])
-
-
 def column_values(column: pa.ChunkedArray | pa.Array, name: str) -> Values:
     """Return a trace's column as :class:`Values`: times in nanoseconds, dictionaries and decimals decoded.
 
-    Raises
-    ------
-    TraceError
-        If an integer is beyond int64 or a time beyond the years that int64 nanoseconds reach.
+    A TraceError says that an integer is beyond int64, or a time beyond the years that int64 nanoseconds
+    reach.
     """
     found = column.type
     if pa.types.is_dictionary(found):
@@ -100,14 +77,7 @@ Extremes = Callable[[Column], tuple[int, int]]
 
 
 def within_int64(expression: TypedExpression, extremes: Extremes) -> TypedExpression:
-    """Return the expression with every integer operation that could leave int64 turned into float64.
-
-    Parameters
-    ----------
-    expression : TypedExpression
-    extremes : callable
-        Smallest and largest value of an integer column.
-    """
+    """Return the expression with every integer operation that could leave int64 turned into float64."""
     return _bounded(expression, extremes if _can_leave_int64(expression) else _unbounded)[0]
 
 
@@ -239,18 +209,14 @@ def _evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> 
 
 def _logic(operator: str, left: Values, right: Values) -> Values:
     x, y = np.asarray(left.data, dtype=np.bool_), np.asarray(right.data, dtype=np.bool_)
-    if operator == "and":
-        if left.valid is None and right.valid is None:
-            return Values(x & y, None)
-    elif left.valid is None and right.valid is None:
-        return Values(x | y, None)
+    if left.valid is None and right.valid is None:
+        return Values(x & y if operator == "and" else x | y, None)
     p = np.ones_like(x) if left.valid is None else left.valid
     q = np.ones_like(y) if right.valid is None else right.valid
     if operator == "and":
-        decided = (p & ~x) | (q & ~y)
-        return Values(x & y, decided | (p & q))
-    decided = (p & x) | (q & y)
-    return Values((p & x) | (q & y), decided | (p & q))
+        return Values(x & y, (p & ~x) | (q & ~y) | (p & q))
+    true = (p & x) | (q & y)
+    return Values(true, true | (p & q))
 
 
 def evaluate_mask(expression: TypedExpression, table: pa.Table) -> Mask:
@@ -265,11 +231,7 @@ def evaluate_mask(expression: TypedExpression, table: pa.Table) -> Mask:
             loaded[found.name] = column_values(table.column(found.name), found.name)
         return loaded[found.name]
 
-    def extremes(found: Column) -> tuple[int, int]:
-        data = column(found).data
-        return (int(data.min()), int(data.max())) if len(data) else (0, 0)
-
-    safe = within_int64(expression, extremes)
+    safe = within_int64(expression, lambda found: column(found).extremes)
     rows = table.num_rows
     mask = np.empty(rows, dtype=np.bool_)
     for start in range(0, rows, EXPRESSION_ROWS):

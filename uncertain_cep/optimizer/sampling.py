@@ -8,7 +8,6 @@ from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.reach import (
@@ -16,13 +15,13 @@ from uncertain_cep.candidates.reach import (
     Sample,
     count_pairs,
     count_third,
-    densified,
     draw_more,
     draw_pairs,
     lift,
     met_by_any,
 )
 from uncertain_cep.config import SAMPLED_PAIRS, UNKNOWN_SELECTIVITY
+from uncertain_cep.expressions.codes import codes_of_values, dense
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate, within_int64
 from uncertain_cep.optimizer.statistics import (
     EqualityStatistics,
@@ -63,7 +62,7 @@ class JointSample:
         self._span = min((low for low, _ in spans), default=0), max((high for _, high in spans), default=0)
         self._sizes = sizes
         self._latest: dict[int, Int64] = {}
-        groups, count = densified([part.group for part in samples])
+        groups, count = dense([part.group for part in samples])
         self._samples = [replace(part, group=group) for part, group in zip(samples, groups, strict=True)]
         self._lifted = [lift(part, count, self._span, window) for part in self._samples]
         # By which values the samples are apart, their groups and who has such values.
@@ -188,7 +187,7 @@ class JointSample:
             among = [k for k in nodes if all(k in self._values_equated[number].nodes for number in before)]
             codes, size = _codes([self._evaluated(nodes[k], {k: None}) for k in among])
             apart = self._apart[tuple(before)]
-            groups, count = densified(
+            groups, count = dense(
                 [apart[k][0] * size + code for k, (code, _) in zip(among, codes, strict=True)]
             )
             self._apart[values] = {
@@ -309,26 +308,16 @@ def _sides(predicate: TypedExpression, number: Mapping[str, int]) -> dict[int, T
 
 def _codes(values: Sequence[Values]) -> tuple[list[tuple[Int64, Mask]], int]:
     """Return numbers from 0 for values, equal ones alike, which are no nulls, and how many there are."""
-    valid = [
-        np.ones(1, dtype=np.bool_) if part.valid is None else np.atleast_1d(np.asarray(part.valid))
+    # A constant expression has one value for all.
+    several = [
+        Values(
+            part.data if isinstance(part.data, pa.Array) else np.atleast_1d(np.asarray(part.data)),
+            None if part.valid is None else np.atleast_1d(np.asarray(part.valid)),
+        )
         for part in values
     ]
-    texts = [isinstance(part.data, pa.Array) for part in values]
-    if any(texts):
-        found = [part.data for part, is_text in zip(values, texts, strict=True) if is_text]
-        distinct = pa.chunked_array(found).unique().drop_null()
-        # A column of nulls only is of no kind; nothing equals it.
-        codes = [
-            np.asarray(pc.index_in(part.data, distinct).fill_null(0).to_numpy(zero_copy_only=False))
-            if is_text
-            else np.zeros(1, dtype=np.int64)
-            for part, is_text in zip(values, texts, strict=True)
-        ]
-        size = len(distinct)
-    else:
-        # One kind, so that equal numbers are; and a constant expression has one value for all.
-        codes, size = densified([np.atleast_1d(np.asarray(part.data)) for part in values])
-    return [(code.astype(np.int64), mask) for code, mask in zip(codes, valid, strict=True)], max(1, size)
+    codes, size = codes_of_values(several)
+    return [(np.maximum(code, 0), code >= 0) for code in codes], max(1, size)
 
 
 def _share(mask: NDArray[np.bool_]) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from uncertain_cep.query.bound import BoundQuery
+from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.typed import Apply, Column, TypedExpression, speaks_of_each_event
 
 __all__ = ["Equivalences", "PartitionKey", "holds_from_the_start", "partition_keys"]

@@ -10,7 +10,7 @@ from uncertain_cep.plan.equivalence import PartitionKey
 from uncertain_cep.plan.options import Approximation, Method
 from uncertain_cep.plan.trees import Tree
 from uncertain_cep.query import Query
-from uncertain_cep.query.bound import BoundQuery
+from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, Term
 from uncertain_cep.query.typed import TypedExpression
 from uncertain_cep.timedomain import Names, TimeDomain

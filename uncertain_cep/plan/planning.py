@@ -14,10 +14,16 @@ from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent,
 from uncertain_cep.plan.options import PLANNERS, MatchOptions
 from uncertain_cep.plan.trees import parse_tree
 from uncertain_cep.query import Query, bind
-from uncertain_cep.query.bound import BoundComponent, BoundQuery
+from uncertain_cep.query.binder import BoundComponent, BoundQuery
 from uncertain_cep.query.branches import is_linear, order_of
-from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, ExpectedCount
-from uncertain_cep.query.traversal import components_of, patterns_in
+from uncertain_cep.query.syntax import (
+    Component,
+    Conjunction,
+    Disjunction,
+    ExpectedCount,
+    components_of,
+    patterns_in,
+)
 from uncertain_cep.query.typed import (
     Aggregated,
     Column,

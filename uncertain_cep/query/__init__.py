@@ -3,7 +3,7 @@
 from uncertain_cep.query.binder import bind, bind_row_condition
 from uncertain_cep.query.checker import check
 from uncertain_cep.query.expression_text import format_expression
-from uncertain_cep.query.parser import parse, parse_row_condition
+from uncertain_cep.query.parser import parse, parse_row_condition, query_of
 from uncertain_cep.query.syntax import Query
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "format_expression",
     "parse",
     "parse_row_condition",
+    "query_of",
 ]

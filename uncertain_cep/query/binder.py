@@ -3,44 +3,128 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
 
 from uncertain_cep.durations import format_duration
 from uncertain_cep.errors import QueryError, warn
-from uncertain_cep.query.bound import BoundComponent, BoundQuery, BoundReturn
+from uncertain_cep.query.branches import Term, branches_of
 from uncertain_cep.query.checker import check
 from uncertain_cep.query.inference import Binding
-from uncertain_cep.query.syntax import Duration, Equivalence, Expression, Query, ReturnItem, Variable
-from uncertain_cep.query.traversal import components_of
-from uncertain_cep.query.typed import TypedExpression
+from uncertain_cep.query.syntax import (
+    Duration,
+    Equivalence,
+    Expression,
+    Pattern,
+    Query,
+    ReturnItem,
+    Variable,
+    components_of,
+)
+from uncertain_cep.query.typed import TypedExpression, variables_of
 from uncertain_cep.timedomain import DEFAULT_TICK, Names, TimeDomain
 
-__all__ = ["MAX_WINDOW", "bind", "bind_row_condition"]
+__all__ = ["MAX_WINDOW", "BoundComponent", "BoundQuery", "BoundReturn", "bind", "bind_row_condition"]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundComponent:
+    """A component of ``SEQ``: the event types it takes (empty: any) and its variable."""
+
+    variable: str
+    types: tuple[str, ...]
+    kleene: bool = False
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BoundReturn:
+    """One output column: its name and either a typed expression or the id of a variable's event."""
+
+    name: str
+    expression: TypedExpression | None
+    variable: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BoundQuery:
+    """A query, or one branch of it without OR, bound to the columns of a trace.
+
+    Attributes
+    ----------
+    query : Query
+    components : tuple of BoundComponent
+        In pattern order.
+    predicates : tuple of TypedExpression
+        The conjuncts of WHERE except ``[attr]``; all of kind bool.
+    equivalences : tuple of str
+        The attributes of ``[attr]``, in the order written.
+    window : int
+        WITHIN, in ticks, at least 1.
+    returns : tuple of BoundReturn
+        Empty without RETURN.
+    pattern : Pattern
+        The query's, or that of a branch.
+    terms : tuple of Term
+        How the confidence of a branch's signatures is added up; empty if it is one OR-free pattern alone.
+    by : tuple of str
+        The columns of ``RETURN EXPECTED COUNT BY``.
+    every : int or None
+        Its EVERY, in ticks, at least 1.
+    """
+
+    query: Query
+    components: tuple[BoundComponent, ...]
+    predicates: tuple[TypedExpression, ...]
+    equivalences: tuple[str, ...]
+    window: int
+    returns: tuple[BoundReturn, ...]
+    pattern: Pattern
+    terms: tuple[Term, ...] = ()
+    by: tuple[str, ...] = ()
+    every: int | None = None
+
+    def branches(self) -> tuple[BoundQuery, ...]:
+        """Return the query's branches without OR.
+
+        Each is asked the predicates that it has all variables of. One with a negated variable, which is the
+        only one there, is so asked of the readings that have it.
+        """
+        found = []
+        for branch in branches_of(self.pattern):
+            names = {component.variable for component in components_of(branch.pattern)}
+
+            def has(expression: TypedExpression | None, names: set[str] = names) -> bool:
+                return expression is None or variables_of(expression) <= names
+
+            found.append(
+                replace(
+                    self,
+                    components=tuple(part for part in self.components if part.variable in names),
+                    predicates=tuple(filter(has, self.predicates)),
+                    returns=tuple(
+                        item
+                        for item in self.returns
+                        if has(item.expression) and (item.variable is None or item.variable in names)
+                    ),
+                    pattern=branch.pattern,
+                    terms=branch.terms if len(branch.terms) > 1 else (),
+                )
+            )
+        return tuple(found)
+
 
 MAX_WINDOW: Final = 2**62
 """The longest window, in ticks, so that a time plus a window stays within int64."""
 
 
 def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> BoundQuery:
-    """Bind a query to the columns of a trace.
+    """Bind a query to the columns of a trace. WITHIN becomes ticks of the domain.
 
-    Parameters
-    ----------
-    query : Query
-    schema : pyarrow.Schema
-        Of the event table.
-    names : Names
-        Its columns for type, id and times; ``a.type`` and the like find them.
-    domain : TimeDomain
-        The tick, into which WITHIN is converted.
-
-    Raises
-    ------
-    QueryError
-        With every fault: unknown attributes, kinds that do not go together, a window that is not a
-        whole number of ticks, and whatever `check` finds.
+    A QueryError has every fault: unknown attributes, kinds that do not go together, a window that is not a
+    whole number of ticks, and whatever `check` finds.
     """
     check(query)
     kleene = frozenset(found.variable for found in components_of(query.pattern) if found.kleene)
@@ -86,21 +170,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
 
 
 def bind_row_condition(expression: Expression, schema: pa.Schema, *, text: str = "") -> TypedExpression:
-    """Bind a condition on single rows, as `parse_row_condition` reads it, to a table's columns.
-
-    Parameters
-    ----------
-    expression : Expression
-    schema : pyarrow.Schema
-        Of the table with the rows.
-    text : str
-        What the expression was parsed from, for excerpts in errors.
-
-    Raises
-    ------
-    QueryError
-        With every fault.
-    """
+    """Bind a condition on single rows, as `parse_row_condition` reads it, to a table's columns."""
     # The rows of a raw table have no tick yet.
     binding = Binding(schema, Names(tick=""))
     typed = binding.condition(expression)

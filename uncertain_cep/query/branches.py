@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, Literal
 
-from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Pattern
+from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Pattern, components_of
 from uncertain_cep.query.syntax import Sequence as Series
-from uncertain_cep.query.traversal import components_of
 
 __all__ = [
     "MOST_BRANCHES",
@@ -38,14 +37,8 @@ MOST_TERMS: Final = 255
 class Term:
     """A summand of the probability that some reading of a pattern has a match of a given signature.
 
-    Attributes
-    ----------
-    weight : {1, -1}
-        Of the probability of a match that all the negations spare.
-    negated : frozenset of str
-        The variables of the negations.
-    is_reading : bool
-        Whether they are those of one reading.
+    Its weight, 1 or -1, is of the probability of a match that all the negations spare. ``is_reading`` tells
+    whether these are the negations of one reading.
     """
 
     weight: int
@@ -57,16 +50,10 @@ class Term:
 class Branch:
     """The OR-free patterns with the same positive components: readings that can give one signature.
 
-    No variable stands twice in a pattern, so they differ in their negations, and in nothing else.
-
-    Attributes
-    ----------
-    pattern : Pattern
-        With the negations of all of them.
-    terms : tuple of Term
-        By inclusion and exclusion over the readings: what several of them have in common is the pattern with
-        the negations of all those. No term is above the union, so their sum hardly cancels: of k terms the
-        relative error is at most k times that of one.
+    No variable stands twice in a pattern, so they differ in their negations, and in nothing else. The terms
+    are by inclusion and exclusion over the readings: what several of them have in common is the pattern with
+    the negations of all those. No term is above the union, so their sum hardly cancels: of k terms the
+    relative error is at most k times that of one.
     """
 
     pattern: Pattern
@@ -77,12 +64,8 @@ class Branch:
 class GapPlace:
     """Where the events of a negated component must not be.
 
-    Attributes
-    ----------
-    place : {"leading", "between", "trailing"}
-    after, before : int
-        Bits of the positive components behind whose last and before whose first event the gap lies; 0 at an
-        end of the match.
+    ``after`` and ``before`` are bits of the positive components behind whose last and before whose first
+    event the gap lies; 0 at an end of the match.
     """
 
     place: Literal["leading", "between", "trailing"]
@@ -94,14 +77,9 @@ class GapPlace:
 class PartialOrder:
     """The order of an OR-free pattern with sets, by the numbers of its positive components in pattern order.
 
-    Attributes
-    ----------
-    before : tuple of int
-        For each component the bits of those whose events come before all of its own; lower numbers only.
-    is_set : tuple of bool
-        Whether it stands in AND: a Kleene component there takes a set, elsewhere a sequence.
-    gaps : tuple of GapPlace
-        One for each negated component, in pattern order.
+    ``before`` has for each component the bits of those, all lower, whose events come before all of its own;
+    ``is_set`` whether it stands in AND, where a Kleene component takes a set; ``gaps`` each negated
+    component's.
     """
 
     before: tuple[int, ...]

@@ -16,8 +16,7 @@ from lark.tree import Meta
 from uncertain_cep.durations import UNIT_NANOSECONDS, unit_nanoseconds
 from uncertain_cep.errors import QuerySyntaxError
 from uncertain_cep.query import syntax
-from uncertain_cep.query.syntax import Expression, Position
-from uncertain_cep.query.traversal import children_of, conjuncts_of
+from uncertain_cep.query.syntax import Expression, Position, children_of, conjuncts_of
 
 __all__ = ["MAX_DEPTH", "build"]
 
@@ -25,13 +24,6 @@ MAX_DEPTH: Final = 100
 """Levels of nesting allowed in an expression or a pattern (parentheses alone do not count)."""
 
 _COMPARISONS: Final = {"==": "=", "<>": "!="}
-_INDEX_KINDS: Final = {
-    "INDEX_FIRST": "first",
-    "INDEX_CURRENT": "current",
-    "INDEX_PREVIOUS": "previous",
-    "INDEX_LAST": "last",
-    "INDEX_BEFORE": "before",
-}
 _MAX_DIGITS: Final = 400
 
 # White space and comments between words; what is quoted is kept as it is (group 1).
@@ -63,16 +55,8 @@ def _name(token: Token) -> str:
 def build(tree: ParseTree, text: str) -> syntax.Query | Expression:
     """Return the value of a parse tree: a query or an expression, as its start rule says.
 
-    Parameters
-    ----------
-    tree : lark.ParseTree
-    text : str
-        What was parsed, for excerpts in errors and for output names as written.
-
-    Raises
-    ------
-    QuerySyntaxError
-        For what the grammar cannot say, such as a number out of range or nesting out of bounds.
+    ``text`` is what was parsed, for excerpts in errors and for output names as written. A QuerySyntaxError
+    tells what the grammar cannot say, such as a number out of range or nesting out of bounds.
     """
     try:
         return _Builder(text).transform(tree)  # type: ignore[no-any-return]
@@ -131,14 +115,10 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def any_of(self, children: list[Any]) -> syntax.Disjunction:
         return syntax.Disjunction(tuple(children[1:]), _at(children[0]))
 
-    def component(self, children: list[Token]) -> syntax.Component:
-        return self._component(children, kleene=False)
-
     def kleene(self, children: list[Token]) -> syntax.Component:
-        return self._component(children, kleene=True)
+        return self.component(children, kleene=True)
 
-    @staticmethod
-    def _component(children: list[Token], *, kleene: bool) -> syntax.Component:
+    def component(self, children: list[Token], *, kleene: bool = False) -> syntax.Component:
         return syntax.Component(
             types=tuple(_name(token) for token in children if token.type in ("WORD", "QUOTED")),
             variable=str(children[-1]),
@@ -253,10 +233,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         operator: Any = _COMPARISONS.get(token, str(token))
         return syntax.Binary(operator, left, right, _at(token))
 
-    def arithmetic(self, children: list[Any]) -> Expression:
-        left, token, right = children
-        operator: Any = str(token)
-        return syntax.Binary(operator, left, right, _at(token))
+    arithmetic = comparison
 
     def minus(self, children: list[Any]) -> Expression:
         position, operand = _at(children[0]), children[1]
@@ -299,11 +276,11 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     def _index(self, variable: Token, token: Token | None) -> syntax.Index:
         if token is None:
-            return syntax.Index("all")
+            return "all"
         if token.type == "INDEX_LAST" and token.partition(".")[0].strip() != variable:
             self._refuse(f"write {variable}[{variable}.LEN]: an index speaks of its own variable", _at(token))
-        kind: Any = _INDEX_KINDS[token.type]
-        return syntax.Index(kind)
+        index: Any = token.type.removeprefix("INDEX_").lower()
+        return index  # type: ignore[no-any-return]
 
     def equivalence(self, children: list[Token]) -> Expression:
         found: list[Expression] = [syntax.Equivalence(_name(token), _at(token)) for token in children]

@@ -16,11 +16,13 @@ from uncertain_cep.query.branches import (
     expansions,
     set_variables,
 )
+from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.syntax import (
     Aggregate,
     Attribute,
     Component,
     Conjunction,
+    Duration,
     Equivalence,
     ExpectedCount,
     Expression,
@@ -28,9 +30,9 @@ from uncertain_cep.query.syntax import (
     Position,
     Query,
     Variable,
+    components_of,
+    expressions_in,
 )
-from uncertain_cep.query.traversal import components_of, expressions_in
-from uncertain_cep.query.words import quote_name
 
 __all__ = ["MOST_COMPONENTS", "MOST_TYPES", "OUTPUT_COLUMNS", "check", "did_you_mean"]
 
@@ -47,17 +49,7 @@ _LARGEST: Final = 2**63 - 1
 
 
 def check(query: Query) -> None:
-    """Refuse a query that no trace could make valid, and constructs that no engine answers yet.
-
-    Parameters
-    ----------
-    query : Query
-
-    Raises
-    ------
-    QueryError
-        With every fault found.
-    """
+    """Refuse, by a QueryError with every fault, a query that no trace could make valid."""
     sizes = list(_size_faults(query.pattern))
     if sizes:
         raise QueryError(sizes, text=query.text)
@@ -87,10 +79,6 @@ def did_you_mean(name: str, known: list[str]) -> str:
 
 def _fault(message: str, position: Position) -> Fault:
     return Fault(message, position.line, position.column)
-
-
-def _unsupported(construct: str, position: Position) -> Fault:
-    return _fault(f"not supported yet: {construct}", position)
 
 
 def _size_faults(pattern: Pattern) -> Iterator[Fault]:
@@ -216,7 +204,7 @@ def _index_faults(query: Query) -> Iterator[Fault]:
         for found in expressions_in(expression):
             if not isinstance(found, Attribute | Aggregate) or found.variable not in sets:
                 continue
-            if found.index is not None and found.index.kind not in ("current", "all"):
+            if found.index is not None and found.index not in ("current", "all"):
                 name = found.variable
                 message = (
                     f"{name} stands in AND(...), where its events have no order: use {name}[i], or an "
@@ -266,13 +254,13 @@ def _reference_faults(found: Attribute | Aggregate, components: dict[str, Compon
         hint = did_you_mean(found.variable, list(components)) if len(found.variable) > 2 else ""
         yield _fault(f"unknown variable {found.variable}{hint or f': {known}'}", found.position)
         return
-    if isinstance(found, Aggregate) and found.index.kind not in ("all", "before"):
+    if isinstance(found, Aggregate) and found.index not in ("all", "before"):
         message = f"an aggregate speaks of several events: {found.variable}[] or {found.variable}[..i-1]"
         yield _fault(message, found.position)
     if found.index is not None and not component.kleene:
         yield _fault(f"{found.variable} is a single event: write it without an index", found.position)
-    elif isinstance(found, Attribute) and found.index is not None and found.index.kind in ("all", "before"):
-        several = f"{found.variable}{'[]' if found.index.kind == 'all' else '[..i-1]'}"
+    elif isinstance(found, Attribute) and found.index is not None and found.index in ("all", "before"):
+        several = f"{found.variable}{'[]' if found.index == 'all' else '[..i-1]'}"
         name = quote_name(found.name)
         message = (
             f"{several} is several events: write {found.variable}[i].{name} for each of them, or an "
@@ -308,13 +296,11 @@ def _return_faults(query: Query, components: dict[str, Component]) -> Iterator[F
 
 def _returned_series_faults(found: Attribute | Aggregate | Variable) -> Iterator[Fault]:
     """Yield a fault for what has one value for each element of a Kleene variable, where a row needs one."""
-    if isinstance(found, Aggregate) and found.index.kind == "before":
+    if isinstance(found, Aggregate) and found.index == "before":
         variable = found.variable
         message = f"{variable}[..i-1] ends at each event in turn: aggregate all of {variable}[] to return it"
         yield _fault(message, found.position)
-    elif isinstance(found, Attribute) and (
-        found.index is None or found.index.kind in ("current", "previous")
-    ):
+    elif isinstance(found, Attribute) and (found.index is None or found.index in ("current", "previous")):
         variable, name = found.variable, quote_name(found.name)
         message = (
             f"{variable} is several events: return {variable}[1].{name}, {variable}[{variable}.LEN].{name} "
@@ -324,17 +310,19 @@ def _returned_series_faults(found: Attribute | Aggregate | Variable) -> Iterator
 
 
 def _window_faults(query: Query) -> Iterator[Fault]:
-    window = query.window
-    if window is None:
-        yield _fault(
-            "WITHIN is missing: say how long a match may last, such as WITHIN 15 seconds",
-            query.pattern.position,
-        )
-    elif window.amount == 0:
-        yield _fault("a window of 0 holds no event: WITHIN must be at least one tick", window.position)
-    elif window.unit is None and not isinstance(window.amount, int):
+    if query.window is None:
+        message = "WITHIN is missing: say how long a match may last, such as WITHIN 15 seconds"
+        yield _fault(message, query.pattern.position)
+    else:
+        yield from _length_faults(query.window, "a window of 0 holds no event: WITHIN")
+
+
+def _length_faults(length: Duration, empty: str) -> Iterator[Fault]:
+    if length.amount == 0:
+        yield _fault(f"{empty} must be at least one tick", length.position)
+    elif length.unit is None and not isinstance(length.amount, int):
         units = ", ".join(UNIT_NANOSECONDS)
-        yield _fault(f"a number of ticks must be whole: round it, or name a unit ({units})", window.position)
+        yield _fault(f"a number of ticks must be whole: round it, or name a unit ({units})", length.position)
 
 
 def _output_faults(query: Query) -> Iterator[Fault]:
@@ -348,29 +336,18 @@ def _output_faults(query: Query) -> Iterator[Fault]:
 
 
 def _expected_count_faults(query: Query, wanted: ExpectedCount) -> Iterator[Fault]:
-    asked = {
-        "HAVING": query.min_confidence is not None,
-        "OUTPUT": query.non_overlapping,
-        "ORDER BY": query.order_by_confidence,
-        "LIMIT": query.limit is not None,
-    }
-    names = {
-        "HAVING": "HAVING CONFIDENCE",
-        "OUTPUT": "OUTPUT NON OVERLAPPING",
-        "ORDER BY": "ORDER BY CONFIDENCE",
-    }
-    for clause in (clause for clause, present in asked.items() if present):
-        message = f"{names.get(clause, clause)} chooses among matches, and RETURN EXPECTED COUNT returns none"
-        yield _fault(f"{message}: leave one of them out", query.position_of(clause))
+    for clause, name, present in (
+        ("HAVING", "HAVING CONFIDENCE", query.min_confidence is not None),
+        ("OUTPUT", "OUTPUT NON OVERLAPPING", query.non_overlapping),
+        ("ORDER BY", "ORDER BY CONFIDENCE", query.order_by_confidence),
+        ("LIMIT", "LIMIT", query.limit is not None),
+    ):
+        if present:
+            message = f"{name} chooses among matches, and RETURN EXPECTED COUNT returns none"
+            yield _fault(f"{message}: leave one of them out", query.position_of(clause))
     for name in dict.fromkeys(name for name in wanted.by if wanted.by.count(name) > 1):
         yield _fault(f"BY names {name} twice", wanted.position)
     for name in sorted({"bucket", "expected_count"}.intersection(wanted.by)):
         yield _fault(f"the output has a column {name} already: rename the attribute", wanted.position)
-    every = wanted.every
-    if every is None:
-        return
-    if every.amount == 0:
-        yield _fault("a bucket of 0 holds no time: EVERY must be at least one tick", every.position)
-    elif every.unit is None and not isinstance(every.amount, int):
-        units = ", ".join(UNIT_NANOSECONDS)
-        yield _fault(f"a number of ticks must be whole: round it, or name a unit ({units})", every.position)
+    if wanted.every is not None:
+        yield from _length_faults(wanted.every, "a bucket of 0 holds no time: EVERY")

@@ -11,10 +11,10 @@ import pyarrow as pa
 from uncertain_cep.errors import Fault
 from uncertain_cep.query import syntax
 from uncertain_cep.query.checker import did_you_mean
-from uncertain_cep.query.expression_text import format_expression
-from uncertain_cep.query.kinds import KIND_NAMES, kind_of, parse_time
+from uncertain_cep.query.expression_text import OPERATOR_SIGNS, format_expression
 from uncertain_cep.query.syntax import Expression, Position
 from uncertain_cep.query.typed import (
+    KIND_NAMES,
     Aggregated,
     Apply,
     Column,
@@ -23,18 +23,16 @@ from uncertain_cep.query.typed import (
     Kind,
     Operator,
     TypedExpression,
+    kind_of,
+    parse_time,
 )
 from uncertain_cep.timedomain import Names
 
 __all__ = ["Binding"]
 
-_ARITHMETIC: Final[dict[str, Operator]] = {
-    "+": "add", "-": "subtract", "*": "multiply", "/": "divide", "%": "remainder",
-}  # fmt: skip
-_COMPARISONS: Final[dict[str, Operator]] = {
-    "=": "equal", "!=": "not_equal", "<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal",
-}  # fmt: skip
-_LOGIC: Final[dict[str, Operator]] = {"and": "and", "or": "or", "not": "not"}
+_OPERATORS: Final[dict[str, Operator]] = {
+    sign.lower(): operator for operator, sign in OPERATOR_SIGNS.items() if operator not in ("negate", "not")
+}
 _NUMBERS: Final[frozenset[Kind]] = frozenset({"int", "float"})
 _NULL: Final = Constant(None, "null")
 _PARTS_OF_AN_EVENT: Final = ("type", "id", "lower", "upper", "pmf")
@@ -47,14 +45,8 @@ _SHOWN_LENGTH: Final = 40
 class Binding:
     """Binds expressions to one schema and collects the faults met on the way.
 
-    Attributes
-    ----------
-    schema : pyarrow.Schema
-    names : Names
-        So that ``a.type`` finds the type column whatever the trace calls it.
-    kleene : frozenset of str
-        The Kleene variables; without an index they mean each of their events.
-    faults : list of Fault
+    By ``names``, ``a.type`` finds the type column whatever the trace calls it. ``kleene`` variables mean each
+    of their events where they have no index.
     """
 
     schema: pa.Schema
@@ -118,13 +110,13 @@ class Binding:
         return None
 
     def _element(self, attribute: syntax.Attribute) -> Element:
-        index = "current" if attribute.index is None else attribute.index.kind
+        index = "current" if attribute.index is None else attribute.index
         # The checker has refused the indexes that mean several events.
         return cast("Element", index) if attribute.variable in self.kleene else "single"
 
     def _aggregate(self, aggregate: syntax.Aggregate) -> TypedExpression | None:
         function, position = aggregate.function, aggregate.position
-        span = cast("Literal['all', 'before']", aggregate.index.kind)
+        span = cast("Literal['all', 'before']", aggregate.index)
         if aggregate.name is None:
             return Aggregated(aggregate.variable, "", "int", function="count", span=span)
         found = self.column(aggregate.name, position)
@@ -145,18 +137,13 @@ class Binding:
         value = literal.value
         if value is None:
             return _NULL
-        if isinstance(value, bool):
-            return Constant(value, "bool")
-        if isinstance(value, str):
-            return Constant(value, "string")
-        if isinstance(value, float):
-            return Constant(value, "float")
-        if -(2**63) <= value < 2**63:
-            return Constant(value, "int")
-        self.refuse(
-            "this whole number does not fit in 64 bits: write it with a decimal point", literal.position
-        )
-        return None
+        kinds: dict[type, Kind] = {bool: "bool", str: "string", float: "float", int: "int"}
+        kind = kinds[type(value)]
+        if kind == "int" and not -(2**63) <= int(value) < 2**63:
+            message = "this whole number does not fit in 64 bits: write it with a decimal point"
+            self.refuse(message, literal.position)
+            return None
+        return Constant(value, kind)
 
     def _boolean(self, typed: TypedExpression, position: Position) -> TypedExpression | None:
         if typed.kind in ("bool", "null"):
@@ -189,15 +176,11 @@ class Binding:
         if left is None or right is None:
             return None
         operator = expression.operator
-        if operator in _LOGIC:
-            conditions = (
-                self._boolean(left, expression.left.position),
-                self._boolean(right, expression.right.position),
-            )
-            if conditions[0] is None or conditions[1] is None:
-                return None
-            return Apply(_LOGIC[operator], (conditions[0], conditions[1]), "bool")
-        if operator in _ARITHMETIC:
+        if operator in ("and", "or"):
+            sides = ((left, expression.left.position), (right, expression.right.position))
+            met = [self._boolean(side, position) for side, position in sides]
+            return Apply(_OPERATORS[operator], (left, right), "bool") if None not in met else None
+        if operator in ("+", "-", "*", "/", "%"):
             return self._arithmetic(expression, left, right)
         return self._comparison(expression, left, right)
 
@@ -210,22 +193,21 @@ class Binding:
             return None
         # What is always null still speaks of its variables: it fails for their events, and for no others.
         if "null" in (left.kind, right.kind):
-            return Apply(_ARITHMETIC[sign], (left, right), "null")
+            return Apply(_OPERATORS[sign], (left, right), "null")
         whole = left.kind == right.kind == "int" and sign != "/"
-        return Apply(_ARITHMETIC[sign], (left, right), "int" if whole else "float")
+        return Apply(_OPERATORS[sign], (left, right), "int" if whole else "float")
 
     def _comparison(
         self, expression: syntax.Binary, left: TypedExpression, right: TypedExpression
     ) -> TypedExpression | None:
         sign = expression.operator
         if "null" in (left.kind, right.kind):
-            return Apply(_COMPARISONS[sign], (left, right), "bool")
-        if left.kind == "time" and isinstance(right, Constant) and right.kind == "string":
-            timed = self._time(right, expression.right.position)
-            return None if timed is None else Apply(_COMPARISONS[sign], (left, timed), "bool")
-        if right.kind == "time" and isinstance(left, Constant) and left.kind == "string":
-            timed = self._time(left, expression.left.position)
-            return None if timed is None else Apply(_COMPARISONS[sign], (timed, right), "bool")
+            return Apply(_OPERATORS[sign], (left, right), "bool")
+        one = self._timed(left, right, expression.left.position)
+        other = self._timed(right, left, expression.right.position)
+        if one is None or other is None:
+            return None
+        left, right = one, other
         if left.kind != right.kind and not {left.kind, right.kind} <= _NUMBERS:
             self.refuse(
                 f"{_shown(left)} is {KIND_NAMES[left.kind]} and {_shown(right)} {KIND_NAMES[right.kind]}: "
@@ -236,9 +218,14 @@ class Binding:
         if left.kind == "bool" and sign not in ("=", "!="):
             self.refuse("true and false have no order: use = or !=", expression.position)
             return None
-        return Apply(_COMPARISONS[sign], (left, right), "bool")
+        return Apply(_OPERATORS[sign], (left, right), "bool")
 
-    def _time(self, constant: Constant, position: Position) -> Constant | None:
+    def _timed(
+        self, constant: TypedExpression, other: TypedExpression, position: Position
+    ) -> TypedExpression | None:
+        """Return a text beside a time as a time, and all else as it is; None with a fault noted."""
+        if other.kind != "time" or not isinstance(constant, Constant) or constant.kind != "string":
+            return constant
         nanoseconds = parse_time(str(constant.value))
         if nanoseconds is None:
             message = "is no time: write ISO 8601, such as '2024-05-01T12:00:00Z' or '2024-05-01'"

@@ -1,7 +1,11 @@
-"""The syntax tree of a query: immutable values, nothing resolved against a trace yet."""
+"""The syntax tree of a query: immutable values, nothing resolved against a trace yet.
+
+No walk over it recurses, so a tree of any depth is safe.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal as Choice
 
@@ -27,6 +31,11 @@ __all__ = [
     "Sequence",
     "Unary",
     "Variable",
+    "children_of",
+    "components_of",
+    "conjuncts_of",
+    "expressions_in",
+    "patterns_in",
 ]
 
 SelectionStrategy = Choice[
@@ -54,15 +63,8 @@ class Literal:
     percent: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
-    """The element of a Kleene variable that is meant.
-
-    ``kind`` is ``first`` (``c[1]``), ``current`` (``c[i]``), ``previous`` (``c[i-1]``),
-    ``last`` (``c[c.LEN]``), ``all`` (``c[]``) or ``before`` (``c[..i-1]``).
-    """
-
-    kind: Choice["first", "current", "previous", "last", "all", "before"]
+Index = Choice["first", "current", "previous", "last", "all", "before"]
+"""Which element of a Kleene variable: ``c[1]``, ``c[i]``, ``c[i-1]``, ``c[c.LEN]``, ``c[]``, ``c[..i-1]``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,27 +138,27 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class _Compound:
+    items: tuple[Pattern, ...]
+    position: Position
+
+
+class Sequence(_Compound):
     """``SEQ(...)``: every event of an item is before every event of the next."""
 
-    items: tuple[Pattern, ...]
-    position: Position
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Conjunction:
+class Conjunction(_Compound):
     """``AND(...)``: all items, in any order."""
 
-    items: tuple[Pattern, ...]
-    position: Position
+    __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Disjunction:
-    """``OR(...)``: any one of the items."""
+class Disjunction(_Compound):
+    """``OR(...)``: one of the items."""
 
-    items: tuple[Pattern, ...]
-    position: Position
+    __slots__ = ()
 
 
 Pattern = Component | Sequence | Conjunction | Disjunction
@@ -246,3 +248,45 @@ class Query:
     def position_of(self, clause: str) -> Position:
         """Return where a clause begins, or the pattern's place if the text has no such clause."""
         return dict(self.clause_positions).get(clause, self.pattern.position)
+
+
+def children_of(expression: Expression) -> tuple[Expression, ...]:
+    """Return the operands of an expression, left to right."""
+    if isinstance(expression, Binary):
+        return (expression.left, expression.right)
+    return (expression.operand,) if isinstance(expression, Unary) else ()
+
+
+def expressions_in(expression: Expression) -> Iterator[Expression]:
+    """Yield an expression and everything below it, in the order of the text."""
+    stack = [expression]
+    while stack:
+        found = stack.pop()
+        yield found
+        stack.extend(reversed(children_of(found)))
+
+
+def conjuncts_of(expression: Expression) -> Iterator[Expression]:
+    """Yield the conditions that AND joins at the top of an expression."""
+    stack = [expression]
+    while stack:
+        found = stack.pop()
+        if isinstance(found, Binary) and found.operator == "and":
+            stack.extend((found.right, found.left))
+        else:
+            yield found
+
+
+def patterns_in(pattern: Pattern) -> Iterator[Pattern]:
+    """Yield a pattern and everything below it, in the order of the text."""
+    stack = [pattern]
+    while stack:
+        found = stack.pop()
+        yield found
+        if not isinstance(found, Component):
+            stack.extend(reversed(found.items))
+
+
+def components_of(pattern: Pattern) -> Iterator[Component]:
+    """Yield the components of a pattern in the order in which it lists them."""
+    return (found for found in patterns_in(pattern) if isinstance(found, Component))

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Literal
+from datetime import UTC, datetime, timedelta
+from typing import Final, Literal
+
+import pyarrow as pa
 
 __all__ = [
+    "KIND_NAMES",
     "Aggregated",
     "Apply",
     "Column",
@@ -16,6 +21,9 @@ __all__ = [
     "Operator",
     "TypedExpression",
     "columns_in",
+    "format_time",
+    "kind_of",
+    "parse_time",
     "speaks_of_each_event",
     "variables_of",
 ]
@@ -50,19 +58,9 @@ class Column:
 class Aggregated(Column):
     """An aggregate over the events of a Kleene variable: like a column, a value that a match provides.
 
-    Nulls are left out, as in SQL: without any other value ``count`` is 0 and the others are null.
-
-    Attributes
-    ----------
-    name : str
-        The attribute; empty in ``count(c[])``.
-    kind : Kind
-        Of the result: ``count`` is int, ``avg`` float, the others of the attribute's kind.
-    function : Function
-    span : {"all", "before"}
-        ``c[]``, or ``c[..i-1]``: the events before the current one.
-    of : Kind
-        The attribute's kind; null in ``count(c[])``.
+    Nulls are left out, as in SQL: without any other value ``count`` is 0 and the others are null. The kind is
+    int for ``count``, float for ``avg``, else the attribute's, ``of``. ``count(c[])`` has an empty name and
+    null for ``of``. The span is ``c[]``, or ``c[..i-1]``: the events before the current one.
     """
 
     function: Function = "count"
@@ -100,19 +98,83 @@ def speaks_of_each_event(column: Column) -> bool:
 TypedExpression = Column | Constant | Apply
 
 
+def leaves_of(expression: TypedExpression) -> tuple[Column | Constant, ...]:
+    """Return the columns, aggregates and constants of an expression, from left to right."""
+    if isinstance(expression, Apply):
+        return tuple(leaf for operand in expression.operands for leaf in leaves_of(operand))
+    return (expression,)
+
+
 def columns_in(expression: TypedExpression) -> tuple[Column, ...]:
     """Return the columns and aggregates of an expression, from left to right."""
-    if isinstance(expression, Column):
-        return (expression,)
-    if isinstance(expression, Constant):
-        return ()
-    return tuple(column for operand in expression.operands for column in columns_in(operand))
+    return tuple(leaf for leaf in leaves_of(expression) if isinstance(leaf, Column))
 
 
 def variables_of(expression: TypedExpression) -> frozenset[str]:
     """Return the variables that an expression mentions."""
-    if isinstance(expression, Column):
-        return frozenset((expression.variable,))
-    if isinstance(expression, Constant):
-        return frozenset()
-    return frozenset().union(*(variables_of(operand) for operand in expression.operands))
+    return frozenset(column.variable for column in columns_in(expression))
+
+
+KIND_NAMES: Final[dict[Kind, str]] = {
+    "int": "a whole number",
+    "float": "a number",
+    "string": "a string",
+    "bool": "true or false",
+    "time": "a time",
+    "null": "NULL",
+}
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_TIME: Final = re.compile(
+    r"\s*([0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:[T ]([0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.([0-9]{1,9}))?)?)(Z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?\s*",
+    re.IGNORECASE,
+)
+
+
+def kind_of(type_: pa.DataType) -> Kind | None:
+    """Return the kind of a column's values, or None if expressions cannot use them.
+
+    Every integer type is ``int``. Evaluation is in int64, so a uint64 value of 2**63 or more is a fault of
+    the trace (as a float it would silently equal its neighbours, which is wrong for ids and hashes). Decimals
+    are ``float``: exact decimal arithmetic is not offered. A timestamp without time zone is read as UTC.
+    """
+    if pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_):
+        return kind_of(type_.value_type)
+    if pa.types.is_integer(type_):
+        return "int"
+    if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
+        return "float"
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
+        return "string"
+    if pa.types.is_boolean(type_):
+        return "bool"
+    if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
+        return "time"
+    return "null" if pa.types.is_null(type_) else None
+
+
+def parse_time(text: str) -> int | None:
+    """Return the nanoseconds since 1970 of an ISO 8601 date or time; None if it is none or out of range.
+
+    Without an offset the time is UTC. Representable are the years 1678 to 2261.
+    """
+    found = _TIME.fullmatch(text)
+    if found is None:
+        return None
+    day, clock, fraction, offset = found.groups()
+    whole = (clock or "00:00").partition(".")[0]
+    try:
+        moment = datetime.fromisoformat(f"{day}T{whole}{offset.upper() if offset else 'Z'}")
+        seconds = (moment - _EPOCH) // timedelta(seconds=1)
+    except (ValueError, OverflowError):
+        return None
+    nanoseconds = seconds * 1_000_000_000 + int((fraction or "").ljust(9, "0"))
+    return nanoseconds if -(2**63) <= nanoseconds < 2**63 else None
+
+
+def format_time(nanoseconds: int) -> str:
+    """Return nanoseconds since 1970 as ISO 8601 text without offset, as short as is exact."""
+    seconds, fraction = divmod(nanoseconds, 1_000_000_000)
+    text = (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
+    return f"{text}.{fraction:09}".rstrip("0") if fraction else text

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.errors import OptionError
-from uncertain_cep.query.kinds import kind_of
+from uncertain_cep.query.typed import kind_of
 from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column, with_noted_tick
 from uncertain_cep.traces.frames import as_arrow, library_of
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from eventbased import choose_non_overlapping
+from uncertain_cep.expressions.codes import codes_of, paired
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.expected_counts import merged_counts
 from uncertain_cep.results.ranking import ranked
@@ -101,8 +102,5 @@ def _partition_codes(matches: pa.Table, names: tuple[str, ...]) -> Int64:
     """Return a number for each row, the same exactly for rows that agree in some columns."""
     codes = np.zeros(matches.num_rows, dtype=np.int64)
     for name in names:
-        encoded = matches.column(name).combine_chunks().dictionary_encode()
-        encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-        pairs = codes * len(encoded.dictionary) + np.asarray(encoded.indices)
-        codes = np.unique(pairs, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        codes = paired(codes, codes_of([matches.column(name)])[0][0])
     return codes

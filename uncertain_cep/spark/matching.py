@@ -16,7 +16,7 @@ from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import Slicing
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan
-from uncertain_cep.query import Query, parse
+from uncertain_cep.query import Query, query_of
 from uncertain_cep.spark.dataframes import (
     column,
     from_arrow_schema,
@@ -222,7 +222,7 @@ def prepare(
     if partitions is not None and partitions < 1:
         raise OptionError(f"partitions must be 1 or more, not {partitions}")
     model = options.names
-    parsed = parse(query) if isinstance(query, str) else query
+    parsed = query_of(query)
     schema = noted_schema(frame, model)
     plan = make_plan(parsed, schema, options)
     if plan.domain.per_unit != 1:

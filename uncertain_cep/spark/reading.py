@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,14 +27,12 @@ from uncertain_cep.spark.jobs import worker_errors
 from uncertain_cep.spark.worker import Reading, add_intervals, describe_files, events_of_files, step_events
 from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema, intervals_of
-from uncertain_cep.traces.assembling import Part, assembled
 from uncertain_cep.traces.formats import FileOptions, list_files
+from uncertain_cep.traces.instants import warn_of_naive
+from uncertain_cep.traces.intervals import merged_message
 from uncertain_cep.traces.reading import all_days, chosen_tick, reading_steps
-from uncertain_cep.traces.rounding import merged_message
-from uncertain_cep.traces.rows import Events
+from uncertain_cep.traces.rows import Events, Part, assembled
 from uncertain_cep.traces.schema import given_schema
-from uncertain_cep.traces.uncertainty import Uncertainty
-from uncertain_cep.traces.zones import warn_of_naive
 
 __all__ = ["read_traces", "to_intervals"]
 
@@ -166,23 +164,8 @@ def _scan(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
     return frame
 
 
-def to_intervals(
-    frame: DataFrame,
-    *,
-    time: str | None = None,
-    uncertainty: Uncertainty,
-    tick: str | None = None,
-    unit: str | None = None,
-    missing: Literal["error", "drop"] = "error",
-    names: Names = _NAMES,
-) -> DataFrame:
-    """Make interval events of raw stamps, as `uncertain_cep.traces.intervals_of` does.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-    time, uncertainty, tick, unit, missing, names
-        As for `intervals_of`.
+def to_intervals(frame: DataFrame, *, time: str | None = None, **options: Any) -> DataFrame:
+    """Make interval events of raw stamps, as `uncertain_cep.traces.intervals_of` does, with its options.
 
     Returns
     -------
@@ -198,9 +181,8 @@ def to_intervals(
     OptionError
         If an option cannot be used, or the tick is shorter than a microsecond.
     """
-    options = dict[str, Any](
-        time=time, uncertainty=uncertainty, tick=tick, unit=unit, missing=missing, names=names
-    )
+    options["time"] = time
+    uncertainty, names = options["uncertainty"], options.get("names", _NAMES)
     given = arrow_schema(frame, names)
     warn_of_naive((name, given.field(name).type) for name in uncertainty.stamps(time) if name in given.names)
     made = intervals_of(given.empty_table(), **options).schema

@@ -21,8 +21,8 @@ from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.dataframes import column
 from uncertain_cep.spark.filters import CandidateFilters
+from uncertain_cep.traces.checks import used_again
 from uncertain_cep.traces.faulty_rows import shown
-from uncertain_cep.traces.unique_ids import used_again
 
 __all__ = ["check_unique_ids"]
 

@@ -21,8 +21,8 @@ from uncertain_cep.results.ranking import ranked
 from uncertain_cep.timedomain import with_noted_tick
 from uncertain_cep.traces import intervals_of
 from uncertain_cep.traces.formats import FileOptions, TraceFile
+from uncertain_cep.traces.intervals import merged_times
 from uncertain_cep.traces.reading import Step, model_events, raw_tables
-from uncertain_cep.traces.rounding import merged_times
 from uncertain_cep.traces.rows import Events, events_of_rows
 
 __all__ = [

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from uncertain_cep.config import FEW_HELD
 from uncertain_cep.errors import TraceError
-from uncertain_cep.expressions.bytecode import leaves_of
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.query.typed import Column
-from uncertain_cep.traces.unique_ids import check_ids
+from uncertain_cep.query.typed import Column, leaves_of
+from uncertain_cep.traces.checks import check_ids
 
 __all__ = ["RetainedEvents", "UniqueIds"]
 

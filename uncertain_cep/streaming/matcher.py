@@ -24,8 +24,8 @@ from uncertain_cep.executor import check_table, confident, constants_hold, ticks
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.incremental import RunEvaluation
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, beyond_plain, make_plan
-from uncertain_cep.query import Query, parse
-from uncertain_cep.query.traversal import components_of
+from uncertain_cep.query import Query, query_of
+from uncertain_cep.query.syntax import components_of
 from uncertain_cep.results.projection import to_batch
 from uncertain_cep.streaming.event_buffer import RetainedEvents
 from uncertain_cep.streaming.micro_batches import SlicedEvaluation
@@ -157,7 +157,7 @@ class IncrementalMatcher:
         if evaluation not in INCREMENTAL_EVALUATIONS:
             known = ", ".join(INCREMENTAL_EVALUATIONS)
             raise OptionError(f"evaluation={evaluation!r} is unknown for streams: use one of {known}")
-        parsed = parse(query) if isinstance(query, str) else query
+        parsed = query_of(query)
         if parsed.order_by_confidence or parsed.limit is not None:
             raise OptionError(
                 "ORDER BY and LIMIT choose among all matches, and a stream has not had all: leave them out, "

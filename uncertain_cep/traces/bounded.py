@@ -53,20 +53,10 @@ def straddles(error: Exception) -> bool:
 
 
 def header_names(stream: BinaryIO, delimiter: str) -> list[str]:
-    """Return the column names in the first line of CSV text; none if there is no text.
+    """Return the column names in the first line of a decompressed CSV stream; none if there is no text.
 
-    Parameters
-    ----------
-    stream : binary file
-        Decompressed; at most ``LONGEST_LINE`` characters of it are read, and what is read ahead.
-    delimiter : str
-
-    Raises
-    ------
-    TraceError
-        If the line is too long, or has too many names; without the file's name.
-    csv.Error
-        If it is no CSV.
+    Reads at most ``LONGEST_LINE`` characters. Raises a TraceError without the file's name if the line is too
+    long or has too many names, and csv.Error if it is no CSV.
     """
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
 
@@ -93,13 +83,7 @@ def header_names(stream: BinaryIO, delimiter: str) -> list[str]:
 
 
 def long_line_fault(stream: BinaryIO) -> TraceFault:
-    """Return what to say of text with a row that does not fit into the largest block.
-
-    Parameters
-    ----------
-    stream : binary file
-        Decompressed.
-    """
+    """Return what to say of decompressed text with a row that does not fit into the largest block."""
     number = 0
     while line := stream.readline(LONGEST_LINE + 1):
         number += 1
@@ -122,15 +106,8 @@ class UnreadableLineError(ValueError):
 
 
 class NestingGuard(io.RawIOBase):
-    """JSON lines as they are read, unless one is nested so deep that parsing it might end the process.
+    """Decompressed JSON lines, up to one that nests so deep that parsing it might end the process.
 
-    Parameters
-    ----------
-    stream : binary file
-        Decompressed.
-
-    Notes
-    -----
     `read` raises `UnreadableLineError` before it returns the first byte beyond a limit. A line is looked at
     closely only if it has more than ``MOST_LEVELS`` opening brackets; the others are counted in one pass.
     """

@@ -1,7 +1,6 @@
 """Checks that a table holds events of the model; each check can be called by itself.
 
-All checks are vectorised. They return faults with 1-based rows of the table given; `check_events` puts the
-file in.
+All checks are vectorised. They return faults with 1-based rows of the table given.
 """
 
 from __future__ import annotations
@@ -15,17 +14,18 @@ import pyarrow.compute as pc
 
 from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
 from uncertain_cep.errors import TraceFault
+from uncertain_cep.expressions.codes import codes_of, paired
 from uncertain_cep.timedomain import Names, TimeDomain, is_text
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
-from uncertain_cep.traces.unique_ids import check_ids
 
 __all__ = [
     "RowOrigin",
     "check_columns",
-    "check_events",
+    "check_ids",
     "check_intervals",
     "check_nulls",
     "check_pmfs",
+    "used_again",
 ]
 
 
@@ -33,14 +33,8 @@ __all__ = [
 class RowOrigin:
     """Where the rows of a table come from that was put together from parts of files.
 
-    Attributes
-    ----------
-    files : tuple of (str or None)
-        The file of each part; None for a frame in memory.
-    lengths : tuple of int
-        Rows of each part.
-    rows : tuple of ((k,) int64 or None)
-        The row in its file, counted from 0, of each row of a part; None if the part is the whole file.
+    Each part has its file (None for a frame in memory), its number of rows, and for each row, (k,) int64, the
+    row in its file, counted from 0 (None: the part is the whole file).
     """
 
     files: tuple[str | None, ...]
@@ -57,53 +51,6 @@ class RowOrigin:
         rows = self.rows[part]
         row = within if rows is None else int(rows[within])
         return replace(fault, file=self.files[part], row=row + 1)
-
-
-def check_events(
-    table: pa.Table,
-    names: Names,
-    domain: TimeDomain,
-    *,
-    file: str | None = None,
-    limit: int = FAULT_LIMIT,
-    partition: Sequence[str] = (),
-    origin: RowOrigin | None = None,
-) -> list[TraceFault]:
-    """Return every fault of a table of events against the model.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-    names : Names
-    domain : TimeDomain
-        Of the table's time columns.
-    file : str or None
-        For the faults.
-    limit : int
-        How many rows with the same fault are listed; the others are counted in one fault.
-    partition : sequence of str
-        Columns within whose values an id must be unique. Default: in the whole table.
-    origin : RowOrigin or None
-        For a table put together from several files: the faults then name file and row in it.
-
-    Returns
-    -------
-    list of TraceFault
-        Empty for a sound table. The order of the rows does not matter.
-
-    Notes
-    -----
-    O(n) for increasing int64 ids, else O(n log n).
-    """
-    faults = check_columns(table.schema, names)
-    if not faults:
-        faults += check_nulls(table, names, limit=limit)
-        faults += check_intervals(table, names, domain, limit=limit)
-        faults += check_pmfs(table, names, domain, limit=limit)
-        faults += check_ids(table, names, partition=partition, limit=limit)
-    if origin is not None:
-        return [origin.placed(fault) for fault in faults]
-    return faults if file is None else [replace(fault, file=file) for fault in faults]
 
 
 def check_columns(schema: pa.Schema, names: Names) -> list[TraceFault]:
@@ -280,3 +227,45 @@ def _is_list_of_numbers(dtype: pa.DataType) -> bool:
         inner = dtype.value_type
         return bool(pa.types.is_floating(inner) or pa.types.is_integer(inner) or pa.types.is_null(inner))
     return False
+
+
+def check_ids(
+    table: pa.Table, names: Names, *, partition: Sequence[str] = (), limit: int = FAULT_LIMIT
+) -> list[TraceFault]:
+    """Return a fault for each id that an earlier row of the same partition has; null ids are passed over.
+
+    The columns of ``partition`` make up the partition; a row with a null in one belongs to none. O(n) for
+    increasing int64 ids, else O(n log n).
+    """
+    column = table.column(names.id)
+    if table.num_rows < 2 or _are_unique(column):
+        return []
+    (codes,), _ = codes_of([column])
+    for name in partition:
+        codes = paired(codes, codes_of([table.column(name)])[0][0])
+    rows = np.flatnonzero(codes >= 0)
+    order = rows[np.argsort(codes[rows], kind="stable")]
+    same = codes[order[1:]] == codes[order[:-1]]
+    again = np.zeros(table.num_rows, np.bool_)
+    again[order[1:][same]] = True
+    if not again.any():
+        return []
+    return row_faults(again, used_again(partition), column=names.id, values=column, limit=limit)
+
+
+def used_again(partition: Sequence[str]) -> str:
+    """Return what is wrong with an id that an earlier event of the same partition has."""
+    within = f" with the same {', '.join(partition)}" if partition else ""
+    return f"an earlier event{within} has this id: give each event one of its own"
+
+
+def _are_unique(column: pa.ChunkedArray) -> bool:
+    if column.null_count == 0 and pa.types.is_integer(column.type):
+        ids = np.asarray(column.to_numpy())
+        if bool((ids[1:] > ids[:-1]).all()):
+            return True
+        ids = np.sort(ids)
+        return bool((ids[1:] != ids[:-1]).all())
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return len(column.unique()) == len(column)

@@ -16,11 +16,11 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from uncertain_cep.errors import OptionError
-from uncertain_cep.traces.cluster_load import measure
-from uncertain_cep.traces.cluster_tasks import (
+from uncertain_cep.traces.cluster_simulation import (
     SECOND,
     Attempts,
     Fetches,
+    measure,
     schedule_maps,
     schedule_reduces,
     submit_jobs,
@@ -234,20 +234,9 @@ def cluster_trace(minutes: int = 60, nodes: int = 10, seed: int = 2010) -> Clust
 def write_cluster(folder: str | Path, trace: ClusterTrace, *, overwrite: bool = False) -> None:
     """Write a trace as ``tasks.parquet``, ``metrics.parquet`` and ``clock_offsets.csv``, all or nothing.
 
-    The truth goes to ``_truth/truth.parquet``, which reading the folder as a trace passes over.
-
-    Parameters
-    ----------
-    folder : str or pathlib.Path
-        Made if need be.
-    trace : ClusterTrace
-    overwrite : bool
-        Replace a trace written before. A folder that holds anything else is never replaced.
-
-    Raises
-    ------
-    OptionError
-        If the folder holds files that would be lost.
+    The truth goes to ``_truth/truth.parquet``, which reading the folder as a trace passes over. With
+    ``overwrite`` a trace written before is replaced; a folder that holds anything else never is
+    (OptionError).
     """
     target = Path(folder)
     if target.exists():

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+import numpy as np
+import pyarrow as pa
+
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.traces.bounds import columns
-from uncertain_cep.traces.by_value import by_value
+from uncertain_cep.expressions.codes import places_in
+from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.offsets import clock_offset
 from uncertain_cep.traces.uncertainty import (
+    Intervals,
+    Missing,
+    Stamps,
     Uncertainty,
+    columns,
     exact,
     granularity,
     histogram,
@@ -20,7 +27,95 @@ from uncertain_cep.traces.uncertainty import (
     window,
 )
 
-__all__ = ["KINDS", "OTHERWISE", "EventsSchema", "Kind", "UncertaintySpec"]
+__all__ = ["KINDS", "OTHERWISE", "ByValue", "EventsSchema", "Kind", "UncertaintySpec", "by_value"]
+
+
+@dataclass(frozen=True, slots=True)
+class ByValue:
+    """A rule for each value, as text, of a column; ``otherwise`` is the rule of all other values, if any."""
+
+    column: str
+    rules: tuple[tuple[str, Uncertainty], ...]
+    otherwise: Uncertainty | None = None
+
+    def _all(self) -> list[Uncertainty]:
+        last = [] if self.otherwise is None else [self.otherwise]
+        return [rule for _, rule in self.rules] + last
+
+    def stamps(self, time: str | None) -> tuple[str, ...]:
+        """Return the columns whose values are stamps."""
+        return tuple(dict.fromkeys(name for rule in self._all() for name in rule.stamps(time)))
+
+    def reads(self, time: str | None) -> tuple[str, ...]:
+        """Return all columns that the rule reads."""
+        return (
+            self.column,
+            *dict.fromkeys(name for rule in self._all() for name in rule.reads(time) if name != self.column),
+        )
+
+    def intervals(self, stamps: Stamps) -> Intervals:
+        """Return the interval of each row."""
+        table = stamps.table
+        given = pa.array([value for value, _ in self.rules], pa.string())
+        chosen = places_in(table.column(self.column).cast(pa.string()), given)
+        lower, upper = np.zeros(table.num_rows, np.int64), np.zeros(table.num_rows, np.int64)
+        rests, floored = np.zeros(table.num_rows, np.int64), 0
+        gaps: list[Missing] = []
+        pieces: list[tuple[IntArray, pa.Array | None]] = []
+        choices: list[Uncertainty | None] = [*(rule for _, rule in self.rules), self.otherwise]
+        for number, rule in zip((*range(len(self.rules)), -1), choices, strict=True):
+            rows = np.flatnonzero(chosen == number)
+            if rule is None:
+                if len(rows):
+                    gaps.append(self._unknown(chosen == number))
+                pieces.append((rows, None))
+                continue
+            part = Stamps(table.take(pa.array(rows)), stamps.time, stamps.unit, stamps.grid)
+            try:
+                found = rule.intervals(part)
+            except TraceError as error:
+                raise TraceError(renumbered(error.faults, rows)) from None
+            lower[rows], upper[rows] = found.lower, found.upper
+            for gap in found.missing:
+                where = np.zeros(table.num_rows, np.bool_)
+                where[rows[gap.rows]] = True
+                gaps.append(Missing(where, gap.column, gap.message))
+            pieces.append((rows, found.pmf))
+            floored += found.floored
+            if found.rests is not None:
+                rests[rows] = found.rests
+        found_rests = rests if rests.any() else None
+        return Intervals(lower, upper, tuple(gaps), _reassembled(pieces), found_rests, floored)
+
+    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:
+        """Return whether all lengths of all rules are whole ticks."""
+        return all(rule.is_whole(tick, schema, unit) for rule in self._all())
+
+    def _unknown(self, rows: BoolArray) -> Missing:
+        known = ", ".join(repr(value) for value, _ in self.rules)
+        message = f"no uncertainty is given for this value, only for {known}: add it, or '*' for all others"
+        return Missing(rows, self.column, message)
+
+
+def _reassembled(pieces: Sequence[tuple[IntArray, pa.Array | None]]) -> pa.Array | None:
+    if all(pmf is None for _, pmf in pieces):
+        return None
+    lists = pa.list_(pa.float64())
+    parts = [pa.nulls(len(rows), lists) if pmf is None else pmf for rows, pmf in pieces]
+    order = np.concatenate([rows for rows, _ in pieces])
+    return pa.concat_arrays(parts).take(pa.array(np.argsort(order)))
+
+
+def by_value(column: str, rules: Mapping[str, Uncertainty], otherwise: Uncertainty | None = None) -> ByValue:
+    """Give each value of a column, such as the type or the source of an event, a rule of its own.
+
+    Examples
+    --------
+    >>> from uncertain_cep.traces import plus_minus, window
+    >>> rule = by_value("type", {"CPU": window("15s")}, otherwise=plus_minus("5ms"))
+    """
+    return ByValue(column, tuple(rules.items()), otherwise)
+
 
 OTHERWISE: Final = "*"
 """In a table of uncertainties by value: what holds for all other values."""
@@ -56,15 +151,8 @@ KINDS: Final[dict[str, Kind]] = {
 class UncertaintySpec:
     """An uncertainty as declared.
 
-    Attributes
-    ----------
-    kind : str
-        A key of `KINDS`, or ``by_value``.
-    arguments : tuple of (str, str or int)
-    column : str or None
-        For ``by_value``: the column.
-    values : tuple of (str, UncertaintySpec)
-        For ``by_value``: what holds for each value; `OTHERWISE` stands for all others.
+    ``kind`` is a key of `KINDS`, or ``by_value``: then ``column`` is that column, and ``values`` says what
+    holds for each of its values; `OTHERWISE` stands for all others.
     """
 
     kind: str
@@ -79,13 +167,7 @@ class UncertaintySpec:
         return own + tuple(table for _, spec in self.values for table in spec.tables)
 
     def rule(self, folders: Sequence[Path] = ()) -> Uncertainty:
-        """Return the rule; a table of clock offsets is looked for in each folder in turn.
-
-        Raises
-        ------
-        TraceError
-            If the table of clock offsets is not found or cannot be used.
-        """
+        """Return the rule; a table of clock offsets is looked for in each folder in turn (TraceError)."""
         if self.column is not None:
             rules = {value: spec.rule(folders) for value, spec in self.values}
             otherwise = rules.pop(OTHERWISE, None)
@@ -109,30 +191,9 @@ def _found(table: Path, folders: Sequence[Path]) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class EventsSchema:
-    """How one raw row becomes one event.
+    """How one raw row becomes one event; the fields are the keys of ``[[events]]``, see `TraceSchema`.
 
-    Attributes
-    ----------
-    uncertainty : UncertaintySpec
-    type : str or None
-        The type of all these events; or
-    type_column : str or None
-        the column that holds it.
-    id : str or None
-        A column, or a template of columns such as ``"{attempt}:finish"``. Default: the column ``id`` if the
-        file has one, else a running number.
-    time : str or None
-        Column of the stamps.
-    unit : str or None
-        Unit of numeric stamps.
-    files : str or None
-        Glob of the files these events come from. Default: all.
-    where : str or None
-        Condition on the columns of a raw row, in the query language.
-    attributes : tuple of (str, str) or None
-        New names and columns. Default: all columns that became nothing else.
-    missing : {"error", "drop"}
-        What to do with a row without a time or offset.
+    ``attributes`` are pairs of new names and columns.
     """
 
     uncertainty: UncertaintySpec

@@ -26,13 +26,7 @@ Extraction = tuple[str, str]
 
 
 def extraction_groups(pattern: str) -> list[str]:
-    """Return the names of the groups of a regular expression.
-
-    Raises
-    ------
-    ValueError
-        If it is none, or one that Arrow (RE2) does not take.
-    """
+    """Return the groups' names of a regular expression; ValueError if Python or Arrow (RE2) take none."""
     try:
         names = list(re.compile(pattern).groupindex)
         if names:
@@ -58,12 +52,8 @@ def sources_of(extract: Sequence[Extraction], wanted: Set[str]) -> set[str]:
 class ExtractionUses:
     """What extraction came to in the files that were read.
 
-    Attributes
-    ----------
-    present : set of str
-        Columns that some file has.
-    tried, found : set of str
-        Columns with rows to cut something out of, and those where the expression was found in a row.
+    ``present`` are the columns that some file has, ``tried`` those with rows to cut something out of,
+    ``found`` those where the expression was found in a row.
     """
 
     present: set[str] = field(default_factory=set)
@@ -90,10 +80,7 @@ def with_extracted(
 ) -> pa.Table:
     """Return a table with the extracted columns, as text; null where the expression is not found.
 
-    Raises
-    ------
-    TraceError
-        If the table has a column of that name already, or the source cannot be read as text.
+    A TraceError says that the table has such a column already, or that the source cannot be read as text.
     """
     for column, pattern in extract:
         if column not in table.column_names:

@@ -28,17 +28,7 @@ def row_faults(
     values: Values | None = None,
     limit: int = FAULT_LIMIT,
 ) -> list[TraceFault]:
-    """Return a fault for each marked row, the first ``limit`` by number, the rest counted in one.
-
-    Parameters
-    ----------
-    bad : (n,) bool
-    message : str
-    column : str or None
-    values : (n,) array or None
-        Where the offending values stand.
-    limit : int
-    """
+    """Return a fault for each marked row, (n,) bool, with its value; beyond ``limit`` one counts the rest."""
     rows = np.flatnonzero(bad)
     faults = []
     for row in rows[:limit].tolist():
@@ -50,14 +40,7 @@ def row_faults(
 
 
 def renumbered(faults: Sequence[TraceFault], rows: IntArray) -> list[TraceFault]:
-    """Return faults of a selection of rows with the row numbers of the whole.
-
-    Parameters
-    ----------
-    faults : sequence of TraceFault
-    rows : (m,) int64
-        Which row of the whole, counted from 0, each selected row is.
-    """
+    """Return faults of selected rows by the numbers in the whole, (m,) int64 from 0, that these rows have."""
     return [
         fault if fault.row is None else replace(fault, row=int(rows[fault.row - 1]) + 1) for fault in faults
     ]

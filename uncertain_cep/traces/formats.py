@@ -37,9 +37,8 @@ from uncertain_cep.traces.extracting import (
     with_extracted,
 )
 from uncertain_cep.traces.faulty_rows import row_faults, shown, unreadable_rows
-from uncertain_cep.traces.instants import is_text, read_iso
+from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
 from uncertain_cep.traces.jsonlines import json_line_faults
-from uncertain_cep.traces.zones import check_rows_agree
 
 __all__ = [
     "COLUMN_TYPES",
@@ -89,11 +88,6 @@ class FileOptions:
         Columns and the regular expressions whose named groups are cut out of them as further columns.
     format : str or None
         One of ``FILE_FORMATS``, whatever the files are called. None: as their names say.
-
-    Raises
-    ------
-    OptionError
-        If there is no such format.
     """
 
     types: tuple[tuple[str, ColumnType], ...] = ()
@@ -112,14 +106,7 @@ _DEFAULT: Final = FileOptions()
 
 @dataclass(frozen=True, slots=True)
 class TraceFile:
-    """A file to read.
-
-    Attributes
-    ----------
-    path : pathlib.Path
-    root : pathlib.Path
-        What the user gave: the file itself or a folder above it.
-    """
+    """A file to read; ``root`` is what the user gave, the file itself or a folder above it."""
 
     path: Path
     root: Path
@@ -183,10 +170,7 @@ def _format_of(path: Path) -> str | None:
 def column_names(file: TraceFile, options: FileOptions = _DEFAULT) -> list[str] | None:
     """Return a file's columns without reading its rows, or None where that takes a full read (JSON lines).
 
-    Raises
-    ------
-    TraceError
-        If the file cannot be read, or names a column twice.
+    A TraceError says that the file cannot be read, or names a column twice.
     """
     names = _own_columns(file.path, options)
     if names is None:
@@ -223,26 +207,10 @@ def read_file(
     options: FileOptions = _DEFAULT,
     uses: ExtractionUses | None = None,
 ) -> pa.Table:
-    """Return the rows of a file.
+    """Return the rows of a file, of these columns only as far as it has them.
 
-    Parameters
-    ----------
-    file : pathlib.Path or TraceFile
-    columns : collection of str or None
-        Read these only, as far as the file has them. Default: all.
-    options : FileOptions
-    uses : ExtractionUses or None
-        Receives which columns of ``[extract]`` the file has, and which expressions were found.
-
-    Returns
-    -------
-    pyarrow.Table
-        Without schema metadata other than the file's own.
-
-    Raises
-    ------
-    TraceError
-        If the file cannot be read; file, row, column and value are named as far as they are known.
+    The table has no schema metadata other than the file's own. ``uses`` learns what was extracted. A
+    TraceError names file, row, column and value as far as they are known.
     """
     given = file if isinstance(file, TraceFile) else TraceFile(file, file)
     path = given.path
@@ -419,31 +387,29 @@ def _parsed_json(path: Path, texts: Sequence[str] | None) -> pa.Table:
 
 def _with_dates(path: Path, table: pa.Table) -> pa.Table:
     """Return a table in which texts such as 2024-05-31 are dates, as Arrow finds them in CSV files."""
+
+    def all_hold(test: Callable[[Any], Any], column: pa.ChunkedArray) -> bool:
+        return bool(pc.all(test(column), min_count=1).as_py())
+
+    def is_midnight(stamps: Any) -> Any:
+        return pc.equal(pc.floor_temporal(stamps, unit="day"), stamps)
+
+    def is_day(texts: Any) -> Any:
+        return pc.equal(pc.utf8_length(texts), len("2024-05-31"))
+
     midnights = [
         field.name
         for field in table.schema
-        if field.type == pa.timestamp("s") and _all_hold(_is_midnight, table.column(field.name))
+        if field.type == pa.timestamp("s") and all_hold(is_midnight, table.column(field.name))
     ]
     if not midnights:
         return table
     texts = _parsed_json(path, midnights)
     for name in midnights:
-        if _all_hold(_is_day, texts.column(name)):
+        if all_hold(is_day, texts.column(name)):
             place = table.schema.get_field_index(name)
             table = table.set_column(place, name, table.column(name).cast(pa.date32()))
     return table
-
-
-def _all_hold(test: Callable[[pa.ChunkedArray], pa.ChunkedArray], column: pa.ChunkedArray) -> bool:
-    return bool(pc.all(test(column), min_count=1).as_py())
-
-
-def _is_midnight(stamps: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.equal(pc.floor_temporal(stamps, unit="day"), stamps)
-
-
-def _is_day(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.equal(pc.utf8_length(texts), len("2024-05-31"))
 
 
 def _read_parquet(path: Path, columns: list[str] | None) -> pa.Table:

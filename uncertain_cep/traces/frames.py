@@ -16,12 +16,8 @@ __all__ = ["as_arrow", "event_table", "library_of"]
 def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:
     """Return a pyarrow, pandas or Polars frame as a table, of these columns only as far as they are there.
 
-    Raises
-    ------
-    TraceError
-        If a column holds values of different types.
-    OptionError
-        If it is another kind of object.
+    A TraceError says that a column holds values of different types; an OptionError, that it is another
+    object.
     """
     if isinstance(frame, pa.RecordBatch):
         frame = pa.Table.from_batches([frame])
@@ -49,20 +45,7 @@ def library_of(frame: object) -> str:
 
 
 def event_table(events: Any, names: Names) -> pa.Table:
-    """Return the events of a frame or a reader as a table whose schema notes their tick.
-
-    Parameters
-    ----------
-    events : pyarrow.Table, RecordBatch or RecordBatchReader, pandas or Polars DataFrame
-    names : Names
-
-    Raises
-    ------
-    TraceError
-        If a column holds values of different types, or the events have several ticks.
-    OptionError
-        If it is another kind of object.
-    """
+    """Return the events of a reader, or what `as_arrow` takes, as a table whose schema notes their tick."""
     if isinstance(events, pa.RecordBatchReader):
         return with_noted_tick(events.read_all(), names)
     return with_noted_tick(_with_texts(as_arrow(events), names), names)

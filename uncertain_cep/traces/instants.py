@@ -7,34 +7,77 @@ table read batch by batch, or an empty one, gets the same answer as the whole.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.config import FAULT_LIMIT
-from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration, parse_duration, unit_nanoseconds
-from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration, number_unit, parse_duration
+from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
 from uncertain_cep.timedomain import DEFAULT_TICK, coarsest_unit, is_text
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, Values, row_faults, unreadable_rows
-from uncertain_cep.traces.zones import check_rows_agree, zoned_rows
 
 __all__ = [
     "Grid",
     "StampKind",
+    "check_rows_agree",
     "check_whole",
     "counts_of",
     "grid_of",
     "is_text",
+    "lengths_of",
     "read_iso",
     "rests_of",
     "stamp_kind",
     "ticks_of",
+    "warn_of_naive",
+    "zoned_rows",
 ]
+
+_ZONED: Final = r":.*(Z|z|[+-][0-9]{2}(:?[0-9]{2})?)$"
+
+_FEW: Final = 3
+"""Names that a warning lists."""
+
+
+def zoned_rows(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return which ISO 8601 texts have a time zone, null where there is no text."""
+    return pc.match_substring_regex(text, _ZONED)
+
+
+def check_rows_agree(values: pa.ChunkedArray, column: str) -> None:
+    """Refuse, by a TraceError, a column of text in which some stamps have a time zone and others none."""
+    text = values.cast(pa.string())
+    zoned = zoned_rows(text)
+    seen = pc.min_max(zoned)
+    if seen["min"].as_py() == seen["max"].as_py():
+        return
+    message = (
+        "it has no time zone, and other stamps of this column have one: give each a zone (Z, +02:00), or none"
+    )
+    naive = np.asarray(pc.fill_null(pc.invert(zoned), False).to_numpy())
+    raise TraceError(row_faults(naive, message, column=column, values=text))
+
+
+def warn_of_naive(found: Iterable[tuple[str, pa.DataType]], *, of: str = "") -> None:
+    """Warn if some of what is put together are timestamps with a time zone, and others without.
+
+    ``found`` are names, of columns or files, and the types of their stamps; ``of`` is what the names have.
+    """
+    stamps = [(name, dtype.tz) for name, dtype in found if pa.types.is_timestamp(dtype)]
+    naive = list(dict.fromkeys(name for name, zone in stamps if zone is None))
+    zoned = [(name, zone) for name, zone in stamps if zone is not None]
+    if naive and zoned:
+        shown = ", ".join(naive[:_FEW]) + (f" and {len(naive) - _FEW:,} more" if len(naive) > _FEW else "")
+        name, zone = zoned[0]
+        warn(
+            f"no time zone in {of}{shown}, and {zone} in {name}: what has none is read as UTC; "
+            "give all a zone, or none"
+        )
 
 
 _INT64 = np.iinfo(np.int64)
@@ -46,17 +89,7 @@ _ACCEPTED = "timestamps, dates, whole or decimal numbers (with a unit) and ISO 8
 
 @dataclass(frozen=True, slots=True)
 class StampKind:
-    """What the numbers of a stamp column mean.
-
-    Attributes
-    ----------
-    resolution : int or None
-        Nanoseconds of one count; None for plain ticks.
-    is_day : bool
-        Whether they are dates, without a time.
-    timezone : str or None
-        Time zone of the column.
-    """
+    """What the numbers of a stamp column mean; the ``resolution`` is in nanoseconds, None for plain ticks."""
 
     resolution: int | None
     is_day: bool = False
@@ -90,11 +123,8 @@ class Grid:
     def length(self, duration: str | int, *, what: str, least: int = 0) -> int:
         """Return a length in nanoseconds (in ticks if the tick has no name); a number counts ticks.
 
-        Raises
-        ------
-        OptionError
-            If it is a text and the tick has no length, a number and nobody named the tick, or if it is not a
-            whole number of ticks, or of fewer than ``least``.
+        An OptionError says that a text needs a tick, a number a named one, or that the length is not a whole
+        number of ticks, or too short.
         """
         if isinstance(duration, int):
             self.check_countable(f"{what} {duration}")
@@ -115,13 +145,7 @@ class Grid:
         return nanoseconds
 
     def check_countable(self, what: str) -> None:
-        """Check that numbers may count ticks.
-
-        Raises
-        ------
-        OptionError
-            If nobody said what a tick is.
-        """
+        """Refuse, by an OptionError, a number that counts ticks where nobody said what a tick is."""
         if not self.countable:
             raise OptionError(f'{what} {_UNCHOSEN}, such as tick="1ms"')
 
@@ -140,28 +164,10 @@ class Grid:
 def stamp_kind(column: str, dtype: pa.DataType, unit: str | None) -> StampKind:
     """Return what the stamps of a column mean.
 
-    Parameters
-    ----------
-    column : str
-        For the message of an error.
-    dtype : pyarrow.DataType
-    unit : str or None
-        Unit of numeric stamps since the epoch, such as ``ms``; None or ``tick`` for plain ticks.
-
-    Raises
-    ------
-    TraceError
-        If no time can be read from a column of this type.
-    OptionError
-        If there is no such unit.
+    ``unit`` is that of numbers since the epoch, None for plain ticks. A TraceError says that the type holds
+    no times; an OptionError, that there is no such unit.
     """
-    epoch = None
-    if unit is not None and unit.lower() not in ("tick", "ticks"):
-        epoch = unit_nanoseconds(unit)
-        if epoch is None:
-            raise OptionError(
-                f"unit {unit!r} is not known: write one of {', '.join(UNIT_NANOSECONDS)} or tick"
-            )
+    epoch = number_unit(unit)
     if pa.types.is_timestamp(dtype):
         return StampKind(UNIT_NANOSECONDS[dtype.unit], timezone=dtype.tz)
     if pa.types.is_date(dtype):
@@ -180,23 +186,10 @@ def stamp_kind(column: str, dtype: pa.DataType, unit: str | None) -> StampKind:
 
 
 def grid_of(kinds: Sequence[tuple[str, StampKind]], tick: str | None, whole_days: bool = True) -> Grid:
-    """Return the grid for the times of some columns.
+    """Return the grid for the times of one or more columns, which are not plain ticks here and times there.
 
-    Parameters
-    ----------
-    kinds : sequence of (str, StampKind)
-        Column names and what their stamps mean; at least one.
-    tick : str or None
-        Length of a tick. Default: 1us, whatever the columns' resolution; one day if all hold dates.
-    whole_days : bool
-        Whether a tick may be a day, as all lengths of the uncertainty are whole days.
-
-    Raises
-    ------
-    TraceError
-        If some columns hold plain ticks and others times.
-    OptionError
-        If the tick is not a length of time above 0.
+    The default tick is 1us, whatever the columns' resolution, or one day if all hold dates and
+    ``whole_days``.
     """
     plain = [name for name, kind in kinds if kind.resolution is None]
     named = None if tick is None else parse_duration(tick, what="tick")
@@ -230,29 +223,10 @@ def grid_of(kinds: Sequence[tuple[str, StampKind]], tick: str | None, whole_days
 def counts_of(
     values: pa.ChunkedArray, column: str, kind: StampKind, unit: str | None
 ) -> tuple[IntArray, BoolArray]:
-    """Return a stamp column as whole numbers of the kind's resolution.
+    """Return a stamp column as whole numbers of the kind's resolution, and where there is a stamp.
 
-    Parameters
-    ----------
-    values : (n,) chunked array
-    column : str
-        For the message of an error.
-    kind : StampKind
-        As returned by `stamp_kind` for this column.
-    unit : str or None
-        As given to `stamp_kind`.
-
-    Returns
-    -------
-    counts : (n,) int64
-        0 where there is no stamp.
-    present : (n,) bool
-        Where there is one.
-
-    Raises
-    ------
-    TraceError
-        If a value is no time; every such row is named, up to a limit.
+    ``kind`` and ``unit`` are those of `stamp_kind`. The counts, (n,) int64, are 0 where there is no stamp. A
+    TraceError names every row whose value is no time, up to a limit.
     """
     dtype = values.type
     if pa.types.is_null(dtype):
@@ -265,23 +239,23 @@ def counts_of(
         too_large = pc.fill_null(pc.greater(values, pa.scalar(_INT64.max, pa.uint64())), False)
         if pc.any(too_large).as_py():
             raise TraceError(
-                row_faults(_numpy(too_large), "too large for a time", column=column, values=values)
+                row_faults(np.asarray(too_large), "too large for a time", column=column, values=values)
             )
-    present = _numpy(values.is_valid()) if values.null_count else np.ones(len(values), np.bool_)
+    present = np.asarray(values.is_valid()) if values.null_count else np.ones(len(values), np.bool_)
     if pa.types.is_date32(values.type):
         values = values.cast(pa.int32())
     whole = values.cast(pa.int64())
-    return _numpy(whole.fill_null(0) if whole.null_count else whole), present
+    return np.asarray(whole.fill_null(0) if whole.null_count else whole), present
 
 
 def _float_counts(
     values: pa.ChunkedArray, column: str, kind: StampKind, unit: str | None
 ) -> tuple[IntArray, BoolArray]:
-    numbers = _numpy(values.cast(pa.float64()).fill_null(math.nan))
+    numbers = np.asarray(values.cast(pa.float64()).fill_null(math.nan))
     present = ~np.isnan(numbers)
     factor = 1
     if kind.resolution is not None:
-        factor = (unit_nanoseconds(unit or "") or 1) // kind.resolution
+        factor = (number_unit(unit) or 1) // kind.resolution
     # Also says no to infinity.
     bad = present & ~(np.abs(numbers) < float(_INT64.max) / factor)
     if bad.any():
@@ -310,13 +284,7 @@ def _parse_iso(values: pa.ChunkedArray, column: str) -> pa.ChunkedArray:
 
 
 def read_iso(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return ISO 8601 text as timestamps without a zone, those with a zone offset as UTC.
-
-    Raises
-    ------
-    pyarrow.ArrowInvalid
-        If one of them is no time.
-    """
+    """Return ISO 8601 text as timestamps without a zone, those with an offset as UTC; else ArrowInvalid."""
     zoned = zoned_rows(text)
     if not pc.any(zoned).as_py():
         return text.cast(pa.timestamp("ns"))
@@ -334,30 +302,12 @@ def ticks_of(
     values: Values,
     shift: int | IntArray = 0,
 ) -> IntArray:
-    """Return ``floor((counts * resolution + shift) / tick)``, exactly.
+    """Return ``floor((counts * resolution + shift) / tick)``, exactly, (n,) int64.
 
-    Parameters
-    ----------
-    counts : (n,) int64
-    resolution : int or None
-        Nanoseconds of a count; None for plain ticks.
-    grid : Grid
-    column : str
-        For the message of an error.
-    values : (n,)
-        The stamps as they stand in the trace, for the message of an error.
-    shift : int or (n,) int64
-        Nanoseconds (ticks if the grid's tick has no name).
-
-    Raises
-    ------
-    TraceError
-        If a time is beyond int64.
+    ``resolution`` is the nanoseconds of a count, ``shift`` nanoseconds too; both are ticks where those have
+    no length. ``column`` and ``values`` are for the TraceError if a time is beyond int64.
     """
-    tick = grid.tick or 1
-    step = resolution or tick
-    constant = shift if isinstance(shift, int) else int(np.gcd.reduce(shift)) if len(shift) else 0
-    common = math.gcd(step, tick, constant)
+    step, tick, common = _scales(resolution, grid, shift)
     moved = shift // common
     _check_fits(counts, step // common, moved, column, values)
     scaled = counts if step == common else counts * (step // common)
@@ -366,29 +316,18 @@ def ticks_of(
     return scaled if tick == common else np.floor_divide(scaled, tick // common)
 
 
+def _scales(resolution: int | None, grid: Grid, shift: int | IntArray) -> tuple[int, int, int]:
+    """Return the nanoseconds of a count and of a tick, and the most that divides both and the shift."""
+    tick = grid.tick or 1
+    step = resolution or tick
+    constant = shift if isinstance(shift, int) else int(np.gcd.reduce(shift)) if len(shift) else 0
+    return step, tick, math.gcd(step, tick, constant)
+
+
 def check_whole(
     counts: IntArray, present: BoolArray, resolution: int | None, grid: Grid, *, column: str, values: Values
 ) -> None:
-    """Check that no stamp lies between two ticks, if nobody named the tick.
-
-    Parameters
-    ----------
-    counts : (n,) int64
-    present : (n,) bool
-        Where there is a stamp.
-    resolution : int or None
-        Nanoseconds of a count.
-    grid : Grid
-    column : str
-        For the message of an error.
-    values : (n,)
-        The stamps as they stand in the trace, for the message of an error.
-
-    Raises
-    ------
-    TraceError
-        With every such stamp, up to a limit.
-    """
+    """Refuse, by a TraceError, stamps between two ticks, if nobody named the tick. See `ticks_of`."""
     if grid.named or grid.tick is None or resolution is None or resolution % grid.tick == 0:
         return
     rests = counts % (grid.tick // math.gcd(resolution, grid.tick)) * resolution
@@ -407,22 +346,8 @@ def check_whole(
 def rests_of(
     counts: IntArray, resolution: int | None, grid: Grid, shift: int | IntArray = 0
 ) -> IntArray | None:
-    """Return what ``ticks_of``, which has found all to fit, rounds off each stamp; None if nothing.
-
-    Parameters
-    ----------
-    counts, resolution, grid, shift
-        As for `ticks_of`.
-
-    Returns
-    -------
-    (n,) int64 or None
-        Nanoseconds.
-    """
-    tick = grid.tick or 1
-    step = resolution or tick
-    constant = shift if isinstance(shift, int) else int(np.gcd.reduce(shift)) if len(shift) else 0
-    common = math.gcd(step, tick, constant)
+    """Return the nanoseconds, (n,) int64, that `ticks_of` rounds off each stamp; None if nothing."""
+    step, tick, common = _scales(resolution, grid, shift)
     if tick == common:
         return None
     rests: IntArray = (counts * (step // common) + shift // common) % (tick // common)
@@ -442,7 +367,28 @@ def _check_fits(counts: IntArray, factor: int, shift: int | IntArray, column: st
     raise TraceError(row_faults(bad, message, column=column, values=values))
 
 
-def _numpy(values: pa.ChunkedArray | pa.Array) -> npt.NDArray[Any]:
-    if isinstance(values, pa.ChunkedArray):
-        return np.asarray(values.to_numpy())
-    return np.asarray(values.to_numpy(zero_copy_only=False))
+def lengths_of(values: pa.ChunkedArray, column: str, unit: str | None) -> tuple[IntArray, BoolArray]:
+    """Return a column of numbers or durations as nanoseconds, (n,) int64, and where there is one.
+
+    ``unit`` is that of numbers; None for ticks, which stay ticks. A TraceError says that the column holds
+    something else, or a length beyond 292 years.
+    """
+    length = number_unit(unit)
+    if pa.types.is_duration(values.type):
+        length = UNIT_NANOSECONDS[values.type.unit]
+        values = values.cast(pa.int64())
+    numeric = pa.types.is_integer(values.type) or pa.types.is_floating(values.type)
+    if not numeric and not pa.types.is_null(values.type):
+        raise TraceError(
+            TraceFault(f"its type is {values.type}, but a length of time is a number", column=column)
+        )
+    step = length
+    if length is not None and pa.types.is_floating(values.type):
+        step = min(length, UNIT_NANOSECONDS["us"])
+    counts, present = counts_of(values, column, StampKind(step), unit)
+    factor = step or 1
+    if len(counts) and max(abs(int(counts.min())), abs(int(counts.max()))) * factor >= 2**63:
+        raise TraceError(
+            TraceFault("a length of time is beyond 292 years: is its unit right?", column=column)
+        )
+    return counts * factor, present

@@ -4,29 +4,83 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from uncertain_cep.durations import UNIT_NANOSECONDS
-from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
 from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column
-from uncertain_cep.traces.faulty_rows import BoolArray, row_faults
+from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
-from uncertain_cep.traces.rounding import Rounding
 from uncertain_cep.traces.uncertainty import Stamps, Uncertainty
 
 __all__ = [
     "IntervalColumns",
+    "IntervalOptions",
     "MissingChoice",
-    "check_overwrites",
-    "default_grid",
-    "interval_columns",
+    "Rounding",
     "intervals_of",
-    "new_columns",
-    "with_intervals",
+    "merged_message",
+    "merged_times",
+    "warn_of_merged",
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Rounding:
+    """What the ticks did to the times of some rows.
+
+    ``ticks``, (k,) int64, are those of certain times; ``rests``, likewise, the nanoseconds rounded off each
+    (None: nothing). ``floored`` counts rows whose own offset or length is no whole number of ticks.
+    """
+
+    ticks: IntArray
+    rests: IntArray | None
+    floored: int
+
+    @classmethod
+    def of(
+        cls, lower: IntArray, upper: IntArray, rests: IntArray | None, keep: BoolArray | None, floored: int
+    ) -> Rounding:
+        """Return what was done to intervals, (n,) each, of those to keep (None: all)."""
+        certain = lower == upper if keep is None else (lower == upper) & keep
+        return cls(lower[certain], None if rests is None else rests[certain], floored)
+
+
+def merged_times(parts: Sequence[Rounding]) -> int:
+    """Return how many certain times share their tick with another, different one. O(k log k)."""
+    if all(part.rests is None for part in parts):
+        return 0
+    ticks = np.concatenate([part.ticks for part in parts])
+    rests = np.concatenate(
+        [np.zeros(len(part.ticks), np.int64) if part.rests is None else part.rests for part in parts]
+    )
+    if not len(ticks):
+        return 0
+    order = np.argsort(ticks, kind="stable")
+    ticks, rests = ticks[order], rests[order]
+    starts = np.flatnonzero(np.diff(ticks, prepend=ticks[0] - 1))
+    several = np.minimum.reduceat(rests, starts) != np.maximum.reduceat(rests, starts)
+    return int(np.diff(starts, append=len(ticks))[several].sum())
+
+
+def warn_of_merged(parts: Sequence[Rounding], tick: str | None) -> None:
+    """Warn if certain times that differ are in one tick."""
+    merged = merged_times(parts)
+    if merged:
+        warn(merged_message(merged, tick))
+
+
+def merged_message(merged: int, tick: str | None) -> str:
+    """Return what to say of so many certain times that share their tick with different ones."""
+    return (
+        f"{merged:,} certain times share a tick of {tick} with different ones: none of these is before the "
+        "other, so that they never follow each other in a match; give a shorter tick, or say how uncertain "
+        "the times are"
+    )
+
 
 MissingChoice = Literal["error", "drop"]
 _NAMES = Names()
@@ -36,16 +90,8 @@ _NAMES = Names()
 class IntervalColumns:
     """The time columns of a table's rows.
 
-    Attributes
-    ----------
-    lower, upper : array
-        Times of the grid's type, for every row; of no meaning where not kept.
-    pmf : list array or None
-    keep : (n,) bool or None
-        Which rows have an interval; None for all.
-    grid : Grid
-    rounding : Rounding
-        What the ticks did to the kept rows.
+    Every row has a ``lower`` and ``upper`` of the grid's type, of no meaning where it is not in ``keep``,
+    (n,) bool (None: all are). ``rounding`` is what the ticks did to the kept rows.
     """
 
     lower: pa.Array
@@ -56,100 +102,12 @@ class IntervalColumns:
     rounding: Rounding
 
 
-def default_grid(
-    schema: pa.Schema,
-    *,
-    time: str | None,
-    uncertainty: Uncertainty,
-    tick: str | None,
-    unit: str | None,
-    days: bool = True,
-) -> Grid:
-    """Return the ticks that the times of a table with these columns are floored to.
+@dataclass(frozen=True, slots=True)
+class IntervalOptions:
+    """How intervals are made of raw stamps.
 
-    ``days`` tells whether a tick of dates may be a day if there is no other.
-
-    Raises
-    ------
-    TraceError
-        If a column is missing or is no time.
-    OptionError
-        If the tick or the unit cannot be used.
-    """
-    absent = [name for name in uncertainty.reads(time) if name not in schema.names]
-    if absent:
-        has = ", ".join(schema.names) or "no columns"
-        raise TraceError(
-            [TraceFault(f"there is no such column; there is {has}", column=name) for name in absent]
-        )
-    kinds = [(name, stamp_kind(name, schema.field(name).type, unit)) for name in uncertainty.stamps(time)]
-    return grid_of(kinds, tick, days and uncertainty.is_whole(UNIT_NANOSECONDS["d"], schema, unit))
-
-
-def interval_columns(
-    table: pa.Table,
-    *,
-    time: str | None,
-    uncertainty: Uncertainty,
-    tick: str | None = None,
-    unit: str | None = None,
-    missing: MissingChoice = "error",
-    days: bool = True,
-) -> IntervalColumns:
-    """Return the time columns of a table, as `intervals_of` would add them.
-
-    ``days`` tells whether a tick of dates may be a day if there is no other.
-
-    Raises
-    ------
-    TraceError, OptionError
-        As `intervals_of`.
-    """
-    if missing not in ("error", "drop"):
-        raise OptionError(f'missing={missing!r} is not known: write "error" or "drop"')
-    grid = default_grid(table.schema, time=time, uncertainty=uncertainty, tick=tick, unit=unit, days=days)
-    found = uncertainty.intervals(Stamps(table, time, unit, grid))
-    keep = None
-    if any(gap.rows.any() for gap in found.missing):
-        if missing == "error":
-            hint = 'correct it, or leave such rows out with missing="drop"'
-            raise TraceError(
-                [
-                    fault
-                    for gap in found.missing
-                    for fault in row_faults(
-                        gap.rows, f"{gap.message}: {hint}", column=gap.column, values=table.column(gap.column)
-                    )
-                ]
-            )
-        keep = ~np.logical_or.reduce([gap.rows for gap in found.missing])
-    lower, upper = found.lower, found.upper
-    if keep is not None:
-        lower, upper = np.where(keep, lower, 0), np.where(keep, upper, 0)
-    rounding = Rounding.of(found.lower, found.upper, found.rests, keep, found.floored)
-    return IntervalColumns(
-        grid.column(lower, "lower"), grid.column(upper, "upper"), found.pmf, keep, grid, rounding
-    )
-
-
-def intervals_of(
-    table: pa.Table,
-    *,
-    time: str | None,
-    uncertainty: Uncertainty,
-    tick: str | None = None,
-    unit: str | None = None,
-    missing: MissingChoice = "error",
-    names: Names = _NAMES,
-) -> pa.Table:
-    """Return a table with its interval columns added.
-
-    The columns and their types follow from the table's schema and the options alone, and each row from that
-    row alone: the function can be applied batch by batch, and to an empty table to learn the schema.
-
-    Parameters
+    Attributes
     ----------
-    table : pyarrow.Table
     time : str or None
         The column of stamps; None for the rules that name their columns themselves.
     uncertainty : Uncertainty
@@ -165,6 +123,102 @@ def intervals_of(
         What to do with a row whose time or offset is missing.
     names : Names
         What to call the columns.
+    days : bool
+        Whether a tick of dates may be a day if there is no other.
+    """
+
+    time: str | None
+    uncertainty: Uncertainty
+    tick: str | None = None
+    unit: str | None = None
+    missing: MissingChoice = "error"
+    names: Names = _NAMES
+    days: bool = True
+
+    def __post_init__(self) -> None:
+        if self.missing not in ("error", "drop"):
+            raise OptionError(f'missing={self.missing!r} is not known: write "error" or "drop"')
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The columns that intervals are made of."""
+        return self.uncertainty.reads(self.time)
+
+    def grid(self, schema: pa.Schema) -> Grid:
+        """Return the ticks that the times of a table with these columns are floored to."""
+        absent = [name for name in self.read if name not in schema.names]
+        if absent:
+            has = ", ".join(schema.names) or "no columns"
+            raise TraceError(
+                [TraceFault(f"there is no such column; there is {has}", column=name) for name in absent]
+            )
+        stamps = self.uncertainty.stamps(self.time)
+        kinds = [(name, stamp_kind(name, schema.field(name).type, self.unit)) for name in stamps]
+        days = self.days and self.uncertainty.is_whole(UNIT_NANOSECONDS["d"], schema, self.unit)
+        return grid_of(kinds, self.tick, days)
+
+    def columns(self, table: pa.Table) -> IntervalColumns:
+        """Return the time columns of a table, as `intervals_of` would add them."""
+        grid = self.grid(table.schema)
+        found = self.uncertainty.intervals(Stamps(table, self.time, self.unit, grid))
+        lower, upper, keep = found.lower, found.upper, None
+        if any(gap.rows.any() for gap in found.missing):
+            if self.missing == "error":
+                hint = 'correct it, or leave such rows out with missing="drop"'
+                faults = [
+                    row_faults(
+                        gap.rows, f"{gap.message}: {hint}", column=gap.column, values=table.column(gap.column)
+                    )
+                    for gap in found.missing
+                ]
+                raise TraceError([fault for some in faults for fault in some])
+            keep = ~np.logical_or.reduce([gap.rows for gap in found.missing])
+            lower, upper = np.where(keep, lower, 0), np.where(keep, upper, 0)
+        rounding = Rounding.of(found.lower, found.upper, found.rests, keep, found.floored)
+        return IntervalColumns(
+            grid.column(lower, "lower"), grid.column(upper, "upper"), found.pmf, keep, grid, rounding
+        )
+
+    def new_columns(self, added: IntervalColumns, present: Sequence[str]) -> dict[str, pa.Array]:
+        """Return time columns by their names, unless they overwrite a column which they are not made of."""
+        names = self.names
+        new = {names.lower: added.lower, names.upper: added.upper}
+        if added.pmf is not None:
+            new[names.pmf] = added.pmf
+        if added.grid.text is not None:
+            new[names.tick] = tick_column(added.grid.text, len(added.lower))
+        message = (
+            "there is such a column already, and it would be overwritten: rename it, or give the new columns "
+            "other names with names="
+        )
+        lost = [name for name in new if name in present and (name not in self.read or name == names.tick)]
+        if lost:
+            raise TraceError([TraceFault(message, column=name) for name in lost])
+        return new
+
+    def applied(self, table: pa.Table) -> tuple[pa.Table, IntervalColumns]:
+        """Return a table with its time columns added, and these."""
+        added = self.columns(table)
+        result = table
+        for name, column in self.new_columns(added, table.column_names).items():
+            place = result.schema.get_field_index(name)
+            result = (
+                result.set_column(place, name, column) if place >= 0 else result.append_column(name, column)
+            )
+        if added.keep is not None:
+            result = result.filter(pa.array(added.keep))
+        metadata = dict(result.schema.metadata or {})
+        metadata.pop(TICK_METADATA, None)
+        if added.grid.text is not None:
+            metadata[TICK_METADATA] = added.grid.text.encode()
+        return result.replace_schema_metadata(metadata or None), added
+
+
+def intervals_of(table: pa.Table, **options: Any) -> pa.Table:
+    """Return a table with its interval columns added; the options are the fields of `IntervalOptions`.
+
+    The columns and their types follow from the table's schema and the options alone, and each row from that
+    row alone: the function can be applied batch by batch, and to an empty table to learn the schema.
 
     Returns
     -------
@@ -181,59 +235,4 @@ def intervals_of(
     OptionError
         If the tick, the unit or the length of an uncertainty cannot be used.
     """
-    return with_intervals(
-        table,
-        interval_columns(table, time=time, uncertainty=uncertainty, tick=tick, unit=unit, missing=missing),
-        names,
-        uncertainty.reads(time),
-    )
-
-
-def with_intervals(table: pa.Table, added: IntervalColumns, names: Names, read: Sequence[str]) -> pa.Table:
-    """Return a table with time columns added; `read` are those that they were made of."""
-    new = new_columns(added, names)
-    check_overwrites(table.column_names, new, read, names)
-    result = table
-    for name, column in new.items():
-        place = result.schema.get_field_index(name)
-        result = result.set_column(place, name, column) if place >= 0 else result.append_column(name, column)
-    if added.keep is not None:
-        result = result.filter(pa.array(added.keep))
-    metadata = dict(result.schema.metadata or {})
-    metadata.pop(TICK_METADATA, None)
-    if added.grid.text is not None:
-        metadata[TICK_METADATA] = added.grid.text.encode()
-    return result.replace_schema_metadata(metadata or None)
-
-
-def new_columns(added: IntervalColumns, names: Names) -> dict[str, pa.Array]:
-    """Return the time columns by their names."""
-    new = {names.lower: added.lower, names.upper: added.upper}
-    if added.pmf is not None:
-        new[names.pmf] = added.pmf
-    if added.grid.text is not None:
-        new[names.tick] = tick_column(added.grid.text, len(added.lower))
-    return new
-
-
-def check_overwrites(
-    present: Sequence[str], new: dict[str, pa.Array], read: Sequence[str], names: Names
-) -> None:
-    """Refuse new columns that would overwrite some which they are not made of.
-
-    Raises
-    ------
-    TraceError
-    """
-    lost = [name for name in new if name in present and (name not in read or name == names.tick)]
-    if lost:
-        raise TraceError(
-            [
-                TraceFault(
-                    "there is such a column already, and it would be overwritten: rename it, or give the new "
-                    "columns other names with names=",
-                    column=name,
-                )
-                for name in lost
-            ]
-        )
+    return IntervalOptions(**options).applied(table)[0]

@@ -18,15 +18,7 @@ _MOST_DIGITS: Final = 308
 def json_line_faults(stream: BinaryIO) -> list[TraceFault]:
     """Return the lines that are no JSON object, and the values of another type than their column's first.
 
-    Parameters
-    ----------
-    stream : binary file
-        Decompressed.
-
-    Returns
-    -------
-    list of TraceFault
-        Without the file's name; the first ones only, up to a limit.
+    The stream is decompressed. The faults are the first ones, up to a limit, without the file's name.
     """
     faults: list[TraceFault] = []
     kinds: dict[str, tuple[str, int]] = {}

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from uncertain_cep.durations import UNIT_NANOSECONDS, unit_nanoseconds
+from uncertain_cep.durations import number_unit
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.expressions.codes import codes_of, places_in
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import as_arrow
-from uncertain_cep.traces.lengths import lengths_of
-from uncertain_cep.traces.uncertainty import Intervals, Missing, Stamps
+from uncertain_cep.traces.instants import lengths_of
+from uncertain_cep.traces.uncertainty import Intervals, Stamps, missing_where
 
 __all__ = ["ClockOffset", "OffsetSource", "clock_offset"]
 
@@ -29,16 +29,9 @@ OffsetSource = Any
 class ClockOffset:
     """Stamps of hosts whose clocks are off: ``[T + lower, T + upper]`` with the bounds of the row's host.
 
-    Attributes
-    ----------
-    hosts : (k,) string array
-        Each host once.
-    lower, upper : (k,) int64 array
-        Bounds of what must be added to a stamp of the host's clock to get the true time, in nanoseconds (in
-        ticks if ``in_ticks``).
-    key : str
-        Column of the events that names the host.
-    in_ticks : bool
+    ``key`` is the column of the events that names the host, one of ``hosts``, each of which stands there
+    once. ``lower`` and ``upper``, (k,) int64, bound what must be added to a stamp of the host's clock to get
+    the true time, in nanoseconds, or in ticks if ``in_ticks``.
     """
 
     hosts: pa.Array = field(repr=False, hash=False)
@@ -69,18 +62,14 @@ class ClockOffset:
             stamps.grid.check_countable("a clock offset")
         scale = (stamps.grid.tick or 1) if self.in_ticks else 1
         keys = stamps.table.column(self.key).cast(pa.string())
-        found = pc.index_in(keys, self.hosts)
-        known = np.asarray(found.is_valid().to_numpy())
-        position = np.asarray(found.fill_null(0).to_numpy())
+        position = places_in(keys, self.hosts)
+        known = position >= 0
         shifts = [self._shift(bounds, position, known, scale) for bounds in (self.lower, self.upper)]
         moved = stamps.ticks(column, *shifts)
         (lower, upper), present = moved.moved, moved.present
-        gaps = []
-        if not present.all():
-            gaps.append(Missing(~present, column, "there is no time"))
-        if not known.all():
-            gaps.append(Missing(~known, self.key, "there is no clock offset for this host"))
-        return Intervals(lower, upper, tuple(gaps), rests=moved.rests, floored=moved.floored)
+        gaps = missing_where(present, column)
+        gaps += missing_where(known, self.key, "there is no clock offset for this host")
+        return Intervals(lower, upper, gaps, rests=moved.rests, floored=moved.floored)
 
     def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
         """Return whether all offsets are whole ticks."""
@@ -129,9 +118,7 @@ def clock_offset(
     OptionError
         If there is no such unit.
     """
-    in_ticks = unit.lower() in ("tick", "ticks")
-    if not in_ticks and unit_nanoseconds(unit) is None:
-        raise OptionError(f"unit {unit!r} is not known: write one of {', '.join(UNIT_NANOSECONDS)} or tick")
+    in_ticks = number_unit(unit) is None
     source = None
     if isinstance(table, (str, PathLike)):
         from uncertain_cep.traces.formats import read_file
@@ -172,8 +159,7 @@ def _checked(rows: pa.Table, host: str, lower: str, upper: str, unit: str | None
         values=rows.column(lower),
     )
     first = np.zeros(len(hosts), np.bool_)
-    codes = hosts.combine_chunks().dictionary_encode().indices.fill_null(-1).to_numpy()
-    first[np.unique(codes, return_index=True)[1]] = True
+    first[np.unique(codes_of([hosts])[0][0], return_index=True)[1]] = True
     named = np.asarray(hosts.is_valid().to_numpy())
     faults += row_faults(named & ~first, "this host stands here twice", column=host, values=hosts)
     if faults:

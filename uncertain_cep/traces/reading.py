@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,21 +13,36 @@ import pyarrow as pa
 from uncertain_cep.durations import UNIT_NANOSECONDS, parse_duration
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
 from uncertain_cep.timedomain import TICK_METADATA, Names, TimeDomain, tick_column, with_noted_tick
-from uncertain_cep.traces.assembling import Part, assembled
-from uncertain_cep.traces.checks import RowOrigin, check_columns, check_intervals, check_nulls, check_pmfs
+from uncertain_cep.traces.checks import (
+    RowOrigin,
+    check_columns,
+    check_ids,
+    check_intervals,
+    check_nulls,
+    check_pmfs,
+)
 from uncertain_cep.traces.events_schema import EventsSchema, UncertaintySpec
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, list_files, read_file
 from uncertain_cep.traces.frames import event_table
-from uncertain_cep.traces.intervals import default_grid, interval_columns
-from uncertain_cep.traces.rounding import merged_message, merged_times
-from uncertain_cep.traces.rows import Events, events_of_rows, id_column, needed_columns, type_column
+from uncertain_cep.traces.instants import warn_of_naive
+from uncertain_cep.traces.intervals import IntervalOptions, merged_message, merged_times
+from uncertain_cep.traces.rows import (
+    Events,
+    Part,
+    assembled,
+    events_of_rows,
+    id_column,
+    needed_columns,
+    type_column,
+)
 from uncertain_cep.traces.schema import TraceSchema, given_schema
 from uncertain_cep.traces.uncertainty import Uncertainty
-from uncertain_cep.traces.zones import warn_of_naive
 
 __all__ = [
+    "GivenSchema",
     "LoadedTrace",
+    "Paths",
     "Step",
     "all_days",
     "chosen_tick",
@@ -39,6 +54,8 @@ __all__ = [
     "reading_steps",
 ]
 
+Paths = Sequence[str | Path] | str | Path
+GivenSchema = TraceSchema | str | Path | None
 _NAMES = Names()
 _MODEL = EventsSchema(
     UncertaintySpec("columns", (("lower", _NAMES.lower), ("upper", _NAMES.upper))),
@@ -79,6 +96,26 @@ class LoadedTrace:
     merged: int = 0
     tick: str | None = None
 
+    @property
+    def events(self) -> int:
+        """How many events the rows gave."""
+        return 0 if self.table is None else self.table.num_rows
+
+    def with_checked_ids(self, partition: Sequence[str] = ()) -> LoadedTrace:
+        """Return the trace with a fault for each id used twice where these columns are the same."""
+        if self.table is None:
+            return self
+        names = self.table.column_names
+        found = [
+            TraceFault(f"there is no such column; the trace has {', '.join(names)}", column=name)
+            for name in partition
+            if name not in names
+        ]
+        if not found:
+            ids = check_ids(self.table, _NAMES, partition=partition)
+            found = [self.origin.placed(fault) for fault in ids]
+        return replace(self, faults=(*self.faults, *found))
+
     def warn(self) -> None:
         """Warn if ticks took the order from certain times."""
         if self.merged:
@@ -95,11 +132,7 @@ class Step:
 
 
 def read_traces(
-    paths: Sequence[str | Path] | str | Path,
-    schema: TraceSchema | str | Path | None = None,
-    *,
-    format: str | None = None,
-    tick: str | None = None,
+    paths: Paths, schema: GivenSchema = None, *, format: str | None = None, tick: str | None = None
 ) -> pa.Table:
     """Read files into one table of events.
 
@@ -147,11 +180,7 @@ def read_traces(
 
 
 def load_traces(
-    paths: Sequence[str | Path] | str | Path,
-    schema: TraceSchema | str | Path | None = None,
-    *,
-    format: str | None = None,
-    tick: str | None = None,
+    paths: Paths, schema: GivenSchema = None, *, format: str | None = None, tick: str | None = None
 ) -> LoadedTrace:
     """Read files into one table of events, and note what is wrong instead of stopping at it.
 
@@ -166,37 +195,32 @@ def load_traces(
     if not given:
         faults.append(TraceFault("no file is given: name one or more"))
     plan = reading_steps(files, schema, faults)
-    rows = 0
+    rows, next_id, days = 0, 1, True
     parts: list[Part] = []
-    raws: Iterator[tuple[TraceFile, pa.Table]] | list[tuple[TraceFile, pa.Table]]
     uses = ExtractionUses()
-    raws = raw_tables(plan, options, faults, uses)
-    days = True
+    raws: Iterable[tuple[TraceFile, pa.Table]] = raw_tables(plan, options, faults, uses)
     if schema is not None:
         tick = chosen_tick(tick, schema)
         if tick is None:
             raws = list(raws)
             days = all_days(raws, plan)
-    next_id = 1
     stamps: dict[tuple[str, ...], pa.Schema] = {}
     for file, raw in raws:
         rows += raw.num_rows
         for step in plan[file]:
             stamps.setdefault(step.rule.stamps(step.events.time), raw.schema)
             try:
-                if schema is None:
-                    events = model_events(raw, tick)
-                else:
-                    events = events_of_rows(
-                        raw, step.events, step.rule, tick=tick, days=days, first_id=next_id
-                    )
+                events = (
+                    model_events(raw, tick)
+                    if schema is None
+                    else events_of_rows(raw, step.events, step.rule, tick=tick, days=days, first_id=next_id)
+                )
                 parts.append(Part(str(file.path), events))
             except TraceError as error:
                 faults += [replace(fault, file=str(file.path)) for fault in error.faults]
             except OptionError as error:
-                faults.append(
-                    TraceFault(f"{step.name}: {error}", file=None if schema is None else schema.file)
-                )
+                named_in = None if schema is None else schema.file
+                faults.append(TraceFault(f"{step.name}: {error}", file=named_in))
             next_id += raw.num_rows
     uses.warn(options.extract)
     _warn_of_zones(stamps, parts)
@@ -229,19 +253,9 @@ def load_traces(
 
 
 def load_frame(frame: Any, *, tick: str | None = None) -> LoadedTrace:
-    """Take a frame of events as they are, and note what is wrong instead of stopping at it.
+    """Take a frame of events with the columns of the model, and note what is wrong instead of stopping at it.
 
-    Parameters
-    ----------
-    frame : pyarrow.Table, RecordBatch or RecordBatchReader, pandas or Polars DataFrame
-        With the columns of the model. A reader is read to its end.
-    tick : str or None
-        Length of a tick. Default: what the frame says, else 1us.
-
-    Raises
-    ------
-    OptionError
-        If it is another kind of object.
+    A reader is read to its end. The tick is by default what the frame says, else 1us.
     """
     try:
         table = event_table(frame, _NAMES)
@@ -271,13 +285,7 @@ def _warn_of_zones(stamps: Mapping[tuple[str, ...], pa.Schema], parts: Sequence[
 
 
 def chosen_tick(tick: str | None, schema: TraceSchema) -> str | None:
-    """Return the tick that the caller or the schema names.
-
-    Raises
-    ------
-    OptionError
-        If they name different ones.
-    """
+    """Return the tick that the caller or the schema names; an OptionError if they differ."""
     if tick is None or schema.tick is None:
         return tick or schema.tick
     if parse_duration(tick, what="tick") != parse_duration(schema.tick):
@@ -397,9 +405,7 @@ def all_days(raws: Sequence[tuple[TraceFile, pa.Table]], plan: dict[TraceFile, l
             events = step.events
             # A fault here is met again, and told with its file, when the intervals are made.
             with suppress(TraceError, OptionError):
-                grid = default_grid(
-                    raw.schema, time=events.time, uncertainty=step.rule, tick=None, unit=events.unit
-                )
+                grid = IntervalOptions(events.time, step.rule, unit=events.unit).grid(raw.schema)
                 found[raw.num_rows > 0].append(grid.tick == UNIT_NANOSECONDS["d"])
     # What a file without rows takes its columns for is a guess.
     return all(found[True] or found[False])
@@ -408,11 +414,7 @@ def all_days(raws: Sequence[tuple[TraceFile, pa.Table]], plan: dict[TraceFile, l
 def model_events(raw: pa.Table, tick: str | None = None) -> Events:
     """Take a table whose columns are those of the model already; only dates and text become timestamps.
 
-    Parameters
-    ----------
-    raw : pyarrow.Table
-    tick : str or None
-        Length of a tick, for dates and text. Default: the one in the table, else 1us; one day for dates.
+    Their tick is by default the one in the table, else 1us; one day for dates.
     """
     raw = with_noted_tick(raw)
     lower, upper = raw.column(_NAMES.lower), raw.column(_NAMES.upper)
@@ -421,12 +423,8 @@ def model_events(raw: pa.Table, tick: str | None = None) -> Events:
         pa.types.is_timestamp(times.type) or pa.types.is_int64(times.type) for times in (lower, upper)
     ):
         noted = metadata.get(TICK_METADATA)
-        made = interval_columns(
-            raw,
-            time=None,
-            uncertainty=_MODEL.uncertainty.rule(),
-            tick=tick if noted is None else noted.decode(),
-        )
+        options = IntervalOptions(None, _MODEL.uncertainty.rule(), tick if noted is None else noted.decode())
+        made = options.columns(raw)
         lower, upper = made.lower, made.upper
         if noted is None and made.grid.text is not None and made.grid.countable:
             metadata = {TICK_METADATA: made.grid.text.encode()}

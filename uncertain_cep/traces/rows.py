@@ -1,8 +1,9 @@
-"""Raw rows to events, as one table of a schema says: rows in, events out, each row by itself."""
+"""Raw rows to events, as one table of a schema says, and the events of several files as one table."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -10,15 +11,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import QueryError, QuerySyntaxError, TraceError, TraceFault
 from uncertain_cep.timedomain import TICK_METADATA, Names, is_text, tick_column
 from uncertain_cep.traces.events_schema import EventsSchema
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
-from uncertain_cep.traces.intervals import interval_columns
-from uncertain_cep.traces.rounding import Rounding
+from uncertain_cep.traces.intervals import IntervalOptions, Rounding
 from uncertain_cep.traces.uncertainty import Uncertainty
 
-__all__ = ["Events", "events_of_rows", "id_column", "needed_columns", "type_column"]
+__all__ = [
+    "Events",
+    "Part",
+    "assembled",
+    "common_type",
+    "events_of_rows",
+    "id_column",
+    "needed_columns",
+    "type_column",
+]
 
 _NAMES: Final = Names()
 _CANONICAL: Final = (_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper, _NAMES.pmf, _NAMES.tick)
@@ -29,17 +39,10 @@ _PLACEHOLDER: Final = re.compile(r"\{([^{}]+)\}")
 class Events:
     """The events of some raw rows.
 
-    Attributes
-    ----------
-    table : pyarrow.Table
-        Columns type, id, lower, upper, pmf if there are any, tick if it has a length, attributes; the tick
-        also in the metadata.
-    rows : (n,) int64 or None
-        The raw row, counted from 0, of each event; None if there is one event for each row, in order.
-    dropped : int
-        Rows left out for want of a time or offset.
-    rounding : Rounding or None
-        What the ticks did to them; None if they were in ticks already.
+    The table has type, id, lower, upper, pmf if there are any, tick if it has a length (also in the
+    metadata), and attributes. ``rows``, (n,) int64, are the raw rows, counted from 0; None for one event a
+    row, in order. ``dropped`` rows lack a time or offset. ``rounding`` is None if the times were in ticks
+    already.
     """
 
     table: pa.Table
@@ -78,28 +81,10 @@ def events_of_rows(
     days: bool = True,
     first_id: int = 1,
 ) -> Events:
-    """Return the events of raw rows.
+    """Return the events of raw rows, which have all of `needed_columns`.
 
-    Parameters
-    ----------
-    raw : pyarrow.Table
-        With all of `needed_columns`.
-    events : EventsSchema
-    rule : Uncertainty
-        Of these events.
-    tick : str or None
-        Length of a tick. Default: as for `intervals_of`.
-    days : bool
-        Whether that default may be a day.
-    first_id : int
-        The id of the first row, if neither the schema nor the rows have one: row ``i`` gets ``first_id + i``.
-
-    Raises
-    ------
-    TraceError
-        If a value or a column cannot be used; rows are numbered as in ``raw``.
-    OptionError
-        If the tick, the unit or the length of an uncertainty cannot be used.
+    Where neither the schema nor the rows have an id, row ``i`` gets ``first_id + i``. The default of ``tick``
+    is that of `intervals_of`; ``days`` tells whether it may be a day. Errors number the rows as in ``raw``.
     """
     rows: IntArray | None = None
     chosen = raw
@@ -107,15 +92,8 @@ def events_of_rows(
         rows = np.flatnonzero(_condition(events.where, raw))
         chosen = raw.take(pa.array(rows)) if len(rows) < raw.num_rows else raw
     try:
-        intervals = interval_columns(
-            chosen,
-            time=events.time,
-            uncertainty=rule,
-            tick=tick,
-            unit=events.unit,
-            missing=events.missing,
-            days=days,
-        )
+        options = IntervalOptions(events.time, rule, tick, events.unit, events.missing, days=days)
+        intervals = options.columns(chosen)
     except TraceError as error:
         if rows is None:
             raise
@@ -228,8 +206,7 @@ def _condition_columns(where: str | None) -> list[str]:
     if where is None:
         return []
     from uncertain_cep.query import parse_row_condition
-    from uncertain_cep.query.syntax import Attribute
-    from uncertain_cep.query.traversal import expressions_in
+    from uncertain_cep.query.syntax import Attribute, expressions_in
 
     try:
         condition = parse_row_condition(where)
@@ -247,3 +224,147 @@ def _condition(where: str, raw: pa.Table) -> BoolArray:
     except (QuerySyntaxError, QueryError) as error:
         raise TraceError(f"where: {error}") from None
     return evaluate_mask(condition, raw)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The events that one table of a schema made of one file."""
+
+    file: str
+    events: Events
+
+
+def assembled(parts: Sequence[Part]) -> tuple[pa.Table | None, list[TraceFault]]:
+    """Return the events of all parts in one table, in order, or what keeps them from being one.
+
+    Columns that a part lacks are null there. Whole and decimal numbers become decimal, timestamps take the
+    finest unit; ids that are numbers here and text there become text. Other types that do not agree are a
+    fault.
+    """
+    faults: list[TraceFault] = []
+    # What an empty part takes its columns for is a guess: it only counts where nothing else is known.
+    full = [part for part in parts if part.events.table.num_rows] or list(parts)
+    names = dict.fromkeys(name for part in parts for name in part.events.table.column_names)
+    if not any(_NAMES.tick in part.events.table.column_names for part in full):
+        names.pop(_NAMES.tick, None)
+    types: dict[str, pa.DataType] = {}
+    for name in _ordered(names):
+        dtype = _column_type(name, full, faults)
+        if dtype is not None and pa.types.is_null(dtype):
+            dtype = _column_type(name, parts, []) or dtype
+        types[name] = pa.null() if dtype is None else dtype
+    tick = None if faults else _tick(full, faults)
+    if faults:
+        return None, faults
+    # Text readers may take one bound for whole seconds and the other not.
+    time = common_type(types[_NAMES.lower], types[_NAMES.upper])
+    if time is not None:
+        types[_NAMES.lower] = types[_NAMES.upper] = time
+    schema = pa.schema(types.items())
+    tables = [table for part in full if (table := _as(part, schema, faults)) is not None]
+    if faults:
+        return None, faults
+    metadata = None if tick is None else {TICK_METADATA: tick}
+    return pa.concat_tables(tables).replace_schema_metadata(metadata), []
+
+
+def _ordered(names: dict[str, None]) -> list[str]:
+    first = [
+        name
+        for name in (_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper, _NAMES.pmf, _NAMES.tick)
+        if name in names
+    ]
+    return first + [name for name in names if name not in first]
+
+
+def _tick(parts: Sequence[Part], faults: list[TraceFault]) -> bytes | None:
+    ticks: dict[bytes | None, str] = {}
+    for part in parts:
+        ticks.setdefault((part.events.table.schema.metadata or {}).get(TICK_METADATA), part.file)
+    (first, first_file), *others = ticks.items()
+    for tick, file in others:
+        message = (
+            f"mixed ticks: {_tick_text(tick)} here, {_tick_text(first)} in {first_file}: make the intervals "
+            "of all files with one tick"
+        )
+        faults.append(TraceFault(message, file=file))
+    return first
+
+
+def _tick_text(tick: bytes | None) -> str:
+    return "none is named" if tick is None else f"a tick is {tick.decode()}"
+
+
+def _column_type(name: str, parts: Sequence[Part], faults: list[TraceFault]) -> pa.DataType | None:
+    found: pa.DataType = pa.null()
+    where = ""
+    advice = "give it one type, or set it in [types]"
+    if name in (_NAMES.lower, _NAMES.upper):
+        advice = 'times and plain numbers do not mix, say the unit of the numbers (unit = "ms")'
+    for part in parts:
+        schema = part.events.table.schema
+        if name not in schema.names:
+            continue
+        dtype = schema.field(name).type
+        common = common_type(found, dtype)
+        if common is None and name == _NAMES.id:
+            common = pa.string()
+        if common is None:
+            message = f"its type is {dtype} here, but {found} in {where}: {advice}"
+            faults.append(TraceFault(message, file=part.file, column=name))
+            return None
+        if pa.types.is_null(found):
+            where = part.file
+        found = common
+    return found
+
+
+def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
+    """Return the type that takes the values of both, or None if there is none."""
+    if first == second or pa.types.is_null(second):
+        return first
+    if pa.types.is_null(first):
+        return second
+    if pa.types.is_integer(first) and pa.types.is_integer(second):
+        return pa.int64()
+    if _is_number(first) and _is_number(second):
+        return pa.float64()
+    if is_text(first) and is_text(second):
+        return pa.string()
+    if _is_day_or_time(first) and _is_day_or_time(second):
+        units = [dtype.unit if pa.types.is_timestamp(dtype) else "s" for dtype in (first, second)]
+        zones = {dtype.tz for dtype in (first, second) if pa.types.is_timestamp(dtype)} - {None}
+        zone = None if not zones else zones.pop() if len(zones) == 1 else "UTC"
+        return pa.timestamp(min(units, key=lambda unit: UNIT_NANOSECONDS[unit]), zone)
+    if pa.types.is_nested(first) and pa.types.is_nested(second):
+        values = [getattr(dtype, "value_type", None) for dtype in (first, second)]
+        if all(value is not None and _is_number(value) for value in values):
+            return pa.list_(pa.float64())
+    return None
+
+
+def _is_number(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype))
+
+
+def _is_day_or_time(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(dtype) or pa.types.is_date(dtype))
+
+
+def _as(part: Part, schema: pa.Schema, faults: list[TraceFault]) -> pa.Table | None:
+    table = part.events.table
+    columns = []
+    for wanted in schema:
+        if wanted.name not in table.column_names:
+            columns.append(pa.nulls(table.num_rows, wanted.type))
+            continue
+        column = table.column(wanted.name)
+        if column.type != wanted.type:
+            try:
+                column = column.cast(wanted.type)
+            except pa.ArrowInvalid as error:
+                message = f"it cannot be read as {wanted.type}, as other files have it: {error}"
+                faults.append(TraceFault(message, file=part.file, column=wanted.name))
+                continue
+        columns.append(column)
+    return None if faults else pa.table(columns, schema=schema)

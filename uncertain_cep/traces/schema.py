@@ -87,19 +87,7 @@ class TraceSchema:
         return tuple(table for events in self.events for table in events.uncertainty.tables)
 
     @classmethod
-    def from_flags(
-        cls,
-        *,
-        uncertainty: str,
-        type: str | None = None,
-        type_column: str | None = None,
-        id: str | None = None,
-        time: str | None = None,
-        unit: str | None = None,
-        tick: str | None = None,
-        where: str | None = None,
-        missing: str | None = None,
-    ) -> TraceSchema:
+    def from_flags(cls, *, uncertainty: str, tick: str | None = None, **flags: str | None) -> TraceSchema:
         """Return the schema that flags of a command describe: one kind of events.
 
         Parameters
@@ -117,17 +105,8 @@ class TraceSchema:
         OptionError
             With every mistake, each named after its flag.
         """
-        given: dict[str, Any] = {
-            "type": type,
-            "type_column": type_column,
-            "id": id,
-            "time": time,
-            "unit": unit,
-            "where": where,
-            "missing": missing,
-        }
-        table = {key: value for key, value in given.items() if value is not None}
-        if type is None and type_column is None:
+        table: dict[str, Any] = {key: value for key, value in flags.items() if value is not None}
+        if not table.keys() & {"type", "type_column"}:
             table["type_column"] = "type"
         table["uncertainty"] = _split_flag(uncertainty)
         document: dict[str, Any] = {"events": [table]}
@@ -171,15 +150,7 @@ def load_schema(path: str | Path) -> TraceSchema:
 
 
 def given_schema(schema: TraceSchema | str | Path | None) -> TraceSchema | None:
-    """Return the schema that a caller gave, read if it is a path.
-
-    Raises
-    ------
-    TraceError
-        With every mistake in the file.
-    OptionError
-        If it is neither a schema nor a path.
-    """
+    """Return the schema that a caller gave, read by `load_schema` if it is a path."""
     if schema is None or isinstance(schema, TraceSchema):
         return schema
     given: Any = schema

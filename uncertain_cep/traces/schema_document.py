@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
-from uncertain_cep.durations import UNIT_NANOSECONDS, parse_duration, unit_nanoseconds
+from uncertain_cep.durations import UNIT_NANOSECONDS, number_unit, parse_duration
 from uncertain_cep.errors import OptionError, QueryError, QuerySyntaxError
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.events_schema import KINDS, EventsSchema, UncertaintySpec
@@ -25,13 +25,7 @@ _EXAMPLE: Final = 'such as { kind = "plus_minus", by = "500ms" }'
 
 
 class SchemaReader:
-    """One reading of a document.
-
-    Attributes
-    ----------
-    faults : list of (str, str)
-        Where (``events[1].time``) and what, in the order found.
-    """
+    """One reading of a document; ``faults`` are where (``events[1].time``) and what, in the order found."""
 
     def __init__(self) -> None:
         self.faults: list[tuple[str, str]] = []
@@ -86,6 +80,12 @@ class SchemaReader:
         if length < least:
             self._fault(path, f"must be longer than 0, not {value!r}")
 
+    def _unit(self, unit: str | None, path: str) -> None:
+        try:
+            number_unit(unit)
+        except OptionError:
+            self._fault(path, f"must be one of {', '.join(UNIT_NANOSECONDS)} or tick, not {unit!r}")
+
     def _types(self, given: object) -> tuple[tuple[str, ColumnType], ...]:
         if not isinstance(given, dict):
             self._fault("types", 'must be a table, such as [types] and then host = "string"')
@@ -121,15 +121,8 @@ class SchemaReader:
             for key in ("files", "type", "type_column", "id", "time", "unit", "where", "missing")
         }
         if ("type" in table) == ("type_column" in table):
-            self._fault(
-                path,
-                'say the type of these events, either type = "CPU" or type_column = "a column"',
-            )
-        unit = texts["unit"]
-        if unit is not None and unit.lower() not in ("tick", "ticks") and unit_nanoseconds(unit) is None:
-            self._fault(
-                _join(path, "unit"), f"must be one of {', '.join(UNIT_NANOSECONDS)} or tick, not {unit!r}"
-            )
+            self._fault(path, 'say the type of these events, either type = "CPU" or type_column = "a column"')
+        self._unit(texts["unit"], _join(path, "unit"))
         missing = texts["missing"] or "error"
         if missing not in ("error", "drop"):
             self._fault(_join(path, "missing"), f'must be "error" or "drop", not {missing!r}')
@@ -137,29 +130,13 @@ class SchemaReader:
             self._condition(texts["where"], _join(path, "where"))
         attributes = self._attributes(table.get("attributes"), _join(path, "attributes"))
         uncertainty = self._declared(table, path)
-        if (
-            uncertainty is not None
-            and texts["time"] is None
-            and "time" not in table
-            and _needs_time(uncertainty)
-        ):
-            self._fault(
-                _join(path, "time"), 'is missing: name the column of the stamps, such as time = "timestamp"'
-            )
+        if uncertainty is not None and "time" not in table and _needs_time(uncertainty):
+            message = 'is missing: name the column of the stamps, such as time = "timestamp"'
+            self._fault(_join(path, "time"), message)
         if len(self.faults) > before or uncertainty is None:
             return None
-        return EventsSchema(
-            uncertainty=uncertainty,
-            type=texts["type"],
-            type_column=texts["type_column"],
-            id=texts["id"],
-            time=texts["time"],
-            unit=unit,
-            files=texts["files"],
-            where=texts["where"],
-            attributes=attributes,
-            missing=cast(Literal["error", "drop"], missing),
-        )
+        given: dict[str, Any] = {**texts, "missing": missing}
+        return EventsSchema(uncertainty=uncertainty, attributes=attributes, **given)
 
     def _condition(self, text: str, path: str) -> None:
         from uncertain_cep.query import parse_row_condition
@@ -201,11 +178,8 @@ class SchemaReader:
         if single is not None:
             return self._uncertainty(single, _join(path, "uncertainty"))
         path = _join(path, "uncertainty_by")
-        if (
-            not isinstance(by, dict)
-            or len(by) != 1
-            or not all(isinstance(v, dict) and v for v in by.values())
-        ):
+        tables = list(by.values()) if isinstance(by, dict) else []
+        if not isinstance(by, dict) or len(by) != 1 or not all(isinstance(v, dict) and v for v in tables):
             self._fault(
                 path,
                 "must be a table for one column with an uncertainty for each of its values, such as "
@@ -248,10 +222,8 @@ class SchemaReader:
         for key, value in arguments:
             if key in kind.durations:
                 self._duration(value, _join(path, key), least=0 if name == "plus_minus" else 1)
-            if key == "unit" and str(value) != "tick" and unit_nanoseconds(str(value)) is None:
-                self._fault(
-                    _join(path, key), f"must be one of {', '.join(UNIT_NANOSECONDS)} or tick, not {value!r}"
-                )
+            if key == "unit":
+                self._unit(str(value), _join(path, key))
         return None if len(self.faults) > before else UncertaintySpec(name, tuple(arguments))
 
 

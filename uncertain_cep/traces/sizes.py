@@ -34,16 +34,8 @@ _SAMPLED: Final = 16
 def unpacked_bytes(paths: Iterable[str]) -> int:
     """Return about how many bytes files, and all files of folders, hold unpacked.
 
-    Parameters
-    ----------
-    paths : iterable of str
-        Those that cannot be read count nothing: reading will complain of them.
-
-    Returns
-    -------
-    int
-        Text counts as it is; compressed text by the ratio at which its first bytes unpack, exactly if these
-        are all; Parquet by what its footer says that its columns take.
+    Text counts as it is; compressed text by the ratio at which its first bytes unpack, exactly if these are
+    all; Parquet by what its footer says. What cannot be read counts nothing: reading will complain of it.
     """
     total = 0.0
     packed = unpacked = 0

@@ -7,29 +7,37 @@ which ticks each row's event can have happened. All times are floored to ticks, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+import re
+from dataclasses import dataclass, replace
+from typing import Final, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.durations import parse_duration
+from uncertain_cep.durations import number_unit, parse_duration
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
-from uncertain_cep.traces.instants import Grid, check_whole, counts_of, rests_of, stamp_kind, ticks_of
+from uncertain_cep.traces.instants import (
+    Grid,
+    check_whole,
+    counts_of,
+    lengths_of,
+    rests_of,
+    stamp_kind,
+    ticks_of,
+)
 
 __all__ = [
-    "Exact",
-    "Granularity",
+    "Columns",
     "Histogram",
     "Intervals",
     "Missing",
-    "PlusMinus",
+    "Moved",
     "Stamps",
     "Ticks",
     "Uncertainty",
-    "Window",
+    "columns",
     "exact",
     "granularity",
     "histogram",
@@ -43,16 +51,9 @@ __all__ = [
 class Ticks:
     """Stamps of a column in ticks.
 
-    Attributes
-    ----------
-    moved : tuple of (n,) int64
-        Moved by each shift; of no meaning where there is no stamp.
-    present : (n,) bool
-        Where there is a stamp.
-    rests : (n,) int64 or None
-        What was rounded off with the first shift, nanoseconds; None if nothing.
-    floored : int
-        Stamps that were moved by a shift of their own which is no whole number of ticks.
+    ``moved`` has them, (n,) int64, for each shift. ``rests`` is what was rounded off with the first shift,
+    (n,) int64, nanoseconds (None: nothing). ``floored`` counts the stamps that have a shift of their own
+    which is no whole number of ticks.
     """
 
     moved: tuple[IntArray, ...]
@@ -63,34 +64,19 @@ class Ticks:
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """A table of raw stamps and the ticks they are read into.
-
-    Attributes
-    ----------
-    table : pyarrow.Table
-    time : str or None
-        The column of stamps, for the rules that need one.
-    unit : str or None
-        Unit of numeric stamps.
-    grid : Grid
-    """
+    """A table of raw stamps, their column, the unit of numeric ones, and the ticks they are read into."""
 
     table: pa.Table
     time: str | None
     unit: str | None
     grid: Grid
 
-    def counts(self, column: str) -> tuple[IntArray, BoolArray, int | None]:
-        """Return the numbers of a column, where there are any, and the nanoseconds of one."""
+    def ticks(self, column: str, *shifts: int | IntArray) -> Ticks:
+        """Return the ticks of a column's stamps moved by each shift."""
         values = self.table.column(column)
         kind = stamp_kind(column, values.type, self.unit)
         counts, present = counts_of(values, column, kind, self.unit)
-        return counts, present, kind.resolution
-
-    def ticks(self, column: str, *shifts: int | IntArray) -> Ticks:
-        """Return the ticks of a column's stamps moved by each shift."""
-        counts, present, resolution = self.counts(column)
-        values = self.table.column(column)
+        resolution = kind.resolution
         check_whole(counts, present, resolution, self.grid, column=column, values=values)
         moved = [
             ticks_of(counts, resolution, self.grid, column=column, values=values, shift=shift)
@@ -107,14 +93,7 @@ class Stamps:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Rows for which no interval can be told, and why.
-
-    Attributes
-    ----------
-    rows : (n,) bool
-    column : str
-    message : str
-    """
+    """Rows, (n,) bool, for which no interval can be told, and why."""
 
     rows: BoolArray
     column: str
@@ -123,19 +102,9 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """The intervals of a table's rows.
+    """The intervals of a table's rows, in ticks, both bounds inclusive; of no meaning where a row is missing.
 
-    Attributes
-    ----------
-    lower, upper : (n,) int64
-        Ticks, both inclusive; of no meaning where a row is missing.
-    missing : tuple of Missing
-    pmf : list array or None
-        Probabilities of the ticks; null where uniform.
-    rests : (n,) int64 or None
-        What was rounded off each lower bound, nanoseconds; None if nothing.
-    floored : int
-        Rows whose own offset or length is no whole number of ticks.
+    ``pmf`` has the probabilities of the ticks, null where uniform; ``rests`` and ``floored`` as in `Ticks`.
     """
 
     lower: IntArray
@@ -165,10 +134,6 @@ class Uncertainty(Protocol):
         """
 
 
-def _is_whole_length(length: str | int, tick: int) -> bool:
-    return isinstance(length, int) or parse_duration(length) % tick == 0
-
-
 def _required(time: str | None, rule: str) -> str:
     if time is None:
         raise OptionError(f"{rule} needs the column of the stamps: say time=")
@@ -180,116 +145,54 @@ def missing_where(present: BoolArray, column: str, message: str = "there is no t
     return () if present.all() else (Missing(~present, column, message),)
 
 
-class _OfTime:
-    """A rule that reads the time column alone."""
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Stamps of the time column, and a length of time or number of ticks that tells how far off they are.
 
-    __slots__ = ()
+    ``exact``: ``[T, T]``; ``plus_minus``: ``[T - length, T + length]``; ``granularity``, to which stamps are
+    truncated: ``[T, T + length - 1 tick]``; ``window``, which ends at the stamp: ``[T - length + 1 tick,
+    T]``.
+    """
+
+    kind: Literal["exact", "plus_minus", "granularity", "window"]
+    length: str | int = 0
+
+    def __post_init__(self) -> None:
+        number = self.length if isinstance(self.length, int) else parse_duration(self.length, what=self.kind)
+        if number < self._least:
+            raise OptionError(f"{self.kind} {self.length} must be at least {self._least}")
+
+    @property
+    def _least(self) -> int:
+        return int(self.kind in ("granularity", "window"))
 
     def stamps(self, time: str | None) -> tuple[str, ...]:
-        return (_required(time, f"uncertainty {type(self).__name__}"),)
+        """Return the columns whose values are stamps."""
+        return (_required(time, f"uncertainty {self.kind}"),)
 
     def reads(self, time: str | None) -> tuple[str, ...]:
+        """Return all columns that the rule reads."""
         return self.stamps(time)
 
-
-@dataclass(frozen=True, slots=True)
-class Exact(_OfTime):
-    """Certain stamps: ``[T, T]``."""
-
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
         (column,) = self.stamps(stamps.time)
-        found = stamps.ticks(column, 0)
-        (ticks,) = found.moved
-        return Intervals(ticks, ticks, missing_where(found.present, column), rests=found.rests)
+        found = stamps.ticks(column, *dict.fromkeys(self._shifts(stamps.grid)))
+        return Intervals(
+            found.moved[0], found.moved[-1], missing_where(found.present, column), rests=found.rests
+        )
 
-    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
-        """Return True: there is no length."""
-        return True
-
-
-@dataclass(frozen=True, slots=True)
-class PlusMinus(_OfTime):
-    """Stamps off by at most ``by`` either way: ``[T - by, T + by]``.
-
-    Attributes
-    ----------
-    by : str or int
-        A length of time, or a number of ticks.
-    """
-
-    by: str | int
-
-    def __post_init__(self) -> None:
-        _check_length(self.by, "plus_minus", least=0)
-
-    def intervals(self, stamps: Stamps) -> Intervals:
-        """Return the interval of each row."""
-        (column,) = self.stamps(stamps.time)
-        by = stamps.grid.length(self.by, what="plus_minus")
-        found = stamps.ticks(column, -by, by)
-        lower, upper = found.moved
-        return Intervals(lower, upper, missing_where(found.present, column), rests=found.rests)
+    def _shifts(self, grid: Grid) -> tuple[int, int]:
+        if self.kind == "exact":
+            return 0, 0
+        length, tick = grid.length(self.length, what=self.kind, least=self._least), grid.tick or 1
+        if self.kind == "plus_minus":
+            return -length, length
+        return (0, length - tick) if self.kind == "granularity" else (tick - length, 0)
 
     def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
         """Return whether the length is whole ticks."""
-        return _is_whole_length(self.by, tick)
-
-
-@dataclass(frozen=True, slots=True)
-class Granularity(_OfTime):
-    """Stamps truncated to a granularity: ``[T, T + of - 1 tick]``.
-
-    Attributes
-    ----------
-    of : str or int
-        A length of time, or a number of ticks; a whole number of ticks, at least one.
-    """
-
-    of: str | int
-
-    def __post_init__(self) -> None:
-        _check_length(self.of, "granularity", least=1)
-
-    def intervals(self, stamps: Stamps) -> Intervals:
-        """Return the interval of each row."""
-        (column,) = self.stamps(stamps.time)
-        of = stamps.grid.length(self.of, what="granularity", least=1)
-        found = stamps.ticks(column, 0, of - (stamps.grid.tick or 1))
-        lower, upper = found.moved
-        return Intervals(lower, upper, missing_where(found.present, column), rests=found.rests)
-
-    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
-        """Return whether the length is whole ticks."""
-        return _is_whole_length(self.of, tick)
-
-
-@dataclass(frozen=True, slots=True)
-class Window(_OfTime):
-    """Stamps at the end of the window they speak of: ``(T - length, T]``, so ``[T - length + 1 tick, T]``.
-
-    Attributes
-    ----------
-    length : str or int
-        A length of time, or a number of ticks; a whole number of ticks, at least one.
-    """
-
-    length: str | int
-
-    def __post_init__(self) -> None:
-        _check_length(self.length, "window", least=1)
-
-    def intervals(self, stamps: Stamps) -> Intervals:
-        """Return the interval of each row."""
-        (column,) = self.stamps(stamps.time)
-        length = stamps.grid.length(self.length, what="window", least=1)
-        found = stamps.ticks(column, (stamps.grid.tick or 1) - length, 0)
-        lower, upper = found.moved
-        return Intervals(lower, upper, missing_where(found.present, column), rests=found.rests)
-
-    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
-        """Return whether the length is whole ticks."""
-        return _is_whole_length(self.length, tick)
+        return isinstance(self.length, int) or parse_duration(self.length) % tick == 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,50 +242,116 @@ class Histogram:
         return True
 
 
-def _check_length(length: str | int, what: str, *, least: int) -> None:
-    number = length if isinstance(length, int) else parse_duration(length, what=what)
-    if number < least:
-        raise OptionError(f"{what} {length} must be at least {least}")
-
-
-def exact() -> Exact:
+def exact() -> Moved:
     """Stamps that are certain: the interval is ``[T, T]``."""
-    return Exact()
+    return Moved("exact")
 
 
-def plus_minus(by: str | int) -> PlusMinus:
+def plus_minus(by: str | int) -> Moved:
     """Stamps off by at most ``by`` either way, such as ``"500ms"`` or a number of ticks.
 
-    Raises
-    ------
-    OptionError
-        If it is no length of time.
+    An OptionError says that it is no length of time; so do the other rules'.
     """
-    return PlusMinus(by)
+    return Moved("plus_minus", by)
 
 
-def granularity(of: str | int) -> Granularity:
-    """Stamps truncated to ``of``, such as ``"1min"``: the interval is ``[T, T + of - 1 tick]``.
-
-    Raises
-    ------
-    OptionError
-        If it is no length of time above 0.
-    """
-    return Granularity(of)
+def granularity(of: str | int) -> Moved:
+    """Stamps truncated to ``of``, such as ``"1min"``: the interval is ``[T, T + of - 1 tick]``."""
+    return Moved("granularity", of)
 
 
-def window(length: str | int) -> Window:
-    """Stamps at the end of a window of this length, as of a metric: ``(T - length, T]``.
-
-    Raises
-    ------
-    OptionError
-        If it is no length of time above 0.
-    """
-    return Window(length)
+def window(length: str | int) -> Moved:
+    """Stamps at the end of a window of this length, as of a metric: ``(T - length, T]``."""
+    return Moved("window", length)
 
 
 def histogram(pmf: str, lower: str | None = None) -> Histogram:
     """Probabilities of consecutive ticks, in a column of lists; the first tick is in column ``lower``."""
     return Histogram(pmf, lower)
+
+
+_SIGN: Final = re.compile(r"\s+([+-])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Explicit bounds, ``[lower, upper]``; see `columns`."""
+
+    lower: str
+    upper: str
+
+    def stamps(self, time: str | None) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the columns whose values are stamps; the time column is not one of them."""
+        return tuple(dict.fromkeys(_terms(bound)[0] for bound in (self.lower, self.upper)))
+
+    def reads(self, time: str | None) -> tuple[str, ...]:
+        """Return all columns that the rule reads."""
+        return tuple(dict.fromkeys((*self.stamps(time), *self._lengths)))
+
+    @property
+    def _lengths(self) -> list[str]:
+        return [name for bound in (self.lower, self.upper) for _, name in _terms(bound)[1]]
+
+    def intervals(self, stamps: Stamps) -> Intervals:
+        """Return the interval of each row."""
+        low, high = _bound(stamps, self.lower), _bound(stamps, self.upper)
+        (lower,), has_lower = low.moved, low.present
+        (upper,), has_upper = high.moved, high.present
+        gaps = missing_where(has_lower, _terms(self.lower)[0], f"there is no bound {self.lower!r}")
+        gaps += missing_where(has_upper, _terms(self.upper)[0], f"there is no bound {self.upper!r}")
+        return Intervals(lower, upper, gaps, rests=low.rests, floored=max(low.floored, high.floored))
+
+    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:
+        """Return whether the lengths, if there are any, are whole ticks by the types of their columns."""
+        if not self._lengths:
+            return True
+        step = number_unit(unit)
+        whole = step is not None and step % tick == 0
+        return whole and all(pa.types.is_integer(schema.field(name).type) for name in self._lengths)
+
+
+def columns(lower: str, upper: str) -> Columns:
+    """Bounds that stand in two columns of the trace, both inclusive.
+
+    Parameters
+    ----------
+    lower, upper : str
+        Columns of stamps; or sums of such a column and columns of lengths in the same unit.
+
+    Examples
+    --------
+    >>> rule = columns("launch", "launch + slack")
+    """
+    return Columns(lower, upper)
+
+
+def _terms(bound: str) -> tuple[str, list[tuple[int, str]]]:
+    first, *rest = _SIGN.split(bound.strip())
+    signs = [1 if sign == "+" else -1 for sign in rest[::2]]
+    return first, list(zip(signs, rest[1::2], strict=True))
+
+
+def _bound(stamps: Stamps, bound: str) -> Ticks:
+    base, lengths = _terms(bound)
+    if not lengths:
+        return stamps.ticks(base, 0)
+    shift = np.zeros(stamps.table.num_rows, np.int64)
+    known = np.ones(stamps.table.num_rows, np.bool_)
+    unit = None if number_unit(stamps.unit) is None else stamps.unit
+    most = 0
+    for sign, name in lengths:
+        values = stamps.table.column(name)
+        if unit is None and stamps.grid.type != pa.int64() and not pa.types.is_duration(values.type):
+            raise OptionError(
+                f"the numbers of column {name!r} are lengths of time: say their unit, such as ms"
+            )
+        length, present = lengths_of(values, name, unit)
+        if unit is None and not pa.types.is_duration(values.type):
+            length = length * (stamps.grid.tick or 1)
+        most += int(np.abs(length).max(initial=0))
+        if most >= 2**63:
+            raise TraceError(f"{bound!r} adds up to more than 292 years: is the unit right?")
+        shift += sign * length
+        known &= present
+    found = stamps.ticks(base, shift)
+    return replace(found, present=found.present & known)

@@ -147,30 +147,20 @@ def check_tick_type(schema: pa.Schema, names: Names) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TimeDomain:
-    """The time columns' type and the tick.
-
-    Attributes
-    ----------
-    unit : {"tick", "s", "ms", "us", "ns"}
-        Resolution of the time columns; ``tick`` for plain int64 columns.
-    tick : int
-        Length of a tick in that unit; 1 for plain int64 columns.
-    tick_nanoseconds : int or None
-        Length of a tick; None for int64 columns whose tick was not named.
-    timezone : str or None
-        Time zone of the timestamp columns.
-    per_unit : int
-        Ticks in one unit, where ticks are shorter than the resolution of the columns; else 1.
-    named : bool
-        Whether someone chose how long a tick is: not where it is as by default, and the caller says none.
-    """
+    """The time columns' type and the tick."""
 
     unit: Unit
+    """Resolution of the time columns; ``tick`` for plain int64 columns."""
     tick: int
+    """Length of a tick in that unit; 1 for plain int64 columns."""
     tick_nanoseconds: int | None
+    """Length of a tick; None for int64 columns whose tick was not named."""
     timezone: str | None = None
+    """Time zone of the timestamp columns."""
     per_unit: int = 1
+    """Ticks in one unit, where ticks are shorter than the resolution of the columns; else 1."""
     named: bool = True
+    """Whether someone chose how long a tick is: not where it is as by default, and the caller says none."""
 
     @classmethod
     def of(cls, schema: pa.Schema, names: Names = Names(), tick: str | None = None) -> TimeDomain:

@@ -50,41 +50,27 @@ class BoundReturn:
 
 @dataclass(frozen=True, slots=True)
 class BoundQuery:
-    """A query, or one branch of it without OR, bound to the columns of a trace.
-
-    Attributes
-    ----------
-    query : Query
-    components : tuple of BoundComponent
-        In pattern order.
-    predicates : tuple of TypedExpression
-        The conjuncts of WHERE except ``[attr]``; all of kind bool.
-    equivalences : tuple of str
-        The attributes of ``[attr]``, in the order written.
-    window : int
-        WITHIN, in ticks, at least 1.
-    returns : tuple of BoundReturn
-        Empty without RETURN.
-    pattern : Pattern
-        The query's, or that of a branch.
-    terms : tuple of Term
-        How the confidence of a branch's signatures is added up; empty if it is one OR-free pattern alone.
-    by : tuple of str
-        The columns of ``RETURN EXPECTED COUNT BY``.
-    every : int or None
-        Its EVERY, in ticks, at least 1.
-    """
+    """A query, or one branch of it without OR, bound to the columns of a trace."""
 
     query: Query
     components: tuple[BoundComponent, ...]
+    """In pattern order."""
     predicates: tuple[TypedExpression, ...]
+    """The conjuncts of WHERE except ``[attr]``; all of kind bool."""
     equivalences: tuple[str, ...]
+    """The attributes of ``[attr]``, in the order written."""
     window: int
+    """WITHIN, in ticks, at least 1."""
     returns: tuple[BoundReturn, ...]
+    """Empty without RETURN."""
     pattern: Pattern
+    """The query's, or that of a branch."""
     terms: tuple[Term, ...] = ()
+    """How the confidence of a branch's signatures is added up; empty if it is one OR-free pattern alone."""
     by: tuple[str, ...] = ()
+    """The columns of ``RETURN EXPECTED COUNT BY``."""
     every: int | None = None
+    """Its EVERY, in ticks, at least 1."""
 
     def branches(self) -> tuple[BoundQuery, ...]:
         """Return the query's branches without OR.

@@ -203,47 +203,30 @@ class ExpectedCount:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query.
-
-    Attributes
-    ----------
-    pattern : Pattern
-    where : tuple of Expression
-        The conjuncts of WHERE, without the selection strategy.
-    strategy : SelectionStrategy
-    window : Duration or None
-        None if WITHIN is missing (a fault that the checker reports).
-    min_confidence : float or None
-        ``HAVING CONFIDENCE >= x``.
-    returns : tuple of ReturnItem
-        Empty without RETURN: every positive variable.
-    expected_count : ExpectedCount or None
-    order_by_confidence : bool
-    limit : int or None
-    non_overlapping : bool
-        ``OUTPUT NON OVERLAPPING``.
-    text : str
-        The text it was parsed from.
-    strategy_variables : tuple of ListedVariable
-        The list in ``skip_till_any_match(a, b)``; empty if no strategy is written.
-    clause_positions : tuple of (str, Position)
-        The first keyword of each clause in the text, such as ``WITHIN``, and where it stands.
-    """
+    """A parsed query."""
 
     pattern: Pattern
     where: tuple[Expression, ...]
+    """The conjuncts of WHERE, without the selection strategy."""
     strategy: SelectionStrategy
     strategy_position: Position | None
     window: Duration | None
+    """None if WITHIN is missing (a fault that the checker reports)."""
     min_confidence: float | None
+    """``HAVING CONFIDENCE >= x``."""
     returns: tuple[ReturnItem, ...]
+    """Empty without RETURN: every positive variable."""
     expected_count: ExpectedCount | None
     order_by_confidence: bool
     limit: int | None
     non_overlapping: bool
+    """``OUTPUT NON OVERLAPPING``."""
     text: str
+    """The text it was parsed from."""
     strategy_variables: tuple[ListedVariable, ...] = ()
+    """The list in ``skip_till_any_match(a, b)``; empty if no strategy is written."""
     clause_positions: tuple[tuple[str, Position], ...] = ()
+    """The first keyword of each clause in the text, such as ``WITHIN``, and where it stands."""
 
     def position_of(self, clause: str) -> Position:
         """Return where a clause begins, or the pattern's place if the text has no such clause."""

@@ -41,28 +41,22 @@ _FILES: Final = ("tasks.parquet", "metrics.parquet", "clock_offsets.csv", "_trut
 
 @dataclass(frozen=True, slots=True)
 class ClusterTrace:
-    """A simulated trace, as a monitoring system would have it, and what really happened.
-
-    Attributes
-    ----------
-    tasks : pyarrow.Table
-        The log of all nodes, one event a row in the order of its stamps: ``type``, ``id`` int64, ``time``
-        (ms, by the clock of the node that logged it), ``nodeId``, ``jobId``, ``taskId``, ``attempt``
-        int64, and for copies of map output ``bytes`` int64 and ``sourceNode``.
-    metrics : pyarrow.Table
-        ``type`` (Cpu, LoadAvg, Memory, Network), ``id`` int64, ``time`` (of the reference clock),
-        ``nodeId``, ``value`` float64. A value stamped T is the maximum over (T - 15 s, T].
-        Cpu and Memory are shares of what the node has, LoadAvg tasks, Network bytes a second.
-    clock_offsets : pyarrow.Table
-        ``nodeId``, ``lower_ms``, ``upper_ms``: reference time minus the node's time is constant and within.
-    truth : pyarrow.Table
-        ``id``, ``true_time`` (of the reference clock) of every event of both. No part of the trace.
-    """
+    """A simulated trace, as a monitoring system would have it, and what really happened."""
 
     tasks: pa.Table
+    """The log of all nodes, one event a row in the order of its stamps: ``type``, ``id`` int64, ``time`` (ms,
+    by the clock of the node that logged it), ``nodeId``, ``jobId``, ``taskId``, ``attempt`` int64, and for
+    copies of map output ``bytes`` int64 and ``sourceNode``.
+    """
     metrics: pa.Table
+    """``type`` (Cpu, LoadAvg, Memory, Network), ``id`` int64, ``time`` (of the reference clock), ``nodeId``,
+    ``value`` float64. A value stamped T is the maximum over (T - 15 s, T]. Cpu and Memory are shares of what
+    the node has, LoadAvg tasks, Network bytes a second.
+    """
     clock_offsets: pa.Table
+    """``nodeId``, ``lower_ms``, ``upper_ms``: reference time minus the node's time is constant and within."""
     truth: pa.Table
+    """``id``, ``true_time`` (of the reference clock) of every event of both. No part of the trace."""
 
 
 @dataclass(frozen=True, slots=True)

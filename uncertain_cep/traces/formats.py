@@ -74,27 +74,18 @@ _KNOWN: Final = ".csv, .tsv, .json, .jsonl, .ndjson (each also .gz, .zst or .bz2
 
 @dataclass(frozen=True, slots=True)
 class FileOptions:
-    """How the text of files is read.
-
-    Attributes
-    ----------
-    types : tuple of (str, ColumnType)
-        Columns whose type is given instead of found out.
-    nulls : tuple of str
-        Texts of a CSV file that stand for null besides the empty one.
-    delimiter : str or None
-        Of CSV files. Default: a comma, for ``.tsv`` a tab.
-    extract : tuple of (str, str)
-        Columns and the regular expressions whose named groups are cut out of them as further columns.
-    format : str or None
-        One of ``FILE_FORMATS``, whatever the files are called. None: as their names say.
-    """
+    """How the text of files is read."""
 
     types: tuple[tuple[str, ColumnType], ...] = ()
+    """Columns whose type is given instead of found out."""
     nulls: tuple[str, ...] = ()
+    """Texts of a CSV file that stand for null besides the empty one."""
     delimiter: str | None = None
+    """Of CSV files. Default: a comma, for ``.tsv`` a tab."""
     extract: tuple[Extraction, ...] = ()
+    """Columns and the regular expressions whose named groups are cut out of them as further columns."""
     format: str | None = None
+    """One of ``FILE_FORMATS``, whatever the files are called. None: as their names say."""
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FILE_FORMATS:

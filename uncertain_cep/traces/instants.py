@@ -98,27 +98,18 @@ class StampKind:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The ticks that all times of a table are floored to.
-
-    Attributes
-    ----------
-    tick : int or None
-        Length of a tick in nanoseconds; None for plain ticks whose length nobody named.
-    type : pyarrow.DataType
-        Type of the time columns: int64, or a timestamp of the coarsest unit in which the tick is whole.
-    per_tick : int
-        Length of a tick in that type's unit; 1 for int64.
-    named : bool
-        Whether the caller named the tick. If not, no stamp may lie between two ticks.
-    countable : bool
-        Whether numbers may count ticks: not where a tick is the microsecond that nobody named.
-    """
+    """The ticks that all times of a table are floored to."""
 
     tick: int | None
+    """Length of a tick in nanoseconds; None for plain ticks whose length nobody named."""
     type: pa.DataType
+    """Type of the time columns: int64, or a timestamp of the coarsest unit in which the tick is whole."""
     per_tick: int
+    """Length of a tick in that type's unit; 1 for int64."""
     named: bool
+    """Whether the caller named the tick. If not, no stamp may lie between two ticks."""
     countable: bool
+    """Whether numbers may count ticks: not where a tick is the microsecond that nobody named."""
 
     def length(self, duration: str | int, *, what: str, least: int = 0) -> int:
         """Return a length in nanoseconds (in ticks if the tick has no name); a number counts ticks.

@@ -66,35 +66,23 @@ _MODEL = EventsSchema(
 
 @dataclass(frozen=True, slots=True)
 class LoadedTrace:
-    """The events of some files and what is wrong with them.
-
-    Attributes
-    ----------
-    table : pyarrow.Table or None
-        None if the faults leave no table.
-    origin : RowOrigin
-        Where its rows come from.
-    faults : tuple of TraceFault
-    rows : int
-        Raw rows read.
-    dropped : int
-        Rows left out for want of a time or offset.
-    floored : int
-        Events whose own offset or length is no whole number of ticks.
-    merged : int
-        Events of a certain time that share their tick with one of another certain time.
-    tick : str or None
-        The tick; None if it has no length, or the table is None.
-    """
+    """The events of some files and what is wrong with them."""
 
     table: pa.Table | None
+    """None if the faults leave no table."""
     origin: RowOrigin
+    """Where its rows come from."""
     faults: tuple[TraceFault, ...]
     rows: int
+    """Raw rows read."""
     dropped: int
+    """Rows left out for want of a time or offset."""
     floored: int = 0
+    """Events whose own offset or length is no whole number of ticks."""
     merged: int = 0
+    """Events of a certain time that share their tick with one of another certain time."""
     tick: str | None = None
+    """The tick; None if it has no length, or the table is None."""
 
     @property
     def events(self) -> int:

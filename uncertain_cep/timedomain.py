@@ -31,7 +31,7 @@ TICK_METADATA = b"uncertain_cep.tick"
 """Key in an Arrow schema's metadata that holds the tick of its time columns, such as ``b"100ms"``."""
 
 DEFAULT_TICK = UNIT_NANOSECONDS["us"]
-"""Nanoseconds of a tick of timestamps for which nobody named one, whatever the unit of their column."""
+"""Nanoseconds of a tick of timestamps for which none is given, whatever the unit of their column."""
 
 Int64 = npt.NDArray[np.int64]
 Unit = Literal["tick", "s", "ms", "us", "ns"]

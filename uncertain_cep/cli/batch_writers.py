@@ -116,5 +116,5 @@ def _cell(value: object) -> str:
     if value is None:
         return ""
     text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    # A value of somebody's log must not steer the reader's terminal.
+    # A value of a log must not steer the reader's terminal.
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -1,6 +1,6 @@
 """Ctrl-C that is not lost where C code calls back into Python.
 
-There, as in a compiler's callbacks or in finalizers, Python can raise a KeyboardInterrupt but nobody can
+There, as in a compiler's callbacks or in finalizers, Python can raise a KeyboardInterrupt, but no code can
 catch it: it would be shown with a traceback, and the command would go on.
 """
 

@@ -235,7 +235,7 @@ def _mentions(columns: Iterable[Column], compiler: _ConditionCompiler) -> list[l
 def _running(
     columns: Iterable[Column], components: Mapping[str, int], kleene: Sequence[bool]
 ) -> list[list[int]]:
-    """Return the Kleene components that columns speak of event by event, and from which event on."""
+    """Return the Kleene components that columns use event by event, and from which event on."""
     found: dict[int, int] = {}
     for column in columns:
         component = components[column.variable]

@@ -278,7 +278,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         if token is None:
             return "all"
         if token.type == "INDEX_LAST" and token.partition(".")[0].strip() != variable:
-            self._refuse(f"write {variable}[{variable}.LEN]: an index speaks of its own variable", _at(token))
+            self._refuse(f"write {variable}[{variable}.LEN]: an index refers to its own variable", _at(token))
         index: Any = token.type.removeprefix("INDEX_").lower()
         return index  # type: ignore[no-any-return]
 

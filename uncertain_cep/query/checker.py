@@ -255,7 +255,7 @@ def _reference_faults(found: Attribute | Aggregate, components: dict[str, Compon
         yield _fault(f"unknown variable {found.variable}{hint or f': {known}'}", found.position)
         return
     if isinstance(found, Aggregate) and found.index not in ("all", "before"):
-        message = f"an aggregate speaks of several events: {found.variable}[] or {found.variable}[..i-1]"
+        message = f"an aggregate takes several events: {found.variable}[] or {found.variable}[..i-1]"
         yield _fault(message, found.position)
     if found.index is not None and not component.kleene:
         yield _fault(f"{found.variable} is a single event: write it without an index", found.position)

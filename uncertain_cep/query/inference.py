@@ -191,7 +191,7 @@ class Binding:
         numbers = [self._number(operand, sign, expression.position) for operand in (left, right)]
         if not all(numbers):
             return None
-        # What is always null still speaks of its variables: it fails for their events, and for no others.
+        # What is always null still uses its variables: it fails for their events, and for no others.
         if "null" in (left.kind, right.kind):
             return Apply(_OPERATORS[sign], (left, right), "null")
         whole = left.kind == right.kind == "int" and sign != "/"

@@ -82,7 +82,7 @@ def warn_of_naive(found: Iterable[tuple[str, pa.DataType]], *, of: str = "") -> 
 
 _INT64 = np.iinfo(np.int64)
 _MICROSECOND = UNIT_NANOSECONDS["us"]
-_UNCHOSEN = "is a number of ticks, and nobody said what a tick is: give a length of time, or tick="
+_UNCHOSEN = "is a number of ticks, but no tick is given: give a length of time, or tick="
 _DAY = UNIT_NANOSECONDS["d"]
 _ACCEPTED = "timestamps, dates, whole or decimal numbers (with a unit) and ISO 8601 text"
 
@@ -101,7 +101,7 @@ class Grid:
     """The ticks that all times of a table are floored to."""
 
     tick: int | None
-    """Length of a tick in nanoseconds; None for plain ticks whose length nobody named."""
+    """Length of a tick in nanoseconds; None for plain ticks of no given length."""
     type: pa.DataType
     """Type of the time columns: int64, or a timestamp of the coarsest unit in which the tick is whole."""
     per_tick: int
@@ -109,7 +109,7 @@ class Grid:
     named: bool
     """Whether the caller named the tick. If not, no stamp may lie between two ticks."""
     countable: bool
-    """Whether numbers may count ticks: not where a tick is the microsecond that nobody named."""
+    """Whether numbers may count ticks: not where a tick is the default microsecond."""
 
     def length(self, duration: str | int, *, what: str, least: int = 0) -> int:
         """Return a length in nanoseconds (in ticks if the tick has no name); a number counts ticks.
@@ -136,7 +136,7 @@ class Grid:
         return nanoseconds
 
     def check_countable(self, what: str) -> None:
-        """Refuse, by an OptionError, a number that counts ticks where nobody said what a tick is."""
+        """Refuse, by an OptionError, a number that counts ticks where no tick is given."""
         if not self.countable:
             raise OptionError(f'{what} {_UNCHOSEN}, such as tick="1ms"')
 
@@ -318,7 +318,7 @@ def _scales(resolution: int | None, grid: Grid, shift: int | IntArray) -> tuple[
 def check_whole(
     counts: IntArray, present: BoolArray, resolution: int | None, grid: Grid, *, column: str, values: Values
 ) -> None:
-    """Refuse, by a TraceError, stamps between two ticks, if nobody named the tick. See `ticks_of`."""
+    """Refuse, by a TraceError, stamps between two ticks, if no tick is given. See `ticks_of`."""
     if grid.named or grid.tick is None or resolution is None or resolution % grid.tick == 0:
         return
     rests = counts % (grid.tick // math.gcd(resolution, grid.tick)) * resolution

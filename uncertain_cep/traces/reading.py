@@ -76,7 +76,7 @@ class LoadedTrace:
     rows: int
     """Raw rows read."""
     dropped: int
-    """Rows left out for want of a time or offset."""
+    """Rows left out without a time or offset."""
     floored: int = 0
     """Events whose own offset or length is no whole number of ticks."""
     merged: int = 0

@@ -1,7 +1,7 @@
 """Event-based evaluation: valid bounds, candidates, and the query-order join over them."""
 
 from eventbased.describe import describe_matches, describe_uncertain, matches_of_spans
-from eventbased.gaps.next_match import CostlyMatchError, EventArrays, NextConfidences, next_limits
+from eventbased.gaps.next_match import EventArrays, NextConfidences, next_limits
 from eventbased.joins.pivot_join import PASS, PAUSED, JoinState, join, start_join
 from eventbased.layout import Candidates, SharedEvents, lay_out, partition_bases
 from eventbased.non_overlapping import choose_non_overlapping
@@ -11,7 +11,6 @@ __all__ = [
     "PASS",
     "PAUSED",
     "Candidates",
-    "CostlyMatchError",
     "EventArrays",
     "JoinState",
     "NextConfidences",

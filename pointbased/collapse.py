@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pointbased.columns as col
-from confidence import gap_confidence
-from confidence.budget import multiplications_per_call
+from confidence.chain.distribution import Intervals, Pmfs
 from confidence.chain.tick_pairs import MOST_EDGES
-from confidence.gaps.coupled import INEXACT
+from confidence.gaps import chains
+from confidence.gaps.chains import BUDGET, DONE, INEXACT, NO_SPACE, SPENT, TOO_DEAR, Limits
 from confidence.gaps.describing import (
     ALL,
     COSTLY,
@@ -37,8 +37,7 @@ from confidence.gaps.describing import (
     Space,
     describe_each,
 )
-from confidence.gaps.forbidden import COUPLED, DONE, NO_SPACE, SPENT, TOO_DEAR
-from confidence.gaps.monte_carlo import sampled_confidence
+from confidence.gaps.monte_carlo import weighed_gaps
 from confidence.gaps.unions import Union
 from confidence.kernel import kernel
 from confidence.pools import end_to_end
@@ -125,26 +124,6 @@ _NONE = np.zeros(0, dtype=np.int64)
 NO_MATCHES: Final = PointMatches(
     np.zeros(1, dtype=np.int64), _NONE, _NONE, _NONE, _NONE, np.zeros(0), np.zeros(0)
 )  # fmt: skip
-
-
-class Limits(NamedTuple):
-    """What a confidence may cost.
-
-    Attributes
-    ----------
-    most_steps : float
-        Most multiplications to spend on one.
-    std_error : float, seed : int
-        See :func:`confidence.gaps.monte_carlo.sampled_confidence`; a standard error of 0 allows exact values
-        only.
-    budget : float
-        Multiplications after which to pause, see :func:`confidence.budget.multiplications_per_call`.
-    """
-
-    most_steps: float
-    std_error: float
-    seed: int
-    budget: float
 
 
 @kernel
@@ -315,13 +294,12 @@ def _weigh(
     node = buffer.node
     # What is forbidden in one gap at most was weighed by the run loop.
     always = rules.weighs_signatures
-    spent = weighing[SPENT]
-    spent[0] = 0.0
+    progress = weighing.progress
     work.steps[0] = 0
     for i in range(done, chosen.shape[0]):
-        if spent[0] + float(work.steps[0]) >= limits.budget:
+        if progress[SPENT] + float(work.steps[0]) >= progress[BUDGET]:
             return i, PAUSED, (0, 0, 0, 0)
-        spent[0] += 1.0
+        progress[SPENT] += 1.0
         m = chosen[i]
         n = nodes[m]
         size = node[n, col.DEPTH] + 1
@@ -348,19 +326,15 @@ def _weigh(
         for d in range(size):
             c = node[path[d], col.TAKEN]
             own[0, d], own[1, d], own[2, d] = row[c, col.LOWER], row[c, col.UPPER], row[c, col.PMF]
-        status, value, first, last = gap_confidence(
-            own[0], own[1], own[2], candidates.pmf, candidates.head, candidates.tail, rules.window, count,
-            room.lower, room.upper, room.offset, room.gaps, limits.most_steps, weighing,
-        )  # fmt: skip
+        pmfs = Pmfs(candidates.pmf, candidates.head, candidates.tail)
+        status, value, error, first, last = weighed_gaps(
+            Intervals(own[0], own[1], own[2]), pmfs, rules.window, count, room, limits, weighing
+        )
         if status == NO_SPACE:
             return i, SPACE, (size, first, last, count)
-        if status == COUPLED and limits.std_error > 0.0:
-            status, value, matches.std_error[m], first, last = sampled_confidence(
-                own[0], own[1], rules.window, room.lower, room.upper, room.offset, candidates.pmf,
-                candidates.head, candidates.tail, first, limits.std_error, limits.seed, limits.most_steps,
-                weighing,
-            )  # fmt: skip
-        if status in (TOO_DEAR, COUPLED):
+        if status == chains.PAUSED:
+            return i, PAUSED, (0, 0, 0, 0)
+        if status == TOO_DEAR:
             return i, COSTLY, (int(min(value, float(MOST_EDGES))), 0, 0, 0)
         if status == INEXACT and not always:
             return i, COSTLY, (int(limits.most_steps), 0, 0, 0)
@@ -368,6 +342,7 @@ def _weigh(
             # Nothing can be in a gap: what the run loop added up is the answer, and never cancels.
             continue
         matches.confidence[m] = value if status == DONE else 0.0
+        matches.std_error[m] = error
         matches.lower[m] = first
         matches.upper[m] = last
     return chosen.shape[0], ALL, (0, 0, 0, 0)
@@ -389,7 +364,7 @@ class Collapse:
     def __init__(self, automaton: Automaton, most_steps: float, std_error: float, seed: int) -> None:
         self._automaton = automaton
         self._rules = automaton.rules()
-        self._limits = (most_steps, std_error, seed)
+        self._limits = Limits(most_steps, std_error, seed)
         self._reach = automaton.window - 1 if automaton.components in automaton.negations else -1
         self._space: Space | None = None
         self._split: tuple[Witnesses, list[Witnesses]] | None = None
@@ -464,12 +439,12 @@ class Collapse:
         """Weigh some of the matches as wholes, see :func:`_weigh`."""
         kernel: Callable[..., Described] = _weigh
         space = self._space = self._space or Space()
-        limits = Limits(*self._limits, multiplications_per_call())
+        space.work.begin()
         try:
             describe_each(
                 lambda done: kernel(
-                    *inputs, witnesses, self._rules, limits, space.work, space.forbidden, nodes, chosen, done,
-                    matches,
+                    *inputs, witnesses, self._rules, self._limits, space.work.go_on(), space.forbidden,
+                    nodes, chosen, done, matches,
                 ),
                 space.grow,
             )  # fmt: skip

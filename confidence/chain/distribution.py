@@ -6,9 +6,56 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
 from confidence.kernel import kernel
 
-__all__ = ["at_least", "at_most", "exactly", "inside", "running_sums"]
+__all__ = ["Intervals", "Pmfs", "at_least", "at_most", "exactly", "inside", "running_sums"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+
+class Intervals(NamedTuple):
+    """The intervals of some events, all (n,) int64.
+
+    Attributes
+    ----------
+    lower, upper
+        Ticks, inclusive.
+    offset
+        Where an event's probabilities start in :class:`Pmfs`; -1 for uniform.
+    """
+
+    lower: Int64
+    upper: Int64
+    offset: Int64
+
+
+class Pmfs(NamedTuple):
+    """Explicit probabilities, one event's behind the other's, all (m,) float64.
+
+    Attributes
+    ----------
+    values
+        P(t) for each tick of an event's interval.
+    head, tail
+        The sums of an event's probabilities up to each one, and from it on.
+    """
+
+    values: Float64
+    head: Float64
+    tail: Float64
+
+    @classmethod
+    def of(cls, values: Float64, lower: Int64, upper: Int64, offset: Int64) -> Pmfs:
+        """Return probabilities with their sums, see :func:`running_sums`."""
+        found = cls(values, np.zeros_like(values), np.zeros_like(values))
+        running_sums(lower, upper, offset, *found)
+        return found
 
 
 @kernel

@@ -10,19 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from confidence.chain.distribution import exactly
 from confidence.kernel import kernel
 
 __all__ = ["chain_confidence_pmf", "support_range"]
-
-
-@kernel
-def _probability(lower, upper, offset, pmf, j, t):
-    """Return P(t_j = t); ``offset[j]`` is -1 for a uniform interval."""
-    if t < lower[j] or t > upper[j]:
-        return 0.0
-    if offset[j] < 0:
-        return 1.0 / float(upper[j] - lower[j] + 1)
-    return pmf[offset[j] + t - lower[j]]
 
 
 @kernel
@@ -99,8 +90,8 @@ def _without_window(lower, upper, offset, pmf, first, last):
     for t in range(first, last + 1):
         for j in range(length - 1, 0, -1):
             if reached[j - 1] > 0.0:
-                reached[j] += reached[j - 1] * _probability(lower, upper, offset, pmf, j, t)
-        reached[0] += _probability(lower, upper, offset, pmf, 0, t)
+                reached[j] += reached[j - 1] * exactly(lower[j], upper[j], offset[j], pmf, t)
+        reached[0] += exactly(lower[0], upper[0], offset[0], pmf, t)
     return reached[length - 1]
 
 
@@ -125,7 +116,7 @@ def _with_window(lower, upper, offset, pmf, window, first, last):
         for i in range(span - 1, -1, -1):
             t = block + i + 1
             for j in range(length - 1):
-                p = _probability(lower, upper, offset, pmf, j + 1, t)
+                p = exactly(lower[j + 1], upper[j + 1], offset[j + 1], pmf, t)
                 if p > 0.0:
                     for k in range(j + 1, length):
                         suffix[j, k] += p * suffix[j + 1, k]
@@ -138,11 +129,11 @@ def _with_window(lower, upper, offset, pmf, window, first, last):
             if i > 0:
                 t = block + span + i
                 for k in range(length - 1, 0, -1):
-                    p = _probability(lower, upper, offset, pmf, k, t)
+                    p = exactly(lower[k], upper[k], offset[k], pmf, t)
                     if p > 0.0:
                         for j in range(k):
                             prefix[j, k] += p * prefix[j, k - 1]
-            p = _probability(lower, upper, offset, pmf, 0, s)
+            p = exactly(lower[0], upper[0], offset[0], pmf, s)
             if p > 0.0:
                 inside = 0.0
                 for k in range(length):

@@ -13,20 +13,18 @@ arc over position 0 is summed out first. No sum over ticks is left, whether the 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from fractions import Fraction
 from typing import Final
 
 import numpy as np
 
-from confidence.config import LARGEST_COUNT, MOST_EXACT_TICKS, WORST_CANCELLATION
+from confidence.chain.exact import trusted
+from confidence.config import LARGEST_COUNT, MOST_EXACT_TICKS
 from confidence.kernel import kernel
 
 __all__ = [
     "chain_confidence",
     "confidence_of_three",
     "confidence_of_two",
-    "exact_chain_confidence",
     "pair_confidence",
     "path_confidence",
     "tight_bounds",
@@ -117,7 +115,7 @@ def pair_confidence(l1, h1, l2, h2):
     everything = float(h1 - l1 + 1) * float(h2 - l2 + 1)
     p12 = max(float(h1 - l2 + 1), 1.0)
     count = everything - 0.5 * p12 * (p12 - 1.0)
-    return count / sizes if count * WORST_CANCELLATION >= everything else np.nan
+    return trusted(count, everything, sizes)
 
 
 @kernel
@@ -162,7 +160,7 @@ def path_confidence(low, high, begin, size, floats):
     everything = n0 * n1 * n2
     pairs = 0.5 * (p01 * (p01 - 1.0) * n2 + p12 * (p12 - 1.0) * n0)
     count = everything - pairs + p02 * (p02 - 1.0) * (p02 - 2.0) * (1.0 / 6.0)
-    return count / sizes if count * WORST_CANCELLATION >= everything else np.nan
+    return trusted(count, everything, sizes)
 
 
 @kernel
@@ -187,7 +185,7 @@ def _long_path_confidence(low, high, begin, size, floats):
             return 0.0
     _suffix_counts(0, size, 0, floats)
     count = floats[CHAINS, 0]
-    return count / sizes if count * WORST_CANCELLATION >= floats[MAGNITUDE, 0] else np.nan
+    return trusted(count, floats[MAGNITUDE, 0], sizes)
 
 
 @kernel
@@ -216,7 +214,7 @@ def _count(a, b, w, floats):
             total += term * floats[CHAINS, end + 1]
             absolute += abs(term) * floats[MAGNITUDE, end + 1]
         outer /= -(back + 1)
-    return total if total * WORST_CANCELLATION >= absolute else np.nan
+    return trusted(total, absolute, 1.0)
 
 
 @kernel
@@ -276,9 +274,8 @@ def chain_confidence(lower, upper, w, a, b, bounds, floats):
     Returns
     -------
     float64
-        0 if the chain is not feasible; NaN if float64 cannot give the value to about 11 digits, and
-        :func:`exact_chain_confidence` has to. O(l) where each piece of the cycle has at most three
-        positions, at most O(l^3).
+        0 if the chain is not feasible; NaN where :func:`confidence.chain.exact.trusted` gives it. O(l) where
+        each piece of the cycle has at most three positions, at most O(l^3).
     """
     length = lower.shape[0]
     cut = -1
@@ -338,9 +335,7 @@ def sum_of_two(lower0, upper0, lower1, upper1, w, sizes):
     inner = max(float(b0 - a1 + 1), 1.0)
     outer = max(float(b1 - a0 - w + 1), 1.0)
     count = everything - 0.5 * (inner * (inner - 1.0) + outer * (outer - 1.0))
-    if count * WORST_CANCELLATION >= everything:
-        return count / sizes
-    return np.nan
+    return trusted(count, everything, sizes)
 
 
 @kernel
@@ -386,9 +381,7 @@ def sum_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes):
         + t201 * (t201 - 1.0) * (t201 - 2.0)
     ) * (1.0 / 6.0)
     count = everything - pairs + triples
-    if count * WORST_CANCELLATION >= everything:
-        return count / sizes
-    return np.nan
+    return trusted(count, everything, sizes)
 
 
 @kernel
@@ -398,48 +391,3 @@ def confidence_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes
     if math.isnan(value):
         return _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, 3, w)
     return value
-
-
-def exact_chain_confidence(lower: Sequence[int], upper: Sequence[int], window: int) -> Fraction:
-    """Return the confidence of one chain of uniform intervals as an exact fraction.
-
-    Parameters
-    ----------
-    lower, upper : sequence of int
-        Interval bounds, ticks, inclusive.
-    window : int
-        W, ticks.
-
-    Notes
-    -----
-    The same cycle of inequalities as the kernel, in whole numbers: for the few chains on which float64
-    cancels. O(l^3) operations on integers of about ``l log2(U)`` bits.
-    """
-    length = len(lower)
-    w = window - length
-    if w < 0:
-        return Fraction(0)
-    low = [value - j for j, value in enumerate(lower)]
-    high = [value - j for j, value in enumerate(upper)]
-    a = [max(max(low[: j + 1]), max(low) - w) for j in range(length)]
-    b = [min(min(high[j:]), min(high) + w) for j in range(length)]
-    if any(first > last for first, last in zip(a, b, strict=True)):
-        return Fraction(0)
-    a += [value + w for value in a]
-    b += [value + w for value in b]
-    total = 0
-    for back in range(length):
-        start = (length - back) % length
-        counts = [1] * (length + 1)
-
-        def arcs(k: int, first: int, start: int = start, counts: list[int] = counts) -> int:
-            return sum(
-                (-1) ** (end - k) * math.comb(max(b[start + k] - a[start + end] + 1, 0), end - k + 1)
-                * counts[end + 1]
-                for end in range(first, length)
-            )  # fmt: skip
-
-        for k in range(length - 1, back, -1):
-            counts[k] = arcs(k, k)
-        total += arcs(0, back)
-    return Fraction(total, math.prod(last - first + 1 for first, last in zip(lower, upper, strict=True)))

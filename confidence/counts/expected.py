@@ -15,11 +15,56 @@ exact to about 32 digits, so that long intervals leave no residue where short on
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any, Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.budget import checkpoint, multiplications_per_call
 from confidence.kernel import kernel
 
-__all__ = ["covered_stretches", "event_rates", "expected_by_bucket"]
+__all__ = ["Covered", "Sliding", "covered_stretches", "event_rates", "expected_by_bucket", "slide"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+FINISHED: Final = -1
+PAUSED: Final = 0
+
+
+class Covered(NamedTuple):
+    """The ticks at which something can happen: c stretches of them, T ticks in all.
+
+    Attributes
+    ----------
+    starts : (c,) int64
+        First tick of each stretch, ascending.
+    places : (c + 1,) int64
+        Covered ticks before each stretch; at the end, all of them.
+    """
+
+    starts: Int64
+    places: Int64
+
+
+class Sliding(NamedTuple):
+    """A product of matrices over a window that slides along covered ticks, and where it has come to.
+
+    Attributes
+    ----------
+    at : (12,) int64, value : (1,) float64
+        The numbers of :func:`slide`.
+    suffix, prefix : (l, l) float64
+        The products of what the window still holds of its block, and of what it holds behind it.
+    rows : (r, l) float64
+        The first row of the suffix from each tick of the block on.
+    """
+
+    at: Int64
+    value: Float64
+    suffix: Float64
+    prefix: Float64
+    rows: Float64
 
 
 @kernel
@@ -48,8 +93,9 @@ def covered_stretches(order, lower, upper, starts, stops):
 
 
 @kernel
-def _place(starts, places, t, hint):
+def _place(covered, t, hint):
     """Return the stretch of a tick and the tick's place among those covered. O(log n), O(1) near the hint."""
+    starts = covered.starts
     count = starts.shape[0]
     low = hint
     if starts[low] > t or (low + 1 < count and starts[low + 1] <= t):
@@ -61,7 +107,7 @@ def _place(starts, places, t, hint):
                 low = middle
             else:
                 high = middle
-    return low, places[low] + t - starts[low]
+    return low, covered.places[low] + t - starts[low]
 
 
 @kernel
@@ -75,22 +121,16 @@ def _add_to(high, low, place, x):
 
 
 @kernel
-def event_rates(lower, upper, offset, pmf, starts, places, high, low, active, out):
+def event_rates(events, pmf, covered, out):
     """Write the expected number of events of one component at each covered tick.
 
     Parameters
     ----------
-    lower, upper : (n,) int64
-        The intervals of its candidates, ticks, inclusive.
-    offset : (n,) int64
-        Where the probabilities of a candidate start in ``pmf``; -1 for uniform.
+    events : Intervals
+        Its candidates.
     pmf : (m,) float64
-    starts : (c,) int64
-        First tick of each stretch, ascending.
-    places : (c + 1,) int64
-        Covered ticks before each stretch; at the end, all of them: T.
-    high, low : (T + 1,) float64, active : (T + 1,) int32
-        Work arrays.
+        The explicit probabilities.
+    covered : Covered
     out : (T,) float64
         Overwritten.
 
@@ -98,13 +138,14 @@ def event_rates(lower, upper, offset, pmf, starts, places, high, low, active, ou
     -----
     O(n log c + T), and the sum of the lengths of explicit pmfs.
     """
-    high[:] = 0.0
-    low[:] = 0.0
-    active[:] = 0
+    lower, upper, offset = events
+    high = np.zeros(out.shape[0] + 1)
+    low = np.zeros(out.shape[0] + 1)
+    active = np.zeros(out.shape[0] + 1, np.int32)
     stretch = 0
     for i in range(lower.shape[0]):
         if offset[i] < 0:
-            stretch, place = _place(starts, places, lower[i], stretch)
+            stretch, place = _place(covered, lower[i], stretch)
             ticks = upper[i] - lower[i] + 1
             p = 1.0 / float(ticks)
             _add_to(high, low, place, p)
@@ -124,111 +165,156 @@ def event_rates(lower, upper, offset, pmf, starts, places, high, low, active, ou
         out[place] = total[0] + rest[0]
     for i in range(lower.shape[0]):
         if offset[i] >= 0:
-            stretch, place = _place(starts, places, lower[i], stretch)
+            stretch, place = _place(covered, lower[i], stretch)
             for k in range(upper[i] - lower[i] + 1):
                 out[place + k] += pmf[offset[i] + k]
 
 
 @kernel
-def _set_identity(matrix):
-    matrix[:] = 0.0
-    for j in range(matrix.shape[0]):
-        matrix[j, j] = 1.0
+def slide(rates, covered, shift, window, every, budget, sliding, out_stretch, out_bucket, out_value):
+    """Write the expected number of matches by the bucket of the first event's time, as far as a budget goes.
+
+    Parameters
+    ----------
+    rates, covered, shift, window, every
+        See :func:`expected_by_bucket`.
+    budget : float64
+        Multiplications after which to pause.
+    sliding : Sliding
+        All numbers are 0 at first.
+    out_stretch, out_bucket : (k,) int64; out_value : (k,) float64
+        Overwritten: a stretch, first tick of a bucket and expected number of matches that begin in both,
+        where it is above 0. Room for every bucket of every stretch.
+
+    Returns
+    -------
+    written : int64
+    need : int64
+        FINISHED, PAUSED, or the number of rows that a block needs.
+    """
+    length, total = rates.shape
+    starts, places = covered
+    at, suffix, prefix, rows = sliding.at, sliding.suffix, sliding.prefix, sliding.rows
+    s, stretch, block, middle, right, right_stretch = at[0], at[1], at[2], at[3], at[4], at[5]
+    filled, joined, bucket, bucket_stop, began, written = at[6], at[7], at[8], at[9], at[10], at[11]
+    value = sliding.value[0]
+    left = int(max(budget / float(length * length), 1.0))
+    need = FINISHED
+    while s < total:
+        while s >= places[stretch + 1]:
+            if value > 0.0:
+                out_stretch[written], out_bucket[written], out_value[written] = stretch, bucket, value
+                written += 1
+                value = 0.0
+            stretch += 1
+            began = 0
+            bucket = 0
+        tick = starts[stretch] + s - places[stretch]
+        if every > 0 and (began == 0 or tick - shift[stretch] >= bucket_stop):
+            if value > 0.0:
+                out_stretch[written], out_bucket[written], out_value[written] = stretch, bucket, value
+                written += 1
+                value = 0.0
+            bucket = (tick - shift[stretch]) // every * every
+            bucket_stop = bucket + every
+        began = 1
+        while right < total:
+            while right >= places[right_stretch + 1]:
+                right_stretch += 1
+            if starts[right_stretch] + right - places[right_stretch] > tick + window - 1:
+                break
+            right += 1
+        if s >= middle:
+            # Nothing is left of the block: what the window holds now is the next one.
+            if right - s > rows.shape[0]:
+                need = right - s
+                break
+            block = s
+            middle = filled = joined = right
+            for j in range(length):
+                for k in range(length):
+                    suffix[j, k] = prefix[j, k] = 0.0
+                suffix[j, j] = prefix[j, j] = 1.0
+        while filled > block and left > 0:
+            filled -= 1
+            left -= 1
+            for k in range(length):
+                rows[filled - block, k] = suffix[0, k]
+            for j in range(length - 1):
+                p = rates[j + 1, filled]
+                if p > 0.0:
+                    for k in range(j + 1, length):
+                        suffix[j, k] += p * suffix[j + 1, k]
+        while joined < right and left > 0:
+            left -= 1
+            for k in range(length - 1, 0, -1):
+                p = rates[k, joined]
+                if p > 0.0:
+                    for j in range(k):
+                        prefix[j, k] += p * prefix[j, k - 1]
+            joined += 1
+        if left <= 0:
+            # Once more at this tick, whatever is left of it.
+            need = PAUSED
+            break
+        if rates[0, s] > 0.0:
+            inside = 0.0
+            for k in range(length):
+                inside += rows[s - block, k] * prefix[k, length - 1]
+            value += rates[0, s] * inside
+        s += 1
+    if need == FINISHED and value > 0.0:
+        out_stretch[written], out_bucket[written], out_value[written] = stretch, bucket, value
+        written += 1
+    at[0], at[1], at[2], at[3], at[4], at[5] = s, stretch, block, middle, right, right_stretch
+    at[6], at[7], at[8], at[9], at[10], at[11] = filled, joined, bucket, bucket_stop, began, written
+    sliding.value[0] = value
+    return written, need
 
 
-@kernel
-def expected_by_bucket(rates, starts, places, shift, window, every, out_stretch, out_bucket, out_value):
-    """Write the expected number of matches by the bucket of the first event's time; return how many rows.
+def expected_by_bucket(
+    rates: Float64, covered: Covered, shift: Int64, window: int, every: int
+) -> tuple[Int64, Int64, Float64]:
+    """Return the expected number of matches by the bucket of the first event's time.
 
     Parameters
     ----------
     rates : (l, T) float64
         Expected number of events of each component at each covered tick.
-    starts : (c,) int64, places : (c + 1,) int64
-        As for :func:`event_rates`; stretches whose events must not meet are further apart than the window.
+    covered : Covered
+        Stretches whose events must not meet are further apart than the window.
     shift : (c,) int64
         To be taken off the ticks of a stretch before they are put in buckets.
-    window : int64
+    window : int
         W, ticks; a tick plus the window stays within int64.
-    every : int64
+    every : int
         Length of a bucket, ticks; buckets start at its multiples. 0: one bucket for each stretch.
-    out_stretch, out_bucket : (k,) int64; out_value : (k,) float64
-        Overwritten: a stretch, first tick of a bucket and expected number of matches that begin in both,
-        where it is above 0. Room for every bucket of every stretch.
+
+    Returns
+    -------
+    stretch, bucket : (k,) int64; value : (k,) float64
+        A stretch, first tick of a bucket and expected number of matches that begin in both, where it is above
+        0.
 
     Notes
     -----
     The window slides over covered ticks only. The product over it is that of a suffix of one block and
     a prefix of the next: O(T l^2), memory O(l min(T, W)). No term is negative.
     """
-    length, total = rates.shape
-    count = starts.shape[0]
-    suffix = np.empty((length, length))
-    prefix = np.empty((length, length))
-    _set_identity(prefix)
-    room = 1024
-    rows = np.empty((room, length))
-    block = 0
-    middle = 0
-    right = 0
-    right_stretch = 0
-    written = 0
-    for stretch in range(count):
-        tick = starts[stretch] - 1
-        bucket = np.int64(0)
-        bucket_stop = np.int64(0)
-        began = False
-        value = 0.0
-        for s in range(places[stretch], places[stretch + 1]):
-            tick += 1
-            if every > 0 and (not began or tick - shift[stretch] >= bucket_stop):
-                if value > 0.0:
-                    out_stretch[written] = stretch
-                    out_bucket[written] = bucket
-                    out_value[written] = value
-                    written += 1
-                    value = 0.0
-                bucket = (tick - shift[stretch]) // every * every
-                bucket_stop = bucket + every
-            began = True
-            old = right
-            while right < total:
-                while right >= places[right_stretch + 1]:
-                    right_stretch += 1
-                if starts[right_stretch] + right - places[right_stretch] > tick + window - 1:
-                    break
-                right += 1
-            if s >= middle:
-                # Nothing is left of the block: what the window holds now is the next one.
-                block = s
-                middle = right
-                if middle - block > room:
-                    room = max(2 * room, middle - block)
-                    rows = np.empty((room, length))
-                _set_identity(suffix)
-                _set_identity(prefix)
-                for t in range(middle - 1, block - 1, -1):
-                    rows[t - block] = suffix[0]
-                    for j in range(length - 1):
-                        p = rates[j + 1, t]
-                        if p > 0.0:
-                            for k in range(j + 1, length):
-                                suffix[j, k] += p * suffix[j + 1, k]
-            else:
-                for t in range(old, right):
-                    for k in range(length - 1, 0, -1):
-                        p = rates[k, t]
-                        if p > 0.0:
-                            for j in range(k):
-                                prefix[j, k] += p * prefix[j, k - 1]
-            if rates[0, s] > 0.0:
-                inside = 0.0
-                for k in range(length):
-                    inside += rows[s - block, k] * prefix[k, length - 1]
-                value += rates[0, s] * inside
-        if value > 0.0:
-            out_stretch[written] = stretch
-            out_bucket[written] = bucket
-            out_value[written] = value
-            written += 1
-    return written
+    kernel: Any = slide
+    length, lengths = len(rates), np.diff(covered.places)
+    buckets = len(lengths) + (int((lengths // every + 1).sum()) if every else 0)
+    out = np.empty(buckets, np.int64), np.empty(buckets, np.int64), np.empty(buckets)
+    suffix, prefix = np.empty((2, length, length))
+    sliding = Sliding(np.zeros(12, np.int64), np.zeros(1), suffix, prefix, np.empty((1024, length)))
+    written, need = 0, PAUSED
+    while need != FINISHED:
+        written, need = kernel(
+            rates, covered, shift, window, every, multiplications_per_call(), sliding, *out
+        )
+        checkpoint()
+        if need > 0:
+            # Doubled, so that blocks that grow need few rooms.
+            room = max(need, min(2 * len(sliding.rows), rates.shape[1]))
+            sliding = sliding._replace(rows=np.empty((room, length)))
+    return out[0][:written], out[1][:written], out[2][:written]

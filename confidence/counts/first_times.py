@@ -13,8 +13,7 @@ __all__ = ["confidences_by_bucket"]
 
 @kernel
 def confidences_by_bucket(
-    matches, confidence, earliest, lower, upper, offset, pmf, window, every, begin, out_match, out_bucket,
-    out_value,
+    matches, confidence, earliest, events, pmf, window, every, begin, out_match, out_bucket, out_value,
 ):  # fmt: skip
     """Write P(match and first time in the bucket) of matches under skip till any match.
 
@@ -24,15 +23,15 @@ def confidences_by_bucket(
         The events of each match.
     confidence : (m,) float64, earliest : (m,) int64
         Of the matches, above 0, and the first time that each can have.
-    lower, upper, offset : (n,) int64
-        Of the events: intervals, ticks, and where their probabilities start in ``pmf``; -1 for uniform.
+    events : Intervals
     pmf : (p,) float64
+        The explicit probabilities.
     window, every : int64
         W, and the length of a bucket, ticks; buckets start at its multiples.
     begin : int64
         The match to go on with.
     out_match, out_bucket : (k,) int64; out_value : (k,) float64
-        Overwritten. A value of NaN asks for exact arithmetic.
+        Overwritten. A value of NaN asks for :mod:`confidence.chain.exact`.
 
     Returns
     -------
@@ -47,6 +46,7 @@ def confidences_by_bucket(
     A match whose first event lies within one bucket costs O(l); else each bucket costs a confidence.
     """
     length, count = matches.shape
+    lower, upper, offset = events
     low = np.empty(length, np.int64)
     high = np.empty(length, np.int64)
     start = np.empty(length, np.int64)

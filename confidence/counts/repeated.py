@@ -20,8 +20,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from confidence.arrays import count_below
 from confidence.chain.distribution import exactly
-from confidence.counts.expected import expected_by_bucket
+from confidence.counts.expected import Covered, Sliding, slide
 from confidence.kernel import kernel
 
 __all__ = ["repeated_choices", "repeated_uses", "running_totals"]
@@ -53,8 +54,9 @@ def running_totals(rates, high, low):
 
 
 @kernel
-def _covered_before(starts, places, t):
+def _covered_before(covered, t):
     """Return how many covered ticks are before a tick. O(log c)."""
+    starts, places = covered
     stretch = np.searchsorted(starts, t, side="right") - 1
     if stretch < 0:
         return np.int64(0)
@@ -75,29 +77,39 @@ def _bucket_of(t, every):
 
 
 @kernel
-def repeated_uses(
-    uses, lower, upper, offset, pmf, shift, starts, places, high, low, window, every, first, stop, out_event,
-    out_bucket, out_value,
-):  # fmt: skip
+def _write(event, first_bucket, every, sums, written, out):
+    """Write what the buckets of an event hold; return how many rows are written then."""
+    for k in range(sums.shape[0]):
+        if sums[k] != 0.0:
+            out[0][written], out[1][written], out[2][written] = event, (first_bucket + k) * every, sums[k]
+            written += 1
+    return written
+
+
+@kernel
+def repeated_uses(uses, events, pmf, shift, covered, high, low, window, every, first, stop, begin, end, out):
     """Write how much the uses of one event in several places count, by the bucket of the first time.
 
     Parameters
     ----------
     uses : (n, l) bool, l = 2 or 3
         Which components can take each event.
-    lower, upper : (n,) int64
-        Intervals on the line of ``starts``, ticks.
-    offset : (n,) int64, pmf : (m,) float64
-        As for :func:`confidence.event_rates`.
+    events : Intervals
+        On the line of the covered ticks.
+    pmf : (m,) float64
+        The explicit probabilities.
     shift : (n,) int64
         To be taken off ticks before they are put in buckets.
-    starts, places, window, every
-        As for :func:`confidence.expected_by_bucket`.
+    covered : Covered
     high, low : (l, T + 1) float64
         From :func:`running_totals`.
+    window, every : int64
+        As for :func:`confidence.expected_by_bucket`.
     first, stop : int64
         The events to look at: ``first .. stop - 1``.
-    out_event, out_bucket : (k,) int64; out_value : (k,) float64
+    begin, end : int64
+        The ticks of each to look at as the earlier of two times, counted from its first one.
+    out : tuple of (k,) int64, (k,) int64 and (k,) float64
         Overwritten: an event, first tick of a bucket, and what to take off there. Room for each bucket that
         the interval and the window before it touch.
 
@@ -110,21 +122,22 @@ def repeated_uses(
     -----
     O(U min(U, W)) for an event of U ticks, and as often the buckets of a window for the last two of three.
     """
+    lower, upper, offset = events
     length = uses.shape[1]
     written = 0
     for e in range(first, stop):
         ticks = upper[e] - lower[e] + 1
-        begin = lower[e] - shift[e]
-        first_bucket = _bucket_of(begin - window, every)
-        sums = np.zeros(_bucket_of(begin + ticks - 1, every) - first_bucket + 1)
-        place = _covered_before(starts, places, lower[e])
+        earliest = lower[e] - shift[e]
+        first_bucket = _bucket_of(earliest - window, every)
+        sums = np.zeros(_bucket_of(earliest + ticks - 1, every) - first_bucket + 1)
+        place = _covered_before(covered, lower[e])
         p = np.empty(ticks)
         for k in range(ticks):
             p[k] = exactly(lower[e], upper[e], offset[e], pmf, lower[e] + k)
-        for a in range(ticks):
+        for a in range(begin, min(ticks, end)):
             if p[a] == 0.0:
                 continue
-            end = _covered_before(starts, places, lower[e] + a + window)
+            end = _covered_before(covered, lower[e] + a + window)
             later = 0.0
             own = 0.0
             for b in range(min(ticks - 1, a + window - 1), a, -1):
@@ -147,18 +160,13 @@ def repeated_uses(
                                 if every > 0:
                                     until = min(until, (bucket + 1) * every + shift[e])
                                 sums[bucket - first_bucket] += w * _between(
-                                    high, low, 0, _covered_before(starts, places, t),
-                                    _covered_before(starts, places, until),
+                                    high, low, 0, _covered_before(covered, t),
+                                    _covered_before(covered, until),
                                 )  # fmt: skip
                                 t = until
                 later += p[b]
-            sums[_bucket_of(begin + a, every) - first_bucket] += own
-        for k in range(sums.shape[0]):
-            if sums[k] != 0.0:
-                out_event[written] = e
-                out_bucket[written] = (first_bucket + k) * every
-                out_value[written] = sums[k]
-                written += 1
+            sums[_bucket_of(earliest + a, every) - first_bucket] += own
+        written = _write(e, first_bucket, every, sums, written, out)
     return written
 
 
@@ -176,9 +184,10 @@ def _weight(block):
 
 
 @kernel
-def _part_of_line(starts, places, begin, end):
-    """Return the stretches between two ticks, the last excluded: first place, and their starts and places."""
-    first = _covered_before(starts, places, begin)
+def _part_of_line(covered, begin, end):
+    """Return the first place between two ticks, the last excluded, and the stretches there."""
+    starts, places = covered
+    first = _covered_before(covered, begin)
     stretch = max(np.searchsorted(starts, begin, side="right") - 1, 0)
     if first == places[stretch + 1]:
         stretch += 1
@@ -188,39 +197,43 @@ def _part_of_line(starts, places, begin, end):
     for k in range(count):
         own_starts[k] = max(starts[stretch + k], begin)
         own_places[k] = max(places[stretch + k], first) - first
-    own_places[count] = _covered_before(starts, places, end) - first
-    return first, own_starts, own_places
+    own_places[count] = _covered_before(covered, end) - first
+    return first, Covered(own_starts, own_places)
 
 
 @kernel
-def _fill(rows, block, part, event, lower, upper, offset, pmf):
+def _fill(rows, block, covered, event, events, pmf):
     """Put an event's probabilities in place of the rates of a block's components."""
-    _, starts, places = part
+    starts, places = covered
+    lower, upper, offset = events.lower[event], events.upper[event], events.offset[event]
     for j in range(rows.shape[0]):
         if block >> j & 1 == 0:
             continue
-        rows[j, :] = 0.0
         for k in range(starts.shape[0]):
-            size = places[k + 1] - places[k]
-            for t in range(max(lower[event], starts[k]), min(upper[event], starts[k] + size - 1) + 1):
-                rows[j, places[k] + t - starts[k]] = exactly(
-                    lower[event], upper[event], offset[event], pmf, t
-                )
+            for place in range(places[k], places[k + 1]):
+                rows[j, place] = exactly(lower, upper, offset, pmf, starts[k] + place - places[k])
 
 
 @kernel
-def _add_chains(rows, part, shift, window, every, weight, first_bucket, sums):
+def _add_chains(rows, covered, shift, window, every, weight, first_bucket, sums):
     """Add the expected number of chains with some rates, times a weight, to what each bucket holds."""
-    _, starts, places = part
+    starts, places = covered
     count = starts.shape[0]
+    length, total = rows.shape
     room = count
     if every > 0:
         for k in range(count):
             room += (places[k + 1] - places[k]) // every + 1
+    shifts = np.empty(count, np.int64)
+    for k in range(count):
+        shifts[k] = shift
+    sliding = Sliding(
+        np.zeros(12, np.int64), np.zeros(1), np.empty((length, length)), np.empty((length, length)),
+        np.empty((total, length)),
+    )  # fmt: skip
     stretch, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
-    found = expected_by_bucket(
-        rows, starts, places, np.full(count, shift), window, every, stretch, bucket, value
-    )
+    budget = float(2 * (total + 1) * length * length)
+    found, _ = slide(rows, covered, shifts, window, every, budget, sliding, stretch, bucket, value)
     for k in range(found):
         place = bucket[k] // every - first_bucket if every > 0 else 0
         sums[place] += weight * value[k]
@@ -228,23 +241,22 @@ def _add_chains(rows, part, shift, window, every, weight, first_bucket, sums):
 
 @kernel
 def repeated_choices(
-    uses, lower, upper, offset, pmf, shift, rates, starts, places, window, every, apart, first, stop,
-    out_event, out_bucket, out_value,
-):  # fmt: skip
+    uses, events, pmf, shift, rates, covered, window, every, apart, first, stop, begin, end, out
+):
     """Write what :func:`repeated_uses` does, for up to five components.
 
     Parameters
     ----------
     uses : (n,) int64
         Bits of the components that can take each event.
-    lower, upper, offset, shift : (n,) int64, pmf : (m,) float64
+    events, pmf, shift, covered, window, every, first, stop, out
         As for :func:`repeated_uses`; ascending ``lower``.
     rates : (l, T) float64
         From :func:`confidence.event_rates`.
-    starts, places, window, every, first, stop, out_event, out_bucket, out_value
-        As for :func:`repeated_uses`.
     apart : bool
         Whether two blocks of several components each may be taken by one event each.
+    begin, end : int64
+        The blocks of each event to look at, as bits of their components: ``begin + 1 .. end``.
 
     Returns
     -------
@@ -256,43 +268,38 @@ def repeated_choices(
     O((U + W) l^2) for an event of U ticks and each block of its components; with ``apart`` as often again for
     each event in reach.
     """
+    lower, upper = events.lower, events.upper
     length = rates.shape[0]
     longest = np.int64(0)
     for e in range(lower.shape[0]):
         longest = max(longest, upper[e] - lower[e])
     written = 0
     for e in range(first, stop):
-        begin = lower[e] - shift[e]
-        first_bucket = _bucket_of(begin - window, every)
+        first_bucket = _bucket_of(lower[e] - shift[e] - window, every)
         sums = np.zeros(_bucket_of(upper[e] - shift[e], every) - first_bucket + 1)
         block = uses[e]
-        while block > 0:
-            if block & (block - 1) > 0:
+        while block > begin:
+            if block <= end and block & (block - 1) > 0:
                 # The first time is the event's own, or at most a window before one of its times.
                 low = lower[e] - (0 if block & 1 == 1 else window - 1)
                 high = upper[e] + (0 if block >> (length - 1) == 1 else window - 1)
-                part = _part_of_line(starts, places, low, high + 1)
-                rows = rates[:, part[0] : part[0] + part[2][-1]].copy()
-                _fill(rows, block, part, e, lower, upper, offset, pmf)
+                place, part = _part_of_line(covered, low, high + 1)
+                rows = rates[:, place : place + part.places[-1]].copy()
+                _fill(rows, block, part, e, events, pmf)
                 weight = _weight(block)
                 _add_chains(rows, part, shift[e], window, every, weight, first_bucket, sums)
-                other = np.searchsorted(lower, low - longest, side="left")
+                other = count_below(lower, 0, lower.shape[0], low - longest)
                 while apart and other < lower.shape[0] and lower[other] <= high:
                     second = uses[other] & ~block
                     while second > 0 and upper[other] >= low:
                         # Each two blocks once: the first one has the first component of both.
                         if second & (second - 1) > 0 and (second & -second) > (block & -block):
                             both = rows.copy()
-                            _fill(both, second, part, other, lower, upper, offset, pmf)
+                            _fill(both, second, part, other, events, pmf)
                             twice = -weight * _weight(second)
                             _add_chains(both, part, shift[e], window, every, twice, first_bucket, sums)
                         second = (second - 1) & uses[other] & ~block
                     other += 1
             block = (block - 1) & uses[e]
-        for k in range(sums.shape[0]):
-            if sums[k] != 0.0:
-                out_event[written] = e
-                out_bucket[written] = (first_bucket + k) * every
-                out_value[written] = sums[k]
-                written += 1
+        written = _write(e, first_bucket, every, sums, written, out)
     return written

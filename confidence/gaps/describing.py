@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.chain.tick_pairs import enlarged
-from confidence.gaps.forbidden import Workspace, workspace
+from confidence.gaps.chains import Forbidden, Workspace, room_for, workspace
 
-__all__ = [
-    "ALL",
-    "COSTLY",
-    "PAUSED",
-    "SPACE",
-    "CostlyMatchError",
-    "Described",
-    "Forbidden",
-    "Space",
-    "describe_each",
-]
+__all__ = ["ALL", "COSTLY", "PAUSED", "SPACE", "CostlyMatchError", "Described", "Space", "describe_each"]
 
 Described = tuple[int, int, Sequence[int]]
 """The matches done, ALL, COSTLY, SPACE or PAUSED, and what :meth:`Space.grow` takes or the steps."""
@@ -62,24 +52,6 @@ class CostlyMatchError(ValueError):
         super().__init__(f"match {match} takes {steps} steps")
 
 
-class Forbidden(NamedTuple):
-    """Room for the q forbidden events of one match of at most l events.
-
-    Attributes
-    ----------
-    lower, upper, offset, event : (q,) int64
-        Their intervals, in ticks, where their probabilities start, and one number more.
-    gaps : (q, l + 2) bool
-        The gaps that each is forbidden in.
-    """
-
-    lower: Any
-    upper: Any
-    offset: Any
-    event: Any
-    gaps: Any
-
-
 class Space:
     """Work arrays that grow as matches need them.
 
@@ -101,8 +73,7 @@ class Space:
         self._sizes = enlarged(self._sizes, need)
         length, edges, ticks, events = self._sizes
         self.work = workspace(length, edges, ticks, events)
-        numbers = np.empty((4, events), dtype=np.int64)
-        self.forbidden = Forbidden._make((*numbers, np.zeros((events, length + 2), dtype=np.bool_)))
+        self.forbidden = room_for(events, length + 2)
 
 
 def describe_each(call: Callable[[int], Described], grow: Callable[[Sequence[int]], None]) -> None:

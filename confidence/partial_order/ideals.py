@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,8 @@ from confidence.partial_order.times import BETWEEN
 __all__ = ["Order", "tight_order_bounds"]
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """A strict partial order of n events, with its ideals, as ``orders`` takes it.
+class Order(NamedTuple):
+    """A strict partial order of n events, with its ideals.
 
     Attributes
     ----------
@@ -95,14 +93,6 @@ class Order:
             numbers([behind for _, _, behind in gaps]),
             numbers(cuts),
         )
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What :func:`confidence.partial_order.orders.order_confidence` takes, in its order."""
-        return (
-            self.before, self.start, self.source, self.target, self.ideals, self.gap_place, self.gap_after,
-            self.gap_before, self.gap_cut,
-        )  # fmt: skip
 
 
 @kernel

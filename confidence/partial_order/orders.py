@@ -18,24 +18,33 @@ import numpy as np
 
 from confidence.arrays import ascending, count_up_to, largest, smallest
 from confidence.chain.distribution import at_least, at_most, exactly, inside
-from confidence.gaps.forbidden import DONE, IMPOSSIBLE, TOO_DEAR
+from confidence.gaps.chains import BUDGET, DONE, IMPOSSIBLE, PAUSED, SPENT, TOO_DEAR
 from confidence.kernel import kernel
 from confidence.partial_order.ideals import tight_order_bounds
-from confidence.partial_order.times import BETWEEN, LEADING, confidence_by_times
+from confidence.partial_order.times import (
+    AT,
+    BEGUN,
+    BETWEEN,
+    FIRST,
+    LAST,
+    LEADING,
+    TOTAL,
+    confidence_by_times,
+)
 
 __all__ = ["order_confidence"]
 
 
 @kernel
-def _of_a_set(lower, upper, window, a, b):
-    """Return the confidence of uniform events without any order. O(U n).
+def _of_a_set(match, window, soonest, work):
+    """Sum up the confidence of uniform events without any order; return whether it is finished. O(U n).
 
     The earliest event, of those with one time the first in number, is at s; the others follow in the window.
     """
+    lower, upper, progress = match.lower, match.upper, work.progress
     count = lower.shape[0]
-    total = 0.0
     latest = np.empty(count + 1)
-    for s in range(smallest(a), smallest(b) + 1):
+    for s in range(work.at[AT], soonest + 1):
         end = s + window - 1
         latest[count] = 1.0
         for j in range(count - 1, -1, -1):
@@ -45,10 +54,14 @@ def _of_a_set(lower, upper, window, a, b):
         for j in range(count):
             size = float(upper[j] - lower[j] + 1)
             if lower[j] <= s <= upper[j]:
-                total += earlier * latest[j + 1] / size
+                progress[TOTAL] += earlier * latest[j + 1] / size
             ticks = min(upper[j], end) - max(lower[j], s + 1) + 1
             earlier *= max(float(ticks), 0.0) / size
-    return total
+        progress[SPENT] += float(2 * count)
+        if progress[SPENT] >= progress[BUDGET]:
+            work.at[AT] = s + 1
+            return False
+    return True
 
 
 @kernel
@@ -72,10 +85,7 @@ def _busy(a, b):
 
 
 @kernel
-def _sweep(
-    begin, alone, busy, lower, upper, offset, pmf, window, a, b, start, source, target, gates, entered, free,
-    ends, state,
-):  # fmt: skip
+def _sweep(begin, alone, busy, match, pmfs, window, a, b, order, source, gates, entered, free, ends, state):
     """Return the mass of matches whose first event is at a busy tick, or then or later, and its last time.
 
     ``source`` leads out of a gate from a place behind the ideals, which is filled anew at every tick with
@@ -88,6 +98,7 @@ def _sweep(
     alone : bool
         Whether the first event is at that tick; else the window has to reach behind the last tick.
     """
+    start, target = order.start, order.target
     full = state.shape[0] - gates.shape[0] - 1
     for k in range(state.shape[0]):
         state[k] = 0.0
@@ -104,11 +115,11 @@ def _sweep(
             out = 0.0
             for m in range(begin, n):
                 if entered[k, m] > 0.0:
-                    out += entered[k, m] * free[k, m, n]
+                    out += entered[k, m] * free[k, n, m]
             state[full + 1 + k] = out
         for e in range(a.shape[0] - 1, -1, -1):
             if a[e] <= t <= b[e]:
-                p = exactly(lower[e], upper[e], offset[e], pmf, t)
+                p = exactly(match.lower[e], match.upper[e], match.offset[e], pmfs.values, t)
                 if p > 0.0:
                     for k in range(start[e], start[e + 1]):
                         state[target[k]] += p * state[source[k]]
@@ -144,18 +155,20 @@ def _reaches(place, after, behind, low, high, a, b, window):
 
 
 @kernel
-def _end_weight(s, t, window, leading, trailing, low, high, offset, pmf, head, tail):
-    """Return P(an event lies in none of the gaps at the ends of a match from s to t that forbid it)."""
-    free = at_most(low, high, offset, head, t - window if leading else t)
+def _end_weight(s, t, window, ends, low, high, offset, pmfs):
+    """Return P(an event lies in none of the gaps at the ends of a match from s to t that forbid it).
+
+    ``ends`` has the bits 1 (leading) and 2 (trailing).
+    """
+    leading, trailing = ends & 1 > 0, ends & 2 > 0
+    free = at_most(low, high, offset, pmfs.head, t - window if leading else t)
     if leading and trailing:
-        free += inside(low, high, offset, pmf, s - 1, t + 1)
-    return free + at_least(low, high, offset, tail, s + window if trailing else s)
+        free += inside(low, high, offset, pmfs.values, s - 1, t + 1)
+    return free + at_least(low, high, offset, pmfs.tail, s + window if trailing else s)
 
 
 @kernel
-def _classify(
-    window, a, b, gap_place, gap_after, gap_before, gap_cut, found, x_low, x_high, x_gap, active, role
-):
+def _classify(window, a, b, order, found, forbidden, active, role):
     """List the events that a gap can hold; return their number and whether all of them are in one gap only.
 
     ``role[k]`` is 0 and the gap, or the bits 1 (leading) and 2 (trailing) and -1.
@@ -166,17 +179,19 @@ def _classify(
         between = 0
         role[count, 0] = 0
         role[count, 1] = -1
-        for g in range(gap_place.shape[0]):
-            if not x_gap[x, g] or not _reaches(
-                gap_place[g], gap_after[g], gap_before[g], x_low[x], x_high[x], a, b, window
-            ):
+        for g in range(order.gap_place.shape[0]):
+            place = order.gap_place[g]
+            if not forbidden.gaps[x, g] or not _reaches(
+                place, order.gap_after[g], order.gap_before[g], forbidden.lower[x], forbidden.upper[x], a, b,
+                window,
+            ):  # fmt: skip
                 continue
-            if gap_place[g] == BETWEEN:
+            if place == BETWEEN:
                 between += 1
                 role[count, 1] = g
-                simple = simple and gap_cut[g] >= 0
+                simple = simple and order.gap_cut[g] >= 0
             else:
-                role[count, 0] |= 1 if gap_place[g] == LEADING else 2
+                role[count, 0] |= 1 if place == LEADING else 2
         if between > 0 or role[count, 0] > 0:
             simple = simple and between + (role[count, 0] > 0) <= 1
             active[count] = x
@@ -185,8 +200,12 @@ def _classify(
 
 
 @kernel
-def _open_gates(busy, source, ideals, gap_cut, count, active, role, x_low, x_high, x_offset, head, tail):
-    """Return the gates that an event may bar, the steps through them, and P(a gate is free from s to t)."""
+def _open_gates(busy, order, count, active, role, forbidden, pmfs):
+    """Return the gates that an event may bar, the steps through them, and P(a gate is free from s to t).
+
+    That is ``free[gate, t, s]``, s and t being numbers of busy ticks.
+    """
+    source, gap_cut = order.source, order.gap_cut
     chosen = np.empty(gap_cut.shape[0], np.int64)
     gates = np.empty(gap_cut.shape[0], np.int64)
     opened = 0
@@ -205,57 +224,48 @@ def _open_gates(busy, source, ideals, gap_cut, count, active, role, x_low, x_hig
     for k in range(source.shape[0]):
         through[k] = source[k]
     for q in range(opened):
-        for s in range(size):
-            for t in range(size):
-                free[q, s, t] = 1.0
+        for t in range(size):
+            for s in range(t):
+                free[q, t, s] = 1.0
         for k in range(source.shape[0]):
             if source[k] == gates[q]:
-                through[k] = ideals + q
+                through[k] = order.ideals + q
         for k in range(count):
             if role[k, 1] != chosen[q]:
                 continue
             x = active[k]
-            for s in range(size):
-                before = at_most(x_low[x], x_high[x], x_offset[x], head, busy[s])
-                for t in range(s + 1, size):
-                    free[q, s, t] *= before + at_least(x_low[x], x_high[x], x_offset[x], tail, busy[t])
+            low, high, offset = forbidden.lower[x], forbidden.upper[x], forbidden.offset[x]
+            for t in range(1, size):
+                behind = at_least(low, high, offset, pmfs.tail, busy[t])
+                for s in range(t):
+                    free[q, t, s] *= at_most(low, high, offset, pmfs.head, busy[s]) + behind
     return gates, through, free
 
 
 @kernel
-def order_confidence(
-    lower, upper, offset, pmf, head, tail, window, before, start, source, target, ideals, gap_place,
-    gap_after, gap_before, gap_cut, found, x_low, x_high, x_offset, x_gap, most_steps, spent,
-):  # fmt: skip
+def order_confidence(match, pmfs, window, order, found, forbidden, most_steps, work):
     """Return the confidence of partially ordered events, and their tight time range.
 
     Parameters
     ----------
-    lower, upper : (n,) int64
-        Intervals, ticks, inclusive.
-    offset : (n,) int64
-        Where their probabilities start in ``pmf``; -1 for uniform.
-    pmf, head, tail : (m,) float64
-        Explicit probabilities, and their :func:`confidence.running_sums`.
+    match : Intervals
+    pmfs : Pmfs
     window : int64
         W, ticks.
-    before, start, source, target, ideals, gap_place, gap_after, gap_before, gap_cut
-        The arrays of an :class:`Order`.
+    order : Order
     found : int64
-        Number of other events, all distinct.
-    x_low, x_high, x_offset : (k,) int64
-        Theirs; k >= found.
-    x_gap : (k, g) bool
-        Whether each is forbidden in each gap.
+        Number of other events.
+    forbidden : confidence.gaps.chains.Forbidden
+        Theirs; the gaps are those of the order.
     most_steps : float64
         Most multiplications to spend.
-    spent : (1,) float64
-        Those that were spent are added.
+    work : OrderWork
 
     Returns
     -------
     status : int64
-        DONE; IMPOSSIBLE if the confidence is 0; TOO_DEAR if it would take more than ``most_steps``.
+        DONE; IMPOSSIBLE if the confidence is 0; TOO_DEAR if it would take more than ``most_steps``; PAUSED if
+        the budget of the call is spent: to be called again.
     confidence : float64
         For TOO_DEAR the number of steps.
     first, last : int64
@@ -267,61 +277,64 @@ def order_confidence(
     time if the window binds; for a uniform set without order O(U n). Each other event in one gap between cuts
     adds O(R^2); any other coupling costs O(U^n).
     """
-    count = lower.shape[0]
+    count = match.lower.shape[0]
     a = np.empty(count, np.int64)
     b = np.empty(count, np.int64)
-    if not tight_order_bounds(lower, upper, before, window, a, b):
+    if not tight_order_bounds(match.lower, match.upper, order.before, window, a, b):
         return IMPOSSIBLE, 0.0, 0, -1
     active = np.empty(found + 1, np.int64)
     role = np.empty((found + 1, 2), np.int64)
-    others, simple = _classify(
-        window, a, b, gap_place, gap_after, gap_before, gap_cut, found, x_low, x_high, x_gap, active, role,
-    )  # fmt: skip
+    others, simple = _classify(window, a, b, order, found, forbidden, active, role)
     if not simple:
         return confidence_by_times(
-            lower, upper, offset, pmf, head, tail, window, before, a, b, gap_place, gap_after, gap_before,
-            active[:others], x_low, x_high, x_offset, x_gap, most_steps, spent,
-        )  # fmt: skip
+            match, pmfs, window, order, a, b, active[:others], forbidden, most_steps, work
+        )
     ticks = 0.0
     for j in range(count):
         ticks += float(b[j] - a[j] + 1)
     if ticks > most_steps:
         return TOO_DEAR, ticks, 0, -1
-    spent[0] += ticks * float(count)
-    if others == 0 and largest(offset) < 0 and largest(before) == 0:
-        return DONE, min(_of_a_set(lower, upper, window, a, b), 1.0), smallest(a), largest(b)
+    progress, at = work.progress, work.at
+    soonest, latest = smallest(b), largest(b)
+    if others == 0 and largest(match.offset) < 0 and largest(order.before) == 0:
+        if at[BEGUN] == 0:
+            at[BEGUN], at[AT], progress[TOTAL] = 1, smallest(a), 0.0
+        if not _of_a_set(match, window, soonest, work):
+            return PAUSED, 0.0, 0, -1
+        at[BEGUN] = 0
+        return DONE, min(progress[TOTAL], 1.0), smallest(a), latest
     busy = _busy(a, b)
     barred = 0
     for k in range(others):
         barred += 1 if role[k, 1] >= 0 else 0
-    soonest, latest = smallest(b), largest(b)
     binding = 1 + count_up_to(busy, 0, busy.shape[0], min(soonest, latest - window))
     if others > barred:
         binding = count_up_to(busy, 0, busy.shape[0], soonest)
     ticks = float(busy.shape[0])
     reach = min(ticks, float(window))
-    steps = float(binding + 1) * reach * float(source.shape[0] + others - barred)
-    if barred > 0:
-        steps += ticks * ticks * float(barred) + float(binding + 1) * reach * reach
+    table = ticks * ticks * float(barred)
+    each = reach * float(order.source.shape[0] + others - barred) + (reach * reach if barred > 0 else 0.0)
+    steps = table + float(binding + 1) * each
     if steps > most_steps:
         return TOO_DEAR, steps, 0, -1
-    spent[0] += steps
-    gates, through, free = _open_gates(
-        busy, source, ideals, gap_cut, others, active, role, x_low, x_high, x_offset, head, tail
-    )
+    gates, through, free = _open_gates(busy, order, others, active, role, forbidden, pmfs)
+    # What is laid out anew after every pause takes half of the time at most.
+    progress[SPENT] += table
+    budget = max(progress[BUDGET], progress[SPENT] + table)
     entered = np.empty((gates.shape[0], busy.shape[0]))
     ends = np.empty(busy.shape[0])
     for m in range(busy.shape[0]):
         ends[m] = 1.0
-    state = np.empty(ideals + gates.shape[0])
-    total = 0.0
-    first = latest + 1
-    last = smallest(a) - 1
-    n = 0
-    while n < busy.shape[0] and busy[n] <= soonest:
+    state = np.empty(order.ideals + gates.shape[0])
+    if at[BEGUN] == 0:
+        at[BEGUN], at[AT], at[FIRST], at[LAST] = 1, 0, latest + 1, smallest(a) - 1
+        progress[TOTAL] = 0.0
+    for n in range(at[AT], busy.shape[0]):
         s = busy[n]
+        if s > soonest:
+            break
         # Once the first time is known, those for which the window reaches behind the last tick go together.
-        alone = others > barred or total == 0.0 or latest - s >= window
+        alone = others > barred or progress[TOTAL] == 0.0 or latest - s >= window
         for m in range(n, busy.shape[0] if others > barred else n):
             if busy[m] - s >= window:
                 break
@@ -330,20 +343,23 @@ def order_confidence(
                 if role[k, 0] > 0:
                     x = active[k]
                     ends[m] *= _end_weight(
-                        s, busy[m], window, role[k, 0] & 1 > 0, role[k, 0] & 2 > 0, x_low[x], x_high[x],
-                        x_offset[x], pmf, head, tail,
+                        s, busy[m], window, role[k, 0], forbidden.lower[x], forbidden.upper[x],
+                        forbidden.offset[x], pmfs,
                     )  # fmt: skip
         mass, end = _sweep(
-            n, alone, busy, lower, upper, offset, pmf, window, a, b, start, through, target, gates, entered,
-            free, ends, state,
-        )  # fmt: skip
+            n, alone, busy, match, pmfs, window, a, b, order, through, gates, entered, free, ends, state
+        )
         if mass > 0.0:
-            total += mass
-            first = min(first, s)
-            last = max(last, end)
+            progress[TOTAL] += mass
+            at[FIRST] = min(at[FIRST], s)
+            at[LAST] = max(at[LAST], end)
         if not alone:
             break
-        n += 1
-    if not total > 0.0:
+        progress[SPENT] += each
+        if progress[SPENT] >= budget:
+            at[AT] = n + 1
+            return PAUSED, 0.0, 0, -1
+    at[BEGUN] = 0
+    if not progress[TOTAL] > 0.0:
         return IMPOSSIBLE, 0.0, 0, -1
-    return DONE, min(total, 1.0), first, last
+    return DONE, min(progress[TOTAL], 1.0), at[FIRST], at[LAST]

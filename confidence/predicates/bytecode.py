@@ -1,7 +1,7 @@
-"""Predicates across components as small stack programs, interpreted inside the kernels that bind events.
+"""Predicates across components as bytecode for a stack machine, interpreted in the kernels that bind events.
 
-A program is a run of (opcode, argument) rows. Kinds are settled when it is compiled, so every opcode
-works on one kind; nulls travel beside the values and follow SQL's three-valued logic.
+The bytecode of a predicate is a range of (opcode, argument) rows. Kinds are settled when it is compiled, so
+every opcode works on one kind; nulls travel beside the values and follow SQL's three-valued logic.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from confidence.kernel import kernel
 __all__ = ["STACK_DEPTH", "Opcode", "holds"]
 
 STACK_DEPTH: Final = 64
-"""Operands a program may hold at once."""
+"""Operands that a predicate may hold at once."""
 
 
 class Opcode(enum.IntEnum):
-    """What a row of a program does; ``_F`` works on float64, the others on int64."""
+    """What a row of bytecode does; ``_F`` works on float64, the others on int64."""
 
     LOAD = 0
     LOAD_F = 1
@@ -52,44 +52,22 @@ class Opcode(enum.IntEnum):
     NOT = 27
 
 
-LOAD: Final = int(Opcode.LOAD)
-LOAD_F: Final = int(Opcode.LOAD_F)
-CONSTANT: Final = int(Opcode.CONSTANT)
-CONSTANT_F: Final = int(Opcode.CONSTANT_F)
-NULL: Final = int(Opcode.NULL)
-TO_FLOAT: Final = int(Opcode.TO_FLOAT)
-ADD: Final = int(Opcode.ADD)
-SUBTRACT: Final = int(Opcode.SUBTRACT)
-MULTIPLY: Final = int(Opcode.MULTIPLY)
-REMAINDER: Final = int(Opcode.REMAINDER)
-NEGATE: Final = int(Opcode.NEGATE)
-ADD_F: Final = int(Opcode.ADD_F)
-SUBTRACT_F: Final = int(Opcode.SUBTRACT_F)
-MULTIPLY_F: Final = int(Opcode.MULTIPLY_F)
-DIVIDE_F: Final = int(Opcode.DIVIDE_F)
-REMAINDER_F: Final = int(Opcode.REMAINDER_F)
-NEGATE_F: Final = int(Opcode.NEGATE_F)
-EQUAL: Final = int(Opcode.EQUAL)
-NOT_EQUAL: Final = int(Opcode.NOT_EQUAL)
-LESS: Final = int(Opcode.LESS)
-LESS_EQUAL: Final = int(Opcode.LESS_EQUAL)
-EQUAL_F: Final = int(Opcode.EQUAL_F)
-NOT_EQUAL_F: Final = int(Opcode.NOT_EQUAL_F)
-LESS_F: Final = int(Opcode.LESS_F)
-LESS_EQUAL_F: Final = int(Opcode.LESS_EQUAL_F)
-AND: Final = int(Opcode.AND)
-OR: Final = int(Opcode.OR)
-NOT: Final = int(Opcode.NOT)
+# Kernels take plain numbers.
+(
+    LOAD, LOAD_F, CONSTANT, CONSTANT_F, NULL, TO_FLOAT, ADD, SUBTRACT, MULTIPLY, REMAINDER, NEGATE, ADD_F,
+    SUBTRACT_F, MULTIPLY_F, DIVIDE_F, REMAINDER_F, NEGATE_F, EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, EQUAL_F,
+    NOT_EQUAL_F, LESS_F, LESS_EQUAL_F, AND, OR, NOT,
+) = map(int, Opcode)  # fmt: skip
 
 
 @kernel
 def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, absent):
-    """Return whether the programs in rows ``start..stop-1`` are all true; each ends a row of its own.
+    """Return whether the predicates in rows ``start..stop-1`` are all true; each ends with a row of its own.
 
     Parameters
     ----------
     code : (r, 2) int64
-        Opcode and argument; opcode -1 ends a program.
+        Opcode and argument; opcode -1 ends a predicate.
     ints, floats : (n,) int64 / float64
         Attribute values, slot after slot; integer and float constants at their front.
     nulls : (n,) bool

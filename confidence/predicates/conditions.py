@@ -1,9 +1,9 @@
-"""Conditions on a match that grows event by event: which of its events they mean, and when they are asked.
+"""Conditions on a match that is found event by event: which of its events they mean, and when they are asked.
 
-A condition is a stack program (:mod:`confidence.predicates.bytecode`) whose slots read *cells*. Before it
-runs, each cell gets the candidate that a mention stands for: the only event of a component, or the first,
-current, previous or last of a Kleene component (SASE+, Agrawal et al., SIGMOD 2008). What speaks of the
-current event of a Kleene component is asked of every one. Aggregates are kept for every prefix of a
+A condition is bytecode (:mod:`confidence.predicates.bytecode`) whose slots read *cells*. Before it is
+interpreted, each cell gets the candidate that a mention stands for: the only event of a component, or the
+first, current, previous or last of a Kleene component (SASE+, Agrawal et al., SIGMOD 2008). What speaks of
+the current event of a Kleene component is asked of every one. Aggregates are kept for every prefix of a
 component's events, so that each costs one step an event.
 """
 
@@ -54,7 +54,7 @@ REAL: Final = 1
 NO_VALUES: Final = 2
 
 CONSTANT_CELL: Final = 0
-"""The cell that is always 0: through it programs read what no candidate provides."""
+"""The cell that is always 0: through it conditions read what no candidate provides."""
 
 Int64 = NDArray[np.int64]
 
@@ -207,7 +207,7 @@ def accumulate(conditions, work, component, depth):
 
 @kernel
 def _provide(conditions, work, c):
-    """Put the candidates and aggregates that a condition mentions where its program reads them."""
+    """Put the candidates and aggregates that a condition mentions where its bytecode reads them."""
     for m in range(conditions.mention_start[c], conditions.mention_start[c + 1]):
         component = conditions.mentions[m, 1]
         kind = conditions.mentions[m, 2]

@@ -7,38 +7,39 @@ at all, for a negated component no event that matches it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.arrays import largest
-from confidence.budget import checkpoint, multiplications_per_call
-from confidence.chain.tick_pairs import MOST_EDGES, enlarged
+from confidence.chain.distribution import Intervals, Pmfs
+from confidence.chain.exact import redo_exactly
+from confidence.chain.tick_pairs import MOST_EDGES
 from confidence.chain.uniform import tight_bounds
-from confidence.gaps.coupled import INEXACT, gap_confidence
-from confidence.gaps.forbidden import COUPLED, DONE, NO_SPACE, SPENT, TOO_DEAR, workspace
-from confidence.gaps.monte_carlo import sampled_confidence
+from confidence.gaps import chains
+from confidence.gaps.chains import BUDGET, DONE, INEXACT, NO_SPACE, SPENT, TOO_DEAR, Limits
+from confidence.gaps.describing import ALL, COSTLY, PAUSED, SPACE, Described, Space, describe_each
+from confidence.gaps.monte_carlo import weighed_gaps
 from confidence.kernel import kernel
 from confidence.predicates.conditions import Conditions, Scratch, accumulate, all_hold
 from eventbased.joins.pivot_join import first_above
 
 __all__ = [
     "NO_BOXES",
-    "CostlyGapsError",
     "ForbiddenEvents",
     "GapConfidences",
     "GapRules",
-    "clip",
+    "Gathered",
+    "MatchEvents",
+    "Placed",
     "collect",
     "contiguity_limits",
     "forbidden_in",
+    "take_match",
+    "unmark",
 ]
-
-ALL: Final = 0
-COSTLY: Final = 1
-SPACE: Final = 2
-PAUSED: Final = 4
 
 UNLIMITED: Final = 2**63 - 1
 
@@ -46,6 +47,64 @@ Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
 NO_BOXES: Final[Int64] = np.empty((2, 0), dtype=np.int64)
+
+
+class MatchEvents(NamedTuple):
+    """The events of some matches, one match behind the other.
+
+    Attributes
+    ----------
+    start : (k + 1,) int64
+        Where the events of each match begin.
+    place, component : (m,) int64
+        The candidate, and the component that it is taken for.
+    boxes : (2, m) int64, or (2, 0)
+        First and last tick that is asked of each event: confidence and range are those of the worlds where
+        it is; without any, of all.
+    """
+
+    start: Int64
+    place: Int64
+    component: Int64
+    boxes: Int64 = NO_BOXES
+
+
+class Placed(NamedTuple):
+    """Candidates on the common time line, all (n,) int64.
+
+    Attributes
+    ----------
+    lower, upper
+        Ticks, inclusive.
+    base
+        The shift to take off again.
+    row
+        The event.
+    """
+
+    lower: Int64
+    upper: Int64
+    base: Int64
+    row: Int64
+
+
+class Gathered(NamedTuple):
+    """The forbidden events of one match.
+
+    Attributes
+    ----------
+    mark : (rows,) int64
+        For each event its place among them, -1 if it is none, or the number of rows if the match holds it.
+        All -1 between two matches.
+    offset : (rows,) int64
+        Where an event's probabilities start; -1 for uniform.
+    forbidden : confidence.gaps.chains.Forbidden
+        Room for them.
+    """
+
+    mark: Int64
+    offset: Int64
+    forbidden: chains.Forbidden
 
 
 class ForbiddenEvents(NamedTuple):
@@ -150,147 +209,206 @@ def _pool_range(events, pool, first, above, until):
 
 
 @kernel
-def collect(
-    events, pool, first, above, until, gap, conditions, work, begin, end, newest, slot, own, mark, offsets,
-    found, room,
-):  # fmt: skip
+def take_match(matches, n, candidates, conditions, scratch, gathered, match):
+    """Put match n where conditions and confidences read it, and mark its events. O(l).
+
+    Parameters
+    ----------
+    matches : MatchEvents
+    n : int64
+    candidates : Placed
+    conditions : Conditions
+    scratch : Scratch
+        Overwritten: its events, where each component's begin and end, and the accumulators.
+    gathered : Gathered
+    match : Intervals
+        Overwritten, cut to the boxes of the events.
+
+    Returns
+    -------
+    float64
+        The share of uniform intervals that lies in the boxes; 0 if one does not reach into its own.
+    """
+    own = gathered.mark.shape[0]
+    begin = matches.start[n]
+    share = 1.0
+    for k in range(match.lower.shape[0]):
+        i = matches.place[begin + k]
+        part = matches.component[begin + k]
+        row = candidates.row[i]
+        low, high = candidates.lower[i] - candidates.base[i], candidates.upper[i] - candidates.base[i]
+        offset = gathered.offset[row]
+        if matches.boxes.shape[1]:
+            size = high - low + 1
+            cut = max(matches.boxes[0, begin + k] - low, 0)
+            low += cut
+            high = min(high, matches.boxes[1, begin + k])
+            if low > high:
+                share = 0.0
+            elif offset >= 0:
+                offset += cut
+            else:
+                share *= float(high - low + 1) / float(size)
+        match.lower[k], match.upper[k], match.offset[k] = low, high, offset
+        gathered.mark[row] = own
+        scratch.element[k] = i
+        if k == 0 or part != matches.component[begin + k - 1]:
+            scratch.start[part] = k
+        scratch.stop[part] = k + 1
+        accumulate(conditions, scratch, part, k)
+    return share
+
+
+@kernel
+def unmark(matches, n, candidates, found, gathered):
+    """Take off the marks of a match and of the events found for it; -1: of all there is room for."""
+    for k in range(matches.start[n], matches.start[n + 1]):
+        gathered.mark[candidates.row[matches.place[k]]] = -1
+    events = gathered.forbidden.event
+    for x in range(events.shape[0] if found < 0 else found):
+        gathered.mark[events[x]] = -1
+
+
+@kernel
+def collect(pools, pool, first, above, until, gap, conditions, scratch, asked, found, gathered):
     """Add the events of a pool that are forbidden in a gap to those found; return their number, or -1.
 
-    ``slot`` is the place in ``work.element`` of the event asked about; -1: nothing is asked.
+    Parameters
+    ----------
+    pools : ForbiddenEvents
+    pool : int64
+    first : int64
+        The first candidate of the match.
+    above, until : int64
+        Only events that end after the one and start before the other, ticks.
+    gap : int64
+    conditions : Conditions
+    scratch : Scratch
+    asked : tuple of 4 int64
+        The place in ``scratch.element`` of the event asked about, -1 if nothing is asked, and what
+        :func:`confidence.predicates.conditions.all_hold` takes: begin, end, newest.
+    found : int64
+    gathered : Gathered
     """
-    x_low, x_high, x_offset, x_row, x_gap = room
-    x, stop = _pool_range(events, pool, first, above, until)
-    kept = work.element[max(slot, 0)]
+    slot, begin, end, newest = asked
+    mark, forbidden = gathered.mark, gathered.forbidden
+    x, stop = _pool_range(pools, pool, first, above, until)
+    kept = scratch.element[max(slot, 0)]
     while x < stop:
-        work.steps[0] += 1
-        row = events.row[x]
+        scratch.steps[0] += 1
+        row = pools.row[x]
         at = mark[row]
-        if events.upper[x] > above and at != own:
+        if pools.upper[x] > above and at != mark.shape[0]:
             free = True
             if slot >= 0 and begin < end:
-                work.element[slot] = events.place[x]
-                free = all_hold(conditions, work, begin, end, newest)
+                scratch.element[slot] = pools.place[x]
+                free = all_hold(conditions, scratch, begin, end, newest)
             if free:
                 if at < 0:
-                    if found == x_low.shape[0]:
-                        work.element[max(slot, 0)] = kept
+                    if found == forbidden.lower.shape[0]:
+                        scratch.element[max(slot, 0)] = kept
                         return -1
                     at = found
                     mark[row] = at
-                    x_low[at], x_high[at], x_offset[at] = events.lower[x], events.upper[x], offsets[row]
-                    x_row[at] = row
-                    for g in range(x_gap.shape[1]):
-                        x_gap[at, g] = False
+                    forbidden.lower[at], forbidden.upper[at] = pools.lower[x], pools.upper[x]
+                    forbidden.offset[at], forbidden.event[at] = gathered.offset[row], row
+                    for g in range(forbidden.gaps.shape[1]):
+                        forbidden.gaps[at, g] = False
                     found += 1
-                x_gap[at, gap] = True
+                forbidden.gaps[at, gap] = True
         x += 1
-    work.element[max(slot, 0)] = kept
+    scratch.element[max(slot, 0)] = kept
     return found
 
 
 @kernel
-def forbidden_in(
-    events, rules, conditions, component, a, b, window, first, work, own, mark, offsets, room,
-):  # fmt: skip
-    """List the events that are forbidden in the gaps of a match; return their number, -1 without room."""
-    count = component.shape[0]
+def forbidden_in(pools, rules, conditions, matches, n, a, b, window, scratch, gathered):
+    """List the events that are forbidden in the gaps of a match; return their number, -1 without room.
+
+    Parameters
+    ----------
+    pools : ForbiddenEvents
+    rules : GapRules
+    conditions : Conditions
+    matches : MatchEvents
+    n : int64
+        A match that :func:`take_match` has taken.
+    a, b : (l,) int64
+        Its tight bounds, ticks.
+    window : int64
+    scratch : Scratch
+    gathered : Gathered
+    """
+    count = a.shape[0]
     length = rules.taking.shape[0]
+    first = matches.place[matches.start[n]]
     found = 0
     for d in range(1, count):
-        j = component[d]
+        j = matches.component[matches.start[n] + d]
         pool = rules.taking[j]
+        asked = (-1, 0, 0, -1)
+        stop = scratch.stop[j]
         if pool >= 0:
-            number = d - work.start[j]
-            begin = conditions.stages[j, 0] if number == 0 else conditions.stages[j, 1]
-            stop = work.stop[j]
-            work.stop[j] = d + 1
-            found = collect(
-                events, pool, first, a[d - 1], b[d], d, conditions, work, begin, conditions.stages[j, 2], j,
-                d, own, mark, offsets, found, room,
-            )  # fmt: skip
-            work.stop[j] = stop
+            begin = conditions.stages[j, 0 if d == scratch.start[j] else 1]
+            asked = (d, begin, conditions.stages[j, 2], j)
+            scratch.stop[j] = d + 1
         elif rules.between >= 0:
-            found = collect(
-                events, rules.between, first, a[d - 1], b[d], d, conditions, work, 0, 0, -1, -1, own, mark,
-                offsets, found, room,
-            )  # fmt: skip
+            pool = rules.between
+        else:
+            continue
+        found = collect(
+            pools, pool, first, a[d - 1], b[d], d, conditions, scratch, asked, found, gathered
+        )  # fmt: skip
+        scratch.stop[j] = stop
         if found < 0:
             return found
-    for n in range(rules.negated.shape[0]):
-        after = rules.after[n]
+    for k in range(rules.negated.shape[0]):
+        after = rules.after[k]
         if after == 0:
             above, until, gap = a[count - 1] - window, b[0], 0
         elif after == length:
             above, until, gap = a[count - 1], b[0] + window, count
         else:
-            gap = work.start[after]
+            gap = scratch.start[after]
             above, until = a[gap - 1], b[gap]
+        asked = (scratch.start[length + k], conditions.negated[k], conditions.negated[k + 1], -1)
         found = collect(
-            events, rules.negated[n], first, above, until, gap, conditions, work, conditions.negated[n],
-            conditions.negated[n + 1], -1, work.start[length + n], own, mark, offsets, found, room,
-        )  # fmt: skip
+            pools, rules.negated[k], first, above, until, gap, conditions, scratch, asked, found, gathered
+        )
         if found < 0:
             return found
     return found
 
 
 @kernel
-def clip(low, high, offset, k, begin, end):
-    """Narrow event k to a box; return the share that is left of a uniform one, 1 of another; 0 if none is."""
-    size = high[k] - low[k] + 1
-    if begin > low[k]:
-        if offset[k] >= 0:
-            offset[k] += begin - low[k]
-        low[k] = begin
-    high[k] = min(high[k], end)
-    if low[k] > high[k]:
-        return 0.0
-    return 1.0 if offset[k] >= 0 else float(high[k] - low[k] + 1) / float(size)
-
-
-@kernel
 def gap_confidences(
-    start, place, component, first_match, count, lower, upper, base, row, offsets, boxes, window, events,
-    rules, conditions, pmf, head, tail, most_steps, std_error, seed, budget, wanted, scratch, mark, work,
-    room, out_lower, out_upper, out_confidence, out_error,
+    matches, first_match, candidates, window, pools, rules, conditions, pmfs, limits, wanted, scratch,
+    gathered, work, out,
 ):  # fmt: skip
     """Fill range and confidence of matches whose gaps must stay free.
 
     Parameters
     ----------
-    start, place, component
-        See :class:`eventbased.search.state.FoundMatches`.
-    first_match, count : int64
-        The match to begin with, and how many there are.
-    lower, upper, base, row : (n,) int64
-        Of the candidates: bounds on the common time line, the shift to take off again, and the event.
-    offsets : (rows,) int64
-        Where an event's probabilities start in ``pmf``; -1 for uniform.
-    boxes : (2, m) int64, or (2, 0)
-        First and last tick that is asked of each event of the matches: confidence and range are those of the
-        worlds where it is; without any, of all.
+    matches : MatchEvents
+    first_match : int64
+        The match to begin with.
+    candidates : Placed
     window : int64
         W, ticks.
-    events : ForbiddenEvents
+    pools : ForbiddenEvents
     rules : GapRules
     conditions : Conditions
-    pmf, head, tail, most_steps, work
-        See :func:`confidence.gaps.coupled.gap_confidence`.
-    std_error, seed
-        See :func:`confidence.gaps.monte_carlo.sampled_confidence`; a standard error of 0 allows exact values
-        only.
-    budget : float64
-        Multiplications after which to pause, see :func:`confidence.budget.multiplications_per_call`.
+    pmfs : Pmfs
+    limits : Limits
     wanted : bool
         Whether a confidence is needed where no event is in the way.
     scratch : Scratch
-    mark : (rows,) int64
-        All -1, and so again afterwards.
-    room : tuple
-        (q,) int64 four times and (q, d + 1) bool: room for the forbidden events of one match.
-    out_lower, out_upper : (m,) int64; out_confidence, out_error : (m,) float64
-        Overwritten; the range is empty where the confidence is 0, the error 0 where it is exact, and the
-        confidence NaN where :func:`confidence.exact_chain_confidence` has to give it.
+    gathered : Gathered
+    work : Workspace
+    out : tuple of (k,) int64 twice, float64 twice
+        Range, confidence and its standard error, overwritten. The range is empty where the confidence is 0,
+        the error 0 where it is exact, and the confidence NaN where :mod:`confidence.chain.exact` has to give
+        it.
 
     Returns
     -------
@@ -301,106 +419,59 @@ def gap_confidences(
     need : tuple of 4 int64
         For SPACE the events of a match, edges, ticks and forbidden events needed; for COSTLY the steps.
     """
-    own = mark.shape[0]
-    spent = work[SPENT]
-    spent[0] = 0.0
+    out_lower, out_upper, out_confidence, out_error = out
+    forbidden = gathered.forbidden
+    count = matches.start.shape[0] - 1
     scratch.steps[0] = 0
     for n in range(first_match, count):
-        if spent[0] + float(scratch.steps[0]) >= budget:
+        if work.progress[SPENT] + float(scratch.steps[0]) >= work.progress[BUDGET]:
             return n, PAUSED, (0, 0, 0, 0)
-        spent[0] += 1.0
-        size = start[n + 1] - start[n]
+        work.progress[SPENT] += 1.0
+        size = matches.start[n + 1] - matches.start[n]
         # Before a leading gap there is one more event than in the match.
-        if size + 1 > room[4].shape[1] - 2:
+        if size + 1 > forbidden.gaps.shape[1] - 2:
             return n, SPACE, (size + 1, 0, 0, 0)
-        low = np.empty(size, np.int64)
-        high = np.empty(size, np.int64)
-        offset = np.empty(size, np.int64)
+        match = Intervals(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
         bounds = np.empty((4, size), np.int64)
-        first = place[start[n]]
-        part = component[start[n] : start[n + 1]]
-        share = 1.0
+        share = take_match(matches, n, candidates, conditions, scratch, gathered, match)
         for k in range(size):
-            i = place[start[n] + k]
-            low[k] = lower[i] - base[i]
-            high[k] = upper[i] - base[i]
-            offset[k] = offsets[row[i]]
-            if boxes.shape[1]:
-                share *= clip(low, high, offset, k, boxes[0, start[n] + k], boxes[1, start[n] + k])
-            bounds[0, k] = low[k] - k
-            bounds[1, k] = high[k] - k
-            mark[row[i]] = own
-            scratch.element[k] = i
-            if k == 0 or part[k] != part[k - 1]:
-                scratch.start[part[k]] = k
-            scratch.stop[part[k]] = k + 1
-            accumulate(conditions, scratch, part[k], k)
+            bounds[0, k] = match.lower[k] - k
+            bounds[1, k] = match.upper[k] - k
         feasible = tight_bounds(bounds[0], bounds[1], window - size, bounds[2], bounds[3]) and share > 0.0
-        certain = largest(offset) < 0
         for k in range(size):
             bounds[2, k] += k
             bounds[3, k] += k
         found = 0
         if feasible:
             found = forbidden_in(
-                events, rules, conditions, part, bounds[2], bounds[3], window, first, scratch, own, mark,
-                offsets, room,
-            )  # fmt: skip
-        for k in range(size):
-            mark[row[place[start[n] + k]]] = -1
-        for x in range(room[0].shape[0] if found < 0 else found):
-            mark[room[3][x]] = -1
+                pools, rules, conditions, matches, n, bounds[2], bounds[3], window, scratch, gathered
+            )
+        unmark(matches, n, candidates, found, gathered)
         if found < 0:
-            return n, SPACE, (size, 0, 0, room[0].shape[0] + 1)
+            return n, SPACE, (size, 0, 0, forbidden.event.shape[0] + 1)
         out_error[n] = 0.0
+        out_confidence[n] = 0.0
+        out_lower[n] = 0
+        out_upper[n] = -1
         if not feasible:
-            out_confidence[n] = 0.0
-            out_lower[n] = 0
-            out_upper[n] = -1
             continue
-        if found == 0 and certain and not wanted:
+        if found == 0 and not wanted and largest(match.offset) < 0:
             out_lower[n] = bounds[2, 0]
             out_upper[n] = bounds[3, size - 1]
             continue
-        status, value, earliest, latest = gap_confidence(
-            low, high, offset, pmf, head, tail, window, found, room[0], room[1], room[2], room[4], most_steps,
-            work,
-        )  # fmt: skip
+        status, value, error, first, last = weighed_gaps(match, pmfs, window, found, forbidden, limits, work)
         if status == NO_SPACE:
-            return n, SPACE, (size, earliest, latest, 0)
-        if status == COUPLED and std_error > 0.0:
-            status, value, out_error[n], earliest, latest = sampled_confidence(
-                low, high, window, room[0], room[1], room[2], pmf, head, tail, earliest, std_error, seed,
-                most_steps, work,
-            )  # fmt: skip
-        if status in (TOO_DEAR, COUPLED):
+            return n, SPACE, (size, first, last, 0)
+        if status == chains.PAUSED:
+            return n, PAUSED, (0, 0, 0, 0)
+        if status == TOO_DEAR:
             return n, COSTLY, (int(min(value, float(MOST_EDGES))), 0, 0, 0)
-        out_lower[n] = earliest
-        out_upper[n] = latest
-        out_confidence[n] = value * share
-        if status == INEXACT:
-            out_confidence[n] = np.nan
-        elif status != DONE:
-            out_confidence[n] = 0.0
-            out_lower[n] = 0
-            out_upper[n] = -1
+        if status in (DONE, INEXACT):
+            out_lower[n] = first
+            out_upper[n] = last
+            out_confidence[n] = value * share if status == DONE else np.nan
+            out_error[n] = error
     return count, ALL, (0, 0, 0, 0)
-
-
-class CostlyGapsError(ValueError):
-    """The confidence of a match takes too many steps.
-
-    Attributes
-    ----------
-    match : int
-        Which of those given.
-    steps : int
-    """
-
-    def __init__(self, match: int, steps: int) -> None:
-        self.match = match
-        self.steps = steps
-        super().__init__(f"match {match} takes {steps} steps")
 
 
 class GapConfidences:
@@ -412,75 +483,55 @@ class GapConfidences:
         W, ticks.
     rows : int
         Number of events.
-    most_steps, std_error, seed
-        See :func:`gap_confidences`.
+    limits : Limits
     """
 
-    def __init__(self, window: int, rows: int, most_steps: float, std_error: float, seed: int) -> None:
-        self._window = window
-        self._limits = (most_steps, std_error, seed)
+    def __init__(self, window: int, rows: int, limits: Limits) -> None:
+        self._window, self._limits = window, limits
         self._mark = np.full(rows, -1, dtype=np.int64)
-        self._space = (8, 1024, 64, 64)
-        self._make_space()
-
-    def _make_space(self) -> None:
-        length, edges, ticks, events = self._space
-        self._work = workspace(length, edges, ticks, events)
-        numbers = np.empty((4, events), dtype=np.int64)
-        self._room = (*numbers, np.zeros((events, length + 2), dtype=np.bool_))
+        self._space = Space()
 
     def describe(
         self,
-        matches: tuple[Int64, Int64, Int64],
-        count: int,
-        candidates: tuple[Int64, Int64, Int64, Int64],
+        matches: MatchEvents,
+        candidates: Placed,
         offsets: Int64,
-        events: ForbiddenEvents,
+        pools: ForbiddenEvents,
         rules: GapRules,
         conditions: Conditions,
-        pmfs: tuple[Float64, Float64, Float64],
+        pmfs: Pmfs,
         wanted: bool,
         scratch: Scratch,
         out: tuple[Int64, Int64, Float64, Float64],
-        boxes: Int64 = NO_BOXES,
     ) -> None:
         """Fill ranges, confidences and standard errors, see :func:`gap_confidences`.
 
-        Parameters
-        ----------
-        matches : tuple
-            ``start, place, component``.
-        count : int
-        candidates : tuple
-            ``lower, upper, base, row``.
-        offsets, events, rules, conditions
-        pmfs : tuple
-            ``pmf, head, tail``.
-        wanted, scratch
-        out : tuple
-            ``out_lower, out_upper, out_confidence, out_error``.
-        boxes : (2, m) int64, or (2, 0)
-
         Raises
         ------
-        CostlyGapsError
+        CostlyMatchError
             If a match takes too many steps.
         """
         kernel: Any = gap_confidences
-        done = 0
-        while True:
-            done, reason, need = kernel(
-                *matches, done, count, *candidates, offsets, boxes, self._window, events, rules, conditions,
-                *pmfs, *self._limits, multiplications_per_call(), wanted, scratch, self._mark, self._work,
-                self._room, *out,
+        space = self._space
+
+        space.work.begin()
+
+        def call(done: int) -> Described:
+            described: Described = kernel(
+                matches, done, candidates, self._window, pools, rules, conditions, pmfs, self._limits, wanted,
+                scratch, Gathered(self._mark, offsets, space.forbidden), space.work.go_on(), out,
             )  # fmt: skip
-            if reason == ALL:
-                return
-            if reason == PAUSED:
-                checkpoint()
-                continue
-            if reason == COSTLY:
-                raise CostlyGapsError(done, need[0])
-            length, edges, ticks, events_ = enlarged(self._space, need)
-            self._space = (length, edges, ticks, events_)
-            self._make_space()
+            return described
+
+        describe_each(call, space.grow)
+        if wanted:
+            redo_exactly(out[2], self._window, partial(_intervals, matches, candidates))
+
+
+def _intervals(matches: MatchEvents, candidates: Placed, n: int) -> tuple[Int64, Int64, Int64 | None]:
+    """Return the bounds and boxes of the events of match n."""
+    own = slice(int(matches.start[n]), int(matches.start[n + 1]))
+    places = matches.place[own]
+    base = candidates.base[places]
+    boxes = matches.boxes[:, own] if matches.boxes.shape[1] else None
+    return candidates.lower[places] - base, candidates.upper[places] - base, boxes

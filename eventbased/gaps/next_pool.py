@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from eventbased.gaps.next_match import EventArrays, NextConfidences
+from confidence import Pmfs
+from eventbased.gaps.next_match import Bytecode, EventArrays, NextConfidences
+from eventbased.gaps.survival_tables import Classes
 from eventbased.incremental.candidate_pool import BytecodeArrays, CandidatePool
 from eventbased.incremental.completed import Matches
 
@@ -16,7 +16,7 @@ __all__ = ["describe_next"]
 Int64 = NDArray[np.int64]
 
 
-def _by_component(bytecode: BytecodeArrays, length: int) -> tuple[Any, ...]:
+def _by_component(bytecode: BytecodeArrays, length: int) -> Bytecode:
     """Return the arrays of bytecode with the rows ordered by the last component that they mention."""
     last = np.array([int(mask).bit_length() - 1 for mask in bytecode.mask], dtype=np.int64)
     order = np.argsort(last, kind="stable")
@@ -25,7 +25,7 @@ def _by_component(bytecode: BytecodeArrays, length: int) -> tuple[Any, ...]:
     ends = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
     start = ends[np.searchsorted(last[order], np.arange(length + 1))]
     code = np.concatenate([np.zeros((0, 2), dtype=np.int64), *parts])
-    return start, code, bytecode.ints, bytecode.floats, bytecode.nulls, bytecode.slots
+    return Bytecode(start, code, bytecode.ints, bytecode.floats, bytecode.nulls, bytecode.slots)
 
 
 def describe_next(
@@ -75,8 +75,9 @@ def describe_next(
     # An event that has come since the last step may lie in a gap whose table was made before.
     confidences.forget()
     confidences.describe(
-        signatures, candidates.partition[signatures[0]], own, others, (every, first[:-1], first[1:], longest),
-        (pool.pmfs.pmf, pool.pmfs.head, pool.pmfs.tail), _by_component(pool.bytecode, length), out,
+        signatures, candidates.partition[signatures[0]], own, others,
+        Classes(every, first[:-1], first[1:], longest), Pmfs(pool.pmfs.pmf, pool.pmfs.head, pool.pmfs.tail),
+        _by_component(pool.bytecode, length), out,
     )  # fmt: skip
     possible = out[0] <= out[1]
     matches = Matches(candidates.event[signatures], *out)

@@ -23,10 +23,27 @@ from confidence.kernel import kernel
 from eventbased.config import CROWDED, TABLE_CELLS
 from eventbased.joins.pivot_join import first_above
 
-__all__ = ["SurvivalTables", "crowded", "new_tables", "survive"]
+__all__ = ["Classes", "SurvivalTables", "crowded", "new_tables", "survive"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+
+class Classes(NamedTuple):
+    """Candidates by component and partition, and in classes of similar length within those.
+
+    Attributes
+    ----------
+    first : (partitions * l + 1,) int64
+        Classes of component j in partition g: ``first[g * l + j] .. first[g * l + j + 1] - 1``.
+    start, stop, longest : (c,) int64
+        The candidates of a class, ascending by their lower bounds, and its largest ``upper - lower``.
+    """
+
+    first: Int64
+    start: Int64
+    stop: Int64
+    longest: Int64
 
 
 class SurvivalTables(NamedTuple):
@@ -59,20 +76,23 @@ def new_tables(length: int, spread: int) -> SurvivalTables:
 
 
 @kernel
-def crowded(first_class, class_start, class_stop, length, lower, upper):
-    """Return whether candidates of some component but the first lie so close that matches share gaps.
+def crowded(classes, length, lower, upper):
+    """Return whether candidates of some component but the first lie so close that matches share gaps. O(n).
 
     Parameters
     ----------
-    first_class, class_start, class_stop, length, lower, upper
-        See :func:`eventbased.gaps.next_match.next_confidences`; O(n).
+    classes : Classes
+    length : int64
+        Components of the pattern.
+    lower, upper : (n,) int64
+        Of the candidates, ticks.
     """
-    for of_component in range(first_class.shape[0] - 1):
+    for of_component in range(classes.first.shape[0] - 1):
         if of_component % length == 0:
             continue
         covered, begin, end = 0.0, 0, 0
-        for c in range(first_class[of_component], first_class[of_component + 1]):
-            for x in range(class_start[c], class_stop[c]):
+        for c in range(classes.first[of_component], classes.first[of_component + 1]):
+            for x in range(classes.start[c], classes.stop[c]):
                 begin = lower[x] if covered == 0.0 else min(begin, lower[x])
                 end = upper[x] if covered == 0.0 else max(end, upper[x])
                 covered += float(upper[x] - lower[x] + 1)
@@ -82,7 +102,7 @@ def crowded(first_class, class_start, class_stop, length, lower, upper):
 
 
 @kernel
-def _weigh_row(weight, at, s, begin, end, low, high, offset, head, tail):
+def _weigh_row(weight, at, s, begin, end, low, high, offset, pmfs):
     """Multiply the weights of ``begin <= t <= end``, from ``at + begin`` on, by P(x not between s and t)."""
     if offset < 0:
         scale = 1.0 / float(high - low + 1)
@@ -91,26 +111,26 @@ def _weigh_row(weight, at, s, begin, end, low, high, offset, head, tail):
             weight[at + t] *= float(most - min(t, high + 1)) * scale
     else:
         for t in range(begin, end + 1):
-            weight[at + t] *= at_most(low, high, offset, head, s) + at_least(low, high, offset, tail, t)
+            weight[at + t] *= at_most(low, high, offset, pmfs.head, s) + at_least(
+                low, high, offset, pmfs.tail, t
+            )
 
 
 @kernel
-def _fill(
-    j, row, s, begin, until, others, class_begin, class_end, class_start, class_stop, class_longest, head,
-    tail, tables,
-):  # fmt: skip
+def _fill(j, row, partition, s, begin, until, others, classes, pmfs, tables):
     """Fill a row from one time to another. O(x (until - begin))."""
     free = tables.free[j, row]
     for t in range(begin - s - 1, until - s):
         free[t] = 1.0
-    for c in range(class_begin, class_end):
-        stop = class_stop[c]
-        x = first_above(others.lower, class_start[c], stop, s - j - class_longest[c], class_start[c])
+    of_component = partition * tables.free.shape[0] + j
+    for c in range(classes.first[of_component], classes.first[of_component + 1]):
+        start, stop = classes.start[c], classes.stop[c]
+        x = first_above(others.lower, start, stop, s - j - classes.longest[c], start)
         while x < stop and others.lower[x] + j < until:
             low, high = others.lower[x] + j, others.upper[x] + j
             if high > s and not others.shared[x]:
                 first = max(begin, low + 1)
-                _weigh_row(free, -s - 1, s, first, until, low, high, others.pmf_offset[x], head, tail)
+                _weigh_row(free, -s - 1, s, first, until, low, high, others.pmf_offset[x], pmfs)
                 if low > s and high < until:
                     # It is surely in between from here on.
                     sure = max(begin, high + 1)
@@ -121,30 +141,26 @@ def _fill(
 
 
 @kernel
-def survive(
-    edge, at, j, partition, a, b, a_next, b_next, low, high, offset, among, others, class_begin, class_end,
-    class_start, class_stop, class_longest, head, tail, tables, inverse,
-):  # fmt: skip
+def survive(edge, at, j, partition, ticks, own, among, others, classes, pmfs, tables, inverse):
     """Set the edges of a gap to P(no candidate of its component but the match's own lies strictly inside).
 
     Parameters
     ----------
     edge : (k,) float64
-        From ``at`` on, for each tick from ``a`` to ``b`` one weight for each from ``a_next`` to ``b_next``;
-        changed where the second tick is the later one.
+        From ``at`` on, for each tick from a to b one weight for each from c to d; changed where the second
+        tick is the later one.
     at : int64
     j, partition : int64
         The component behind the gap.
-    a, b, a_next, b_next : int64
-        Ticks, inclusive; ``b_next - a`` is less than the tables' row length.
-    low, high, offset : int64
+    ticks : tuple of 4 int64
+        a, b, c, d, inclusive; ``d - a`` is less than the tables' row length.
+    own : tuple of 3 int64
         Interval of the match's event, and where its probabilities start; -1 for uniform.
     among : bool
         Whether it is in the tables.
-    others, class_start, class_stop, class_longest, head, tail
-        See :func:`eventbased.gaps.next_match.next_confidences`.
-    class_begin, class_end : int64
-        The classes of the component in the partition.
+    others : EventArrays
+    classes : Classes
+    pmfs : Pmfs
     tables : SurvivalTables
         Of an earlier call with the same events, or new.
     inverse : (2 k,) float64
@@ -154,24 +170,23 @@ def survive(
     -----
     O(U^2), and O(x U) for each time met for the first time, with x candidates around it.
     """
+    a, b, a_next, b_next = ticks
+    low, high, offset = own
     owner, free = tables.owner, tables.free
     width = b_next - a_next + 1
     if among and offset < 0:
         # One over its own factor, by the ticks of its interval that are not in between.
-        ticks = high - low + 1
+        size = high - low + 1
         fewest = high - b_next + 1
-        for k in range(fewest, min(ticks, high - a_next + 1 + max(b + 1 - low, 0)) + 1):
-            inverse[k - fewest] = float(ticks) / float(k)
+        for k in range(fewest, min(size, high - a_next + 1 + max(b + 1 - low, 0)) + 1):
+            inverse[k - fewest] = float(size) / float(k)
     for s in range(a, min(b, b_next - 1) + 1):
         row = (s + 40503 * partition) & (owner.shape[1] - 1)
         if owner[j, row, 0] != partition or owner[j, row, 1] != s:
             owner[j, row, 0] = partition
             owner[j, row, 1] = owner[j, row, 2] = s
         if owner[j, row, 2] < b_next:
-            _fill(
-                j, row, s, owner[j, row, 2] + 1, b_next, others, class_begin, class_end, class_start,
-                class_stop, class_longest, head, tail, tables,
-            )  # fmt: skip
+            _fill(j, row, partition, s, owner[j, row, 2] + 1, b_next, others, classes, pmfs, tables)
             owner[j, row, 2] = b_next
         begin = max(a_next, s + 1)
         place = at + (s - a) * width - a_next
@@ -184,5 +199,5 @@ def survive(
                 edge[place + t] = free[j, row, t - s - 1] * inverse[outside - t]
         else:
             for t in range(begin, b_next + 1):
-                own = at_most(low, high, offset, head, s) + at_least(low, high, offset, tail, t)
-                edge[place + t] = free[j, row, t - s - 1] / own if own > 0.0 else 0.0
+                mine = at_most(low, high, offset, pmfs.head, s) + at_least(low, high, offset, pmfs.tail, t)
+                edge[place + t] = free[j, row, t - s - 1] / mine if mine > 0.0 else 0.0

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence import exact_chain_confidence
 from confidence.budget import pieces
+from confidence.chain.exact import redo_exactly
 from confidence.chain.pmf import chain_confidence_pmf, support_range
 from confidence.chain.uniform import chain_confidence, confidence_of_three, confidence_of_two
 from confidence.kernel import kernel
 from confidence.pools import grown
-from eventbased.incremental.candidate_pool import CandidateArrays, CandidatePool
+from eventbased.incremental.candidate_pool import CandidatePool
 
 __all__ = ["LongChainError", "Matches", "Pending", "describe"]
 
@@ -143,20 +143,17 @@ def describe(completed: Int64, pool: CandidatePool, w: int, *, confidence: bool,
         if _describe(completed[part], w, pool.arrays, pool.pmfs.pmf, longest, confidence, described) >= 0:
             raise LongChainError
     possible = matches.lower <= matches.upper
-    # A sum is NaN if anything in it is, and much cheaper to look at.
-    if confidence and np.isnan(matches.confidence.sum()):
-        for row in np.flatnonzero(np.isnan(matches.confidence) & possible).tolist():
-            matches.confidence[row] = _exactly(completed[row, :length], pool.arrays, w)
-    if possible.all():
-        return matches
-    return Matches._make(column[..., possible] for column in matches)
+    if not possible.all():
+        completed, matches = completed[possible], Matches._make(part[..., possible] for part in matches)
+    if confidence:
+        lower, upper, position = pool.arrays.lower, pool.arrays.upper, np.arange(length)
 
+        def intervals(row: int) -> tuple[Int64, Int64, None]:
+            chosen = completed[row, :length]
+            return lower[chosen] + position, upper[chosen] + position, None
 
-def _exactly(indices: Int64, candidates: CandidateArrays, w: int) -> float:
-    """Return a confidence that float64 could not give."""
-    lower = [int(candidates.lower[i]) + k for k, i in enumerate(indices)]
-    upper = [int(candidates.upper[i]) + k for k, i in enumerate(indices)]
-    return float(exact_chain_confidence(lower, upper, w + len(indices)))
+        redo_exactly(matches.confidence, w + length, intervals)
+    return matches
 
 
 class Pending:

@@ -11,12 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confidence import (
+    Covered,
+    Intervals,
     confidences_by_bucket,
     covered_stretches,
     event_rates,
     exact_chain_confidence,
     expected_by_bucket,
 )
+from tests.cases.budgets import budget
 
 Interval = tuple[int, int]
 
@@ -40,45 +43,47 @@ def _count(components: list[list[Interval]], window: int, every: int) -> dict[in
 
 def _layout(
     components: list[list[Interval]],
-) -> tuple[np.ndarray, np.ndarray, list[np.ndarray], list[np.ndarray]]:
+) -> tuple[Covered, list[np.ndarray], list[np.ndarray]]:
     lower = [np.array([low for low, _ in part], dtype=np.int64) for part in components]
     upper = [np.array([high for _, high in part], dtype=np.int64) for part in components]
     low, high = np.concatenate(lower), np.concatenate(upper)
     starts, stops = np.empty_like(low), np.empty_like(low)
     count = covered_stretches(np.argsort(low, kind="stable"), low, high, starts, stops)
     places = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(stops[:count] - starts[:count])))
-    return starts[:count].copy(), places, lower, upper
+    return Covered(starts[:count].copy(), places), lower, upper
 
 
-def _rates(components: list[list[Interval]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    starts, places, lower, upper = _layout(components)
-    ticks = int(places[-1])
+def _rates(components: list[list[Interval]]) -> tuple[Covered, np.ndarray]:
+    covered, lower, upper = _layout(components)
+    ticks = int(covered.places[-1])
     rates = np.empty((len(components), ticks))
     for j, (low, high) in enumerate(zip(lower, upper, strict=True)):
-        work = np.empty(ticks + 1), np.empty(ticks + 1), np.empty(ticks + 1, dtype=np.int32)
-        event_rates(low, high, np.full(len(low), -1), np.empty(0), starts, places, *work, rates[j])
-    return starts, places, rates
+        event_rates(Intervals(low, high, np.full(len(low), -1)), np.empty(0), covered, rates[j])
+    return covered, rates
 
 
 @given(
     st.lists(st.lists(_INTERVALS, min_size=1, max_size=3), min_size=1, max_size=3),
     st.integers(1, 12),
     st.integers(1, 6),
+    st.sampled_from([None, 1, 20]),
 )
-def test_expected_counts(components: list[list[Interval]], window: int, every: int) -> None:
-    starts, places, rates = _rates(components)
-    room = int((np.diff(places) // every + 2).sum())
-    found = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
-    shift = np.zeros(len(starts), dtype=np.int64)
-    count = expected_by_bucket(rates, starts, places, shift, window, every, *found)
+def test_expected_counts(
+    components: list[list[Interval]], window: int, every: int, steps: int | None
+) -> None:
+    covered, rates = _rates(components)
+    shift = np.zeros(len(covered.starts), dtype=np.int64)
+    with budget(steps):
+        found = expected_by_bucket(rates, covered, shift, window, every)
     counts: dict[int, float] = {}
-    for bucket, value in zip(found[1][:count].tolist(), found[2][:count].tolist(), strict=True):
+    for bucket, value in zip(found[1].tolist(), found[2].tolist(), strict=True):
         counts[bucket] = counts.get(bucket, 0.0) + value
     assert counts == pytest.approx(
         {k: float(v) for k, v in _count(components, window, every).items()}, rel=1e-12
     )
-    total = expected_by_bucket(rates, starts, places, shift, window, 0, *found)
-    assert found[2][:total].sum() == pytest.approx(sum(counts.values()), rel=1e-12)
+    with budget(steps):
+        found = expected_by_bucket(rates, covered, shift, window, 0)
+    assert found[2].sum() == pytest.approx(sum(counts.values()), rel=1e-12)
 
 
 def test_a_long_interval_leaves_no_residue() -> None:
@@ -87,8 +92,8 @@ def test_a_long_interval_leaves_no_residue() -> None:
     low = np.sort(rng.integers(0, 500, 2_000))
     components = [[(int(a), int(a) + int(n)) for a, n in zip(low, rng.integers(0, 50, 2_000), strict=True)]]
     components[0].append((0, 30_000))
-    _, places, rates = _rates(components)
-    assert places[-1] == 30_001
+    covered, rates = _rates(components)
+    assert covered.places[-1] == 30_001
     assert rates[0, -1] == pytest.approx(1 / 30_001, rel=1e-13)
     assert rates[0].sum() == pytest.approx(2_001, rel=1e-12)
 
@@ -110,7 +115,7 @@ def test_shares_of_a_confidence(match: list[Interval], window: int, every: int, 
     whole = float(exact_chain_confidence(lower.tolist(), upper.tolist(), window))
     out = np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64)
     done, written, _ = confidences_by_bucket(
-        events, np.array([whole]), lower[:1], lower, upper, offset, pmf, window, every, 0, *out
+        events, np.array([whole]), lower[:1], Intervals(lower, upper, offset), pmf, window, every, 0, *out
     )
     assert done == 1
     shares = dict(zip(out[1][:written].tolist(), out[2][:written].tolist(), strict=True))

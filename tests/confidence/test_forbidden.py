@@ -13,10 +13,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from confidence import forbidden_confidence, running_sums, workspace
+from confidence import Forbidden, Intervals, Limits, Pmfs, forbidden_confidence, workspace
 from confidence.chain.uniform import tight_bounds
 from confidence.config import FEW_STEPS
-from confidence.gaps.forbidden import COUPLED, DONE, IMPOSSIBLE, TOO_DEAR
+from confidence.gaps.chains import BUDGET, COUPLED, DONE, IMPOSSIBLE, TOO_DEAR
 from confidence.gaps.monte_carlo import sampled_confidence
 
 Pmf = tuple[Fraction, ...]
@@ -48,6 +48,31 @@ def intervals(draw: st.DrawFn, longest: int = 5) -> Interval:
     return Interval(lower, tuple(Fraction(weight, sum(weights)) for weight in weights), explicit=True)
 
 
+def arrays_of(
+    match: tuple[Interval, ...], others: tuple[tuple[Interval, frozenset[int]], ...], gaps: int
+) -> tuple[Intervals, Pmfs, int, Forbidden]:
+    """Return events, probabilities, and the number of other events and these as kernels take them."""
+    events = [*match, *(x for x, _ in others)]
+    lower = np.array([part.lower for part in events])
+    upper = np.array([part.upper for part in events])
+    offset = np.full(len(events), -1)
+    pmf: list[float] = []
+    for k, part in enumerate(events):
+        if part.explicit:
+            offset[k] = len(pmf)
+            pmf += [float(p) for p in part.pmf]
+    length, count = len(match), len(others)
+    forbids = np.array([[g in found for g in range(gaps)] for _, found in others], dtype=np.bool_)
+    return (
+        Intervals(lower[:length], upper[:length], offset[:length]),
+        Pmfs.of(np.array(pmf, dtype=np.float64), lower, upper, offset),
+        count,
+        Forbidden(
+            lower[length:], upper[length:], offset[length:], np.arange(count), forbids.reshape(count, gaps)
+        ),
+    )
+
+
 @dataclass(frozen=True)
 class Chain:
     """A match, its window, and other events with the gaps that forbid them."""
@@ -77,29 +102,16 @@ class Chain:
         return total, first, last
 
     def arguments(self, most_steps: float) -> tuple[Any, ...]:
-        events = [*self.match, *(x for x, _ in self.others)]
-        lower = np.array([part.lower for part in events])
-        upper = np.array([part.upper for part in events])
-        offset = np.full(len(events), -1)
-        pmf: list[float] = []
-        for k, part in enumerate(events):
-            if part.explicit:
-                offset[k] = len(pmf)
-                pmf += [float(p) for p in part.pmf]
-        values = np.array(pmf, dtype=np.float64)
-        head, tail = np.zeros_like(values), np.zeros_like(values)
-        running_sums(lower, upper, offset, values, head, tail)
-        length, count = len(self.match), len(self.others)
-        a, b = np.empty((2, length), dtype=np.int64)
-        places = np.arange(length)
-        possible = tight_bounds(lower[:length] - places, upper[:length] - places, self.window - length, a, b)
+        match, pmfs, count, forbidden = arrays_of(self.match, self.others, len(self.match) + 1)
+        a, b = np.empty((2, len(self.match)), dtype=np.int64)
+        position = np.arange(len(self.match))
+        possible = tight_bounds(
+            match.lower - position, match.upper - position, self.window - len(self.match), a, b
+        )
         assert possible == bool(self.within())
-        gap = np.array([[g in gaps for g in range(length)] for _, gaps in self.others], dtype=np.bool_)
         return (
-            lower[:length], upper[:length], offset[:length], a, b, values, head, tail, self.window, count,
-            lower[length:], upper[length:], offset[length:], gap.reshape(count, length),
-            False, most_steps, FEW_STEPS,
-            workspace(length, 400, 40, count),
+            match, a, b, pmfs, self.window, count, forbidden, False, Limits(most_steps),
+            workspace(len(self.match), 400, 40, count).go_on(),
         )  # fmt: skip
 
 
@@ -144,18 +156,19 @@ def test_coupled_gaps_by_the_places_of_what_couples_them(count: int, size: int) 
 def test_what_is_too_dear_is_not_computed() -> None:
     assert forbidden_confidence(*wide(0, 9).arguments(10.0))[0] == TOO_DEAR
     assert forbidden_confidence(*wide(7, 9).arguments(2000.0))[0] == COUPLED
-    status, steps, count, _ = forbidden_confidence(*wide(9, 9).arguments(1e9))
-    assert (status, count) == (COUPLED, 9)
+    status, steps, count, _ = forbidden_confidence(*wide(12, 9).arguments(1e9))
+    assert (status, count) == (COUPLED, 12)
     assert steps > FEW_STEPS
 
 
 def sampled(chain: Chain, seed: int, std_error: float) -> tuple[float, float, int, int]:
     arguments = chain.arguments(1900.0)
-    lower, upper, _, _, _, pmf, head, tail, window, _, x_low, x_high, x_offset, *_, work = arguments
+    match, _, _, pmfs, window, _, forbidden, *_, work = arguments
+    work.progress[BUDGET] = math.inf
     status, _, count, _ = forbidden_confidence(*arguments)
     assert status == COUPLED
     status, value, error, low, high = sampled_confidence(
-        lower, upper, window, x_low, x_high, x_offset, pmf, head, tail, count, std_error, seed, 1e9, work
+        match, pmfs, window, count, forbidden, Limits(1e9, std_error, seed), work
     )
     assert status == DONE
     return value, error, low, high

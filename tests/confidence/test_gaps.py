@@ -13,12 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confidence import gap_confidence, running_sums, workspace
+from confidence import Limits, gap_confidence, workspace
 from confidence.chain.uniform import chain_confidence
-from confidence.gaps.coupled import INEXACT
-from confidence.gaps.forbidden import COUPLED, DONE, IMPOSSIBLE, NO_SPACE, TOO_DEAR
+from confidence.gaps.chains import (
+    BUDGET,
+    COUPLED,
+    DONE,
+    IMPOSSIBLE,
+    INEXACT,
+    NO_SPACE,
+    PAUSED,
+    SPENT,
+    TOO_DEAR,
+)
 from confidence.gaps.monte_carlo import sampled_confidence
-from tests.confidence.test_forbidden import Interval, intervals
+from tests.confidence.test_forbidden import Interval, arrays_of, intervals
 
 
 @dataclass(frozen=True)
@@ -50,25 +59,9 @@ class Match:
         return total, first, last
 
     def arguments(self, most_steps: float, edges: int = 400, ticks: int = 40) -> tuple[Any, ...]:
-        events = [*self.events, *(x for x, _ in self.others)]
-        lower = np.array([part.lower for part in events])
-        upper = np.array([part.upper for part in events])
-        offset = np.full(len(events), -1)
-        pmf: list[float] = []
-        for k, part in enumerate(events):
-            if part.explicit:
-                offset[k] = len(pmf)
-                pmf += [float(p) for p in part.pmf]
-        values = np.array(pmf, dtype=np.float64)
-        head, tail = np.zeros_like(values), np.zeros_like(values)
-        running_sums(lower, upper, offset, values, head, tail)
-        length, count = len(self.events), len(self.others)
-        gap = np.array([[g in gaps for g in range(length + 1)] for _, gaps in self.others], dtype=np.bool_)
-        return (
-            lower[:length], upper[:length], offset[:length], values, head, tail, self.window, count,
-            lower[length:], upper[length:], offset[length:], gap.reshape(count, length + 1), most_steps,
-            workspace(length + 1, edges, ticks, count),
-        )  # fmt: skip
+        match, pmfs, count, forbidden = arrays_of(self.events, self.others, len(self.events) + 1)
+        work = workspace(len(self.events) + 1, edges, ticks, count)
+        return match, pmfs, self.window, count, forbidden, most_steps, work.go_on()
 
 
 def assert_true(match: Match, most_steps: float = 1e9) -> None:
@@ -162,14 +155,20 @@ def test_what_cancels_is_left_to_exact_arithmetic() -> None:
     assert gap_confidence(*match.arguments(1e6))[0] == INEXACT
 
 
-def sampled(match: Match, seed: int, std_error: float) -> tuple[float, float, int, int]:
+def sampled(
+    match: Match, seed: int, std_error: float, budget: float = math.inf
+) -> tuple[float, float, int, int]:
     arguments = match.arguments(1500.0)
-    lower, upper, _, pmf, head, tail, window, _, x_low, x_high, x_offset, _, _, work = arguments
+    given, pmfs, window, _, forbidden, _, work = arguments
+    work.progress[BUDGET] = budget
     status, _, count, _ = gap_confidence(*arguments)
     assert status == COUPLED
-    status, value, error, low, high = sampled_confidence(
-        lower, upper, window, x_low, x_high, x_offset, pmf, head, tail, count, std_error, seed, 1e9, work
-    )
+    status = PAUSED
+    while status == PAUSED:
+        work.progress[SPENT] = 0.0
+        status, value, error, low, high = sampled_confidence(
+            given, pmfs, window, count, forbidden, Limits(1e9, std_error, seed), work
+        )
     assert status == DONE
     return value, error, low, high
 
@@ -188,3 +187,9 @@ def test_samples_cover_the_truth_as_often_as_their_errors_say(gaps: set[int], wi
         distances.append(abs(value - float(total)) / error)
     assert sum(distance <= 1.96 for distance in distances) >= 87
     assert max(distances) < 5.0
+
+
+@pytest.mark.parametrize(("gaps", "window"), [({0, 4}, 14), ({1, 2, 3}, 40)])
+def test_an_estimate_does_not_depend_on_the_budget_of_a_call(gaps: set[int], window: int) -> None:
+    match = wide(4, 5, 6, frozenset(gaps), window)
+    assert sampled(match, 1, 0.02, budget=1.0) == sampled(match, 1, 0.02)

@@ -8,17 +8,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confidence import running_sums
-from confidence.gaps.forbidden import DONE, IMPOSSIBLE, TOO_DEAR
+from confidence.gaps.chains import BUDGET, DONE, IMPOSSIBLE, PAUSED, SPENT, TOO_DEAR
 from confidence.partial_order.ideals import Order
 from confidence.partial_order.orders import order_confidence
-from confidence.partial_order.times import BETWEEN, LEADING, TRAILING
-from tests.confidence.test_forbidden import Interval, intervals
+from confidence.partial_order.times import BETWEEN, LEADING, TRAILING, OrderWork
+from tests.confidence.test_forbidden import Interval, arrays_of, intervals
 
 
 def bits(events: list[int]) -> int:
@@ -68,36 +66,25 @@ class Match:
         return total, first, last
 
     def arguments(self, most_steps: float) -> tuple[Any, ...]:
-        events = [*self.events, *(x for x, _ in self.others)]
-        lower = np.array([part.lower for part in events])
-        upper = np.array([part.upper for part in events])
-        offset = np.full(len(events), -1)
-        pmf: list[float] = []
-        for k, part in enumerate(events):
-            if part.explicit:
-                offset[k] = len(pmf)
-                pmf += [float(p) for p in part.pmf]
-        values = np.array(pmf, dtype=np.float64)
-        head, tail = np.zeros_like(values), np.zeros_like(values)
-        running_sums(lower, upper, offset, values, head, tail)
-        n, count = len(self.events), len(self.others)
-        before = [bits([i for i, later in self.order if later == j]) for j in range(n)]
+        before = [bits([i for i, later in self.order if later == j]) for j in range(len(self.events))]
         order = Order.of(
             before, [(place, bits(list(after)), bits(list(behind))) for place, after, behind in self.gaps]
         )
         assert order is not None
-        gap = np.array(
-            [[g in gaps for g in range(len(self.gaps))] for _, gaps in self.others], dtype=np.bool_
-        )
-        return (
-            lower[:n], upper[:n], offset[:n], values, head, tail, self.window, *order.arrays, count,
-            lower[n:], upper[n:], offset[n:], gap.reshape(count, len(self.gaps)), most_steps, np.zeros(1),
-        )  # fmt: skip
+        match, pmfs, count, forbidden = arrays_of(self.events, self.others, len(self.gaps))
+        work = OrderWork.of(len(self.events)).go_on()
+        return match, pmfs, self.window, order, count, forbidden, most_steps, work
 
 
-def assert_true(match: Match) -> None:
+def assert_true(match: Match, budget: float = math.inf) -> None:
     total, first, last = match.truth()
-    status, value, low, high = order_confidence(*match.arguments(1e9))
+    arguments = match.arguments(1e9)
+    work = arguments[-1]
+    work.progress[BUDGET] = budget
+    status, value, low, high = PAUSED, 0.0, 0, -1
+    while status == PAUSED:
+        work.progress[SPENT] = 0.0
+        status, value, low, high = order_confidence(*arguments)
     assert status == (DONE if total else IMPOSSIBLE)
     if total:
         assert (low, high) == (first, last)
@@ -140,14 +127,17 @@ def matches(draw: st.DrawFn, *, uniform: bool = False, several: bool = False) ->
     return Match(events, order, draw(st.integers(4 if several else 1, 14)), tuple(gaps), others)
 
 
-@given(matches())
-def test_confidence_is_the_formula(match: Match) -> None:
-    assert_true(match)
+BUDGETS = st.sampled_from([math.inf, 1.0, 20.0])
 
 
-@given(matches(several=True))
-def test_events_forbidden_in_several_gaps(match: Match) -> None:
-    assert_true(match)
+@given(matches(), BUDGETS)
+def test_confidence_is_the_formula(match: Match, budget: float) -> None:
+    assert_true(match, budget)
+
+
+@given(matches(several=True), BUDGETS)
+def test_events_forbidden_in_several_gaps(match: Match, budget: float) -> None:
+    assert_true(match, budget)
 
 
 @given(matches(), st.booleans())
@@ -155,9 +145,9 @@ def test_nothing_forbidden(match: Match, uniform: bool) -> None:
     assert_true(Match(match.events, match.order, match.window, match.gaps, ()))
 
 
-@given(matches(uniform=True))
-def test_uniform_events(match: Match) -> None:
-    assert_true(Match(match.events, match.order, match.window, (), ()))
+@given(matches(uniform=True), BUDGETS)
+def test_uniform_events(match: Match, budget: float) -> None:
+    assert_true(Match(match.events, match.order, match.window, (), ()), budget)
 
 
 @pytest.mark.compiled

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from confidence import Limits
 from confidence.config import EVER
 from eventbased.gaps.next_match import NextConfidences
 from eventbased.incremental.candidate_pool import CandidatePool, RunBytecode
@@ -173,7 +174,7 @@ def test_sorted_events_wait_for_the_safe_time() -> None:
 def test_held_signatures_come_out_once_nothing_can_lie_before_their_end(
     kind: type[IncrementalMethod],
 ) -> None:
-    method = kind(2, 10, following=NextConfidences(2, 8, 1e6))
+    method = kind(2, 10, following=NextConfidences(2, 8, Limits(1e6)))
     events = [Event(1, 0, 1, 5, (0,)), Event(2, 0, 2, 8, (1,)), Event(3, 0, 3, 9, (1,))]
     assert not len(pushed(method, events).lower)
     assert not len(advanced(method, 7).lower)

@@ -15,11 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from confidence import running_sums
+from confidence import Limits, Pmfs
 from confidence.config import FEW_STEPS
 from eventbased import EventArrays, NextConfidences
 from eventbased.gaps import next_match
-from eventbased.gaps.survival_tables import crowded
+from eventbased.gaps.next_match import Bytecode
+from eventbased.gaps.survival_tables import Classes, crowded
 from eventbased.incremental.candidate_pool import CandidatePool, RunBytecode
 from tests.confidence.test_forbidden import Chain, Interval, intervals
 
@@ -65,17 +66,19 @@ class Candidates:
         place = {(row[0], row[3]): k for k, row in enumerate(rows)}
         matches = np.array([[place[j, match[j]] for match in self.matches] for j in range(self.length)])
         values = np.array(pmf, dtype=np.float64)
-        head, tail = np.zeros_like(values), np.zeros_like(values)
-        running_sums(lower, upper, offsets, values, head, tail)
         count = len(self.matches)
         ranges = np.empty((2, count), dtype=np.int64)
         confidence, error = np.empty(count), np.empty(count)
         none = CandidatePool(RunBytecode.none()).bytecode
-        NextConfidences(self.length, self.window - self.length, 1e9, few_steps=few_steps).describe(
+        limits = Limits(1e9, few_steps=few_steps)
+        NextConfidences(self.length, self.window - self.length, limits).describe(
             matches, np.zeros(count, dtype=np.int64), arrays, arrays,
-            (np.arange(self.length + 1), first[:-1], first[1:], longest), (values, head, tail),
-            (np.zeros(self.length + 1, dtype=np.int64), none.code, none.ints, none.floats, none.nulls,
-             none.slots),
+            Classes(np.arange(self.length + 1), first[:-1], first[1:], longest),
+            Pmfs.of(values, lower, upper, offsets),
+            Bytecode(
+                np.zeros(self.length + 1, dtype=np.int64), none.code, none.ints, none.floats, none.nulls,
+                none.slots,
+            ),
             (ranges[0], ranges[1], confidence, error),
         )  # fmt: skip
         return ranges[0], ranges[1], confidence
@@ -163,7 +166,7 @@ def test_a_sure_event_in_between_ends_a_row() -> None:
 def test_crowded_is_said_of_what_lies_in_many_layers() -> None:
     first_class, start, stop = np.arange(3), np.array([0, 4]), np.array([4, 12])
     lower = np.array([0, 1, 2, 3, 0, 1, 2, 3, 4, 5, 6, 7])
-    assert crowded(first_class, start, stop, 2, lower, lower + 9)
-    assert not crowded(first_class, start, stop, 2, lower, lower + 3)
+    assert crowded(Classes(first_class, start, stop, stop), 2, lower, lower + 9)
+    assert not crowded(Classes(first_class, start, stop, stop), 2, lower, lower + 3)
     # What only the first component can take is in nobody's way.
-    assert not crowded(first_class, np.array([0, 12]), np.array([12, 12]), 2, lower, lower + 9)
+    assert not crowded(Classes(first_class, np.array([0, 12]), np.array([12, 12]), stop), 2, lower, lower + 9)

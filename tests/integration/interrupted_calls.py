@@ -155,6 +155,12 @@ def calls(folder: Path) -> Iterator[tuple[str, Callable[[pa.Table], object], Cal
         matched("SEQ(AND(A a, B b), !C n, D d)", 100),
         lambda count: trace(count, 30, 2),
     )
+    anything = "(A|B|C|D)"
+    yield (
+        "counted at once",
+        matched(f"SEQ({anything} a, {anything} b, {anything} c)", 20_000, "RETURN EXPECTED COUNT"),
+        lambda count: trace(min(count, 12), 20_000 if count > FEW else 20),
+    )
     yield "explain", explained, trace
     yield "iter_matches", iterated, trace
     yield "stream, any state", pushed("any_state", 100), trace

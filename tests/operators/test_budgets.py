@@ -197,3 +197,19 @@ def test_confidences_can_be_ended(query: str, options: dict[str, Any], pmf: bool
         uc.match(busy(pmf), f"PATTERN {query} WITHIN 12", **options)
 
     assert checkpoints(7, match) > 20 + checkpoints(None, match)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "SEQ(A a, B b, C c)",
+        "SEQ((A|B) a, (B|C) b)",
+        "SEQ((A|B) a, (B|C) b, (A|C) c)",
+        "SEQ((A|B) a, (B|C) b, (A|C) c, (A|B) d)",
+    ],
+)
+def test_what_is_counted_at_once_can_be_ended(pattern: str) -> None:
+    def match() -> None:
+        uc.match(busy(), f"PATTERN {pattern} WITHIN 12 RETURN EXPECTED COUNT")
+
+    assert checkpoints(7, match) > 20 + checkpoints(None, match)

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence import exact_chain_confidence, running_sums
+from confidence import CostlyMatchError, Limits, Pmfs
 from confidence.budget import checkpoint, steps_per_call
 from confidence.config import EVER
 from confidence.gaps.unions import Term, Union
 from confidence.predicates.conditions import Conditions, Scratch, scratch
 from eventbased import Candidates
 from eventbased.config import BLOCK_ROWS
-from eventbased.gaps.gap_events import NO_BOXES, CostlyGapsError, ForbiddenEvents, GapConfidences
+from eventbased.gaps.gap_events import (
+    NO_BOXES,
+    ForbiddenEvents,
+    GapConfidences,
+    MatchEvents,
+    Placed,
+)
 from eventbased.search.backtracking import DEEPER, EXHAUSTED, FULL, TOO_LONG, promising, search
 from eventbased.search.negation_pruning import NegationPruning, soonest_ends
 from eventbased.search.partial_orders import MOST_EVENTS
@@ -92,18 +97,16 @@ class BacktrackingSearch:
         )
         self._offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
         values = np.zeros(0) if pmfs is None else pmfs.values
-        head, tail = np.zeros_like(values), np.zeros_like(values)
-        running_sums(*context.ticks, self._offset, values, head, tail)
-        self._pmfs = values, head, tail
+        self._pmfs = Pmfs.of(values, *context.ticks, self._offset)
         self._conditions = _compiled(plan, table, rows, laid.first, self._forbidden)
         self._terms = [(term, _spared(self._forbidden, term)) for term in terms_of(plan)]
         self._kleene = np.array([component.kleene for component in plan.components], dtype=np.bool_)
         is_set = np.zeros_like(self._kleene)
-        most_steps = float(MOST_CONFIDENCE_STEPS)
+        limits = Limits(float(MOST_CONFIDENCE_STEPS), *plan.estimates)
         self._before: Int64 | None = None
         self._confidences: Any
         if plan.order is None:
-            self._confidences = GapConfidences(window, table.num_rows, most_steps, *plan.estimates)
+            self._confidences = GapConfidences(window, table.num_rows, limits)
         else:
             is_set = self._kleene & np.array(plan.order.is_set)
             self._before = np.array(plan.order.before, dtype=np.int64)
@@ -119,6 +122,7 @@ class BacktrackingSearch:
             laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, laid.lower[:count],
             laid.upper[:count], rows, self._offset[rows], latest, reach, limit,
         )  # fmt: skip
+        self._placed = Placed(self._candidates.lower, self._candidates.upper, self._base, rows)
         if plan.order is None:
             completions(self._candidates, window)
         self._pruning = self._negation_pruning()
@@ -255,45 +259,21 @@ class BacktrackingSearch:
         self, matches: FoundMatches, events: ForbiddenEvents, wanted: bool, work: Scratch, boxes: Int64
     ) -> tuple[Int64, Int64, Float64, Float64 | None]:
         """Return what :meth:`_described` does, if ``events`` are forbidden."""
-        found, given = len(matches.start) - 1, self._candidates
+        found = len(matches.start) - 1
         lower, upper = np.empty((2, found), dtype=np.int64)
         confidence, std_error = np.empty((2, found))
-        candidates = (given.lower, given.upper, self._base, self._rows)
+        rules = self._forbidden.rules
         try:
-            if self._before is None:
-                self._confidences.describe(
-                    matches, found, candidates, self._offset, events, self._forbidden.rules,
-                    self._conditions, self._pmfs, wanted, work, (lower, upper, confidence, std_error), boxes,
-                )  # fmt: skip
-            else:
-                self._confidences.describe(
-                    matches, candidates, self._offset, events, self._forbidden.rules.negated,
-                    self._conditions, self._pmfs, wanted, work, (lower, upper, confidence), boxes,
-                )  # fmt: skip
-        except CostlyGapsError as error:
+            self._confidences.describe(
+                MatchEvents(*matches, boxes), self._placed, self._offset, events,
+                rules if self._before is None else rules.negated, self._conditions, self._pmfs, wanted, work,
+                (lower, upper, confidence, std_error)[: 4 if self._before is None else 3],
+            )  # fmt: skip
+        except CostlyMatchError as error:
             raise self._costly(matches, error) from None
-        if self._before is not None:
-            return lower, upper, confidence, None
-        if wanted:
-            self._redo_exactly(matches, confidence, boxes)
-        return lower, upper, confidence, std_error
+        return lower, upper, confidence, std_error if self._before is None else None
 
-    def _redo_exactly(self, matches: FoundMatches, confidence: Float64, boxes: Int64) -> None:
-        """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
-        for n in np.flatnonzero(np.isnan(confidence)).tolist():
-            own = slice(int(matches.start[n]), int(matches.start[n + 1]))
-            chosen = matches.candidate[own]
-            lower = self._candidates.lower[chosen].tolist()
-            upper = self._candidates.upper[chosen].tolist()
-            share = Fraction(1)
-            if boxes.shape[1]:
-                for k, (first, last) in enumerate((boxes[:, own] + self._base[chosen]).T.tolist()):
-                    ticks = upper[k] - lower[k] + 1
-                    lower[k], upper[k] = max(lower[k], first), min(upper[k], last)
-                    share *= Fraction(upper[k] - lower[k] + 1, ticks)
-            confidence[n] = float(exact_chain_confidence(lower, upper, self._window) * share)
-
-    def _costly(self, matches: FoundMatches, error: CostlyGapsError) -> ConfidenceCostError:
+    def _costly(self, matches: FoundMatches, error: CostlyMatchError) -> ConfidenceCostError:
         """Return the error for a match whose confidence takes too many steps."""
         own = slice(int(matches.start[error.match]), int(matches.start[error.match + 1]))
         rows = pa.array(self._rows[matches.candidate[own]])

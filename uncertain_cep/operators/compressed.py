@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence import workspace
-from confidence.budget import checkpoint, multiplications_per_call
-from confidence.chain.tick_pairs import enlarged
+from confidence import CostlyMatchError
+from confidence.gaps.describing import PAUSED, Described, Space, describe_each
 from confidence.predicates.conditions import Scratch
 from eventbased.gaps.compressed import LISTS, compressed_matches
-from eventbased.gaps.gap_events import ALL, COSTLY, PAUSED, CostlyGapsError
+from eventbased.gaps.gap_events import Gathered, MatchEvents
 from eventbased.search.state import FoundMatches
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.operators.backtracking import BacktrackingSearch, searched
@@ -58,7 +57,7 @@ def compressed_search(context: ExecutionContext) -> Iterator[MatchBatch]:
 class _CompressedSearch(BacktrackingSearch):
     """Matches of the single components; described with what lies in the gap of the Kleene component."""
 
-    _space = (8, 1024, 64, 64)
+    _space: Space | None = None
 
     def _sides(self) -> list[tuple[int, int]]:
         # What is in this gap is not forbidden.
@@ -101,30 +100,27 @@ class _CompressedSearch(BacktrackingSearch):
     ) -> Int64:
         """Fill ranges and sums of matches, and return the events in their gaps."""
         kernel: Any = compressed_matches
-        given, forbidden = self._candidates, self._forbidden
-        found = len(list_start) - 1
-        rows = np.empty(4 * found + 64, dtype=np.int64)
+        forbidden = self._forbidden
+        space = self._space = self._space or Space()
+        rows = np.empty(4 * len(list_start) + 64, dtype=np.int64)
         mark = np.full(self._table.num_rows, -1, dtype=np.int64)
-        done = 0
-        while True:
-            length, edges, ticks, events = self._space
-            room = (*np.empty((4, events), dtype=np.int64), np.zeros((events, length + 2), dtype=np.bool_))
-            done, reason, need = kernel(
-                *matches, done, found, given.lower, given.upper, self._base, self._rows, self._offset,
-                self._window, self._plan.negations[0].after, forbidden.events, forbidden.rules,
-                self._conditions, self._pmfs[0], float(MOST_CONFIDENCE_STEPS),
-                multiplications_per_call(), work, mark,
-                workspace(length, edges, ticks, events), room, np.empty(events), *out, list_start, rows,
+
+        def call(done: int) -> Described:
+            nonlocal rows
+            found: Described = kernel(
+                MatchEvents(*matches), done, self._placed, self._window, self._plan.negations[0].after,
+                forbidden.events, forbidden.rules, self._conditions, self._pmfs, float(MOST_CONFIDENCE_STEPS),
+                work, Gathered(mark, self._offset, space.forbidden), space.work.go_on(),
+                (*out, list_start, rows),
             )  # fmt: skip
-            if reason == ALL:
-                return rows[: list_start[-1]]
-            if reason == PAUSED:
-                checkpoint()
-                continue
-            if reason == COSTLY:
-                raise self._costly(matches, CostlyGapsError(done, need[0]))
-            if reason == LISTS:
-                rows = np.concatenate((rows, np.empty(max(len(rows), need[3]), dtype=np.int64)))
-                continue
-            length, edges, ticks, events = enlarged(self._space, need)
-            self._space = (length, edges, ticks, events)
+            done, reason, need = found
+            if reason != LISTS:
+                return found
+            rows = np.concatenate((rows, np.empty(max(len(rows), need[3]), dtype=np.int64)))
+            return done, PAUSED, need
+
+        try:
+            describe_each(call, space.grow)
+        except CostlyMatchError as error:
+            raise self._costly(matches, error) from None
+        return rows[: list_start[-1]]

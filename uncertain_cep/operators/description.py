@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence import exact_chain_confidence
 from confidence.budget import pieces
+from confidence.chain.exact import redo_exactly
 from eventbased import JoinState, describe_chosen, describe_uncertain, filter_matches, filter_spans
 from eventbased.joins.pivot_join import JoinBytecode
 from uncertain_cep.candidates.layout import Layout
@@ -143,17 +144,14 @@ class MatchDescription:
                 )  # fmt: skip
                 if too_long >= 0:
                     raise long_chain(self._plan.names.pmf)
-        # A sum is NaN if anything in it is, and much cheaper to look at.
-        if self.wanted and np.isnan(confidence.sum()):
-            self._redo_exactly(chosen, confidence)
+        if self.wanted:
+            redo_exactly(confidence, self._plan.window, partial(self._intervals, chosen))
 
-    def _redo_exactly(self, chosen: Int64, confidence: Float64) -> None:
-        """Replace the confidences that float64 could not give (NaN) by those of exact arithmetic."""
-        candidates = self._layout.candidates
-        for n in np.flatnonzero(np.isnan(confidence)).tolist():
-            lower = candidates.lower[chosen[:, n]] + candidates.position
-            upper = candidates.upper[chosen[:, n]] + candidates.position
-            confidence[n] = float(exact_chain_confidence(lower.tolist(), upper.tolist(), self._plan.window))
+    def _intervals(self, chosen: Int64, n: int) -> tuple[Int64, Int64, None]:
+        """Return the bounds of the events of match n."""
+        candidates, own = self._layout.candidates, chosen[:, n]
+        position = candidates.position
+        return candidates.lower[own] + position, candidates.upper[own] + position, None
 
     def batch(
         self, events: Int64, lower: Int64, upper: Int64, confidence: Float64, std_error: Float64

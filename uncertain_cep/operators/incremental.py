@@ -9,9 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence import CostlyMatchError, Limits
 from confidence.config import EVER
 from confidence.pools import AttributeValues
-from eventbased.gaps.next_match import CostlyMatchError, NextConfidences
+from eventbased.gaps.next_match import NextConfidences
 from eventbased.incremental.completed import LongChainError, Matches
 from eventbased.incremental.method import AnyState, IncrementalMethod
 from eventbased.incremental.query_order import QueryOrder
@@ -67,9 +68,8 @@ class RunEvaluation:
         self._predicates = RunPredicates(plan.joined, variables)
         following = None
         if plan.query.strategy == "skip_till_next_match":
-            following = NextConfidences(
-                length, plan.window - length, float(MOST_CONFIDENCE_STEPS), *plan.estimates
-            )
+            limits = Limits(float(MOST_CONFIDENCE_STEPS), *plan.estimates)
+            following = NextConfidences(length, plan.window - length, limits)
         self.method = _METHODS[plan.evaluation](
             length,
             plan.window,

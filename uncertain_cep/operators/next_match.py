@@ -9,8 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence import running_sums
-from eventbased import CostlyMatchError, EventArrays, NextConfidences, next_limits
+from confidence import CostlyMatchError, Limits, Pmfs
+from eventbased import EventArrays, NextConfidences, next_limits
+from eventbased.gaps.next_match import Bytecode
+from eventbased.gaps.survival_tables import Classes
 from eventbased.joins.pivot_join import JoinBytecode
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
@@ -43,25 +45,22 @@ class NextMatches:
         self._plan, self._table = plan, table
         candidates, rows, shared = layout.candidates, layout.rows, layout.shared
         lower, upper = candidates.lower, candidates.upper
-        self._layout = (
+        self._classes = Classes(
             candidates.first_class, candidates.class_start, candidates.class_stop, candidates.class_longest,
         )  # fmt: skip
         start = bytecode.start[0]
         self.limit = np.empty(len(rows), dtype=np.int64)
         next_limits(
-            *self._layout[:3], lower, upper, shared.event, shared.twin, start[:-1] == start[1:], self.limit
+            *self._classes[:3], lower, upper, shared.event, shared.twin, start[:-1] == start[1:], self.limit
         )
         offset = np.full(len(rows), -1) if pmfs is None else pmfs.offset[rows]
         values = np.zeros(0) if pmfs is None else pmfs.values
-        head, tail = np.zeros_like(values), np.zeros_like(values)
-        running_sums(lower, upper, offset, values, head, tail)
-        self._pmfs = (values, head, tail)
+        self._pmfs = Pmfs.of(values, lower, upper, offset)
         self._events = EventArrays(lower, upper, rows, shared.event >= 0, offset, np.arange(len(rows)))
         self._base = candidates.base
-        self._bytecode = (start, *bytecode[1:])
-        self._confidences = NextConfidences(
-            len(plan.components), layout.w, float(MOST_CONFIDENCE_STEPS), *plan.estimates
-        )
+        self._bytecode = Bytecode(start, *bytecode[1:])
+        limits = Limits(float(MOST_CONFIDENCE_STEPS), *plan.estimates)
+        self._confidences = NextConfidences(len(plan.components), layout.w, limits)
 
     def describe(
         self,
@@ -78,7 +77,7 @@ class NextMatches:
         group = np.zeros(matches.shape[1], dtype=np.int64)
         try:
             self._confidences.describe(
-                matches, group, self._events, self._events, self._layout, self._pmfs, self._bytecode,
+                matches, group, self._events, self._events, self._classes, self._pmfs, self._bytecode,
                 (lower, upper, confidence, std_error),
             )  # fmt: skip
         except CostlyMatchError as error:

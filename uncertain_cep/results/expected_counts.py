@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from confidence import confidences_by_bucket, event_rates, exact_chain_confidence, expected_by_bucket
+from confidence import Intervals, confidences_by_bucket, event_rates, expected_by_bucket
 from confidence.budget import checkpoint, pieces
+from confidence.chain.exact import redo_exactly
 from eventbased import partition_bases
 from eventbased.config import LONGEST_LINE, MATCH_CUBES
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
@@ -130,14 +132,10 @@ class _Counting:
             return
         rates = self._rates(selection, stretches)
         every = plan.bound.every or 0
-        lengths = np.diff(stretches.places)
-        room = len(lengths) + (int((lengths // every + 1).sum()) if every else 0)
-        found, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
-        count = expected_by_bucket(
-            rates, stretches.starts, stretches.places, shift[stretches.partition], window, every, found,
-            bucket, value,
-        )  # fmt: skip
-        counts = Counts(stretches.partition[found[:count]], bucket[:count], value[:count]).summed()
+        found, bucket, value = expected_by_bucket(
+            rates, stretches.covered, shift[stretches.partition], window, every
+        )
+        counts = Counts(stretches.partition[found], bucket, value).summed()
         shared = shared_rows(table, selection)
         if len(shared):
             whole = float(counts.value.sum())
@@ -160,12 +158,10 @@ class _Counting:
     def _rates(self, selection: Selection, stretches: Stretches) -> Float64:
         """Return the expected number of events of each component at each covered tick, (l, T) float64."""
         rates = np.empty((len(selection.rows), stretches.ticks))
-        room = stretches.ticks + 1
-        work = np.empty(room), np.empty(room), np.empty(room, dtype=np.int32)
         for j, rows in enumerate(selection.rows):
             offset, values = flat_pmfs(self.pmfs, rows)
             lower, upper = stretches.lifted[j]
-            event_rates(lower, upper, offset, values, stretches.starts, stretches.places, *work, rates[j])
+            event_rates(Intervals(lower, upper, offset), values, stretches.covered, rates[j])
         return rates
 
     def added_up(self, selection: Selection) -> Iterator[pa.RecordBatch]:
@@ -211,12 +207,11 @@ class _Shares:
         every: int,
     ) -> None:
         self._window, self._every = plan.window, every
-        self._lower = np.zeros(table.num_rows, dtype=np.int64)
-        self._upper = np.zeros(table.num_rows, dtype=np.int64)
+        offset, self._pmf = flat_pmfs(pmfs, np.arange(table.num_rows))
+        self._events = Intervals(np.zeros_like(offset), np.zeros_like(offset), offset)
         for rows, lower, upper in zip(selection.rows, selection.lower, selection.upper, strict=True):
-            self._lower[rows] = lower
-            self._upper[rows] = upper
-        self._offset, self._pmf = flat_pmfs(pmfs, np.arange(table.num_rows))
+            self._events.lower[rows] = lower
+            self._events.upper[rows] = upper
         self._room = max(min(COUNT_BATCH, MATCH_CUBES // len(selection.rows) ** 3), 1)
 
     def of(self, chunk: MatchBatch) -> Iterator[tuple[Int64, Int64, Float64]]:
@@ -236,22 +231,23 @@ class _Shares:
             before = done
             checkpoint()
             done, written, need = confidences_by_bucket(
-                chunk.events, chunk.confidence, chunk.lower, self._lower, self._upper, self._offset,
-                self._pmf, self._window, self._every, done, match, bucket, value,
+                chunk.events, chunk.confidence, chunk.lower, self._events, self._pmf, self._window,
+                self._every, done, match, bucket, value,
             )  # fmt: skip
             if done == before:
                 self._room = max(2 * self._room, need)
                 continue
-            for place in np.flatnonzero(np.isnan(value[:written])).tolist():
-                value[place] = self._exact(chunk.events[:, match[place]], int(bucket[place]))
-            yield match[:written] + first, bucket[:written], value[:written]
+            match, bucket, value = match[:written], bucket[:written], value[:written]
+            redo_exactly(value, self._window, partial(self._intervals, chunk.events, match, bucket))
+            yield match + first, bucket, value
 
-    def _exact(self, events: Int64, bucket: int) -> float:
-        lower, upper = self._lower[events].tolist(), self._upper[events].tolist()
-        ticks = upper[0] - lower[0] + 1
-        lower[0], upper[0] = max(lower[0], bucket), min(upper[0], bucket + self._every - 1)
-        part = exact_chain_confidence(lower, upper, self._window)
-        return float(part * (upper[0] - lower[0] + 1) / ticks)
+    def _intervals(self, events: Int64, match: Int64, bucket: Int64, n: int) -> tuple[Int64, Int64, Int64]:
+        """Return the bounds of a match, and as boxes the same but for the first event, which has a bucket."""
+        rows = events[:, match[n]]
+        lower, upper = self._events.lower[rows], self._events.upper[rows]
+        boxes = np.stack((lower, upper))
+        boxes[:, 0] = bucket[n], bucket[n] + self._every - 1
+        return lower, upper, boxes
 
 
 def _batches(plan: EvaluationPlan, table: pa.Table, counts: Counts) -> Iterator[pa.RecordBatch]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence import covered_stretches, repeated_choices, repeated_uses, running_totals
-from confidence.budget import pieces
+from confidence import Covered, Intervals, covered_stretches, repeated_choices, repeated_uses, running_totals
+from confidence.budget import checkpoint, multiplications_per_call, pieces
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.config import (
@@ -59,17 +60,15 @@ class Stretches:
         order = np.argsort(lower, kind="stable")
         starts, stops = np.empty_like(lower), np.empty_like(lower)
         count = covered_stretches(order, lower, upper, starts, stops)
-        self.starts = starts[:count].copy()
-        """(c,) int64. First tick of each stretch."""
-        lengths = stops[:count] - self.starts
-        self.places = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
-        """(c + 1,) int64. Covered ticks before each stretch."""
-        self.ticks = int(self.places[-1]) if lengths.astype(np.float64).sum() < 2**62 else 2**62
+        lengths = stops[:count] - starts[:count]
+        places = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
+        self.covered = Covered(starts[:count].copy(), places)
+        self.ticks = int(places[-1]) if lengths.astype(np.float64).sum() < 2**62 else 2**62
         """All covered ticks."""
         self.partition = np.zeros(count, dtype=np.int64)
         """(c,) int64."""
         if selection.partition is not None:
-            first = order[np.searchsorted(lower[order], self.starts)]
+            first = order[np.searchsorted(lower[order], self.covered.starts)]
             self.partition = np.concatenate(selection.partition)[first]
 
 
@@ -173,30 +172,42 @@ def repeated_counts(
     steps = events.steps(window, every, stretches.ticks)
     if steps.sum() > most or boxes.sum() > COUNT_BATCH:
         return None
-    room = int(boxes.sum())
-    event, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
     pmf = flat_pmfs(pmfs, shared)[1]
-    of_events = events.lower, events.upper, events.offset, pmf, shift[events.partition]
+    of_events = Intervals(events.lower, events.upper, events.offset), pmf, shift[events.partition]
     closed = len(rates) <= MOST_CLOSED
     if closed:
         totals = np.empty((2, len(rates), stretches.ticks + 1))
         running_totals(rates, totals[0], totals[1])
     else:
         bits = events.uses @ np.left_shift(1, np.arange(len(rates)))
-    count = 0
-    for part in pieces(steps):
-        out = event[count:], bucket[count:], value[count:]
+    sizes = ticks if closed else np.full(len(steps), float(1 << len(rates)))
+    found = Counts(*np.empty((2, 0), dtype=np.int64), np.empty(0))
+    for part, begin, end in _parts(steps, sizes):
+        room = int(boxes[part].sum())
+        out = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
         if closed:
-            count += repeated_uses(
-                events.uses, *of_events, stretches.starts, stretches.places, totals[0], totals[1], window,
-                every, part.start, part.stop, *out,
+            count = repeated_uses(
+                events.uses, *of_events, stretches.covered, totals[0], totals[1], window, every, part.start,
+                part.stop, begin, end, out,
             )  # fmt: skip
         else:
-            count += repeated_choices(
-                bits, *of_events, rates, stretches.starts, stretches.places, window, every, events.apart,
-                part.start, part.stop, *out,
+            count = repeated_choices(
+                bits, *of_events, rates, stretches.covered, window, every, events.apart, part.start,
+                part.stop, begin, end, out,
             )  # fmt: skip
-    return Counts(events.partition[event[:count]], bucket[:count], value[:count])
+        own = events.partition[out[0][:count]], out[1][:count], out[2][:count]
+        found = Counts(*(np.concatenate(columns) for columns in zip(found, own, strict=True))).summed()
+    return found
+
+
+def _parts(steps: Float64, sizes: Float64) -> Iterator[tuple[slice, int, int]]:
+    """Yield events, and from where to where to look at each: ranges of an event that takes many steps."""
+    for part in pieces(steps):
+        size = int(sizes[part].max())
+        many = 1 if part.stop - part.start > 1 else math.ceil(steps[part.start] / multiplications_per_call())
+        for begin, end in pairwise(size * k // many for k in range(many + 1)):
+            checkpoint()
+            yield part, begin, end
 
 
 def without_repeated(

@@ -50,18 +50,18 @@ class Buffers(NamedTuple):
 
 
 @kernel
-def _missing(buffers, at, least):
+def _missing(at, first, fed_until, least):
     """Return whether nothing of a component can be with what waits in a partition or comes to it."""
-    return buffers.first[at] < 0 and buffers.fed_until[at] < least
+    return first[at] < 0 and fed_until[at] < least
 
 
 @kernel
-def _is_out_of_date(index, group, length, w, oldest, candidates, buffers, least):
+def _is_out_of_date(index, group, length, w, oldest, upper, component, first, fed_until, least):
     """Return whether some component is missing that no event with ``lower >= oldest`` can fill in time."""
-    j = candidates.component[index]
+    j = component[index]
     for k in range(length):
-        if k != j and _missing(buffers, group + k, least):
-            latest = candidates.upper[index] + (w if k > j else 0) + k
+        if k != j and _missing(group + k, first, fed_until, least):
+            latest = upper[index] + (w if k > j else 0) + k
             if latest < oldest:
                 return True
     return False
@@ -116,12 +116,12 @@ def wait_or_feed(indices, floor, length, w, rarest, candidates, buffers, order, 
         least[g] = min(least[g], lower[index] + component[index])
         complete = True
         for k in range(length):
-            complete = complete and not _missing(buffers, group + k, least[g])
+            complete = complete and not _missing(group + k, first, fed_until, least[g])
         if not complete:
             for k in range(length):
                 at = group + k
                 while first[at] >= 0 and _is_out_of_date(
-                    first[at], group, length, w, oldest, candidates, buffers, least[g]
+                    first[at], group, length, w, oldest, upper, component, first, fed_until, least[g]
                 ):
                     waits[first[at]] = False
                     first[at] = link[first[at]]
@@ -153,7 +153,8 @@ def wait_or_feed(indices, floor, length, w, rarest, candidates, buffers, order, 
 def _drop(oldest, length, w, candidates, buffers):
     """Drop everything that is out of date from all buffers, not only from their front."""
     link, waits, first, last = buffers.link, buffers.waits, buffers.first, buffers.last
-    least = buffers.least
+    fed_until, least = buffers.fed_until, buffers.least
+    component, upper = candidates.component, candidates.upper
     for g in range(least.shape[0]):
         group = g * length
         before = least[g]
@@ -166,7 +167,7 @@ def _drop(oldest, length, w, candidates, buffers):
             while p >= 0:
                 following = link[p]
                 # The front of this buffer stands for itself while it is gone through.
-                if _is_out_of_date(p, group, length, w, oldest, candidates, buffers, before):
+                if _is_out_of_date(p, group, length, w, oldest, upper, component, first, fed_until, before):
                     waits[p] = False
                 else:
                     if kept < 0:

@@ -96,7 +96,7 @@ def _outside(candidates, c, after, before):
     return total
 
 
-@kernel
+@kernel(inline=True)
 def gap_survival(candidates, buffer, p, now, gaps):
     """Compute for every last time t of the runs at node ``p`` what keeps the gap (t, now) free.
 
@@ -223,7 +223,7 @@ def _complete(buffer, n, weight, first, last):
     node[n, col.RANGE_HIGH] = max(node[n, col.RANGE_HIGH], last)
 
 
-@kernel
+@kernel(inline=True)
 def begin(candidates, buffer, n, group, complete, onward, window, by_first, now):
     """Begin a run with a point of the event at a node.
 
@@ -257,7 +257,7 @@ def begin(candidates, buffer, n, group, complete, onward, window, by_first, now)
     buffer.run_weight[node[n, col.RUNS_START] + now - node[n, col.FIRST_LOW]] = weight
 
 
-@kernel
+@kernel(inline=True)
 def take_plain(candidates, buffer, p, child, group, complete, onward, window, now):
     """Let the runs of a node, merged by first time, take a point.
 
@@ -300,7 +300,7 @@ def take_plain(candidates, buffer, p, child, group, complete, onward, window, no
             weights[r + shift] += max(weights[r] * point_weight, TINY)
 
 
-@kernel
+@kernel(inline=True)
 def take_weighed(
     candidates, buffer, gaps, p, child, group, complete, onward, window, now, times, included, merging
 ):  # fmt: skip

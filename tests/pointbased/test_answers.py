@@ -114,9 +114,9 @@ def check_stream(strategy: Strategy, case: Case, data: st.DataObject) -> None:
 
 def in_any_order(fed: PointCandidates, data: st.DataObject) -> list[PointMatches]:
     """Feed candidates in batches, in an order that keeps the promise; return what comes out, once final."""
-    rows, first = np.unique(fed.row, return_index=True)
-    lower = dict(zip(rows.tolist(), fed.lower[first].tolist(), strict=True))
-    upper = dict(zip(rows.tolist(), fed.upper[first].tolist(), strict=True))
+    rows, first = np.unique(fed.rows.row, return_index=True)
+    lower = dict(zip(rows.tolist(), fed.rows.lower[first].tolist(), strict=True))
+    upper = dict(zip(rows.tolist(), fed.rows.upper[first].tolist(), strict=True))
     rule = EmitRule(max(upper[row] - lower[row] for row in lower))
     evaluation = PointEvaluation(fed.automaton)
     found = []
@@ -129,8 +129,8 @@ def in_any_order(fed: PointCandidates, data: st.DataObject) -> list[PointMatches
             if legal:
                 batch.append(data.draw(st.sampled_from(legal)))
                 waiting.remove(batch[-1])
-        chosen = np.flatnonzero(np.isin(fed.row, batch))
-        rule.observe(fed.lower[chosen])
+        chosen = np.flatnonzero(np.isin(fed.rows.row, batch))
+        rule.observe(fed.rows.lower[chosen])
         found.append(fed.push(evaluation, chosen))
         if data.draw(st.booleans()):
             assert rule.safe is not None

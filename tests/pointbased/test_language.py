@@ -137,7 +137,13 @@ def test_on_certain_times_it_is_a_sase_engine(strategy: Strategy, data: st.DataO
         return
     fed, table = given_
     found = sase_matches(
-        fed.automaton, fed.component, fed.partition, fed.lower, fed.row, fed.values, fed.group
+        fed.automaton,
+        fed.rows.component,
+        fed.rows.partition,
+        fed.rows.lower,
+        fed.rows.row,
+        fed.values,
+        fed.rows.group,
     )
     assert np.all(found.confidence == 1.0)
     assert_answer(as_rows([found], case, table), case.answer())

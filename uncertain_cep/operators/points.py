@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -37,56 +38,37 @@ __all__ = ["PointCandidates", "point_based_search", "point_candidates"]
 Int64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PointCandidates:
-    """The candidates of all components, and the witnesses, by their lower bounds; and the automaton for them.
+class PointRows(NamedTuple):
+    """Candidates of components, and witnesses, see :meth:`pointbased.PointEvaluation.push`."""
 
-    Attributes
-    ----------
-    automaton : Automaton
-    component, partition, lower, upper, row : (n,) int64
-        See :meth:`pointbased.PointEvaluation.push`; ``row`` is the event's row in the table.
-    group : (n, pools) int64
-    values : AttributeValues
-    pmfs : ExplicitPmfs or None
-    """
-
-    automaton: Automaton
     component: Int64
     partition: Int64
     lower: Int64
     upper: Int64
     row: Int64
+    """(n,) int64, as all before. The event's row in the table."""
     group: Int64
+    """(n, pools) int64."""
+
+
+class PointCandidates(NamedTuple):
+    """The candidates of all components, and the witnesses, by lower bounds; and the automaton for them."""
+
+    automaton: Automaton
+    rows: PointRows
     values: AttributeValues
     pmfs: ExplicitPmfs | None
 
     def push(self, evaluation: PointEvaluation, chosen: slice | Int64) -> PointMatches:
         """Feed some of the candidates, all those of an event at once, to an evaluation of the automaton."""
-        row = self.row[chosen]
+        rows = PointRows(*(column[chosen] for column in self.rows))
         return evaluation.push(
-            self.component[chosen],
-            self.partition[chosen],
-            self.lower[chosen],
-            self.upper[chosen],
-            row,
-            None if self.pmfs is None else self.pmfs.offset[row],
+            *rows[:5],
+            None if self.pmfs is None else self.pmfs.offset[rows.row],
             self.values.of(chosen),
             None if self.pmfs is None else self.pmfs.values,
-            self.group[chosen],
+            rows.group,
         )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """Rows to feed, as for :class:`PointCandidates`."""
-
-    component: Int64
-    partition: Int64
-    lower: Int64
-    upper: Int64
-    row: Int64
-    group: Int64
 
 
 def point_candidates(
@@ -96,21 +78,11 @@ def point_candidates(
     ticks: tuple[Int64, Int64],
     pmfs: ExplicitPmfs | None,
 ) -> PointCandidates:
-    """Return what a point-based evaluation of a table is fed with.
-
-    Parameters
-    ----------
-    plan : EvaluationPlan
-        Of a sequence of single, Kleene and negated components.
-    table : pyarrow.Table
-    selection : Selection
-    ticks : tuple of (n,) int64
-        Lower and upper bounds of all rows, without ticks of probability 0 at their ends.
-    pmfs : ExplicitPmfs or None
-    """
-    found = _rows(plan, table, selection, ticks)
-    order = np.lexsort((found.row, found.lower))
-    component, row = found.component[order], found.row[order]
+    """Return what a point-based evaluation of a table is fed with, for a sequence of components."""
+    unsorted = _rows(plan, table, selection, ticks)
+    order = np.lexsort((unsorted.row, unsorted.lower))
+    rows = PointRows(*(column[order] for column in unsorted))
+    component, row = rows.component, rows.row
     variables = [planned.variable for planned in plan.components]
     negated = [negation.component.variable for negation in plan.negations]
     full: dict[str, Values] = {}
@@ -138,27 +110,19 @@ def point_candidates(
         formulas=formulas,
         terms=terms_of(plan),
     )
-    return PointCandidates(
-        automaton,
-        component,
-        found.partition[order],
-        found.lower[order],
-        found.upper[order],
-        row,
-        found.group[order],
-        values,
-        pmfs,
-    )
+    return PointCandidates(automaton, rows, values, pmfs)
 
 
-def _rows(plan: EvaluationPlan, table: pa.Table, selection: Selection, ticks: tuple[Int64, Int64]) -> _Rows:
+def _rows(
+    plan: EvaluationPlan, table: pa.Table, selection: Selection, ticks: tuple[Int64, Int64]
+) -> PointRows:
     """Return candidates and witnesses, in no order."""
     sizes = [len(rows) for rows in selection.rows]
     row = np.concatenate(selection.rows)
     partition = np.zeros(len(row), dtype=np.int64)
     if selection.partition is not None:
         partition = np.concatenate(selection.partition)
-    candidates = _Rows(
+    candidates = PointRows(
         np.repeat(np.arange(len(sizes), dtype=np.int64), sizes),
         partition,
         np.concatenate(selection.lower),
@@ -176,29 +140,18 @@ def _rows(plan: EvaluationPlan, table: pa.Table, selection: Selection, ticks: tu
     # A group follows from the partition, so later components have that of the first one's events.
     of_partition = np.full((selection.partitions, len(pools)), -1)
     of_partition[partition[: sizes[0]]] = forbidden.events.group_of[pools].T
-    parts = [_with_group(candidates, of_partition[partition])]
+    parts = [candidates._replace(group=of_partition[partition])]
     parts += [_witnesses(forbidden, pool, len(sizes) + k, len(pools)) for k, pool in enumerate(pools)]
-    return _Rows(
-        np.concatenate([part.component for part in parts]),
-        np.concatenate([part.partition for part in parts]),
-        np.concatenate([part.lower for part in parts]),
-        np.concatenate([part.upper for part in parts]),
-        np.concatenate([part.row for part in parts]),
-        np.concatenate([part.group for part in parts]),
-    )
+    return PointRows(*map(np.concatenate, zip(*parts, strict=True)))
 
 
-def _with_group(rows: _Rows, group: Int64) -> _Rows:
-    return _Rows(rows.component, rows.partition, rows.lower, rows.upper, rows.row, group)
-
-
-def _witnesses(forbidden: Forbidden, pool: int, component: int, pools: int) -> _Rows:
+def _witnesses(forbidden: Forbidden, pool: int, component: int, pools: int) -> PointRows:
     """Return the events of a pool as witnesses."""
     events = forbidden.events
     starts = events.group_start[int(events.pool_start[pool]) : int(events.pool_start[pool + 1]) + 1]
     chosen = slice(int(starts[0]), int(starts[-1]))
     count = chosen.stop - chosen.start
-    return _Rows(
+    return PointRows(
         np.full(count, component),
         np.repeat(np.arange(len(starts) - 1), np.diff(starts)),
         events.lower[chosen],
@@ -260,7 +213,7 @@ def _chunk(context: ExecutionContext, found: PointMatches) -> MatchBatch:
 
 def _fed(candidates: PointCandidates, evaluation: PointEvaluation) -> Iterator[PointMatches]:
     """Feed all candidates, and yield the matches as they are final."""
-    lower = candidates.lower
+    lower = candidates.rows.lower
     start = 0
     while start < len(lower):
         # Events with one lower bound stay together, and so do the candidates of one event.

@@ -57,6 +57,8 @@ class Share:
 def pytest_configure(config: pytest.Config) -> None:
     # An explicit --hypothesis-profile goes on to win: its plugin loads it after this.
     hypothesis.settings.load_profile("thorough" if config.getoption("--thorough") else "quick")
+    # What Java compiles well for Spark takes longer than the tests would without.
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
     if (folder := config.getoption("--share")) is not None:
         config.pluginmanager.register(Share(folder))
 

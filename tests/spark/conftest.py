@@ -1,4 +1,4 @@
-"""One small Spark session for all tests of this folder."""
+"""One small Spark session for all tests of this folder, which ends with them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from uncertain_cep.spark import get_session
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session with two cores, which leaves nothing in the work tree."""
     before = dict(os.environ)

@@ -180,6 +180,7 @@ def _crowd() -> pa.Table:
     )
 
 
+@pytest.mark.compiled
 def test_estimates_are_near_and_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     query = """PATTERN SEQ(!A l, A a, A b, A c, OR(!A n, !A o))
         WHERE l.id < a.id AND n.id > c.id WITHIN 100"""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sortedcontainers import SortedKeyList
 
 import pointbased.columns as col
 from confidence.config import EVER
@@ -56,7 +58,7 @@ class WaitingEvents:
     """The rows that no step of the expansion has reached yet (Zhang et al., section 3, step 1).
 
     No point of an event that begins at ``t_emit`` or later can be matched yet, so until then nothing is done
-    for it. Rows wait in the blocks that they were pushed in.
+    for it. Rows wait in the blocks that they were pushed in, the block with the earliest row first.
 
     Attributes
     ----------
@@ -65,31 +67,28 @@ class WaitingEvents:
     """
 
     def __init__(self) -> None:
-        self._blocks: list[tuple[int, Arrivals]] = []
+        self._blocks = SortedKeyList(key=itemgetter(0))
         self.count = 0
 
     def add(self, arrivals: Arrivals) -> None:
-        """Let rows wait, of which there are some."""
-        self._blocks.append((int(arrivals.lower.min()), arrivals))
+        """Let rows wait, of which there are some. O(k + log n)."""
+        self._blocks.add((int(arrivals.lower.min()), arrivals))
         self.count += len(arrivals.lower)
 
     def due(self, stop: int) -> list[Arrivals]:
-        """Return the rows that begin before a tick; they wait no longer. O(blocks and rows of those due)."""
+        """Return the rows that begin before a tick; they wait no longer. O(k + log n) a block of them."""
         due: list[Arrivals] = []
-        left: list[tuple[int, Arrivals]] = []
-        for first, block in self._blocks:
-            if first >= stop:
-                left.append((first, block))
-                continue
+        left: list[Arrivals] = []
+        while self._blocks and self._blocks[0][0] < stop:
+            block: Arrivals = self._blocks.pop(0)[1]
             ready = block.lower < stop
-            if ready.all():
-                due.append(block)
-                continue
-            due.append(block.of(np.flatnonzero(ready)))
-            rest = block.of(np.flatnonzero(~ready))
-            left.append((int(rest.lower.min()), rest))
-        self._blocks = left
-        self.count -= sum(len(block.lower) for block in due)
+            if not ready.all():
+                left.append(block.of(np.flatnonzero(~ready)))
+                block = block.of(np.flatnonzero(ready))
+            due.append(block)
+        self.count -= sum(len(block.lower) for block in (*due, *left))
+        for block in left:
+            self.add(block)
         return due
 
 

@@ -17,7 +17,7 @@ KERNEL_PACKAGES = {
     "pointbased": {"confidence", "pointbased"},
     "eventbased": {"confidence", "eventbased"},
 }
-KERNEL_LIBRARIES = {"numpy", "numba"}
+KERNEL_LIBRARIES = {"numpy", "numba", "sortedcontainers"}
 
 
 def imported(file: Path) -> Iterator[str]:

@@ -181,7 +181,8 @@ def repeated_counts(
     else:
         bits = events.uses @ np.left_shift(1, np.arange(len(rates)))
     sizes = ticks if closed else np.full(len(steps), float(1 << len(rates)))
-    found = Counts(*np.empty((2, 0), dtype=np.int64), np.empty(0))
+    none = np.empty(0, dtype=np.int64)
+    found = Counts(none, none, np.empty(0))
     for part, begin, end in _parts(steps, sizes):
         room = int(boxes[part].sum())
         out = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)

@@ -197,7 +197,7 @@ def repeated_counts(
                 part.stop, begin, end, out,
             )  # fmt: skip
         own = events.partition[out[0][:count]], out[1][:count], out[2][:count]
-        found = Counts(*(np.concatenate(columns) for columns in zip(found, own, strict=True))).summed()
+        found = Counts._make(np.concatenate(pair) for pair in zip(found, own, strict=True)).summed()
     return found
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from confidence.chain.distribution import at_least, at_most
+from confidence.chain.distribution import at_least, at_most, exactly, inside
 from confidence.config import FEW_TICKS
 from confidence.gaps.chains import (
     COUPLED,
@@ -24,10 +24,11 @@ from confidence.gaps.chains import (
     SPENT,
     TOO_DEAR,
     Chain,
+    chain_weight,
     fill,
     lay_out,
 )
-from confidence.gaps.places import GROUPS, PLACES, group_places, list_places, sum_over_groups
+from confidence.gaps.places import AT, AT_LEAST, AT_MOST, CHOSEN, EXACTLY, INSIDE, KIND, PLACES
 from confidence.kernel import kernel
 
 __all__ = ["forbidden_confidence"]
@@ -61,6 +62,103 @@ def _weigh_edges(chain, g, low, high, offset, pmfs):
         at &= POSITIVE
         for i in range(b_next - first + 1):
             edge[(at + i) & POSITIVE] *= max(most - float(i), before) * scale
+
+
+@kernel
+def _regions(forbidden, x, bounds, length, places):
+    """List where an event may lie that two gaps or more forbid; return how many places there are. O(l)."""
+    a, b = bounds[0], bounds[1]
+    low, high = forbidden.lower[x], forbidden.upper[x]
+    first = -1
+    last = -1
+    for g in range(1, length):
+        if forbidden.gaps[x, g] and low < b[g] and high > a[g - 1]:
+            if first < 0:
+                first = g
+            last = g
+    places[KIND, 0] = AT_MOST
+    places[AT, 0] = first - 1
+    places[KIND, 1] = AT_LEAST
+    places[AT, 1] = last
+    count = 2
+    for g in range(first, last):
+        if low <= b[g] and high >= a[g]:
+            places[KIND, count] = EXACTLY
+            places[AT, count] = g
+            count += 1
+        if g > first and not forbidden.gaps[x, g] and low < b[g] and high > a[g - 1]:
+            places[KIND, count] = INSIDE
+            places[AT, count] = g
+            count += 1
+    return count
+
+
+@kernel
+def _weigh_place(chain, kind, at, low, high, offset, pmfs):
+    """Multiply the weights of a chain by the probability that an event lies at one of its places."""
+    bounds, node, edge, _ = chain
+    a, b = bounds[0], bounds[1]
+    if kind == INSIDE:
+        width = b[at] - a[at] + 1
+        for s in range(a[at - 1], b[at - 1] + 1):
+            row = bounds[2, at] + (s - a[at - 1]) * width
+            for t in range(max(a[at], s + 1), b[at] + 1):
+                edge[row + t - a[at]] *= inside(low, high, offset, pmfs.values, s, t)
+        return
+    for t in range(a[at], b[at] + 1):
+        if kind == AT_MOST:
+            node[at, t - a[at]] *= at_most(low, high, offset, pmfs.head, t)
+        elif kind == AT_LEAST:
+            node[at, t - a[at]] *= at_least(low, high, offset, pmfs.tail, t)
+        else:
+            node[at, t - a[at]] *= exactly(low, high, offset, pmfs.values, t)
+
+
+@kernel
+def _over_places(count, forbidden, pmfs, window, chain, edges, work):
+    """Return what :func:`chain_weight` does, over all choices of places of the events that couple gaps.
+
+    Groups of places (:mod:`confidence.gaps.places`) are fewer, and take far longer to compile.
+    """
+    length = chain.node.shape[0]
+    used = chain
+    if count > 0:
+        used = Chain(work.bounds, work.spare_node[:length], work.spare_edge, work.front)
+    a, b = work.bounds[0], work.bounds[1]
+    chosen = work.counts[CHOSEN]
+    for k in range(count):
+        chosen[k] = 0
+    total = 0.0
+    first_time = b[0] + 1
+    last_time = a[length - 1] - 1
+    while True:
+        if count > 0:
+            for j in range(length):
+                for t in range(b[j] - a[j] + 1):
+                    used.node[j, t] = chain.node[j, t]
+            for e in range(edges):
+                used.edge[e] = chain.edge[e]
+        for k in range(count):
+            x = work.coupled[k]
+            r = chosen[k]
+            _weigh_place(
+                used, work.places[k, KIND, r], work.places[k, AT, r], forbidden.lower[x], forbidden.upper[x],
+                forbidden.offset[x], pmfs,
+            )  # fmt: skip
+        weight, first, last = chain_weight(used, window)
+        if weight > 0.0:
+            total += weight
+            first_time = min(first_time, first)
+            last_time = max(last_time, last)
+        k = 0
+        while k < count:
+            chosen[k] += 1
+            if chosen[k] < work.counts[PLACES, k]:
+                break
+            chosen[k] = 0
+            k += 1
+        if k == count:
+            return total, first_time, last_time
 
 
 @kernel
@@ -116,8 +214,6 @@ def forbidden_confidence(match, tight_low, tight_high, pmfs, window, count, forb
     if not weighed:
         for e in range(edges):
             work.edge[e] = 1.0
-    for j in range(length):
-        work.held[j] = False
     coupling = 0
     choices = 1.0
     for x in range(count):
@@ -131,20 +227,16 @@ def forbidden_confidence(match, tight_low, tight_high, pmfs, window, count, forb
         if gaps == 1:
             _weigh_edges(chain, gap, low, high, forbidden.offset[x], pmfs)
         elif gaps > 1:
-            places = work.places[coupling]
-            many = list_places(forbidden, x, work.bounds, length, window, places)
-            groups = group_places(places, many, length, work.held, work.marks)
             work.coupled[coupling] = x
-            work.counts[PLACES, coupling] = many
-            work.counts[GROUPS, coupling] = groups
-            choices *= float(groups)
+            work.counts[PLACES, coupling] = _regions(forbidden, x, work.bounds, length, work.places[coupling])
+            choices *= float(work.counts[PLACES, coupling])
             coupling += 1
     if coupling > 0:
-        steps = choices * float(edges) * (passes + float(coupling))
+        steps = choices * float(edges) * passes
         if steps > min(limits.most_steps, limits.few_steps):
             return COUPLED, steps, coupling, -1
         work.progress[SPENT] += steps
-    total, first, last = sum_over_groups(coupling, forbidden, pmfs, window, length, edges, work)
+    total, first, last = _over_places(coupling, forbidden, pmfs, window, chain, edges, work)
     if not total > 0.0:
         return IMPOSSIBLE, 0.0, 0, -1
     return DONE, min(total, 1.0), first, last

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final, Literal
 
@@ -80,6 +80,8 @@ def query_of(query: syntax.Query | str) -> syntax.Query:
     return parse(query) if isinstance(query, str) else query
 
 
+# Whoever asks one query of several traces has it read once.
+@lru_cache(maxsize=16)
 def read_query(text: str) -> syntax.Query:
     """Read a query without checking it: also what the grammar knows but no engine answers."""
     query = _read(text, "query", "query")

@@ -118,6 +118,9 @@ class Chain:
 @st.composite
 def chains(draw: st.DrawFn) -> Chain:
     match = tuple(draw(st.lists(intervals(), min_size=2, max_size=4)))
+    # Most matches are possible.
+    if draw(st.integers(0, 2)):
+        match = tuple(sorted(match, key=lambda part: part.lower))
     gaps = st.frozensets(st.integers(1, len(match) - 1), min_size=1)
     others = tuple(draw(st.lists(st.tuples(intervals(), gaps), max_size=3)))
     return Chain(match, len(match) + draw(st.integers(0, 12)), others)

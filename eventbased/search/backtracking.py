@@ -51,8 +51,8 @@ NO_MORE: Final = -1
 SPENT: Final = -2
 
 
-@kernel
-def _next_candidate(candidates, pattern, before, conditions, state, work, choices, c, d, most_steps):
+@kernel(inline=True)
+def _next_candidate(candidates, pattern, chain, before, conditions, state, work, choices, c, d, most_steps):
     """Return the next candidate that component ``c`` takes as event ``d`` of the match, NO_MORE, or SPENT.
 
     With one, ``state`` has the bounds of the match that it makes.
@@ -61,13 +61,13 @@ def _next_candidate(candidates, pattern, before, conditions, state, work, choice
     lower, upper = candidates.lower, candidates.upper
     own = choices[c, state.choice[0]]
     remaining = choices.shape[0] - 1 - c
-    last_upper = EVER
-    if before is None:
-        after, until = limits_in_sequence(candidates, pattern, state, work, choices, c, d)
+    after, least, until, last_upper = -FAR, -FAR, FAR, EVER
+    if chain is not None:
+        after, until = limits_in_sequence(candidates, chain, pattern, state, work, choices, c, d)
         least = after
         if d > 0:
             last_upper = upper[work.element[d - 1]]
-    else:
+    if before is not None:
         after, least, until = limits_in_order(candidates, pattern, before, state, choices, c, d)
     is_first = d == work.start[c]
     above = work.element[d - 1] if pattern.is_set[c] and not is_first else -1
@@ -99,14 +99,14 @@ def _next_candidate(candidates, pattern, before, conditions, state, work, choice
             if i <= above or upper[i] < least or state.used[candidates.row[i]]:
                 continue
             time = max(lower[i], after)
-            excludes = False
-            if before is None:
+            top, low, fits, excludes = -FAR, FAR, False, False
+            if chain is not None:
                 top = max(bounds[TOP, d], lower[i] - d)
                 low = min(bounds[LOW, d], upper[i] - d)
                 spread = max(top - low, 0) + d + remaining
-                fits = candidates.latest[i] >= time and spread < pattern.window
+                fits = chain.latest[i] >= time and spread < pattern.window
                 excludes = pattern.skips_to_next and lower[i] > last_upper
-            else:
+            if before is not None:
                 work.steps[0] += d * d
                 top = max(bounds[TOP, d], time)
                 low = smallest_latest(candidates, pattern, before, state, work, c, i, d)
@@ -120,13 +120,17 @@ def _next_candidate(candidates, pattern, before, conditions, state, work, choice
                 frames[LIMIT, d] = min(frames[LIMIT, d], upper[i])
             if not fits:
                 continue
-            # Numba leaves out what is nested in such a condition, not what is joined to it by "and".
-            if before is None:  # noqa: SIM102
+            # Nested, not joined by "and": so it is not compiled without a chain.
+            if chain is not None:  # noqa: SIM102
                 if remaining > 0:
                     classes_ahead = candidates.first_class[c + 2] - candidates.first_class[c + 1]
                     work.steps[0] += SEARCH_STEPS * classes_ahead
                     until_next = pattern.window - 1 + low - (remaining - 1)
-                    if last_start(candidates, c + 1, until_next) <= time:
+                    starts_by = last_start(
+                        candidates.first_class, candidates.class_start, candidates.class_stop, lower,
+                        chain.reach, c + 1, until_next,
+                    )  # fmt: skip
+                    if starts_by <= time:
                         continue
             state.earliest[d] = time
             bounds[TOP, d + 1] = top
@@ -138,23 +142,24 @@ def _next_candidate(candidates, pattern, before, conditions, state, work, choice
     return NO_MORE
 
 
-@kernel
-def _can_reach(candidates, pattern, before, wanted, state, work, c, i, d, need):
+@kernel(inline=True)
+def _can_reach(candidates, pattern, chain, before, wanted, state, work, c, i, d, need):
     """Return whether a match with candidate ``i`` as event ``d``, of component ``c``, can be as likely."""
-    if before is None:
+    reached = False
+    if chain is not None:
         reached = chain_can_reach(candidates, pattern, wanted, state, work, i, d, need)
-    else:
+    if before is not None:
         reached = order_can_reach(candidates, pattern, before, wanted, state, work, c, i, d, need)
     return reached
 
 
 @kernel
-def promising(candidates, pattern, before, wanted, state, work, chosen, out):
+def promising(candidates, pattern, chain, before, wanted, state, work, chosen, out):
     """Set which matches of single events can reach the confidence that is wanted.
 
     Parameters
     ----------
-    candidates, pattern, before, wanted, state, work
+    candidates, pattern, chain, before, wanted, state, work
         As for :func:`search`; of ``state`` and ``work`` only what is overwritten is used.
     chosen : (l, m) int64
         The candidates of each match.
@@ -169,12 +174,14 @@ def promising(candidates, pattern, before, wanted, state, work, chosen, out):
         out[n] = wanted.rank.shape[0] == 0 or wanted.rank[chosen[0, n]] <= wanted.last_rank
         c = 0
         while c < length and out[n]:
-            out[n] = _can_reach(candidates, pattern, before, wanted, state, work, c, chosen[c, n], c, need)
+            out[n] = _can_reach(
+                candidates, pattern, chain, before, wanted, state, work, c, chosen[c, n], c, need
+            )
             work.element[c] = chosen[c, n]
             c += 1
 
 
-@kernel
+@kernel(inline=True)
 def _enter(state, d, phase):
     """Begin a phase of the frame with ``d`` events taken."""
     state.frames[PHASE, d] = phase
@@ -185,7 +192,8 @@ def _enter(state, d, phase):
 
 @kernel
 def search(
-    candidates, pattern, before, conditions, pruning, wanted, state, work, choices, most_steps, most, out
+    candidates, pattern, chain, before, conditions, pruning, wanted, state, work, choices, most_steps, most,
+    out,
 ):  # fmt: skip
     """Find matches and go on from there at the next call.
 
@@ -193,9 +201,11 @@ def search(
     ----------
     candidates : eventbased.search.state.SearchCandidates
     pattern : eventbased.search.state.SearchPattern
-    before : None, or (l,) int64
+    chain : eventbased.search.state.SequenceLimits or None
+        None for partially ordered components.
+    before : (l,) int64 or None
         None for a sequence; else the bits of the components all of whose events come before those of each,
-        lower numbers only. Each is compiled by itself.
+        lower numbers only. What is asked of what is None is not compiled.
     conditions : confidence.predicates.conditions.Conditions
     pruning : eventbased.search.negation_pruning.NegationPruning
     wanted : eventbased.search.state.Wanted
@@ -221,8 +231,10 @@ def search(
         Matches found by this call.
     """
     length = pattern.kleene.shape[0]
-    frames, start, stop = state.frames, work.start, work.stop
+    frames, start, stop, upper = state.frames, work.start, work.stop, candidates.upper
     need = needed(wanted.least)
+    # A call with all these arrays costs as much as a candidate.
+    negated = pruning.stages.shape[0] > 0
     found = 0
     filled = 0
     out.start[0] = 0
@@ -272,7 +284,9 @@ def search(
         if phase == PROCEED:
             start[c] = d
         stop[c] = d + 1
-        i = _next_candidate(candidates, pattern, before, conditions, state, work, choices, c, d, most_steps)
+        i = _next_candidate(
+            candidates, pattern, chain, before, conditions, state, work, choices, c, d, most_steps
+        )
         if i == SPENT:
             return PAUSED, found
         if i == NO_MORE:
@@ -283,10 +297,16 @@ def search(
             continue
         if d == 0 and wanted.rank.shape[0] > 0 and wanted.rank[i] > wanted.last_rank:
             continue
-        if need > 0.0 and not _can_reach(candidates, pattern, before, wanted, state, work, c, i, d, need):
+        if need > 0.0 and not _can_reach(
+            candidates, pattern, chain, before, wanted, state, work, c, i, d, need
+        ):
             continue
         work.element[d] = i
-        if phase == PROCEED and is_excluded(pruning, candidates, pattern, conditions, state, work, c):
+        if (
+            negated
+            and phase == PROCEED
+            and is_excluded(pruning, conditions, work, c, pattern.is_set, state.earliest, upper)
+        ):
             continue
         state.used[candidates.row[i]] = True
         state.taken[c] += 1

@@ -61,25 +61,28 @@ def soonest_ends(upper, group_start, out):
 
 
 @kernel
-def is_excluded(pruning, candidates, pattern, conditions, state, work, component):
+def is_excluded(pruning, conditions, work, component, is_set, earliest, upper):
     """Return whether what a negation forbids is in its gap for certain.
 
     Parameters
     ----------
     pruning : NegationPruning
-    candidates, pattern, conditions, state
-        See :func:`eventbased.search.backtracking.search`.
+    conditions : Conditions
     work : Scratch
         Of a partial match that has just taken its first event of ``component``.
     component : int64
+    is_set : (l,) bool
+        Whether the events of a component have no order among themselves.
+    earliest : (d,) int64
+        The earliest time of each event of the partial match, ticks.
+    upper : (m,) int64
+        Of the candidates, ticks.
 
     Notes
     -----
     O(log n) for each negation that all is known of, and its conditions for each event that is in the gap for
     certain.
     """
-    if pruning.stages.shape[0] == 0:
-        return False
     length = conditions.stages.shape[0]
     events = pruning.events
     first = work.element[0]
@@ -95,11 +98,11 @@ def is_excluded(pruning, candidates, pattern, conditions, state, work, component
         for j in range(component + 1):
             start, stop = work.start[j], work.stop[j]
             if pruning.behind[n] >> j & 1:
-                for k in range(start if pattern.is_set[j] else stop - 1, stop):
-                    above = max(above, candidates.upper[work.element[k]] - shift)
+                for k in range(start if is_set[j] else stop - 1, stop):
+                    above = max(above, upper[work.element[k]] - shift)
             if pruning.ahead[n] >> j & 1:
-                for k in range(start, stop if pattern.is_set[j] else start + 1):
-                    until = min(until, state.earliest[k] - shift)
+                for k in range(start, stop if is_set[j] else start + 1):
+                    until = min(until, earliest[k] - shift)
         g = events.pool_start[pool] + events.group_of[pool, first]
         stop = events.group_start[g + 1]
         x = first_above(events.lower, events.group_start[g], stop, above, events.group_start[g])

@@ -38,7 +38,7 @@ def _is_before(pattern, before, earlier, later):
     return before[later] >> earlier & 1 != 0
 
 
-@kernel
+@kernel(inline=True)
 def limits_in_order(candidates, pattern, before, state, choices, c, d):
     """Return the earliest time of event ``d``, of component ``c``, when its interval ends, and starts by."""
     after = -FAR

@@ -22,49 +22,49 @@ __all__ = ["chain_can_reach", "completions", "last_start", "limits_in_sequence"]
 
 
 @kernel
-def last_start(candidates, component, until):
+def last_start(first_class, class_start, class_stop, lower, reach, component, until):
     """Return the largest ``reach`` of a component's candidates that start by ``until``. O(c log n)."""
     best = NEVER
-    for k in range(candidates.first_class[component], candidates.first_class[component + 1]):
-        start = candidates.class_start[k]
-        i = first_above(candidates.lower, start, candidates.class_stop[k], until, start)
-        if i > start:
-            best = max(best, candidates.reach[i - 1])
+    for k in range(first_class[component], first_class[component + 1]):
+        i = first_above(lower, class_start[k], class_stop[k], until, class_start[k])
+        if i > class_start[k]:
+            best = max(best, reach[i - 1])
     return best
 
 
 @kernel
-def completions(candidates, window):
-    """Fill ``latest`` and ``reach`` of the candidates. O(n c log n).
+def completions(candidates, chain, window):
+    """Fill ``latest`` and ``reach`` of a sequence. O(n c log n).
 
     The event of component j + 1 comes before ``l - 2 - j`` others, or more, and the last of them at most
     W - 1 ticks behind that of component j: so it starts by ``until``. That of component j is before it.
 
     Parameters
     ----------
-    candidates : SearchCandidates
-        Overwritten: ``latest``, the latest time at which a candidate can happen and the components behind its
-        own still be filled, ticks, and ``reach``, its running maxima within a class.
+    candidates : eventbased.search.state.SearchCandidates
+    chain : eventbased.search.state.SequenceLimits
     window : int64
         W, ticks.
     """
-    length = candidates.first_class.shape[0] - 1
-    upper, latest = candidates.upper, candidates.latest
+    first_class, lower, upper = candidates.first_class, candidates.lower, candidates.upper
+    class_start, class_stop = candidates.class_start, candidates.class_stop
+    latest, reach = chain.latest, chain.reach
+    length = first_class.shape[0] - 1
     for j in range(length - 1, -1, -1):
-        for k in range(candidates.first_class[j], candidates.first_class[j + 1]):
+        for k in range(first_class[j], first_class[j + 1]):
             best = NEVER
-            for i in range(candidates.class_start[k], candidates.class_stop[k]):
+            for i in range(class_start[k], class_stop[k]):
                 latest[i] = upper[i]
                 if j < length - 1:
                     until = upper[i] + window - 1 - (length - 2 - j)
-                    after = last_start(candidates, j + 1, until)
+                    after = last_start(first_class, class_start, class_stop, lower, reach, j + 1, until)
                     latest[i] = min(upper[i], max(after, NEVER + 1) - 1)
                 best = max(best, latest[i])
-                candidates.reach[i] = best
+                reach[i] = best
 
 
-@kernel
-def limits_in_sequence(candidates, pattern, state, work, choices, c, d):
+@kernel(inline=True)
+def limits_in_sequence(candidates, chain, pattern, state, work, choices, c, d):
     """Return the earliest time of event ``d``, of component ``c``, and by when its interval starts, ticks."""
     after = -FAR
     until = FAR
@@ -72,8 +72,8 @@ def limits_in_sequence(candidates, pattern, state, work, choices, c, d):
     if d > 0:
         after = state.earliest[d - 1] + 1
         until = pattern.window - 1 + state.bounds[LOW, d] - remaining
-        if candidates.limit.shape[0] > 0:
-            until = min(until, candidates.limit[work.element[d - 1]])
+        if chain.limit.shape[0] > 0:
+            until = min(until, chain.limit[work.element[d - 1]])
     for ahead in range(1, remaining + 1):
         chosen = choices[c + ahead, state.choice[0]]
         if chosen >= 0:

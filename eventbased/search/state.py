@@ -25,6 +25,7 @@ __all__ = [
     "SearchCandidates",
     "SearchPattern",
     "SearchState",
+    "SequenceLimits",
     "Wanted",
     "start_search",
 ]
@@ -67,12 +68,18 @@ class SearchCandidates(NamedTuple):
     """(n,) int64. The event, the same wherever it is a candidate."""
     offset: Int64
     """(n,) int64. Where its probabilities start; -1 for uniform."""
+
+
+class SequenceLimits(NamedTuple):
+    """What follows from the candidates of later components of a sequence, ticks."""
+
     latest: Int64
+    """(n,) int64. The latest time at which a candidate can happen and the components behind its own still be
+    filled."""
     reach: Int64
-    """(n,) int64, or (0,) for partial orders. See :func:`eventbased.search.sequences.completions`."""
+    """(n,) int64. Its running maxima within a class."""
     limit: Int64
-    """(n,) int64. The latest start of an event that can follow directly, ticks; empty if the strategy sets
-    none."""
+    """(n,) int64. The latest start of an event that can follow directly; empty if the strategy sets none."""
 
 
 class SearchPattern(NamedTuple):

@@ -20,7 +20,14 @@ from eventbased.gaps.gap_events import UNLIMITED, ForbiddenEvents, contiguity_li
 from eventbased.search.backtracking import DEEPER, EXHAUSTED, FULL, TOO_LONG, search
 from eventbased.search.negation_pruning import NegationPruning
 from eventbased.search.sequences import completions
-from eventbased.search.state import FoundMatches, SearchCandidates, SearchPattern, Wanted, start_search
+from eventbased.search.state import (
+    FoundMatches,
+    SearchCandidates,
+    SearchPattern,
+    SequenceLimits,
+    Wanted,
+    start_search,
+)
 from tests.cases.language import LanguageCase, language_cases
 from uncertain_cep.expressions.conditions import compile_conditions
 
@@ -97,9 +104,10 @@ def _searched(events: Events, most: int, depth: int, room: int, steps: int) -> l
     conditions = compile_conditions([], variables, events.kleene, [], laid.first[:-1], lambda column: column)  # type: ignore[arg-type,return-value]
     candidates = SearchCandidates(
         laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, laid.lower[:count],
-        laid.upper[:count], row, np.full(count, -1), latest, reach, none,
+        laid.upper[:count], row, np.full(count, -1),
     )  # fmt: skip
-    completions(candidates, window)
+    chain = SequenceLimits(latest, reach, none)
+    completions(candidates, chain, window)
     pattern = SearchPattern(np.array(events.kleene), np.zeros(len(low), dtype=np.bool_), window, False)
     state, work = start_search(depth, len(events.intervals), len(low)), scratch(conditions, depth)
     none_negated = ForbiddenEvents(*(none,) * 7, none.reshape(0, 0))
@@ -112,7 +120,19 @@ def _searched(events: Events, most: int, depth: int, room: int, steps: int) -> l
     while status != EXHAUSTED:
         out = FoundMatches(np.empty(most + 1, dtype=np.int64), *np.empty((2, room), dtype=np.int64))
         status, size = kernel(
-            candidates, pattern, None, conditions, pruning, everything, state, work, choices, steps, most, out
+            candidates,
+            pattern,
+            chain,
+            None,
+            conditions,
+            pruning,
+            everything,
+            state,
+            work,
+            choices,
+            steps,
+            most,
+            out,
         )
         start, place, component = out
         for n in range(size):

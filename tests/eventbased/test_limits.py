@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from confidence.config import NEVER
 from eventbased import next_limits
 from eventbased.search.sequences import completions
-from eventbased.search.state import SearchCandidates
+from eventbased.search.state import SearchCandidates, SequenceLimits
 from uncertain_cep.candidates.match_windows import time_differences
 from uncertain_cep.query.branches import PartialOrder
 
@@ -41,10 +41,8 @@ def test_the_latest_time_with_which_what_follows_can_be_filled(
     latest, reach = np.empty_like(lower), np.empty_like(lower)
     classes = np.arange(len(components) + 1)
     none = np.zeros(0, dtype=np.int64)
-    laid = SearchCandidates(
-        classes, starts[:-1], starts[1:], none, lower, upper, none, none, latest, reach, none
-    )
-    completions(laid, window)
+    laid = SearchCandidates(classes, starts[:-1], starts[1:], none, lower, upper, none, none)
+    completions(laid, SequenceLimits(latest, reach, none), window)
     for choice in product(*(range(len(part)) for part in components)):
         chosen = [part[i] for part, i in zip(components, choice, strict=True)]
         for times in _worlds(chosen, window):

@@ -26,6 +26,7 @@ from eventbased.search.state import (
     PRODUCT,
     SearchCandidates,
     SearchPattern,
+    SequenceLimits,
     Wanted,
     start_search,
 )
@@ -37,6 +38,7 @@ from uncertain_cep.expressions.conditions import compile_conditions
 Int64 = NDArray[np.int64]
 _NOTHING = np.zeros(0)
 _NO_RANKS = np.zeros(0, dtype=np.int64)
+_NO_LIMITS = SequenceLimits(_NO_RANKS, _NO_RANKS, _NO_RANKS)
 _LITTLE = Fraction(1, 10**13)
 _TIED = 1.0 + 2e-9
 """A match may be kept in the end where its confidence is so much smaller than what is asked."""
@@ -111,9 +113,7 @@ class Arrays:
     def candidates(self) -> SearchCandidates:
         """Return the times as candidates of a search."""
         none = _NO_RANKS
-        return SearchCandidates(
-            none, none, none, none, self.lower, self.upper, none, self.offset, none, none, none
-        )
+        return SearchCandidates(none, none, none, none, self.lower, self.upper, none, self.offset)
 
 
 def _in_a_row(window: int) -> Callable[[tuple[int, ...]], bool]:
@@ -213,7 +213,7 @@ def test_the_confidence_of_a_chain_and_of_all_that_it_begins(times: list[Time], 
         middle = 0.5 * (low + high)
         low, high = (middle, high) if bounded(last, middle) else (low, middle)
     for least, kept_then in ((exact * _TIED, True), (high * (1.0 + 1e-7) + 1e-12, False)):
-        promising(given_, pattern, None, arrays.wanted(least), state, work, chosen, kept)
+        promising(given_, pattern, _NO_LIMITS, None, arrays.wanted(least), state, work, chosen, kept)
         assert kept[0] == kept_then
 
 
@@ -304,7 +304,7 @@ def test_the_confidence_of_a_set_and_of_all_that_it_begins(
     kept = np.empty(1, dtype=np.bool_)
     for least, kept_then in ((float(exact) * _TIED, True), (bound * (1.0 + 1e-7) + 1e-12, False)):
         chosen = np.arange(len(times))[:, None]
-        promising(given_, pattern, before, arrays.wanted(least), state, work, chosen, kept)
+        promising(given_, pattern, None, before, arrays.wanted(least), state, work, chosen, kept)
         assert kept[0] == kept_then
 
 

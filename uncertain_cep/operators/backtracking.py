@@ -28,7 +28,14 @@ from eventbased.search.backtracking import DEEPER, EXHAUSTED, FULL, TOO_LONG, pr
 from eventbased.search.negation_pruning import NegationPruning, soonest_ends
 from eventbased.search.partial_orders import MOST_EVENTS
 from eventbased.search.sequences import completions
-from eventbased.search.state import FoundMatches, SearchCandidates, SearchPattern, Wanted, start_search
+from eventbased.search.state import (
+    FoundMatches,
+    SearchCandidates,
+    SearchPattern,
+    SequenceLimits,
+    Wanted,
+    start_search,
+)
 from uncertain_cep.candidates.forbidden import Forbidden, forbidden_events, terms_of
 from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.config import FIRST_EVENTS, FIRST_MATCHES, MOST_BITS, MOST_CONFIDENCE_STEPS
@@ -117,14 +124,16 @@ class BacktrackingSearch:
         limit = self._forbidden.limit
         if len(limit):
             limit = np.where(limit == EVER, EVER, limit + self._base)
-        latest, reach = np.empty((2, count if plan.order is None else 0), dtype=np.int64)
         self._candidates = SearchCandidates(
             laid.first_class, laid.class_start, laid.class_stop, laid.class_longest, laid.lower[:count],
-            laid.upper[:count], rows, self._offset[rows], latest, reach, limit,
+            laid.upper[:count], rows, self._offset[rows],
         )  # fmt: skip
         self._placed = Placed(self._candidates.lower, self._candidates.upper, self._base, rows)
+        self._chain: SequenceLimits | None = None
         if plan.order is None:
-            completions(self._candidates, window)
+            latest, reach = np.empty((2, count), dtype=np.int64)
+            self._chain = SequenceLimits(latest, reach, limit)
+            completions(self._candidates, self._chain, window)
         self._pruning = self._negation_pruning()
 
     def firsts(self, matches: FoundMatches) -> NDArray[np.bool_]:
@@ -163,7 +172,7 @@ class BacktrackingSearch:
         found = np.empty(chosen.shape[1], dtype=np.bool_)
         length = len(chosen)
         promising(
-            self._candidates, self._pattern, self._before, self._wanted(threshold),
+            self._candidates, self._pattern, self._chain, self._before, self._wanted(threshold),
             start_search(length, 0, length), scratch(self._conditions, length), chosen, found,
         )  # fmt: skip
         return found
@@ -183,7 +192,7 @@ class BacktrackingSearch:
         status = FULL
         while status != EXHAUSTED:
             status, found = kernel(
-                self._candidates, self._pattern, self._before, self._conditions, self._pruning,
+                self._candidates, self._pattern, self._chain, self._before, self._conditions, self._pruning,
                 self._wanted(self._context.threshold), state, work, choices, steps_per_call(), size, out,
             )  # fmt: skip
             checkpoint()

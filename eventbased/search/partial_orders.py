@@ -21,6 +21,7 @@ from typing import Final
 import numpy as np
 
 from confidence.kernel import kernel
+from eventbased.config import MOST_TICK_STEPS
 from eventbased.search.state import COMPONENT, FAR, LEAST, LINKED, LINKING, LOW, PRODUCT, TOP
 from eventbased.time_differences import in_order, in_window, near
 
@@ -91,7 +92,8 @@ def order_can_reach(candidates, pattern, before, wanted, state, work, c, i, d, n
         work.steps[0] += 1
         if pmf.shape[0] > 0:
             # Longer uniform intervals are not gone through.
-            work.steps[0] += min(high - low) + min(other_high - other_low)
+            work.steps[0] += min(high - low, MOST_TICK_STEPS)
+            work.steps[0] += min(other_high - other_low, MOST_TICK_STEPS)
         ordered = _is_before(pattern, before, state.frames[COMPONENT, x + 1], c)
         if ordered:
             _, both = in_window(

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from confidence.config import NEVER
 from confidence.kernel import kernel
+from eventbased.config import MOST_TICK_STEPS
 from eventbased.joins.pivot_join import first_above
 from eventbased.search.state import FAR, LOW, PRODUCT
 from eventbased.time_differences import in_order, in_window
@@ -91,7 +92,7 @@ def chain_can_reach(candidates, pattern, wanted, state, work, i, d, need):
     first, last = work.element[0], work.element[d - 1]
     if wanted.pmf.shape[0] > 0:
         for other in (first, last, i):
-            work.steps[0] += min(upper[other] - lower[other])
+            work.steps[0] += min(upper[other] - lower[other], MOST_TICK_STEPS)
     chance = state.chance[PRODUCT, d] * in_order(
         lower[last], upper[last], offset[last], lower[i], upper[i], offset[i], wanted.pmf, wanted.head
     )

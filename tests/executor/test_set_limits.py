@@ -58,7 +58,9 @@ def test_a_window_shorter_than_the_pattern_is_long_holds_sets() -> None:
 
 
 def test_they_are_explained() -> None:
-    assert "sets: events chosen" in uc.explain("PATTERN SEQ(AND(A a, B b), C c) WITHIN 9", EVENTS)
+    assert "partial-order search: events chosen" in uc.explain(
+        "PATTERN SEQ(AND(A a, B b), C c) WITHIN 9", EVENTS
+    )
     text = uc.explain("PATTERN SEQ(OR(A a, AND(A x, B y)), C c) WITHIN 9", EVENTS)
     assert text.startswith("branch 1 of 2\n")
     assert "branch 2 of 2\n" in text

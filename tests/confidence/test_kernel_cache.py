@@ -67,7 +67,7 @@ def test_another_checkout_finds_what_is_compiled_but_for_an_edited_callee(tmp_pa
     assert compiles > 0
     assert stirred(second, cache) == (state, 0)
 
-    file = second / "confidence" / "gaps" / "sampling.py"
+    file = second / "confidence" / "gaps" / "monte_carlo.py"
     source = file.read_text()
     assert source.count("np.uint64(13)") == 1
     file.write_text(source.replace("np.uint64(13)", "np.uint64(11)"))
@@ -83,9 +83,9 @@ def test_an_edited_callee_in_another_file_counts(tmp_path: Path) -> None:
     (folder / "callee.py").write_text(
         "from confidence.kernel import kernel\n\n@kernel\ndef sum_of_three(a, b, c):\n    return a + b + c\n"
     )
-    sampling = folder / "gaps" / "sampling.py"
-    sampling.write_text(
-        sampling.read_text().replace(
+    module = folder / "gaps" / "monte_carlo.py"
+    module.write_text(
+        module.read_text().replace(
             "from confidence.kernel import kernel\n",
             "from confidence.callee import sum_of_three\nfrom confidence.kernel import kernel\n",
         )

@@ -6,6 +6,8 @@ Everything wraps silently in compiled code and loudly without the compiler, so t
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -245,6 +247,18 @@ def check(case: LanguageCase | NestedCase) -> None:
         assert any(event.upper - event.lower > 10**9 for event in case.trace.events)
 
 
+@contextmanager
+def unless_out_of_reach(case: Case) -> Iterator[None]:
+    """Expect that a match of an event with probabilities and one more than 10^7 ticks away may be refused."""
+    try:
+        yield
+    except uc.TraceError as error:
+        assert "too many to sum over" in str(error)
+        events = case.trace.events
+        assert any(event.pmf is not None for event in events)
+        assert max(event.upper for event in events) - min(event.lower for event in events) > 10**7
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @given(data=st.data())
 def test_kleene_negation_and_contiguity(strategy: Strategy, data: st.DataObject) -> None:
@@ -264,8 +278,9 @@ def test_sets_and_branches(case: NestedCase) -> None:
 @given(far_cases(), st.sampled_from(METHODS))
 def test_sequences(case: Case, method: str) -> None:
     note(case.script())
-    rows = rows_of(uc.match(case.trace.table(), case.text(), evaluation=method), case)
-    assert_answer(rows, case.answer())
+    with unless_out_of_reach(case):
+        rows = rows_of(uc.match(case.trace.table(), case.text(), evaluation=method), case)
+        assert_answer(rows, case.answer())
 
 
 @given(
@@ -286,10 +301,10 @@ def test_pruned_searches(case: Case, control: str) -> None:
 def test_streams(evaluation: str, case: Case, data: st.DataObject, small: bool) -> None:
     note(case.script())
     stream = data.draw(arrivals(case.trace.events))
-    with thresholds(small=small):
+    with thresholds(small=small), unless_out_of_reach(case):
         found, late = streamed(case, stream, evaluation)
-    assert not late.num_rows
-    assert_answer(rows_of(found, case), case.answer())
+        assert not late.num_rows
+        assert_answer(rows_of(found, case), case.answer())
 
 
 @given(far_cases())

@@ -19,7 +19,7 @@ class ExplicitPmfs:
     """Probabilities of the events that have a pmf of their own."""
 
     offset: Int64
-    """(n,) int64. Where an event's probabilities start in ``values``; -1 for a uniform interval."""
+    """(n,) int64. Where an event's probabilities start in ``values``; -1 for a uniform or a certain time."""
     values: NDArray[np.float64]
     """(m,) float64. Those of an event sum to 1."""
 
@@ -63,7 +63,10 @@ def explicit_pmfs(
     last = before[np.maximum(ends - 1, 0)]
     trimmed_lower = np.where(given, lower + (first - starts), lower)
     trimmed_upper = np.where(given, upper - (ends - 1 - last), upper)
-    return ExplicitPmfs(first.astype(np.int64), values), trimmed_lower, trimmed_upper
+    # What is on one tick is certain, and is not summed over as probabilities are.
+    offset = np.where(trimmed_lower < trimmed_upper, first, -1).astype(np.int64)
+    pmfs = ExplicitPmfs(offset, values) if (offset >= 0).any() else None
+    return pmfs, trimmed_lower, trimmed_upper
 
 
 def flat_pmfs(pmfs: ExplicitPmfs | None, rows: Int64) -> tuple[Int64, NDArray[np.float64]]:

@@ -55,7 +55,7 @@ def count_up_to(values, start, stop, x):
     return low - start
 
 
-@kernel
+@kernel(allocates=True)
 def ascending(values, count):
     """Return the places of the first ``count`` values by ascending value, equal ones in order. O(n log n).
 

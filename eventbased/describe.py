@@ -103,7 +103,7 @@ def _gather_by_row(rows, sizes, count):
     return filled + 1
 
 
-@kernel
+@kernel(allocates=True)
 def _write_ids(ordered, blocks, spans, count, payload, out_ids, done):
     """Fill the columns of ids: what was bound at step s is the same for all matches of a row of block s."""
     last = blocks.shape[0] - 1
@@ -183,7 +183,7 @@ class SpanScratch(NamedTuple):
     :func:`confidence.chain.uniform.chain_confidence`."""
 
 
-@kernel
+@kernel(allocates=True)
 def span_scratch(length):
     """Return work arrays for matches of ``length`` events."""
     return SpanScratch(
@@ -255,7 +255,7 @@ def confidences_of_span(running, begin, stop, w, lower, upper, scratch, n, out):
         n += 1
 
 
-@kernel
+@kernel(allocates=True)
 def _write_short_confidences(ordered, blocks, spans, count, w, lower, upper, longest, out):
     """Fill the confidences of matches of two or three events, as if all intervals were uniform."""
     length = ordered.shape[0]
@@ -298,7 +298,7 @@ def _write_short_confidences(ordered, blocks, spans, count, w, lower, upper, lon
             n += 1
 
 
-@kernel
+@kernel(allocates=True)
 def _write_long_confidences(ordered, blocks, spans, count, w, lower, upper, longest, out):
     """Fill the confidences of matches of four events or more, as if all intervals were uniform."""
     length = ordered.shape[0]
@@ -387,7 +387,7 @@ def describe_matches(
     return bool(np.isnan(found.sum()))
 
 
-@kernel
+@kernel(allocates=True)
 def matches_of_spans(ordered, blocks, spans, count, out):
     """Write the candidates of every match of ``count`` spans to ``out``, (l, m) int64. O(l m)."""
     length = ordered.shape[0]
@@ -402,7 +402,7 @@ def matches_of_spans(ordered, blocks, spans, count, out):
             n += 1
 
 
-@kernel
+@kernel(allocates=True)
 def describe_uncertain(
     chosen,
     w,

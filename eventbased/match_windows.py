@@ -16,7 +16,7 @@ from eventbased.joins.pivot_join import first_above
 __all__ = ["grouped", "restricted", "touching", "union"]
 
 
-@kernel
+@kernel(allocates=True)
 def union(lower, upper):
     """Return the stretches that intervals cover together.
 
@@ -42,7 +42,7 @@ def union(lower, upper):
     return times[:, :count].copy()
 
 
-@kernel
+@kernel(allocates=True)
 def restricted(times, others, least, most):
     """Return those of some times that follow one of other times by ``least .. most`` ticks.
 
@@ -123,7 +123,7 @@ def touching(lower, upper, partition, shift, times, hint, out):
     return found
 
 
-@kernel
+@kernel(allocates=True)
 def grouped(lower, upper, partition, shift, out_lower, out_upper):
     """Lift intervals onto the line, partition by partition, in each in the order given.
 

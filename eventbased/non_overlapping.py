@@ -9,7 +9,7 @@ from confidence.kernel import kernel
 __all__ = ["choose_non_overlapping"]
 
 
-@kernel
+@kernel(allocates=True)
 def choose_non_overlapping(best, partition, lower, upper, chosen):
     """Choose intervals in order of preference, each unless it shares a tick with one chosen before.
 

@@ -98,7 +98,7 @@ def _narrowed(begin, stop, first, last, shifts, most, lower, upper):
     return begin, stop
 
 
-@kernel
+@kernel(allocates=True)
 def filter_spans(
     ordered, blocks, spans, w, lower, upper, offset, even, least, rank, last_rank, out
 ):  # fmt: skip
@@ -213,7 +213,7 @@ def filter_matches(chosen, w, lower, upper, offset, least, rank, last_rank, out)
         out[n] = bound >= need
 
 
-@kernel
+@kernel(allocates=True)
 def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper, out_confidence):
     """Fill time ranges and confidences of single matches, as if all intervals were uniform.
 

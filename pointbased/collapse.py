@@ -195,7 +195,7 @@ def _is_own(row, own, event):
     return found
 
 
-@kernel
+@kernel(allocates=True)
 def _searches(candidates, witnesses, rules, work, length, own):
     """Return where witnesses are looked for: rows of pool, gap, and the span among them."""
     row = candidates.row
@@ -219,7 +219,7 @@ def _searches(candidates, witnesses, rules, work, length, own):
     return rows
 
 
-@kernel
+@kernel(allocates=True)
 def _forbidden(candidates, buffer, conditions, work, witnesses, rules, path):
     """Return the gap and the candidate of what is forbidden in gaps of a match, those of an event together.
 
@@ -279,7 +279,7 @@ def _forbidden(candidates, buffer, conditions, work, witnesses, rules, path):
     return gap[order], forbidden[order], couples
 
 
-@kernel
+@kernel(allocates=True)
 def _weigh(
     candidates, buffer, conditions, work, witnesses, rules, limits, weighing, room, nodes, chosen, done,
     matches,

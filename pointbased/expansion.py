@@ -52,7 +52,7 @@ def _points_before(candidates, count, stop):
     return total, first
 
 
-@kernel
+@kernel(allocates=True)
 def _points_until(candidates, count, stop, components, partitions):
     """Return times, candidates and ranks of the points before ``stop`` not expanded yet, and expand them.
 

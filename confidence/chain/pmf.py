@@ -81,7 +81,7 @@ def support_range(lower, upper, offset, pmf, window):
     return first, last
 
 
-@kernel
+@kernel(allocates=True)
 def _without_window(lower, upper, offset, pmf, first, last):
     length = lower.shape[0]
     reached = np.empty(length)
@@ -95,7 +95,7 @@ def _without_window(lower, upper, offset, pmf, first, last):
     return reached[length - 1]
 
 
-@kernel
+@kernel(allocates=True)
 def _with_window(lower, upper, offset, pmf, window, first, last):
     length = lower.shape[0]
     span = window - 1
@@ -143,7 +143,7 @@ def _with_window(lower, upper, offset, pmf, window, first, last):
     return total
 
 
-@kernel
+@kernel(allocates=True)
 def chain_confidence_pmf(lower, upper, offset, pmf, window, first, last):
     """Return the confidence of a chain with explicit or uniform probabilities.
 

@@ -312,7 +312,7 @@ def chain_confidence(lower, upper, w, a, b, bounds, floats):
     return confidence
 
 
-@kernel
+@kernel(allocates=True)
 def _confidence_of_few(lower0, upper0, lower1, upper1, lower2, upper2, length, w):
     """Return :func:`chain_confidence` for the rare short chains on which the written-out sum cancels."""
     lower, upper = np.empty(length, np.int64), np.empty(length, np.int64)
@@ -338,7 +338,7 @@ def sum_of_two(lower0, upper0, lower1, upper1, w, sizes):
     return trusted(count, everything, sizes)
 
 
-@kernel
+@kernel(allocates=True)
 def confidence_of_two(lower0, upper0, lower1, upper1, w, sizes):
     """Return :func:`chain_confidence` for two events. O(1)."""
     value = sum_of_two(lower0, upper0, lower1, upper1, w, sizes)
@@ -384,7 +384,7 @@ def sum_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes):
     return trusted(count, everything, sizes)
 
 
-@kernel
+@kernel(allocates=True)
 def confidence_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes):
     """Return :func:`chain_confidence` for three events. O(1)."""
     value = sum_of_three(lower0, upper0, lower1, upper1, lower2, upper2, w, sizes)

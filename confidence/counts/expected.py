@@ -120,7 +120,7 @@ def _add_to(high, low, place, x):
     high[place] = after
 
 
-@kernel
+@kernel(allocates=True)
 def event_rates(events, pmf, covered, out):
     """Write the expected number of events of one component at each covered tick.
 

@@ -11,7 +11,7 @@ from confidence.kernel import kernel
 __all__ = ["confidences_by_bucket"]
 
 
-@kernel
+@kernel(allocates=True)
 def confidences_by_bucket(
     matches, confidence, earliest, events, pmf, window, every, begin, out_match, out_bucket, out_value,
 ):  # fmt: skip

@@ -86,7 +86,7 @@ def _write(event, first_bucket, every, sums, written, out):
     return written
 
 
-@kernel
+@kernel(allocates=True)
 def repeated_uses(uses, events, pmf, shift, covered, high, low, window, every, first, stop, begin, end, out):
     """Write how much the uses of one event in several places count, by the bucket of the first time.
 
@@ -183,7 +183,7 @@ def _weight(block):
     return weight
 
 
-@kernel
+@kernel(allocates=True)
 def _part_of_line(covered, begin, end):
     """Return the first place between two ticks, the last excluded, and the stretches there."""
     starts, places = covered
@@ -214,7 +214,7 @@ def _fill(rows, block, covered, event, events, pmf):
                 rows[j, place] = exactly(lower, upper, offset, pmf, starts[k] + place - places[k])
 
 
-@kernel
+@kernel(allocates=True)
 def _add_chains(rows, covered, shift, window, every, weight, first_bucket, sums):
     """Add the expected number of chains with some rates, times a weight, to what each bucket holds."""
     starts, places = covered
@@ -239,7 +239,7 @@ def _add_chains(rows, covered, shift, window, every, weight, first_bucket, sums)
         sums[place] += weight * value[k]
 
 
-@kernel
+@kernel(allocates=True)
 def repeated_choices(
     uses, events, pmf, shift, rates, covered, window, every, apart, first, stop, begin, end, out
 ):

@@ -127,7 +127,7 @@ def _outside(gap, count, others, pmf, window, chain, sums, chance):
     return first, last
 
 
-@kernel
+@kernel(allocates=True)
 def events_between(match, pmfs, window, gap, count, others, most_steps, work, sums, chance):
     """Sum up, over the times of a match, what happens in one of its gaps.
 

@@ -140,7 +140,7 @@ def _choose(window, active, work, chosen, trial):
     return best, coupled
 
 
-@kernel
+@kernel(allocates=True)
 def _sum(match, pmfs, window, found, forbidden, work, chosen):
     """Return the weight, first and last time of a match, summed over the choices of held times."""
     bounds = work.bounds
@@ -200,7 +200,7 @@ def _sum(match, pmfs, window, found, forbidden, work, chosen):
     return total, first_time, last_time
 
 
-@kernel
+@kernel(allocates=True)
 def _of_nothing_forbidden(match, pmfs, window, shifted, first, last, most_steps):
     """Return the confidence of a match that no event can spoil, and its range; NaN if float64 cancels.
 
@@ -224,7 +224,7 @@ def _of_nothing_forbidden(match, pmfs, window, shifted, first, last, most_steps)
     return value, first, last
 
 
-@kernel
+@kernel(allocates=True)
 def gap_confidence(match, pmfs, window, found, forbidden, most_steps, work):
     """Return the confidence of a match whose gaps must stay free of some events, and its tight time range.
 

@@ -108,7 +108,7 @@ def _forward_from(k, starts, chain, window):
         forward(chain, a[0], b[0], b[end])
 
 
-@kernel
+@kernel(allocates=True)
 def _share_out(draws, starts, match, window, seed, chain, work):
     """Draw the first time, or whichever, of each draw. O(starts l U^2 + draws log starts)."""
     a, b = chain.bounds[0], chain.bounds[1]
@@ -137,7 +137,7 @@ def _share_out(draws, starts, match, window, seed, chain, work):
         left[STARTS + min(count_up_to(up_to, 0, starts, target), latest)] += 1
 
 
-@kernel
+@kernel(allocates=True)
 def sampled_confidence(match, pmfs, window, count, forbidden, limits, work):
     """Return an estimate of the confidence for which exact arithmetic takes too long.
 
@@ -202,7 +202,7 @@ def sampled_confidence(match, pmfs, window, count, forbidden, limits, work):
     return DONE, total * progress[MEAN], total * math.sqrt(variance / draws), left[FIRST], left[LAST]
 
 
-@kernel
+@kernel(allocates=True)
 def weighed_gaps(match, pmfs, window, found, forbidden, limits, work):
     """Return the confidence of a match whose gaps must stay free, or an estimate if that is allowed.
 

@@ -35,7 +35,7 @@ from confidence.partial_order.times import (
 __all__ = ["order_confidence"]
 
 
-@kernel
+@kernel(allocates=True)
 def _of_a_set(match, window, soonest, work):
     """Sum up the confidence of uniform events without any order; return whether it is finished. O(U n).
 
@@ -64,7 +64,7 @@ def _of_a_set(match, window, soonest, work):
     return True
 
 
-@kernel
+@kernel(allocates=True)
 def _busy(a, b):
     """Return the ticks at which some event can happen, ascending. O(n^2 + sum U)."""
     order = ascending(a, a.shape[0])
@@ -199,7 +199,7 @@ def _classify(window, a, b, order, found, forbidden, active, role):
     return count, simple
 
 
-@kernel
+@kernel(allocates=True)
 def _open_gates(busy, order, count, active, role, forbidden, pmfs):
     """Return the gates that an event may bar, the steps through them, and P(a gate is free from s to t).
 
@@ -242,7 +242,7 @@ def _open_gates(busy, order, count, active, role, forbidden, pmfs):
     return gates, through, free
 
 
-@kernel
+@kernel(allocates=True)
 def order_confidence(match, pmfs, window, order, found, forbidden, most_steps, work):
     """Return the confidence of partially ordered events, and their tight time range.
 

@@ -117,7 +117,7 @@ def _outside(low, high, offset, pmfs, forbidden, inside):
     return total
 
 
-@kernel
+@kernel(allocates=True)
 def confidence_by_times(match, pmfs, window, order, a, b, others, forbidden, most_steps, work):
     """Return what ``order_confidence`` does, by trying every choice of times. O(U^n k).
 

@@ -21,7 +21,7 @@ LISTS: Final = 4
 """The output has no room for the events of another match."""
 
 
-@kernel
+@kernel(allocates=True)
 def compressed_matches(
     matches, first_match, candidates, window, gap, pools, rules, conditions, pmfs, most_steps, scratch,
     gathered, work, out,

@@ -160,7 +160,7 @@ class GapRules(NamedTuple):
     after: Int64
 
 
-@kernel
+@kernel(allocates=True)
 def contiguity_limits(upper, group, lower_in_pool, upper_in_pool, group_start, out):
     """Write the latest start of an event that can be the direct neighbour of each candidate. O(n log n).
 
@@ -380,7 +380,7 @@ def forbidden_in(pools, rules, conditions, matches, n, a, b, window, scratch, ga
     return found
 
 
-@kernel
+@kernel(allocates=True)
 def gap_confidences(
     matches, first_match, candidates, window, pools, rules, conditions, pmfs, limits, wanted, scratch,
     gathered, work, out,

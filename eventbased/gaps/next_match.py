@@ -91,7 +91,7 @@ class Bytecode(NamedTuple):
     slots: Int64
 
 
-@kernel
+@kernel(allocates=True)
 def next_limits(first_class, class_start, class_stop, lower, upper, event, twin, prunable, out):
     """Write for each candidate of component j the largest A that a candidate of component j + 1 may have.
 
@@ -141,7 +141,7 @@ def _keep_shared(start, stop, forbidden):
     return kept
 
 
-@kernel
+@kernel(allocates=True)
 def next_confidences(
     matches, group, first_match, w, own, others, classes, pmfs, bytecode, limits, work, forbidden, tables,
     untabled, out,
@@ -318,7 +318,7 @@ def next_confidences(
     return count, ALL, (0, 0, 0, 0)
 
 
-@kernel
+@kernel(allocates=True)
 def _coupled_confidence(matches, n, w, own, found, pmfs, limits, work, forbidden, out):
     """Fill range and confidence of match n, some of whose forbidden events couple its gaps.
 

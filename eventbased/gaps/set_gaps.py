@@ -75,7 +75,7 @@ def _forbidden(pools, negated, gap_of, order, conditions, a, b, window, first, s
     return found
 
 
-@kernel
+@kernel(allocates=True)
 def _set_confidences(
     chosen, first_match, matches, candidates, window, order, pools, negated, gap_of, conditions, pmfs,
     most_steps, wanted, scratch, gathered, work, out,

@@ -56,7 +56,7 @@ class Matches(NamedTuple):
         return cls._make(np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True))
 
 
-@kernel
+@kernel(allocates=True)
 def _describe(completed, w, candidates, pmf, longest, wanted, matches):
     """Fill the matches; return the first match whose chain is too long to sum over, or -1.
 

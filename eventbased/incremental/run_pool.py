@@ -132,7 +132,7 @@ def _extend(runs, r, row, length, w, index, component, lower, upper, mask):
     runs[row, DIES] = dies
 
 
-@kernel
+@kernel(allocates=True)
 def feed(order, start, floor, prefixes, length, w, candidates, bytecode, most_steps, pool):
     """Feed candidates to the runs until done, out of room, or behind the candidate that exceeds the budget.
 

@@ -19,7 +19,7 @@ __all__ = ["joined", "right_of_candidates", "right_of_matches"]
 Int64 = NDArray[np.int64]
 
 
-@kernel
+@kernel(allocates=True)
 def _sorted_by_bucket(bucket, buckets):
     """Return the order by bucket, else as given, without those of bucket -1, and where each one starts."""
     start = np.zeros(buckets + 1, np.int64)

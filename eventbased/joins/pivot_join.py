@@ -244,7 +244,7 @@ def _can_straddle(p, first_class, class_longest):
     return possible
 
 
-@kernel
+@kernel(allocates=True)
 def _next_pivots(w, candidates, fills, search):
     """Fill the first block with those of the next pivots that may have matches; return how many."""
     first_class, lower, upper = candidates.first_class, candidates.lower, candidates.upper
@@ -483,7 +483,7 @@ def _carry_on(p, level, order, lower, fills, search, count):
             n += 1
 
 
-@kernel
+@kernel(allocates=True)
 def join(w, candidates, shared, limit, order, bytecode, search, most_steps, room, spans):
     """Find the next feasible choices; return the numbers of spans and of matches.
 

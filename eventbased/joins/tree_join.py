@@ -210,7 +210,7 @@ def _pairs_hold(pairs, block, r, candidates, i, inputs):
     return True
 
 
-@kernel
+@kernel(allocates=True)
 def extend(count, block, step, inputs, asked, cursor, most_steps, room, spans):
     """Find the right rows that go with left rows, from a cursor on; return the numbers of spans and pairs.
 

@@ -41,12 +41,12 @@ def _last_scaled(values: Int64) -> int:
     return found
 
 
-@kernel
+@kernel(allocates=True)  # type: ignore[untyped-decorator]
 def _copied(values: Int64, out: Int64) -> None:
     out[:] = values
 
 
-@kernel
+@kernel(allocates=True)  # type: ignore[untyped-decorator]
 def _copied_by_another(values: Int64, out: Int64) -> None:
     _copied(values, out)
 

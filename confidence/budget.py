@@ -20,7 +20,7 @@ from confidence import config
 
 __all__ = ["checkpoint", "looking_at", "multiplications_per_call", "pieces", "steps_per_call"]
 
-_check: Final[ContextVar[Callable[[], None] | None]] = ContextVar("check", default=None)
+_check: Final[ContextVar[Callable[[int], None] | None]] = ContextVar("check", default=None)
 
 
 def steps_per_call() -> int:
@@ -58,24 +58,29 @@ def pieces(costs: NDArray[np.float64]) -> Iterator[slice]:
         done = max(stop, done + 1)
 
 
-def checkpoint() -> None:
+def checkpoint(needed: int = 0) -> None:
     """Let the evaluation end here: raise what the caller's check raises.
 
-    Drivers call this between two calls of kernels that may be many.
+    Drivers call this between two calls of kernels that may be many, and before they hold much more memory.
+
+    Parameters
+    ----------
+    needed : int
+        Bytes that are about to be held besides.
     """
     check = _check.get()
     if check is not None:
-        check()
+        check(needed)
 
 
 @contextmanager
-def looking_at(check: Callable[[], None]) -> Iterator[None]:
+def looking_at(check: Callable[[int], None]) -> Iterator[None]:
     """Have ``check`` called at every checkpoint of this thread while the context lasts; it ends by raising.
 
     Parameters
     ----------
     check : callable
-        Called often: it should take less than a microsecond.
+        Called often, so that it should take less than a microsecond, with the bytes about to be held.
     """
     token = _check.set(check)
     try:

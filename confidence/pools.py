@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint
 from confidence.chain.distribution import running_sums
 
 __all__ = ["AttributePool", "AttributeValues", "PmfPool", "end_to_end", "grown", "repeated"]
@@ -23,6 +25,7 @@ def grown(array: NDArray[Any], size: int, axis: int = -1) -> NDArray[Any]:
         return array
     shape = list(array.shape)
     shape[axis] = max(size, 2 * room)
+    checkpoint(math.prod(shape) * array.itemsize)
     larger = np.zeros(shape, dtype=array.dtype)
     larger[tuple(slice(length) for length in array.shape)] = array
     return larger

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from uncertain_cep.errors import (
         ConfidenceCostError as ConfidenceCostError,
         Fault as Fault,
+        InternalError as InternalError,
         MatchLimitError as MatchLimitError,
+        MemoryLimitError as MemoryLimitError,
         OptionError as OptionError,
         QueryError as QueryError,
         QuerySyntaxError as QuerySyntaxError,
@@ -65,9 +67,9 @@ _MODULES: Final = {
     "uncertain_cep.results.composition": ("to_events", "with_matches"),
     "uncertain_cep.streaming.matcher": ("IncrementalMatcher",),
     "uncertain_cep.errors": (
-        "ConfidenceCostError", "Fault", "MatchLimitError", "OptionError", "QueryError", "QuerySyntaxError",
-        "RuntimeEnvironmentError", "TimeLimitError", "TraceError", "TraceFault", "UncertainCepError",
-        "UncertainCepWarning",
+        "ConfidenceCostError", "Fault", "InternalError", "MatchLimitError", "MemoryLimitError", "OptionError",
+        "QueryError", "QuerySyntaxError", "RuntimeEnvironmentError", "TimeLimitError", "TraceError",
+        "TraceFault", "UncertainCepError", "UncertainCepWarning",
     ),
     "uncertain_cep.intervals": ("to_intervals",),
     "uncertain_cep.plan": ("Approximation",),

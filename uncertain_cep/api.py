@@ -9,17 +9,19 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from uncertain_cep.boundary import guarded, public
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.config import BATCH_ROWS, MAX_MATCHES
+from uncertain_cep.durations import Duration
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.facts import plan_facts
 from uncertain_cep.explanation.text import explain_plan, explain_query
+from uncertain_cep.limits import Limits
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.results.order import finished
-from uncertain_cep.time_limits import TimeLimit
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.frames import event_table, library_of
 
@@ -28,12 +30,13 @@ __all__ = ["explain", "explained", "iter_matches", "match", "warm_up"]
 FrameT = TypeVar("FrameT")
 
 
+@public
 def match(
     events: FrameT,
     query: Query | str,
     *,
     names: Names | Mapping[str, str] | None = None,
-    tick: str | None = None,
+    tick: Duration | None = None,
     evaluation: str = "auto",
     confidence: bool = True,
     approximate: Approximation | float | None = None,
@@ -42,6 +45,7 @@ def match(
     planner: str = "auto",
     latency_weight: float = 0.0,
     timeout: float | None = None,
+    memory_limit: str | int | None = None,
 ) -> FrameT:
     """Return the matches of a query over events with uncertain times.
 
@@ -75,6 +79,9 @@ def match(
     timeout : float, optional
         Seconds after which to stop with an error. Not for Spark frames, which compute their matches when they
         are used.
+    memory_limit : str or int, optional
+        What this process may hold in memory, such as ``"4GB"`` or a number of bytes, before it stops with an
+        error. It is looked at several times a second, and before large arrays are made. Not for Spark frames.
 
     Returns
     -------
@@ -97,6 +104,8 @@ def match(
         If there are more than ``max_matches`` matches to hold.
     TimeLimitError
         If it takes longer than ``timeout``.
+    MemoryLimitError
+        If the process would hold more than ``memory_limit``.
     ConfidenceCostError
         If the confidence of a match takes too many steps.
 
@@ -121,7 +130,7 @@ def match(
         planner=planner,
         latency_weight=latency_weight,
         max_matches=max_matches,
-        limit=TimeLimit.of(timeout),
+        limit=Limits.of(timeout, memory_limit),
     )
     given: Any = events
     library = library_of(given)
@@ -129,8 +138,8 @@ def match(
     if library == "pyspark":
         if options.limit is not None:
             raise OptionError(
-                "timeout= is for frames in this process: Spark computes matches when they are used, so set a "
-                "limit there, or use 'uncertain-cep match --time-limit'"
+                "timeout= and memory_limit= are for frames in this process: Spark computes matches when they "
+                "are used, so set limits there, or use 'uncertain-cep match --time-limit'"
             )
         from uncertain_cep.spark.matching import matches_frame
 
@@ -146,12 +155,13 @@ def match(
     return result  # type: ignore[no-any-return]
 
 
+@public
 def iter_matches(
     events: Any,
     query: Query | str,
     *,
     names: Names | Mapping[str, str] | None = None,
-    tick: str | None = None,
+    tick: Duration | None = None,
     evaluation: str = "auto",
     confidence: bool = True,
     approximate: Approximation | float | None = None,
@@ -161,6 +171,7 @@ def iter_matches(
     planner: str = "auto",
     latency_weight: float = 0.0,
     timeout: float | None = None,
+    memory_limit: str | int | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches of a query in batches, in memory bounded by the batch whatever their number.
 
@@ -174,6 +185,8 @@ def iter_matches(
     timeout : float, optional
         Seconds, from this call on, after which the search for the next batch is stopped with an error; what
         the caller does between batches is never stopped, and its time counts.
+    memory_limit : str or int, optional
+        As for :func:`match`.
 
     Yields
     ------
@@ -196,11 +209,11 @@ def iter_matches(
         latency_weight=latency_weight,
         max_matches=max_matches,
         batch_rows=batch_rows,
-        limit=TimeLimit.of(timeout),
+        limit=Limits.of(timeout, memory_limit),
     )
     plan, batches = _batches(events, query, options)
     if not plan.needs_all:
-        return batches
+        return guarded(batches)
     return iter(finished(plan, batches).to_batches(max_chunksize=batch_rows))
 
 
@@ -212,18 +225,20 @@ def _batches(
     return plan, execute_within(plan, table, options, Doubts())
 
 
+@public
 def explain(
     query: Query | str,
     events: Any = None,
     *,
     names: Names | Mapping[str, str] | None = None,
-    tick: str | None = None,
+    tick: Duration | None = None,
     evaluation: str = "auto",
     planner: str = "auto",
     latency_weight: float = 0.0,
     analyze: bool = False,
     format: str = "text",
     timeout: float | None = None,
+    memory_limit: str | int | None = None,
 ) -> str:
     """Return how a query is evaluated; on events, with what is known of them and the plan that follows.
 
@@ -238,8 +253,8 @@ def explain(
         Whether to find the matches, and set the actual numbers of partial matches beside the estimated ones.
     format : {"text", "json"}
         Words, or a JSON object with the same facts.
-    timeout : float, optional
-        Seconds after which to stop with an error.
+    timeout, memory_limit
+        As for :func:`match`.
 
     Raises
     ------
@@ -247,6 +262,8 @@ def explain(
         If an option has no such value, or ``analyze`` has no events in this process.
     TimeLimitError
         If it takes longer than ``timeout``.
+    MemoryLimitError
+        If the process would hold more than ``memory_limit``.
     """
     options = MatchOptions(
         names=Names.of(names),
@@ -254,7 +271,7 @@ def explain(
         evaluation=evaluation,
         planner=planner,
         latency_weight=latency_weight,
-        limit=TimeLimit.of(timeout),
+        limit=Limits.of(timeout, memory_limit),
     )
     return explained(query, events, options, analyze=analyze, format=format)
 
@@ -285,6 +302,7 @@ def explained(
         return explain_plan(facts) if format == "text" else json.dumps(plan_dict(facts), indent=2)
 
 
+@public
 def warm_up() -> None:
     """Compile the kernels for sequences of single events, or load them from the cache on disk.
 

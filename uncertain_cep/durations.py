@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from fractions import Fraction
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from uncertain_cep.errors import OptionError
 
-__all__ = ["UNIT_NANOSECONDS", "format_duration", "number_unit", "parse_duration", "unit_nanoseconds"]
+__all__ = [
+    "UNIT_NANOSECONDS",
+    "Duration",
+    "duration_text",
+    "format_duration",
+    "number_unit",
+    "parse_duration",
+    "unit_nanoseconds",
+]
+
+Duration: TypeAlias = str | timedelta
+"""A length of time: text such as ``15s``, or a timedelta of the standard library, pandas or NumPy."""
 
 UNIT_NANOSECONDS: Final[dict[str, int]] = {
     "ns": 1,
@@ -56,22 +68,39 @@ def number_unit(unit: str | None) -> int | None:
     return length
 
 
-def parse_duration(text: str, *, what: str = "duration") -> int:
-    """Return the nanoseconds of a text such as ``500ms``, ``15 s`` or ``1.5 hours``.
+def parse_duration(length: Duration, *, what: str = "duration") -> int:
+    """Return the nanoseconds of a text such as ``500ms``, ``15 s`` or ``1.5 hours``, or of a timedelta.
 
-    An OptionError says that ``what`` it is for is not a number and a unit, or not whole nanoseconds.
+    An OptionError says that ``what`` it is for is something else, no whole number of nanoseconds, negative,
+    or beyond 64 bits (292 years).
     """
-    found = _DURATION.fullmatch(text)
-    length = unit_nanoseconds(found[2]) if found else None
-    if found is None or length is None:
-        raise OptionError(
-            f"{what} {text!r} is not a length of time: write a number and one of "
-            f"{', '.join(UNIT_NANOSECONDS)}, such as 500ms or 15s"
+    exact = _exact(length, what)
+    if exact.denominator != 1:
+        raise OptionError(f"{what} {length!r} is not a whole number of nanoseconds")
+    if not 0 <= exact < 2**63:
+        raise OptionError(f"{what} {length!r}: it must be at least 0 and less than 292 years")
+    return int(exact)
+
+
+def _exact(length: Any, what: str) -> Fraction:
+    if type(length).__name__ == "timedelta64":
+        # None where there is no time; whole nanoseconds where a timedelta would lose some.
+        length = length.item()
+        if isinstance(length, int):
+            return Fraction(length)
+    if isinstance(length, timedelta):
+        seconds = length.days * 86_400 + length.seconds
+        return Fraction(
+            (seconds * 1_000_000 + length.microseconds) * 1_000 + getattr(length, "nanoseconds", 0)
         )
-    nanoseconds = Fraction(found[1]) * length
-    if nanoseconds.denominator != 1:
-        raise OptionError(f"{what} {text!r} is not a whole number of nanoseconds")
-    return int(nanoseconds)
+    found = _DURATION.fullmatch(length) if isinstance(length, str) else None
+    unit = unit_nanoseconds(found[2]) if found else None
+    if found is None or unit is None:
+        raise OptionError(
+            f"{what} {length!r} is not a length of time: write a number and one of "
+            f"{', '.join(UNIT_NANOSECONDS)}, such as 500ms or 15s, or give a timedelta"
+        )
+    return Fraction(found[1]) * unit
 
 
 def format_duration(nanoseconds: int) -> str:
@@ -80,3 +109,14 @@ def format_duration(nanoseconds: int) -> str:
         if unit != "w" and nanoseconds % length == 0 and nanoseconds >= length:
             return f"{nanoseconds // length}{unit}"
     return f"{nanoseconds}ns"
+
+
+def duration_text(length: Duration | None, *, what: str = "duration") -> str | None:
+    """Return a length of time as text; None for none.
+
+    Raises
+    ------
+    OptionError
+        As :func:`parse_duration`.
+    """
+    return None if length is None else format_duration(parse_duration(length, what=what))

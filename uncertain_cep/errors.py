@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 __all__ = [
     "Fault",
+    "InternalError",
     "MatchLimitError",
+    "MemoryLimitError",
     "OptionError",
     "QueryError",
     "QuerySyntaxError",
@@ -19,6 +21,7 @@ __all__ = [
     "TraceFault",
     "UncertainCepError",
     "UncertainCepWarning",
+    "absent_columns",
     "warn",
 ]
 
@@ -56,6 +59,10 @@ class OptionError(UncertainCepError, ValueError):
 
 class RuntimeEnvironmentError(UncertainCepError, RuntimeError):
     """Something outside the input is missing, such as a Java runtime or an optional package."""
+
+
+class InternalError(UncertainCepError):
+    """A mistake of this library; ``__cause__`` is the error that it did not expect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +144,8 @@ class TraceFault:
         The column, if one is at fault.
     value : str or None
         The offending value as text.
+    count : int
+        How many faults of one kind it stands for, where only the first are told one by one.
     """
 
     message: str
@@ -144,14 +153,35 @@ class TraceFault:
     row: int | None = None
     column: str | None = None
     value: str | None = None
+    count: int = 1
 
     def __str__(self) -> str:
-        where = [part for part in (self.file, None if self.row is None else f"row {self.row}") if part]
+        # A name on disk may be no UTF-8.
+        file = self.file and self.file.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        where = [part for part in (file, None if self.row is None else f"row {self.row}") if part]
         if self.column is not None:
             where.append(f"column {self.column!r}")
         if self.value is not None:
             where.append(f"value {self.value}")
         return f"{', '.join(where)}: {self.message}" if where else self.message
+
+
+def absent_columns(
+    absent: Sequence[str],
+    present: Sequence[str],
+    *,
+    of: str = "trace",
+    advice: str = "",
+    file: str | None = None,
+) -> list[TraceFault]:
+    """Return a fault for each column that is not there; the last one tells those that are, and what to do."""
+    has = f"the {of} has {', '.join(present)}" if present else f"the {of} has no columns"
+    told = f"; {has}. {advice}" if advice else f"; {has}"
+    last = len(absent) - 1
+    return [
+        TraceFault("there is no such column" + (told if number == last else ""), file=file, column=name)
+        for number, name in enumerate(absent)
+    ]
 
 
 class TraceError(UncertainCepError):
@@ -206,6 +236,35 @@ class TimeLimitError(UncertainCepError):
             f"stopped after {seconds:g} s{so_far}: that is the time limit. Allow more time, or ask for less "
             "(an equated attribute, a shorter WITHIN, LIMIT k, HAVING CONFIDENCE >= x); explain shows where "
             "the work is."
+        )
+
+
+class MemoryLimitError(UncertainCepError):
+    """An evaluation would hold more memory than ``memory_limit`` allows.
+
+    Attributes
+    ----------
+    limit : int
+        Bytes that the process may hold.
+    held : int
+        Bytes that it held.
+    needed : int
+        Bytes that were about to be held besides.
+    found : int or None
+        How many matches had been found by then, if that is known.
+    """
+
+    def __init__(self, limit: int, held: int, needed: int = 0, found: int | None = None) -> None:
+        self.limit = limit
+        self.held = held
+        self.needed = needed
+        self.found = found
+        more = f", and {needed / 1e6:,.0f} MB more are needed" if needed else ""
+        so_far = "" if found is None else f", with {found:,} matches found so far"
+        super().__init__(
+            f"stopped at the memory limit{so_far}: the process holds {held / 1e6:,.0f} MB{more}, and "
+            f"{limit / 1e6:,.0f} MB are allowed. Allow more, or ask for less (an equated attribute, a "
+            "shorter WITHIN, LIMIT k, HAVING CONFIDENCE >= x); iter_matches holds one batch at a time"
         )
 
 

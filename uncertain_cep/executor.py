@@ -19,6 +19,7 @@ from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.config import BATCH_ROWS
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
 from uncertain_cep.expressions.vectorised import evaluate as evaluate_expression
+from uncertain_cep.limits import within
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
@@ -30,7 +31,6 @@ from uncertain_cep.results.expected_counts import bucketed_counts, counts_of_mat
 from uncertain_cep.results.projection import id_payload, to_batch, widened
 from uncertain_cep.results.ranking import least_passing, passing
 from uncertain_cep.results.top_k import best_chunk
-from uncertain_cep.time_limits import within
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
 
 __all__ = [

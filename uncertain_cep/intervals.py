@@ -2,43 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from uncertain_cep.boundary import public
+from uncertain_cep.durations import Duration, duration_text
 from uncertain_cep.errors import OptionError
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.faulty_rows import BoolArray
 from uncertain_cep.traces.frames import as_arrow, library_of
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import IntervalOptions, MissingChoice, warn_of_merged
+from uncertain_cep.traces.schema import given_uncertainty
 from uncertain_cep.traces.uncertainty import Uncertainty
 
 __all__ = ["to_intervals"]
 
 FrameT = TypeVar("FrameT")
-_NAMES = Names()
 
 
+@public
 def to_intervals(
     frame: FrameT,
     *,
     time: str | None = None,
-    uncertainty: Uncertainty,
-    tick: str | None = None,
+    uncertainty: Uncertainty | str,
+    tick: Duration | None = None,
     unit: str | None = None,
     missing: MissingChoice = "error",
-    names: Names = _NAMES,
+    names: Names | Mapping[str, str] | None = None,
 ) -> FrameT:
     """Make interval events of raw stamps.
 
     Parameters
     ----------
-    frame : pyarrow.Table or RecordBatch, pandas, Polars or Spark DataFrame
+    frame : frame of rows
+        As for :func:`match`, but that a reader or a relation comes back as a table.
         Rows with a stamp each.
     time, uncertainty, tick, unit, missing, names
-        See `uncertain_cep.traces.intervals.IntervalOptions`.
+        See `uncertain_cep.traces.intervals.IntervalOptions`. An uncertainty may be text, such as
+        ``"plus_minus:500ms"``, a tick a timedelta, and names a mapping, such as ``{"lower": "begin"}``.
 
     Returns
     -------
@@ -66,12 +71,14 @@ def to_intervals(
     >>> uc.to_intervals(raw, time="at", uncertainty=uc.plus_minus(5)).column("lower").to_pylist()
     [995, 1995]
     """
-    options = IntervalOptions(time, uncertainty, tick, unit, missing, names)
+    rule = given_uncertainty(uncertainty)
+    ticks = duration_text(tick, what="tick")
+    options = IntervalOptions(time, rule, ticks, unit, missing, Names.of(names))
     given: Any = frame
     result: Any
-    warn_of_naive(_stamp_types(given, uncertainty.stamps(time)))
+    warn_of_naive(_stamp_types(given, rule.stamps(time)))
     if isinstance(given, pa.Table):
-        result = _table_intervals(given, options)
+        result = _table_intervals(as_arrow(given), options)
     elif isinstance(given, pa.RecordBatch):
         table = _table_intervals(pa.Table.from_batches([given]), options).combine_chunks()
         batches = table.to_batches()
@@ -82,27 +89,31 @@ def to_intervals(
             from uncertain_cep.spark import to_intervals as spark_to_intervals
 
             result = spark_to_intervals(
-                given, time=time, uncertainty=uncertainty, tick=tick, unit=unit, missing=missing, names=names
+                given,
+                time=time,
+                uncertainty=rule,
+                tick=ticks,
+                unit=unit,
+                missing=missing,
+                names=options.names,
             )
         elif kind == "pandas":
             result = _pandas_intervals(given, options)
         elif kind == "polars":
             result = _polars_intervals(given, options)
         else:
-            raise OptionError(
-                f"a {type(given).__name__} is no frame this can read: give a pyarrow Table or RecordBatch, "
-                "a pandas, Polars or Spark DataFrame"
-            )
+            result = _table_intervals(as_arrow(given), options)
     return result  # type: ignore[no-any-return]
 
 
 def _stamp_types(frame: Any, columns: Sequence[str]) -> list[tuple[str, pa.DataType]]:
     """Return the columns of stamps that a frame has, and their types; none of those of Spark."""
-    if library_of(frame) not in ("pyarrow", "pandas", "polars") or hasattr(frame, "collect"):
+    if isinstance(frame, pa.Table | pa.RecordBatch):
+        schema = as_arrow(frame).schema
+    elif library_of(frame) in ("pandas", "polars") and hasattr(frame, "head"):
+        schema = as_arrow(frame.head(0), columns).schema
+    else:
         return []
-    if library_of(frame) == "pandas":
-        frame = frame.head(0)
-    schema = as_arrow(frame, columns).schema
     return [(field.name, field.type) for field in schema]
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration, parse_duration
-from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.durations import UNIT_NANOSECONDS, Duration, format_duration, parse_duration
+from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns
 
 __all__ = [
     "DEFAULT_TICK",
@@ -50,16 +50,26 @@ class Names:
     pmf: str = "pmf"
     tick: str = "tick"
 
+    def __post_init__(self) -> None:
+        for part in self.__dataclass_fields__:
+            name: Any = getattr(self, part)
+            if not isinstance(name, str):
+                raise OptionError(f"names: the column of {part} is {name!r}: it must be the name of a column")
+
     @classmethod
     def of(cls, names: Names | Mapping[str, str] | None) -> Names:
         """Return names given as such, as a mapping from the parts of the model, or not at all."""
+        if names is None:
+            return cls()
         if isinstance(names, Names):
             return names
-        try:
-            return cls(**(names or {}))
-        except TypeError:
-            known = ", ".join(cls.__dataclass_fields__)
-            raise OptionError(f"names={dict(names or {})!r}: its keys are among {known}") from None
+        given: Any = names
+        known = ", ".join(cls.__dataclass_fields__)
+        if not isinstance(given, Mapping) or not cls.__dataclass_fields__.keys() >= given.keys():
+            raise OptionError(
+                f"names={given!r}: it maps parts of the model to columns, and its keys are among {known}"
+            )
+        return cls(**given)
 
 
 def is_text(dtype: pa.DataType) -> bool:
@@ -163,7 +173,7 @@ class TimeDomain:
     """Whether someone chose how long a tick is: not where it is as by default, and the caller says none."""
 
     @classmethod
-    def of(cls, schema: pa.Schema, names: Names = Names(), tick: str | None = None) -> TimeDomain:
+    def of(cls, schema: pa.Schema, names: Names = Names(), tick: Duration | None = None) -> TimeDomain:
         """Return the domain of a table's time columns.
 
         The tick is by default the one in the schema's metadata (see :func:`with_noted_tick`), else 1us for
@@ -171,17 +181,13 @@ class TimeDomain:
         differ or are neither int64 nor timestamps; an OptionError, that the tick contradicts that of the
         metadata, or that one of it and the columns' resolution is no whole multiple of the other.
         """
-        faults = [
-            TraceFault(
-                f"there is no such column; the trace has {', '.join(schema.names)}. Name the interval "
-                "columns lower and upper, map them, or make them with to_intervals or a schema file",
-                column=name,
+        absent = [name for name in (names.lower, names.upper) if name not in schema.names]
+        if absent:
+            advice = (
+                "Name the interval columns lower and upper, map them, or make them with to_intervals or a "
+                "schema file"
             )
-            for name in (names.lower, names.upper)
-            if name not in schema.names
-        ]
-        if faults:
-            raise TraceError(faults)
+            raise TraceError(absent_columns(absent, schema.names, advice=advice))
         lower, upper = schema.field(names.lower).type, schema.field(names.upper).type
         if lower != upper:
             raise TraceError(
@@ -255,7 +261,7 @@ class TimeDomain:
         return "tick" if self.tick_nanoseconds is None else format_duration(self.tick_nanoseconds)
 
 
-def _named_tick(schema: pa.Schema, tick: str | None) -> int | None:
+def _named_tick(schema: pa.Schema, tick: Duration | None) -> int | None:
     """Return the nanoseconds of the tick that the caller or the schema's metadata name."""
     given = None if tick is None else parse_duration(tick, what="tick")
     if given == 0:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from uncertain_cep.boundary import public
 from uncertain_cep.candidates.doubts import EMPTY_TRACE, Doubts
 from uncertain_cep.errors import OptionError, TraceFault, UncertainCepError, warn
 from uncertain_cep.executor import candidates
@@ -29,6 +30,7 @@ class Validation:
     candidates: str | None
 
 
+@public
 def validate(
     paths_or_frame: Any,
     schema: GivenSchema = None,

@@ -16,10 +16,10 @@ import uncertain_cep as uc
 from uncertain_cep import cli
 from uncertain_cep.cli import arguments
 from uncertain_cep.config import MAX_MATCHES
+from uncertain_cep.limits import Limits
 from uncertain_cep.plan import EVALUATIONS, PLANNERS, MatchOptions, make_plan
 from uncertain_cep.spark import match as match_on_spark
 from uncertain_cep.spark import match_to_parquet
-from uncertain_cep.time_limits import TimeLimit
 from uncertain_cep.timedomain import Names
 
 SCHEMA = pa.schema([("type", pa.string()), ("id", pa.int64()), ("lower", pa.int64()), ("upper", pa.int64())])
@@ -27,12 +27,20 @@ SEQUENCE = "PATTERN SEQ(A a, B b, C c) WITHIN 10"
 PLANNING: Final = ("names", "tick", "evaluation", "planner", "latency_weight")
 MATCHING: Final = (*PLANNING, "confidence", "approximate", "kleene")
 ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
-    uc.match: (*MATCHING, "max_matches", "timeout"),
-    uc.iter_matches: (*MATCHING, "max_matches", "batch_rows", "timeout"),
-    uc.explain: (*PLANNING, "timeout"),
+    uc.match: (*MATCHING, "max_matches", "timeout", "memory_limit"),
+    uc.iter_matches: (*MATCHING, "max_matches", "batch_rows", "timeout", "memory_limit"),
+    uc.explain: (*PLANNING, "timeout", "memory_limit"),
     match_on_spark: MATCHING,
     match_to_parquet: MATCHING,
-    uc.IncrementalMatcher: ("names", "tick", "evaluation", "confidence", "approximate", "timeout"),
+    uc.IncrementalMatcher: (
+        "names",
+        "tick",
+        "evaluation",
+        "confidence",
+        "approximate",
+        "timeout",
+        "memory_limit",
+    ),
 }
 """Which options each function takes."""
 
@@ -73,7 +81,7 @@ def defaults_of(function: Callable[..., Any]) -> dict[str, object]:
 )
 def test_the_functions_have_the_defaults_of_the_options(function: Callable[..., Any]) -> None:
     declared: dict[str, object] = {field.name: field.default for field in fields(MatchOptions)}
-    declared |= {"timeout": declared.pop("limit"), "names": None}
+    declared |= {"timeout": declared.pop("limit"), "memory_limit": None, "names": None}
     if function is uc.match:
         declared["max_matches"] = MAX_MATCHES
     wanted = {name: declared[name] for name in ENTRANCES[function]} | BESIDE[function]
@@ -112,7 +120,7 @@ def test_options_of_matches_are_refused_before_events_are_looked_at() -> None:
                 call(nothing, SEQUENCE, **wrong)
         with pytest.raises(uc.OptionError, match=said):
             match_to_parquet(nothing, SEQUENCE, "nowhere", **wrong)
-    with pytest.raises(uc.OptionError, match="batch_rows=0: it must be at least 1"):
+    with pytest.raises(uc.OptionError, match="batch_rows=0: it must be a whole number, at least 1"):
         uc.iter_matches(nothing, SEQUENCE, batch_rows=0)
     for call in (uc.match, uc.iter_matches):
         with pytest.raises(uc.OptionError, match="timeout=0"):
@@ -166,7 +174,7 @@ def test_what_is_accepted_is_what_the_plan_holds(**given: Any) -> None:
 
 def test_what_only_the_run_needs_does_not_change_the_plan() -> None:
     plain = make_plan(uc.parse(SEQUENCE), SCHEMA)
-    run = MatchOptions(max_matches=3, batch_rows=2, limit=TimeLimit(5.0))
+    run = MatchOptions(max_matches=3, batch_rows=2, limit=Limits(5.0))
     assert make_plan(uc.parse(SEQUENCE), SCHEMA, run) == plain
 
 

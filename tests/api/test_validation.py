@@ -151,7 +151,7 @@ def test_options_that_are_not_for_frames() -> None:
         uc.validate(events(), "schema.toml")
     with pytest.raises(uc.OptionError, match="format= says how files are read"):
         uc.validate(events(), format="csv")
-    with pytest.raises(uc.OptionError, match="a int is no pyarrow, pandas or Polars frame"):
+    with pytest.raises(uc.OptionError, match="a int is no frame of rows"):
         uc.validate(3)
 
 

@@ -16,7 +16,7 @@ import pytest
 import uncertain_cep as uc
 from tests.cases.budgets import budget
 from tests.cli.conftest import Invoke
-from uncertain_cep.time_limits import TimeLimit, within
+from uncertain_cep.limits import Limits, within
 
 NOTHING = "PATTERN SEQ(A a, B b, C c, D d, A e) WHERE a.x + b.x + c.x + d.x + e.x < -1 WITHIN 1000"
 MANY = "PATTERN SEQ(A a, B b, C c, D d) WITHIN 1000"
@@ -116,7 +116,7 @@ def test_time_between_batches_counts_and_is_not_ended() -> None:
         yield pa.RecordBatch.from_pydict({"a": [1, 2]})
         yield pa.RecordBatch.from_pydict({"a": [3]})
 
-    found = within(TimeLimit(0.05), batches())
+    found = within(Limits(0.05), batches())
     assert next(found).num_rows == 2
     time.sleep(0.1)
     with pytest.raises(uc.TimeLimitError, match="with 2 matches"):

@@ -178,7 +178,7 @@ def interrupted(call: Callable[[pa.Table], object], events: pa.Table) -> tuple[s
         sent = time.monotonic()
         os.kill(os.getpid(), signal.SIGINT)
 
-    def check() -> None:
+    def check(needed: int) -> None:
         nonlocal met
         met += 1
         if met == AT:

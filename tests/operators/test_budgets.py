@@ -128,7 +128,7 @@ def checkpoints(steps: int | None, match: Callable[[], object]) -> int:
     """Return how often an evaluation could have been ended."""
     met = 0
 
-    def check() -> None:
+    def check(needed: int) -> None:
         nonlocal met
         met += 1
 

@@ -12,7 +12,17 @@ import uncertain_cep as uc
 from tests.project.test_imports import PACKAGES, ROOT, files_of, imported
 
 LEVELS: Final = (
-    ("cache_folder", "config", "durations", "errors", "time_limits", "timedomain", "compiling", "wording"),
+    (
+        "boundary",
+        "cache_folder",
+        "config",
+        "durations",
+        "errors",
+        "limits",
+        "timedomain",
+        "compiling",
+        "wording",
+    ),
     ("query",),
     ("expressions",),
     ("traces",),
@@ -112,7 +122,7 @@ def test_rooms_on_one_level_do_not_import_each_other() -> None:
 def test_tests_mirror_the_rooms() -> None:
     """A test stands in the folder that is named like the room, or the kernel package, it is about."""
     rooms = {room for rooms in LEVELS for room in rooms if (ROOT / "uncertain_cep" / room).is_dir()}
-    beside = {"api", "executor", "cases", "integration", "oracle", "project"}
+    beside = {"api", "executor", "cases", "fuzz", "integration", "oracle", "project"}
     folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
     assert folders == rooms | {"confidence", "eventbased", "pointbased"} | beside
     assert not list((ROOT / "tests").glob("test_*.py"))

@@ -70,9 +70,9 @@ def test_a_sound_table_has_no_fault() -> None:
 def test_columns_that_are_missing_or_of_another_type() -> None:
     schema = pa.schema({"type": pa.int64(), "id": pa.float64(), "lower": pa.int64(), "pmf": pa.string()})
     assert where(check_columns(schema, NAMES)) == [
+        (None, "upper", None),
         (None, "type", None),
         (None, "id", None),
-        (None, "upper", None),
         (None, "pmf", None),
     ]
     others = pa.schema(
@@ -185,8 +185,8 @@ def test_pmfs() -> None:
     ]
     faults = check_pmfs(events(pmf=pmfs), NAMES, TICKS)
     assert [(fault.row, fault.message.partition(":")[0]) for fault in faults] == [
-        (2, "the pmf has 2 probabilities for an interval of 3 ticks of tick"),
-        (7, "the pmf has 0 probabilities for an interval of 3 ticks of tick"),
+        (2, "the pmf has 2 probabilities for an interval of 3 ticks"),
+        (7, "the pmf has 0 probabilities for an interval of 3 ticks"),
         (3, "a probability must be a number of at least 0"),
         (4, "a probability must be a number of at least 0"),
         (10, "a probability must be a number of at least 0"),

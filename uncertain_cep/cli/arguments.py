@@ -6,7 +6,7 @@ import functools
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
 
@@ -24,6 +24,7 @@ __all__ = [
     "FORMATS",
     "Format",
     "TraceOptions",
+    "compression_of_name",
     "evaluation_options",
     "format_of_name",
     "out_option",
@@ -39,12 +40,18 @@ __all__ = [
 Command = TypeVar("Command", bound=Callable[..., Any])
 ResultT = TypeVar("ResultT")
 Format = Literal["parquet", "csv", "json"]
+Compression = Literal["gzip", "zstd"]
 EVALUATIONS: Final = ("auto", "point", "query_order", "any_state", "selectivity")
 FORMATS: Final = cast(tuple[Format, ...], get_args(Format))
 
 _SUFFIXES: Final[dict[str, Format]] = {
     ".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
 }  # fmt: skip
+_COMPRESSIONS: Final[dict[str, Compression]] = {".gz": "gzip", ".zst": "zstd"}
+_OTHER_SUFFIXES: Final = frozenset(
+    (".arrow", ".avro", ".bz2", ".db", ".duckdb", ".feather", ".html", ".ods", ".orc", ".sqlite", ".tsv",
+     ".txt", ".xls", ".xlsx", ".xml", ".xz", ".yaml", ".yml", ".zip")
+)  # fmt: skip
 _QUERY_TEXT: Final = re.compile(r"(?:\s|--[^\n]*(?:\n|\Z))*PATTERN\b", re.IGNORECASE)
 
 query_argument = click.argument("query")
@@ -94,6 +101,12 @@ _EVALUATION_OPTIONS: Final = (
         help="Stop with an error, and without a result, after such a time: 30s, 5min. It includes reading "
         "the traces and starting Spark.",
     ),
+    click.option(
+        "--memory-limit",
+        metavar="M",
+        help="Stop with an error, and without a result, before the process holds more memory: 4GB, 512MiB. "
+        "Not with --engine spark.",
+    ),
 )
 
 
@@ -116,19 +129,20 @@ def _gathered(
     return decorate
 
 
-def _match_options(time_limit: float | None, **given: Any) -> MatchOptions:
+def _match_options(time_limit: float | None, memory_limit: str | None, **given: Any) -> MatchOptions:
     started = time.monotonic()
+    from uncertain_cep.limits import Limits
     from uncertain_cep.plan import MatchOptions
-    from uncertain_cep.time_limits import TimeLimit
 
-    return MatchOptions(limit=None if time_limit is None else TimeLimit(time_limit, started), **given)
+    limits = Limits.of(time_limit, memory_limit)
+    return MatchOptions(limit=limits and replace(limits, started=started), **given)
 
 
 evaluation_options: Final = _gathered(
     _EVALUATION_OPTIONS,
     "options",
     _match_options,
-    ("evaluation", "planner", "latency_weight", "time_limit"),
+    ("evaluation", "planner", "latency_weight", "time_limit", "memory_limit"),
 )
 """Adds the options of every evaluation to a command, which gets them as ``options``, a `MatchOptions`."""
 
@@ -139,8 +153,28 @@ def out_option(explanation: str, *, required: bool = False) -> Callable[[Command
 
 
 def format_of_name(name: str) -> Format | None:
-    """Return the format that a file name ends in, or None for the name of a directory."""
-    return _SUFFIXES.get(Path(name).suffix.lower())
+    """Return the format that a file name ends in, or None for the name of a directory.
+
+    An OptionError says that it is the name of a file of another format.
+    """
+    suffix = Path(name).suffix.lower()
+    packed = compression_of_name(name)
+    if packed is not None:
+        inner = Path(name).with_suffix("").suffix.lower()
+        found = _SUFFIXES.get(inner)
+        if found in (None, "parquet"):
+            raise OptionError(f"{name}: {suffix} is for text, such as r.csv{suffix} or r.jsonl{suffix}")
+        return found
+    if suffix in _OTHER_SUFFIXES:
+        raise OptionError(
+            f"{name}: {suffix} cannot be written: name a file {', '.join(_SUFFIXES)}, or a directory"
+        )
+    return _SUFFIXES.get(suffix)
+
+
+def compression_of_name(name: str) -> Compression | None:
+    """Return how a file of this name is compressed."""
+    return _COMPRESSIONS.get(Path(name).suffix.lower())
 
 
 def told_apart(query: str, arguments: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:

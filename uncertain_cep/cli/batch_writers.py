@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from uncertain_cep.cli.arguments import Format
+from uncertain_cep.cli.arguments import Compression, Format
 
 __all__ = ["as_text", "shown_rows", "write_batches"]
 
@@ -22,7 +22,11 @@ BatchWriter = Callable[[pa.RecordBatch], None]
 
 
 def write_batches(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, sink: Path | BinaryIO, format_name: Format
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    sink: Path | BinaryIO,
+    format_name: Format,
+    compression: Compression | None = None,
 ) -> int:
     """Write batches of one schema to a file or an open stream and return the number of rows.
 
@@ -30,7 +34,11 @@ def write_batches(
     JSON text.
     """
     rows = 0
-    with _writer(schema, sink, format_name) as write:
+    with ExitStack() as closing:
+        stream: Any = closing.enter_context(sink.open("wb")) if isinstance(sink, Path) else sink
+        if compression is not None:
+            stream = closing.enter_context(pa.CompressedOutputStream(stream, compression))
+        write = closing.enter_context(_writer(schema, stream, format_name))
         for batch in batches:
             write(batch)
             rows += batch.num_rows
@@ -38,19 +46,15 @@ def write_batches(
 
 
 @contextmanager
-def _writer(schema: pa.Schema, sink: Path | BinaryIO, format_name: Format) -> Iterator[BatchWriter]:
-    target = str(sink) if isinstance(sink, Path) else sink
+def _writer(schema: pa.Schema, stream: BinaryIO, format_name: Format) -> Iterator[BatchWriter]:
     if format_name == "parquet":
-        with pq.ParquetWriter(target, schema, compression="zstd") as parquet:
+        with pq.ParquetWriter(stream, schema, compression="zstd") as parquet:
             yield parquet.write_batch
     elif format_name == "csv":
-        with pyarrow.csv.CSVWriter(target, _flat(schema.empty_table()).schema) as writer:
+        with pyarrow.csv.CSVWriter(stream, _flat(schema.empty_table()).schema) as writer:
             yield lambda batch: writer.write_table(_flat(pa.Table.from_batches([batch])))
-    elif isinstance(sink, Path):
-        with sink.open("wb") as stream:
-            yield lambda batch: _write_json(batch, stream)
     else:
-        yield lambda batch: _write_json(batch, sink)
+        yield lambda batch: _write_json(batch, stream)
 
 
 def _write_json(batch: pa.RecordBatch, stream: BinaryIO) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Final, NoReturn, TextIO
 import click
 
 from uncertain_cep import __version__
+from uncertain_cep.boundary import our_error
 from uncertain_cep.cli.casestudy import casestudy
 from uncertain_cep.cli.explain import explain
 from uncertain_cep.cli.generate import generate
@@ -19,7 +20,9 @@ from uncertain_cep.cli.match import match
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.validate import validate
 from uncertain_cep.errors import (
+    InternalError,
     MatchLimitError,
+    MemoryLimitError,
     RuntimeEnvironmentError,
     TimeLimitError,
     UncertainCepError,
@@ -83,23 +86,27 @@ def _printed_warnings() -> Iterator[None]:
         yield
 
 
+_FAILURES: Final = (
+    InternalError,
+    MatchLimitError,
+    MemoryLimitError,
+    RuntimeEnvironmentError,
+    TimeLimitError,
+)
+"""What ends a command though its input may be sound."""
+
+
 def _interrupted(ctx: click.Context) -> NoReturn:
     click.echo("Aborted!", err=True)
     ctx.exit(INTERRUPTED)
 
 
 def _report(ctx: click.Context, error: Exception) -> NoReturn:
-    if isinstance(error, UncertainCepError):
-        click.echo(f"error: {error}", err=True)
-        failed = isinstance(error, MatchLimitError | TimeLimitError | RuntimeEnvironmentError)
-        ctx.exit(FAILED if failed else BAD_INPUT)
-    if isinstance(error, OSError):
-        click.echo(f"error: {error}", err=True)
-        ctx.exit(FAILED)
-    lines = str(error).strip().splitlines()
-    click.echo(f"error: {type(error).__name__}: {lines[0] if lines else ''}", err=True)
-    click.echo("This was not expected. 'uncertain-cep --traceback COMMAND ...' shows where it was.", err=True)
-    ctx.exit(FAILED)
+    ours = error if isinstance(error, UncertainCepError) else our_error(error)
+    click.echo(f"error: {ours}", err=True)
+    if isinstance(ours, InternalError):
+        click.echo("'uncertain-cep --traceback COMMAND ...' shows where it was.", err=True)
+    ctx.exit(FAILED if isinstance(ours, _FAILURES) or isinstance(error, OSError) else BAD_INPUT)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from uncertain_cep import __version__
 from uncertain_cep.candidates.doubts import Doubts
-from uncertain_cep.cli.arguments import Format, TraceOptions
+from uncertain_cep.cli.arguments import Compression, Format, TraceOptions, compression_of_name
 from uncertain_cep.cli.batch_writers import write_batches
 from uncertain_cep.cli.outputs import describe_result, written_aside
 from uncertain_cep.cli.progress import announced_kernels, compiling_aside, note, of_ticks, working
@@ -80,6 +80,11 @@ class Destination:
     format_name: Format
     overwrite: bool
 
+    @property
+    def compression(self) -> Compression | None:
+        """How the file is compressed."""
+        return compression_of_name(self.out) if self.out is not None and self.as_file else None
+
 
 def deliver(matching: Matching, destination: Destination) -> int:
     """Find the matches, put them where they are wanted and return their number."""
@@ -95,7 +100,7 @@ def _deliver_in_process(matching: Matching, destination: Destination) -> int:
             _file_or_stdout(destination) as sink,
             _matches_in_process(matching) as (schema, batches, doubts),
         ):
-            count = write_batches(batches, schema, sink, format_name)
+            count = write_batches(batches, schema, sink, format_name, destination.compression)
         _explain_nothing(count, doubts)
         return count
     with written_aside(Path(destination.out), overwrite=destination.overwrite) as aside:
@@ -191,6 +196,12 @@ def _counted(batches: Iterable[pa.RecordBatch], update: Callable[[str], None]) -
 
 def _deliver_from_spark(matching: Matching, destination: Destination, master: str) -> int:
     out, format_name = destination.out, destination.format_name
+    limits = matching.options.limit
+    if limits is not None and limits.memory is not None:
+        raise OptionError(
+            "--memory-limit is for --engine local: Spark's workers have limits of their own, such as "
+            "spark.executor.memory"
+        )
     if not master.startswith("local"):
         if out is None or destination.as_file:
             raise OptionError("a cluster writes a directory: name one with -o, without .csv or the like")
@@ -207,7 +218,7 @@ def _deliver_from_spark(matching: Matching, destination: Destination, master: st
         parts = Path(folder) / "parts"
         _write_on_spark(matching, str(parts), replace(destination, format_name="parquet"), master)
         matches = pyarrow.dataset.dataset(parts, format="parquet")
-        return write_batches(matches.to_batches(), matches.schema, sink, format_name)
+        return write_batches(matches.to_batches(), matches.schema, sink, format_name, destination.compression)
 
 
 def _write_on_spark(matching: Matching, folder: str, destination: Destination, master: str) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from uncertain_cep.cli.arguments import format_of_name, out_option, overwrite_option
+from uncertain_cep.cli.arguments import compression_of_name, format_of_name, out_option, overwrite_option
 from uncertain_cep.cli.progress import note
 from uncertain_cep.errors import OptionError
 
@@ -57,7 +57,7 @@ def stream(
 
     with written_aside(Path(out), overwrite=overwrite) as aside:
         table = value_stream(n, half_interval, series, keys, seed, spacing, long_share, long_half_interval)
-        write_batches(table.to_batches(), table.schema, aside, format_name)
+        write_batches(table.to_batches(), table.schema, aside, format_name, compression_of_name(out))
     note(f"{table.num_rows:,} events in {out}")
 
 

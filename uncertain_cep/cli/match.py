@@ -160,6 +160,10 @@ def match(
     suffix = format_of_name(out) if out else None
     if out is None and format_name == "parquet":
         raise OptionError("Parquet is not printed on stdout: add -o OUT, or choose --format csv or json")
+    if suffix is not None and format_name not in (None, suffix):
+        raise OptionError(
+            f"--format {format_name} contradicts the name {out}: leave it out, or name another file"
+        )
     destination = Destination(
         out=out,
         as_file=suffix is not None,

@@ -34,7 +34,7 @@ def validate(ctx: click.Context, traces: tuple[str, ...], query: str | None, col
     for fault in report.faults:
         click.echo(str(fault))
     dropped = f", {report.dropped:,} dropped" if report.dropped else ""
-    faults = counted(len(report.faults), "fault") if report.faults else "no faults"
+    faults = counted(sum(fault.count for fault in report.faults), "fault") if report.faults else "no faults"
     ticks = of_ticks(report.tick, report.floored)
     note(f"{counted(report.rows, 'row')}{dropped}, {counted(report.events, 'event')}{ticks}, {faults}")
     if report.faults:

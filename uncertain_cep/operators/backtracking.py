@@ -205,6 +205,7 @@ class BacktrackingSearch:
             if status == FULL:
                 size = next(sizes)
             elif status == TOO_LONG:
+                checkpoint(32 * len(out.candidate))
                 out = FoundMatches(start, *np.empty((2, 2 * len(out.candidate)), dtype=np.int64))
             elif status == DEEPER:
                 if self._before is not None:

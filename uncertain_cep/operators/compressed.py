@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence import CostlyMatchError
+from confidence.budget import checkpoint
 from confidence.gaps.describing import PAUSED, Described, Space, describe_each
 from confidence.predicates.conditions import Scratch
 from eventbased.gaps.compressed import LISTS, compressed_matches
@@ -116,7 +117,9 @@ class _CompressedSearch(BacktrackingSearch):
             done, reason, need = found
             if reason != LISTS:
                 return found
-            rows = np.concatenate((rows, np.empty(max(len(rows), need[3]), dtype=np.int64)))
+            more = max(len(rows), int(need[3]))
+            checkpoint(8 * (len(rows) + more))
+            rows = np.concatenate((rows, np.empty(more, dtype=np.int64)))
             return done, PAUSED, need
 
         try:

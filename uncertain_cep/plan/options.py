@@ -6,9 +6,12 @@ import sys
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast, get_args
 
+import numpy as np
+
 from uncertain_cep.config import BATCH_ROWS
+from uncertain_cep.durations import Duration, duration_text
 from uncertain_cep.errors import OptionError
-from uncertain_cep.time_limits import TimeLimit
+from uncertain_cep.limits import Limits
 from uncertain_cep.timedomain import Names
 
 __all__ = [
@@ -117,7 +120,7 @@ class MatchOptions:
         Stop with an error beyond this many matches. Not used on Spark, whose matches stay on the cluster.
     batch_rows : int
         Most matches in a batch, at least 1. Not used on Spark.
-    limit : TimeLimit or None
+    limit : Limits or None
         When to stop with an error. On Spark, whoever runs the job looks at it.
 
     Raises
@@ -127,7 +130,7 @@ class MatchOptions:
     """
 
     names: Names = Names()  # noqa: RUF009
-    tick: str | None = None
+    tick: Duration | None = None
     evaluation: str = "auto"
     confidence: bool = True
     approximate: Approximation | None = None
@@ -136,12 +139,13 @@ class MatchOptions:
     latency_weight: float = 0.0
     max_matches: int | None = None
     batch_rows: int = BATCH_ROWS
-    limit: TimeLimit | None = None
+    limit: Limits | None = None
 
     def __post_init__(self) -> None:
         self._check_values()
         self._check_together()
         object.__setattr__(self, "latency_weight", float(self.latency_weight))
+        object.__setattr__(self, "tick", duration_text(self.tick, what="tick"))
 
     @property
     def method(self) -> Method:
@@ -176,8 +180,13 @@ class MatchOptions:
             raise OptionError(
                 f"latency_weight={weight!r}: it must be a finite number, at least 0, such as 2.5"
             )
-        if self.batch_rows < 1:
-            raise OptionError(f"batch_rows={self.batch_rows}: it must be at least 1")
+        if not isinstance(self.confidence, bool | np.bool_):
+            raise OptionError(f"confidence={self.confidence!r}: it must be True or False")
+        most, rows = self.max_matches, self.batch_rows
+        if most is not None and (not _is_whole(most) or most < 0):
+            raise OptionError(f"max_matches={most!r}: it must be a whole number, at least 0, or None")
+        if not _is_whole(rows) or rows < 1:
+            raise OptionError(f"batch_rows={rows!r}: it must be a whole number, at least 1")
 
     def _check_together(self) -> None:
         if self.planner != "auto" and self.evaluation != "auto":
@@ -212,3 +221,7 @@ class MatchOptions:
             raise OptionError(
                 'kleene="compressed" gives rows, RETURN EXPECTED COUNT numbers: choose one of them'
             )
+
+
+def _is_whole(given: Any) -> bool:
+    return isinstance(given, int | np.integer) and not isinstance(given, bool | np.timedelta64)

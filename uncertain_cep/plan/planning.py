@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from uncertain_cep.errors import Fault, OptionError, QueryError
+from uncertain_cep.errors import Fault, OptionError, QueryError, TraceError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
 from uncertain_cep.plan.options import PLANNERS, MatchOptions
@@ -33,6 +33,7 @@ from uncertain_cep.query.typed import (
     variables_of,
 )
 from uncertain_cep.timedomain import TimeDomain
+from uncertain_cep.traces.checks import check_columns
 
 __all__ = ["COMPRESSED_COLUMNS", "beyond_plain", "make_plan"]
 
@@ -66,6 +67,9 @@ def make_plan(
     if counted is not None:
         options.check_counting()
     domain = TimeDomain.of(schema, options.names, options.tick)
+    faults = check_columns(schema, options.names)
+    if faults:
+        raise TraceError(faults)
     bound = bind(query, schema, options.names, domain)
     if counted is not None:
         matches = make_plan(replace(query, expected_count=None), schema, options)

@@ -10,7 +10,8 @@ from typing import Any, Final, Literal
 
 from lark import Lark, UnexpectedInput
 
-from uncertain_cep.errors import Fault, QueryError, QuerySyntaxError
+from uncertain_cep.boundary import public
+from uncertain_cep.errors import Fault, OptionError, QueryError, QuerySyntaxError
 from uncertain_cep.query import syntax
 from uncertain_cep.query.builder import build
 from uncertain_cep.query.checker import check
@@ -44,6 +45,7 @@ def _grammar() -> Lark:
 
 
 def _read(text: str, start: Literal["query", "row_condition"], what: str) -> object:
+    _check_text(text, what)
     if len(text) > MOST_CHARACTERS:
         message = f"the {what} has {len(text):,} characters, and at most {MOST_CHARACTERS:,} are read"
         raise QuerySyntaxError(message, text=text, line=1, column=1)
@@ -55,6 +57,19 @@ def _read(text: str, start: Literal["query", "row_condition"], what: str) -> obj
     return build(tree, text)
 
 
+def _check_text(text: Any, what: str) -> None:
+    if not isinstance(text, str):
+        raise OptionError(f"a {what} is text, and this is a {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        before = text[: error.start]
+        line, column = before.count("\n") + 1, error.start - (before.rfind("\n") + 1) + 1
+        message = f"{text[error.start]!a} is half of a character: no text holds it alone"
+        raise QuerySyntaxError(message, text=text, line=line, column=column) from None
+
+
+@public
 def parse(text: str) -> syntax.Query:
     """Read a query and check all that can be checked without a trace.
 
@@ -65,11 +80,14 @@ def parse(text: str) -> syntax.Query:
 
     Raises
     ------
+    OptionError
+        If it is no text.
     QuerySyntaxError
         If the text does not follow the grammar, or has too many characters.
     QueryError
         If it does but cannot be answered; all faults at once.
     """
+    _check_text(text, "query")
     query = read_query(text)
     check(query)
     return query
@@ -77,7 +95,11 @@ def parse(text: str) -> syntax.Query:
 
 def query_of(query: syntax.Query | str) -> syntax.Query:
     """Return a query that is given as such or as text, see `parse`."""
-    return parse(query) if isinstance(query, str) else query
+    if isinstance(query, syntax.Query):
+        return query
+    if not isinstance(query, str):
+        raise OptionError(f"a query is text, or what parse makes of it, and this is a {type(query).__name__}")
+    return parse(query)
 
 
 # Whoever asks one query of several traces has it read once.

@@ -139,10 +139,12 @@ def kind_of(type_: pa.DataType) -> Kind | None:
     the trace (as a float it would silently equal its neighbours, which is wrong for ids and hashes). Decimals
     are ``float``: exact decimal arithmetic is not offered. A timestamp without time zone is read as UTC.
     """
-    if pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_):
+    if pa.types.is_dictionary(type_):
         return kind_of(type_.value_type)
     if pa.types.is_integer(type_):
         return "int"
+    if pa.types.is_float16(type_):
+        return None
     if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
         return "float"
     if pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_):

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from uncertain_cep.boundary import public
 from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.errors import OptionError
 from uncertain_cep.query.typed import kind_of
@@ -21,6 +22,7 @@ FrameT = TypeVar("FrameT")
 _RANGE: Final = ("range_lower", "range_upper")
 
 
+@public
 def to_events(
     matches: FrameT,
     type: str,
@@ -107,6 +109,7 @@ def to_events(
     return result
 
 
+@public
 def with_matches(
     events: FrameT,
     matches: Any,

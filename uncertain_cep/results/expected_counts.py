@@ -157,6 +157,7 @@ class _Counting:
 
     def _rates(self, selection: Selection, stretches: Stretches) -> Float64:
         """Return the expected number of events of each component at each covered tick, (l, T) float64."""
+        checkpoint(8 * len(selection.rows) * stretches.ticks)
         rates = np.empty((len(selection.rows), stretches.ticks))
         for j, rows in enumerate(selection.rows):
             offset, values = flat_pmfs(self.pmfs, rows)

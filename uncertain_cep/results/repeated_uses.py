@@ -176,6 +176,7 @@ def repeated_counts(
     of_events = Intervals(events.lower, events.upper, events.offset), pmf, shift[events.partition]
     closed = len(rates) <= MOST_CLOSED
     if closed:
+        checkpoint(16 * len(rates) * (stretches.ticks + 1))
         totals = np.empty((2, len(rates), stretches.ticks + 1))
         running_totals(rates, totals[0], totals[1])
     else:

@@ -13,8 +13,14 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from uncertain_cep.config import STOP_AGAIN_SECONDS
-from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceError, UncertainCepError
-from uncertain_cep.time_limits import TimeLimit
+from uncertain_cep.errors import (
+    OptionError,
+    RuntimeEnvironmentError,
+    TimeLimitError,
+    TraceError,
+    UncertainCepError,
+)
+from uncertain_cep.limits import Limits
 
 __all__ = ["stopped_in_time", "worker_errors"]
 
@@ -50,7 +56,7 @@ def worker_errors() -> Iterator[None]:
 
 
 @contextmanager
-def stopped_in_time(spark: SparkSession, limit: TimeLimit | None) -> Iterator[None]:
+def stopped_in_time(spark: SparkSession, limit: Limits | None) -> Iterator[None]:
     """Stop what this thread has Spark do in the context once a time limit is over; other jobs go on.
 
     Raises
@@ -89,7 +95,7 @@ def stopped_in_time(spark: SparkSession, limit: TimeLimit | None) -> Iterator[No
         yield
     except Exception as error:
         if over.is_set():
-            raise limit.error() from error
+            raise TimeLimitError(limit.seconds or 0.0) from error
         raise
     finally:
         done.set()

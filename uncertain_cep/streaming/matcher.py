@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 from confidence.config import EVER
 from eventbased.incremental.completed import Matches
 from eventbased.incremental.run_pool import MOST_COMPONENTS
+from uncertain_cep.boundary import public
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.executor import check_table, confident, constants_hold, ticks_of
+from uncertain_cep.limits import Limits
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.incremental import RunEvaluation
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, beyond_plain, make_plan
@@ -31,7 +33,6 @@ from uncertain_cep.streaming.event_buffer import RetainedEvents
 from uncertain_cep.streaming.micro_batches import SlicedEvaluation
 from uncertain_cep.streaming.reoptimisation import UsedPlan
 from uncertain_cep.streaming.watermark import ArrivalPromise
-from uncertain_cep.time_limits import TimeLimit
 from uncertain_cep.timedomain import TICK_METADATA, Names, with_noted_tick
 from uncertain_cep.traces.frames import as_arrow
 
@@ -117,6 +118,9 @@ class IncrementalMatcher:
         Seconds that one call of :meth:`push`, :meth:`heartbeat` or :meth:`close` may take to compute matches.
         Beyond it ends with a :class:`uncertain_cep.TimeLimitError`. Those matches are lost, and the matcher
         takes no more events.
+    memory_limit : str or int, optional
+        What this process may hold in memory while such a call computes matches, such as ``"4GB"``. Beyond it
+        ends with a :class:`uncertain_cep.MemoryLimitError`, as beyond ``timeout``.
 
     Attributes
     ----------
@@ -140,6 +144,7 @@ class IncrementalMatcher:
     2010, sections 2.2, 4 and C.
     """
 
+    @public
     def __init__(
         self,
         query: Query | str,
@@ -153,6 +158,7 @@ class IncrementalMatcher:
         largest_interval: int | None = None,
         slice_length: int | None = None,
         timeout: float | None = None,
+        memory_limit: str | int | None = None,
     ) -> None:
         if evaluation not in INCREMENTAL_EVALUATIONS:
             known = ", ".join(INCREMENTAL_EVALUATIONS)
@@ -182,8 +188,8 @@ class IncrementalMatcher:
         self._promise = ArrivalPromise(largest_interval, _types(self.plan))
         self._retained = RetainedEvents(self.plan, schema)
         self._partitions = PartitionNumbers(self.plan)
-        TimeLimit.of(timeout)
-        self._timeout = timeout
+        Limits.of(timeout, memory_limit)
+        self._limits = timeout, memory_limit
         self._closed = self._failed = False
         length = len(self.plan.components)
         self._possible = constants_hold(self.plan) and self.plan.window >= length
@@ -215,12 +221,14 @@ class IncrementalMatcher:
         """The plans that ``sliced`` has gone over to, the first one first; at most the last 1,000."""
         return () if self._sliced is None else tuple(self._sliced.planning.used)
 
+    @public
     def take_late(self) -> pa.Table:
         """Return the late events that were not taken before, and hold them no longer."""
         taken = self.late
         self._late.clear()
         return taken
 
+    @public
     def push(self, events: Any) -> pa.RecordBatch:
         """Take events in the order of arrival, and return the matches that became final.
 
@@ -261,6 +269,7 @@ class IncrementalMatcher:
             self.late_count += int(late.sum())
         return batch
 
+    @public
     def heartbeat(
         self, time: int | datetime | np.datetime64, *, of_type: str | None = None
     ) -> pa.RecordBatch:
@@ -286,6 +295,7 @@ class IncrementalMatcher:
         self._promise.heartbeat(self._tick(time), of_type)
         return self._advance(self._promise.bound)
 
+    @public
     def close(self) -> pa.RecordBatch:
         """Learn that no event is to come at all; return the last matches. Nothing can be pushed then.
 
@@ -342,7 +352,7 @@ class IncrementalMatcher:
     @contextmanager
     def _answering(self) -> Iterator[None]:
         """Take no more events once matches could not be computed: runs and slices have moved on by then."""
-        limit = TimeLimit.of(self._timeout)
+        limit = Limits.of(*self._limits)
         try:
             with nullcontext() if limit is None else limit.looked_at():
                 yield

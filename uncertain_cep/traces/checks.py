@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
-from uncertain_cep.errors import TraceFault
+from uncertain_cep.errors import TraceFault, absent_columns
 from uncertain_cep.expressions.codes import codes_of, paired
 from uncertain_cep.timedomain import Names, TimeDomain, is_text
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
@@ -55,13 +55,12 @@ class RowOrigin:
 
 def check_columns(schema: pa.Schema, names: Names) -> list[TraceFault]:
     """Return a fault for each column of the model that is missing or of the wrong type."""
-    faults = []
-    for name in (names.type, names.id, names.lower, names.upper):
-        if name not in schema.names:
-            message = f"there is no such column; the trace has {', '.join(schema.names) or 'none'}"
-            faults.append(
-                TraceFault(f"{message}. Name the columns, map them, or write a schema file", column=name)
-            )
+    model = (names.type, names.id, names.lower, names.upper)
+    absent = [name for name in model if name not in schema.names]
+    advice = "Name the columns, map them, or write a schema file"
+    faults = absent_columns(absent, schema.names, advice=advice)
+    for name in model:
+        if name in absent:
             continue
         dtype = schema.field(name).type
         if name == names.type and not is_text(dtype):
@@ -157,11 +156,12 @@ def check_pmfs(
     # Where the interval itself is at fault, the length would only be a second complaint of the same.
     wrong_length = given & (lengths != ticks) & (ticks >= 1) & _both(has_lower, has_upper, len(ticks))
     if wrong_length.any():
+        of_length = "" if domain.tick_nanoseconds is None else f" of {domain.describe()}"
         hint = "" if domain.named or domain.unit == "tick" else ', or say how long a tick is, tick="1s"'
         for row in np.flatnonzero(wrong_length)[:limit].tolist():
             message = (
-                f"the pmf has {lengths[row]:,} probabilities for an interval of {ticks[row]:,} ticks of "
-                f"{domain.describe()}: give one for each tick{hint}"
+                f"the pmf has {lengths[row]:,} probabilities for an interval of {ticks[row]:,} ticks"
+                f"{of_length}: give one for each tick{hint}"
             )
             faults.append(TraceFault(message, row=row + 1, column=names.pmf, value=_list_text(values, row)))
         faults += _rest(int(wrong_length.sum()), limit, "pmfs have the wrong length", names.pmf)
@@ -217,7 +217,8 @@ def _list_text(values: pa.ChunkedArray, row: int) -> str:
 
 
 def _rest(count: int, limit: int, what: str, column: str) -> list[TraceFault]:
-    return [TraceFault(f"{count - limit:,} more {what}", column=column)] if count > limit else []
+    more = count - limit
+    return [TraceFault(f"{more:,} more {what}", column=column, count=more)] if more > 0 else []
 
 
 def _is_list_of_numbers(dtype: pa.DataType) -> bool:

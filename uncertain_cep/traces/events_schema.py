@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import pyarrow as pa
 
+from uncertain_cep.boundary import public
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.expressions.codes import places_in
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
@@ -106,6 +107,7 @@ def _reassembled(pieces: Sequence[tuple[IntArray, pa.Array | None]]) -> pa.Array
     return pa.concat_arrays(parts).take(pa.array(np.argsort(order)))
 
 
+@public
 def by_value(column: str, rules: Mapping[str, Uncertainty], otherwise: Uncertainty | None = None) -> ByValue:
     """Give each value of a column, such as the type or the source of an event, a rule of its own.
 

@@ -35,7 +35,8 @@ def row_faults(
         value = None if values is None else shown(values[row])
         faults.append(TraceFault(message, row=row + 1, column=column, value=value))
     if len(rows) > limit:
-        faults.append(TraceFault(f"the same in {len(rows) - limit:,} more rows: {message}", column=column))
+        more = len(rows) - limit
+        faults.append(TraceFault(f"the same in {more:,} more rows: {message}", column=column, count=more))
     return faults
 
 

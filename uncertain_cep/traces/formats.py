@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -176,9 +177,10 @@ def _own_columns(path: Path, options: FileOptions) -> list[str] | None:
         if kind == "parquet":
             import pyarrow.parquet as pq
 
-            names = list(pq.read_schema(path).names)
+            with path.open("rb") as file:
+                names = list(pq.read_schema(file).names)
         elif kind == "csv":
-            with pa.input_stream(str(path), compression="detect") as stream:
+            with _opened(path) as stream:
                 names = header_names(stream, _delimiter(path, options))
         else:
             return None
@@ -256,10 +258,22 @@ def _naming(path: Path) -> Iterator[None]:
         message = "there is no such file: check the path"
     except PermissionError:
         message = "it may not be read: check its permissions"
+    except UnicodeDecodeError:
+        message = "the name of a column is no UTF-8 text: convert the file, or make it again"
     except (pa.ArrowException, OSError, csv.Error) as error:
         said = str(error).splitlines()[0].removeprefix(f"Could not open Parquet input source '{path}': ")
         message = f"it cannot be read, it is damaged or cut off: copy or make it again ({said.rstrip('.')})"
     raise TraceError(TraceFault(message, file=str(path)))
+
+
+def _opened(path: Path) -> Any:
+    """Return a stream of a file's text, decompressed as its name says."""
+    try:
+        return pa.input_stream(str(path), compression="detect")
+    except UnicodeEncodeError:
+        # Arrow takes no name that is not UTF-8.
+        codec = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}.get(path.suffix.lower())
+        return pa.input_stream(path.open("rb"), compression=codec)
 
 
 def _delimiter(path: Path, options: FileOptions) -> str:
@@ -283,9 +297,12 @@ def _read_csv(path: Path, columns: list[str] | None, options: FileOptions) -> pa
         table = _csv_table(path, parse, convert)
     except pa.ArrowInvalid as error:
         if straddles(error):
-            with pa.input_stream(str(path), compression="detect") as stream:
+            with _opened(path) as stream:
                 raise TraceError(long_line_fault(io.BufferedReader(stream))) from None
-        faults = _broken_rows(path, parse) if "CSV parse" in str(error) else []
+        # Arrow cannot hand on a broken row that is no text.
+        faults = _broken_text(path)
+        if not faults and "CSV parse" in str(error):
+            faults = _broken_rows(path, parse)
         if not faults:
             raise
         raise TraceError(faults) from None
@@ -305,12 +322,25 @@ def _csv_table(path: Path, parse: Any, convert: Any) -> pa.Table:
     for block_size in CSV_BLOCKS:
         read = pacsv.ReadOptions(block_size=block_size)
         try:
-            with pa.input_stream(str(path), compression="detect") as stream:
+            with _opened(path) as stream:
                 return pacsv.read_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
         except pa.ArrowInvalid as error:
             if block_size == CSV_BLOCKS[-1] or not straddles(error):
                 raise
     raise AssertionError("there is a last block size")
+
+
+def _broken_text(path: Path) -> list[TraceFault]:
+    """Return a fault if a file is no UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with _opened(path) as stream:
+        try:
+            while block := stream.read(2**20):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return [TraceFault("its text is not UTF-8: convert the file", file=str(path))]
+    return []
 
 
 def _broken_rows(path: Path, parse: Any) -> list[TraceFault]:
@@ -330,19 +360,23 @@ def _broken_rows(path: Path, parse: Any) -> list[TraceFault]:
         return "skip"
 
     parse.invalid_row_handler = note
-    with pa.input_stream(str(path), compression="detect") as stream:
+    with _opened(path) as stream:
         # Only a single thread can number the rows.
         read = pacsv.ReadOptions(use_threads=False, block_size=CSV_BLOCKS[-1])
         pacsv.read_csv(stream, read_options=read, parse_options=parse)
     if broken > FAULT_LIMIT:
-        faults.append(TraceFault(f"{broken - FAULT_LIMIT:,} more rows are broken like these", file=str(path)))
+        more = broken - FAULT_LIMIT
+        faults.append(TraceFault(f"{more:,} more rows are broken like these", file=str(path), count=more))
     return faults
 
 
 def _read_json(path: Path) -> pa.Table:
     try:
-        table = _with_dates(path, _parsed_json(path, None))
-    except (pa.ArrowInvalid, UnreadableLineError) as error:
+        table = _parsed_json(path, None)
+        # Arrow takes any bytes for text, and for names.
+        table.validate(full=True)
+        table = _with_dates(path, table)
+    except (pa.ArrowInvalid, UnreadableLineError, UnicodeDecodeError) as error:
         if str(error).startswith("Empty JSON file"):
             message = "the file is empty: one JSON object a line is expected"
             raise TraceError(TraceFault(message, file=str(path))) from None
@@ -358,7 +392,7 @@ def _read_json(path: Path) -> pa.Table:
 
 
 def _line_faults(path: Path) -> list[TraceFault]:
-    with pa.input_stream(str(path), compression="detect") as stream:
+    with _opened(path) as stream:
         return [replace(fault, file=str(path)) for fault in json_line_faults(io.BufferedReader(stream))]
 
 
@@ -370,7 +404,7 @@ def _parsed_json(path: Path, texts: Sequence[str] | None) -> pa.Table:
     if texts is not None:
         schema = pa.schema([(name, pa.string()) for name in texts])
         options = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-    with pa.input_stream(str(path), compression="detect") as stream:
+    with _opened(path) as stream:
         block = pajson.ReadOptions(block_size=LONGEST_LINE)
         guarded = pa.PythonFile(NestingGuard(stream), "r")
         return pajson.read_json(guarded, read_options=block, parse_options=options)
@@ -406,8 +440,8 @@ def _with_dates(path: Path, table: pa.Table) -> pa.Table:
 def _read_parquet(path: Path, columns: list[str] | None) -> pa.Table:
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
-        return file.read(columns=columns)
+    with path.open("rb") as file, pq.ParquetFile(file) as parquet:
+        return parquet.read(columns=columns)
 
 
 def _with_types(table: pa.Table, types: Mapping[str, ColumnType], file: str) -> pa.Table:

@@ -94,6 +94,7 @@ class StampKind:
     resolution: int | None
     is_day: bool = False
     timezone: str | None = None
+    is_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,7 @@ def stamp_kind(column: str, dtype: pa.DataType, unit: str | None) -> StampKind:
         resolution = None if epoch is None else min(epoch, _MICROSECOND)
         return StampKind(resolution)
     if is_text(dtype) or pa.types.is_null(dtype):
-        return StampKind(1)
+        return StampKind(1, is_text=True)
     raise TraceError(
         TraceFault(f"its type is {dtype}, which is no time: {_ACCEPTED} can be read", column=column)
     )
@@ -189,7 +190,13 @@ def grid_of(kinds: Sequence[tuple[str, StampKind]], tick: str | None, whole_days
     if len(plain) == len(kinds):
         return Grid(named, pa.int64(), 1, named=named is not None, countable=True)
     if plain:
-        timed = next(name for name, kind in kinds if kind.resolution is not None)
+        timed, kind = next((name, kind) for name, kind in kinds if kind.resolution is not None)
+        if kind.is_text:
+            message = (
+                f"it holds text, but column {plain[0]!r} holds plain numbers: correct what is no number, or "
+                'say the unit of the numbers (unit = "ms")'
+            )
+            raise TraceError(TraceFault(message, column=timed))
         raise TraceError(
             TraceFault(
                 f"it holds plain numbers, but column {timed!r} holds times: say the unit of the numbers "

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from uncertain_cep.durations import UNIT_NANOSECONDS
-from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
+from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
 from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
@@ -148,10 +148,7 @@ class IntervalOptions:
         """Return the ticks that the times of a table with these columns are floored to."""
         absent = [name for name in self.read if name not in schema.names]
         if absent:
-            has = ", ".join(schema.names) or "no columns"
-            raise TraceError(
-                [TraceFault(f"there is no such column; there is {has}", column=name) for name in absent]
-            )
+            raise TraceError(absent_columns(absent, schema.names))
         stamps = self.uncertainty.stamps(self.time)
         kinds = [(name, stamp_kind(name, schema.field(name).type, self.unit)) for name in stamps]
         days = self.days and self.uncertainty.is_whole(UNIT_NANOSECONDS["d"], schema, self.unit)

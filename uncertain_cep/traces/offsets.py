@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from uncertain_cep.boundary import public
 from uncertain_cep.durations import number_unit
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.expressions.codes import codes_of, places_in
@@ -84,6 +85,7 @@ class ClockOffset:
         return np.where(known, np.asarray(bounds.to_numpy())[position] * scale, 0)
 
 
+@public
 def clock_offset(
     table: OffsetSource,
     host: str = "host",

@@ -10,8 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from uncertain_cep.boundary import public
 from uncertain_cep.durations import UNIT_NANOSECONDS, parse_duration
-from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
+from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
 from uncertain_cep.timedomain import TICK_METADATA, Names, TimeDomain, tick_column, with_noted_tick
 from uncertain_cep.traces.checks import (
     RowOrigin,
@@ -94,11 +95,7 @@ class LoadedTrace:
         if self.table is None:
             return self
         names = self.table.column_names
-        found = [
-            TraceFault(f"there is no such column; the trace has {', '.join(names)}", column=name)
-            for name in partition
-            if name not in names
-        ]
+        found = absent_columns([name for name in partition if name not in names], names)
         if not found:
             ids = check_ids(self.table, _NAMES, partition=partition)
             found = [self.origin.placed(fault) for fault in ids]
@@ -119,6 +116,7 @@ class Step:
     rule: Uncertainty
 
 
+@public
 def read_traces(
     paths: Paths, schema: GivenSchema = None, *, format: str | None = None, tick: str | None = None
 ) -> pa.Table:
@@ -178,7 +176,10 @@ def load_traces(
     options = FileOptions() if schema is None else schema.options
     if format is not None:
         options = replace(options, format=format)
-    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    asked: Any = paths
+    given = [asked] if isinstance(asked, (str, Path)) or not isinstance(asked, Iterable) else list(asked)
+    if not all(isinstance(path, (str, Path)) for path in given):
+        raise OptionError(f"paths={asked!r}: it takes the path of a file or a folder, or several")
     files, faults = list_files(given, options.format)
     if not given:
         faults.append(TraceFault("no file is given: name one or more"))
@@ -370,18 +371,18 @@ def raw_tables(
 def _absent(file: TraceFile, names: Sequence[str], needs: dict[str, dict[str, str]]) -> list[TraceFault]:
     faults = []
     for step, columns in needs.items():
-        for column, key in columns.items():
-            if column in names:
-                continue
-            has = ", ".join(names) or "none"
-            if step == "the trace":
-                message = (
-                    f"there is no such column; the file has {has}. Name the columns type, id, lower and "
-                    "upper, or say in a schema file or with flags what they are and how uncertain the times"
-                )
-            else:
-                message = f"there is no such column, but {step}.{key} names it; the file has {has}"
-            faults.append(TraceFault(message, file=str(file.path), column=column))
+        absent = {column: key for column, key in columns.items() if column not in names}
+        if step == "the trace":
+            advice = (
+                "Name the columns type, id, lower and upper, or say in a schema file or with flags what they "
+                "are and how uncertain the times"
+            )
+            faults += absent_columns(list(absent), names, of="file", advice=advice, file=str(file.path))
+            continue
+        found = absent_columns(list(absent), names, of="file", file=str(file.path))
+        for fault, key in zip(found, absent.values(), strict=True):
+            said = f"there is no such column, but {step}.{key} names it"
+            faults.append(replace(fault, message=fault.message.replace("there is no such column", said)))
     return faults
 
 

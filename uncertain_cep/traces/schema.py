@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.traces.events_schema import KINDS, EventsSchema
 from uncertain_cep.traces.formats import FileOptions
 from uncertain_cep.traces.schema_document import SchemaReader
+from uncertain_cep.traces.uncertainty import Uncertainty
 
 __all__ = ["TraceSchema", "given_schema", "load_schema"]
 
@@ -119,6 +121,7 @@ class TraceSchema:
         return cls(events, length, options)
 
 
+@public
 def load_schema(path: str | Path) -> TraceSchema:
     """Read a schema file; see `TraceSchema` for what stands in it.
 
@@ -159,6 +162,23 @@ def given_schema(schema: TraceSchema | str | Path | None) -> TraceSchema | None:
             f"schema={given!r}: it takes the path of a schema file, or what load_schema made of one"
         )
     return load_schema(given)
+
+
+def given_uncertainty(given: Uncertainty | str) -> Uncertainty:
+    """Return the rule that a caller gave, as such or as text, see `TraceSchema.from_flags`."""
+    if not isinstance(given, str):
+        rule: Any = given
+        if not hasattr(rule, "intervals"):
+            raise OptionError(
+                f'uncertainty={given!r}: write a rule, such as plus_minus("500ms"), or its text, '
+                '"plus_minus:500ms"'
+            )
+        return given
+    reader = SchemaReader()
+    spec = reader.uncertainty(_split_flag(given), "uncertainty")
+    if spec is None or reader.faults:
+        raise OptionError("\n".join(f"{path}={given!r}: {message}" for path, message in reader.faults))
+    return spec.rule()
 
 
 def _split_flag(text: str) -> dict[str, Any]:

@@ -176,7 +176,7 @@ class SchemaReader:
             )
             return None
         if single is not None:
-            return self._uncertainty(single, _join(path, "uncertainty"))
+            return self.uncertainty(single, _join(path, "uncertainty"))
         path = _join(path, "uncertainty_by")
         tables = list(by.values()) if isinstance(by, dict) else []
         if not isinstance(by, dict) or len(by) != 1 or not all(isinstance(v, dict) and v for v in tables):
@@ -188,13 +188,14 @@ class SchemaReader:
             return None
         ((column, values),) = by.items()
         found = [
-            (value, self._uncertainty(given, _join(_join(path, column), value)))
+            (value, self.uncertainty(given, _join(_join(path, column), value)))
             for value, given in values.items()
         ]
         specs = tuple((value, spec) for value, spec in found if spec is not None)
         return UncertaintySpec("by_value", column=column, values=specs)
 
-    def _uncertainty(self, given: object, path: str) -> UncertaintySpec | None:
+    def uncertainty(self, given: object, path: str) -> UncertaintySpec | None:
+        """Return what a table declares; None, with its faults noted, if it is none."""
         if not isinstance(given, dict):
             self._fault(path, f"must be a table, {_EXAMPLE}")
             return None

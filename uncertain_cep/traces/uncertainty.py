@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.durations import number_unit, parse_duration
+from uncertain_cep.boundary import public
+from uncertain_cep.durations import Duration, format_duration, number_unit, parse_duration
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
 from uncertain_cep.traces.instants import (
@@ -157,6 +158,16 @@ class Moved:
     kind: Literal["exact", "plus_minus", "granularity", "window"]
     length: str | int = 0
 
+    @classmethod
+    def by(cls, kind: Literal["plus_minus", "granularity", "window"], length: Duration | int) -> Moved:
+        """Return the rule with a length as callers give it, or a number of ticks."""
+        given: Any = length
+        # NumPy's timedelta64 is an integer of its own.
+        if isinstance(given, int | np.integer) and not isinstance(given, bool | np.timedelta64):
+            return cls(kind, int(given))
+        nanoseconds = parse_duration(length, what=kind)  # type: ignore[arg-type]
+        return cls(kind, given if isinstance(given, str) else format_duration(nanoseconds))
+
     def __post_init__(self) -> None:
         number = self.length if isinstance(self.length, int) else parse_duration(self.length, what=self.kind)
         if number < self._least:
@@ -247,22 +258,25 @@ def exact() -> Moved:
     return Moved("exact")
 
 
-def plus_minus(by: str | int) -> Moved:
-    """Stamps off by at most ``by`` either way, such as ``"500ms"`` or a number of ticks.
+@public
+def plus_minus(by: Duration | int) -> Moved:
+    """Stamps off by at most ``by`` either way, such as ``"500ms"``, a timedelta, or a number of ticks.
 
     An OptionError says that it is no length of time; so do the other rules'.
     """
-    return Moved("plus_minus", by)
+    return Moved.by("plus_minus", by)
 
 
-def granularity(of: str | int) -> Moved:
+@public
+def granularity(of: Duration | int) -> Moved:
     """Stamps truncated to ``of``, such as ``"1min"``: the interval is ``[T, T + of - 1 tick]``."""
-    return Moved("granularity", of)
+    return Moved.by("granularity", of)
 
 
-def window(length: str | int) -> Moved:
+@public
+def window(length: Duration | int) -> Moved:
     """Stamps at the end of a window of this length, as of a metric: ``(T - length, T]``."""
-    return Moved("window", length)
+    return Moved.by("window", length)
 
 
 def histogram(pmf: str, lower: str | None = None) -> Histogram:

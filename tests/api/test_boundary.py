@@ -1,0 +1,273 @@
+"""What callers have is taken; what cannot be is refused by an error of ours that says what to do."""
+
+from __future__ import annotations
+
+import datetime as dt
+import warnings
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pytest
+
+import uncertain_cep as uc
+from uncertain_cep.boundary import guarded, our_error, public
+
+QUERY: Final = "PATTERN SEQ(A a, B b) WITHIN 100"
+COMPARED: Final = "PATTERN SEQ(A a, B b) WHERE a.x < b.x WITHIN 100"
+COLUMNS: Final[dict[str, Any]] = {"type": ["A", "B"], "id": [1, 2], "lower": [1, 3], "upper": [2, 5]}
+
+
+def events(**columns: Any) -> pa.Table:
+    return pa.table({**COLUMNS, **columns})
+
+
+class Capsule:
+    """Anything with the Arrow PyCapsule interface."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+
+class Batch:
+    def __arrow_c_array__(self, requested_schema: object = None) -> object:
+        return events().to_batches()[0].__arrow_c_array__(requested_schema)
+
+
+Derived: Any = type("Derived", (pd.DataFrame,), {"__module__": "geopandas"})
+
+FRAMES: Final[tuple[tuple[str, Callable[[], Any]], ...]] = (
+    ("batch", lambda: events().to_batches()[0]),
+    ("reader", lambda: events().to_reader()),
+    ("dataset", lambda: ds.dataset(events())),
+    ("scanner", lambda: ds.dataset(events()).scanner()),
+    ("capsule", lambda: Capsule(events())),
+    ("array capsule", Batch),
+    ("polars", lambda: pl.DataFrame(COLUMNS)),
+    ("lazy", lambda: pl.DataFrame(COLUMNS).lazy()),
+    ("enum", lambda: pl.DataFrame(COLUMNS).with_columns(pl.col("type").cast(pl.Enum(["A", "B"])))),
+    ("derived", lambda: Derived(COLUMNS)),
+)
+
+
+@pytest.mark.parametrize("make", [make for _, make in FRAMES], ids=[name for name, _ in FRAMES])
+def test_frames_that_are_taken(make: Callable[[], Any]) -> None:
+    found = uc.match(make(), QUERY)
+    ids = [found["a"][0], found["b"][0]]
+    assert [one.as_py() if isinstance(one, pa.Scalar) else one for one in ids] == [1, 2]
+    assert sum(batch.num_rows for batch in uc.iter_matches(make(), QUERY)) == 1
+    assert "1 estimated" in uc.explain(QUERY, make())
+    assert uc.validate(make()) == []
+
+
+def test_a_duckdb_relation_is_taken() -> None:
+    duckdb = pytest.importorskip("duckdb")
+    table = events()
+    assert uc.match(duckdb.arrow(table), QUERY).num_rows == 1
+
+
+WHOLE: Final = (
+    *(pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
+    *(pa.decimal128(10, 0), pa.decimal256(40, 0)),
+)
+
+
+@pytest.mark.parametrize("dtype", WHOLE, ids=str)
+def test_times_of_any_exact_type(dtype: pa.DataType) -> None:
+    def column(*values: int) -> pa.Array:
+        exact = [Decimal(value) for value in values] if pa.types.is_decimal(dtype) else list(values)
+        return pa.array(exact, dtype)
+
+    found = uc.match(events(lower=column(1, 3), upper=column(2, 5), id=column(7, 8)), QUERY)
+    plain = uc.match(events(id=[7, 8]), QUERY)
+    assert found.select(["range_lower", "range_upper", "confidence"]).equals(
+        plain.select(["range_lower", "range_upper", "confidence"])
+    )
+    assert found.column("a").cast(pa.int64()).to_pylist() == [7]
+
+
+def test_a_time_beyond_int64_is_told() -> None:
+    with pytest.raises(uc.TraceError, match=r"row 2, column 'upper', value 18446744073709551615"):
+        uc.match(events(upper=pa.array([2, 2**64 - 1], pa.uint64())), QUERY)
+
+
+TEXTS: Final = (pa.string_view(), pa.large_string(), pa.dictionary(pa.int8(), pa.string()))
+
+
+@pytest.mark.parametrize("dtype", TEXTS, ids=str)
+def test_texts_of_any_layout(dtype: pa.DataType) -> None:
+    table = events(
+        type=pa.array(["A", "B"]).cast(dtype),
+        id=pa.array(["x", "y"]).cast(dtype),
+        k=pa.array(["k", "k"]).cast(dtype),
+    )
+    found = uc.match(table, "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 100 RETURN a.k AS k1")
+    assert [found["a"][0].as_py(), found["k1"][0].as_py()] == ["x", "k"]
+
+
+@pytest.mark.parametrize(
+    "tick", ["1s", dt.timedelta(seconds=1), pd.Timedelta("1s"), np.timedelta64(1, "s")], ids=repr
+)
+def test_lengths_as_text_and_as_timedelta(tick: Any) -> None:
+    assert uc.match(events(), "PATTERN SEQ(A a, B b) WITHIN 100 seconds", tick=tick).num_rows == 1
+    stamped = pa.table({"type": ["A"], "id": [1], "ts": pa.array([10], pa.timestamp("s"))})
+    made = [
+        uc.to_intervals(stamped, time="ts", uncertainty=rule, tick=tick, names={"lower": "begin"})
+        for rule in (uc.plus_minus(tick), uc.plus_minus("1s"), "plus_minus:1s")
+    ]
+    assert made[0] == made[1] == made[2]
+    assert [made[0]["begin"][0].as_py().second, made[0]["tick"][0].as_py()] == [9, "1s"]
+
+
+def ask(frame: Any, query: Any = QUERY, **options: Any) -> Any:
+    return uc.match(frame, query, **options)
+
+
+def pandas(**columns: Any) -> Any:
+    return pd.DataFrame(COLUMNS).assign(**columns)
+
+
+def run_end_encoded(values: list[Any]) -> pa.Array:
+    return pa.RunEndEncodedArray.from_arrays(pa.array([1, 2], pa.int32()), values)
+
+
+def twice() -> pa.Table:
+    return pa.Table.from_arrays([*events().columns, events()["id"]], [*COLUMNS, "lower"])
+
+
+HALVES = np.array([1, 2], np.float16)
+SURROGATE = "PATTERN SEQ(A a) WHERE a.x = '\ud800'"
+INT128 = pl.col("lower").cast(pl.Int128)
+
+REFUSED: Final[dict[str, tuple[Callable[[], Any], str]]] = {
+    "no id": (lambda: ask(events().drop(["id"])), "column 'id': there is no such column"),
+    "tick 100": (lambda: ask(events(), tick=100), "tick 100 is not a length of time"),
+    "long tick": (lambda: ask(events(), tick="99999w"), "less than 292 years"),
+    "no query": (lambda: ask(events(), None), "a query is text"),
+    "bytes": (lambda: ask(events(), b"PATTERN"), "a query is text"),
+    "list": (lambda: ask(events(), ["PATTERN"]), "a query is text"),
+    "surrogate": (lambda: uc.parse(SURROGATE), r"line 1, column 31: '.ud800' is half"),
+    "pandas twice": (
+        lambda: ask(pd.concat([pandas(), pandas()], axis=1)),
+        "there are several columns of this",
+    ),
+    "Arrow twice": (lambda: ask(twice()), "column 'lower': there are several columns of this name"),
+    "encoded type": (
+        lambda: ask(events(type=run_end_encoded(["A", "B"]))),
+        "its type is run_end_encoded",
+    ),
+    "encoded attribute": (lambda: ask(events(x=run_end_encoded([1, 2])), COMPARED), "run_end_encoded"),
+    "float16 time": (
+        lambda: ask(events(lower=HALVES, upper=HALVES)),
+        "'lower': its type is halffloat",
+    ),
+    "float16 attribute": (lambda: ask(events(x=HALVES), COMPARED), "halffloat"),
+    "sparse": (
+        lambda: ask(pandas(x=pd.arrays.SparseArray([1, 2])), COMPARED),
+        "'x': Arrow has no Sparse",
+    ),
+    "complex": (lambda: ask(pandas(x=[1j, 2j])), "column 'x': Arrow has no complex128"),
+    "mixed": (lambda: ask(pandas(type=["A", 3])), "column 'type': it holds values of different types"),
+    "Int128": (
+        lambda: ask(pl.DataFrame(COLUMNS).with_columns(INT128)),
+        "'lower': Arrow has no Int128",
+    ),
+    "Series": (lambda: ask(pd.Series([1])), "a Series is no frame of rows"),
+    "Polars Series": (lambda: ask(pl.Series([1])), "a Series is no frame of rows"),
+    "nothing": (lambda: ask(None), "a NoneType is no frame of rows"),
+    "a dict": (lambda: ask(COLUMNS), "a dict is no frame of rows"),
+    "names 5": (lambda: ask(events(), names=5), "names=5: it maps parts of the model"),
+    "names of no text": (lambda: ask(events(), names={"id": 5}), "the column of id is 5"),
+    "confidence": (lambda: ask(events(), confidence="no"), "confidence='no'"),
+    "max_matches": (lambda: ask(events(), max_matches=-1), "max_matches=-1"),
+    "memory": (lambda: ask(events(), memory_limit="much"), "memory_limit='much': it must be a size"),
+    "kind of rule": (lambda: intervals("about:1s"), "uncertainty"),
+    "length of rule": (lambda: intervals("plus_minus:long"), "uncertainty"),
+    "no rule": (lambda: intervals(5), "uncertainty=5: write a rule"),
+    "no path": (lambda: uc.read_traces(Decimal(5)), "paths="),  # type: ignore[arg-type]
+}
+
+
+def intervals(rule: Any) -> Any:
+    return uc.to_intervals(events(), time="lower", uncertainty=rule)
+
+
+@pytest.mark.parametrize(("call", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused_and_how(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(uc.UncertainCepError, match=said) as raised:
+        call()
+    assert not isinstance(raised.value, uc.InternalError)
+
+
+def test_stamps_out_of_range_are_told() -> None:
+    far = pa.array([2**62, 2**62], pa.int64()).cast(pa.timestamp("s"))
+    with pytest.raises(uc.TraceError):
+        uc.match(events(lower=far, upper=far), f"{QUERY} seconds")
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (pa.ArrowInvalid("bad"), uc.TraceError),
+        (OverflowError("too large"), uc.TraceError),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), uc.OptionError),
+        (pl.exceptions.ComputeError("bad"), uc.TraceError),
+        (FileNotFoundError(2, "No such file", "x.csv"), uc.TraceError),
+        (ModuleNotFoundError("No module named 'polars'"), uc.RuntimeEnvironmentError),
+        (RecursionError("deep"), uc.OptionError),
+        (KeyError("x"), uc.InternalError),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_foreign_errors_become_ours(error: Exception, kind: type[uc.UncertainCepError]) -> None:
+    @public
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(kind) as raised:
+        fail()
+    assert type(raised.value) is kind
+    assert raised.value.__cause__ is error
+    assert str(our_error(error)) == str(raised.value)
+
+    def items() -> Iterator[int]:
+        yield 1
+        raise error
+
+    found = guarded(items())
+    assert next(found) == 1
+    with pytest.raises(kind):
+        next(found)
+
+
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), MemoryError(), UserWarning("w"), uc.OptionError("ours")]
+)
+def test_what_passes(error: BaseException) -> None:
+    @public
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        fail()
+    assert raised.value is error
+
+
+def test_a_call_that_does_not_fit_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'ticks'"):
+        uc.match(events(), QUERY, ticks="1s")  # type: ignore[call-arg]
+
+
+def test_a_warning_made_an_error_is_that_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(uc.UncertainCepWarning):
+            uc.match(events(type=["X", "Y"]), QUERY)

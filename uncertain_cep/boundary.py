@@ -1,0 +1,128 @@
+"""The border of the library: whatever goes wrong within, only its own errors get out.
+
+Beside them pass what Python itself ends a program with (KeyboardInterrupt, SystemExit), MemoryError, a
+warning that a filter made an error, and the TypeError of a call that does not fit the signature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
+from typing import Final, ParamSpec, TypeVar
+
+from uncertain_cep.errors import (
+    InternalError,
+    OptionError,
+    RuntimeEnvironmentError,
+    TraceError,
+    TraceFault,
+    UncertainCepError,
+)
+
+__all__ = ["guarded", "our_error", "public"]
+
+Parameters = ParamSpec("Parameters")
+ResultT = TypeVar("ResultT")
+ItemT = TypeVar("ItemT")
+
+_PASS: Final = (UncertainCepError, MemoryError, Warning)
+
+
+def public(function: Callable[Parameters, ResultT]) -> Callable[Parameters, ResultT]:
+    """Let only our errors out of a function; see the module."""
+
+    @wraps(function)
+    def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> ResultT:
+        try:
+            return function(*args, **kwargs)
+        except _PASS:
+            raise
+        except Exception as error:
+            trace = error.__traceback__
+            if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
+                # The call itself does not fit the signature.
+                raise
+            raise our_error(error) from error
+
+    return call
+
+
+def guarded(items: Iterable[ItemT]) -> Iterator[ItemT]:
+    """Yield items that are computed as they are asked for, and let only our errors out."""
+    try:
+        yield from items
+    except _PASS:
+        raise
+    except Exception as error:
+        raise our_error(error) from error
+
+
+def our_error(error: Exception) -> UncertainCepError:
+    """Return the error of ours that says what an error of another library means.
+
+    Notes
+    -----
+    What is foreseen is refused by name before it gets here, and says more. An error that is in no row of the
+    table below is a mistake of this library, and says so.
+    """
+    roots = {cls.__module__.partition(".")[0] for cls in type(error).__mro__}
+    for kinds, libraries, made in _MEANINGS:
+        if isinstance(error, kinds) or roots & libraries:
+            return made(error)
+    return InternalError(
+        f"uncertain-cep did not expect this ({type(error).__name__}: {_said(error)}). It is a mistake of the "
+        "library: please report it with the query, the schema of the events, and this text"
+    )
+
+
+def _said(error: Exception) -> str:
+    return "; ".join(str(error).split("\n")) or type(error).__name__
+
+
+def _unreadable(error: Exception) -> UncertainCepError:
+    file = getattr(error, "filename", None)
+    reason = getattr(error, "strerror", None) or _said(error)
+    return TraceError(TraceFault(reason, file=None if file is None else str(file)))
+
+
+_NONE: Final = frozenset[str]()
+_MEANINGS: Final[
+    tuple[tuple[tuple[type[Exception], ...], frozenset[str], Callable[[Exception], UncertainCepError]], ...]
+] = (
+    (
+        (),
+        frozenset({"pyspark", "py4j", "grpc"}),
+        lambda error: RuntimeEnvironmentError(f"Spark: {_said(error)}"),
+    ),
+    (
+        (RecursionError,),
+        _NONE,
+        lambda _: OptionError("the query, or a value of the events, is nested too deeply: write it flatter"),
+    ),
+    (
+        (ImportError,),
+        _NONE,
+        lambda error: RuntimeEnvironmentError(f"a package is missing: {_said(error)}; install it"),
+    ),
+    (
+        (MemoryError,),
+        _NONE,
+        lambda error: RuntimeEnvironmentError(f"there is not enough memory ({_said(error)}): ask for less"),
+    ),
+    ((OSError,), _NONE, _unreadable),
+    (
+        (UnicodeError,),
+        _NONE,
+        lambda error: OptionError(f"a text holds characters that are no valid Unicode: {_said(error)}"),
+    ),
+    (
+        (OverflowError,),
+        _NONE,
+        lambda error: TraceError(f"a number is beyond what 64 bits hold: {_said(error)}"),
+    ),
+    (
+        (),
+        frozenset({"pyarrow", "pandas", "polars", "duckdb"}),
+        lambda error: TraceError(f"the events cannot be computed with: {_said(error)}"),
+    ),
+)

@@ -30,7 +30,7 @@ SCHEMA = pa.schema(
 )
 DOMAIN = TimeDomain.of(SCHEMA, tick="1ms")
 
-_TOKENS = [
+TOKENS = [
     *("PATTERN", "SEQ", "AND", "OR", "NOT", "ANY", "WHERE", "WITHIN", "HAVING", "CONFIDENCE", "RETURN", "AS"),
     *("EXPECTED", "COUNT", "BY", "EVERY", "OUTPUT", "NON", "OVERLAPPING", "ORDER", "DESC", "LIMIT"),
     *("TRUE", "FALSE", "NULL", "skip_till_any_match", "skip_till_next_match", "avg", "count", "max"),
@@ -52,12 +52,12 @@ def swallow(text: str) -> None:
         bind_row_condition(parse_row_condition(text), SCHEMA, text=text)
 
 
-@given(st.lists(st.sampled_from(_TOKENS), max_size=40), st.sampled_from([" ", "", "\n"]))
+@given(st.lists(st.sampled_from(TOKENS), max_size=40), st.sampled_from([" ", "", "\n"]))
 def test_token_soup(tokens: list[str], gap: str) -> None:
     swallow(gap.join(tokens))
 
 
-@given(st.lists(st.sampled_from(_TOKENS), max_size=30))
+@given(st.lists(st.sampled_from(TOKENS), max_size=30))
 def test_token_soup_inside_a_query(tokens: list[str]) -> None:
     swallow(f"PATTERN SEQ(A a, B b) WHERE {' '.join(tokens)} WITHIN 10 s RETURN {' '.join(tokens[::-1])}")
 
@@ -78,7 +78,7 @@ def test_binary_junk(junk: bytes) -> None:
 def test_valid_queries_with_a_fault(text: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, min(len(text), start + 8)))
-    swallow(text[:start] + data.draw(st.sampled_from(["", *_TOKENS])) + text[end:])
+    swallow(text[:start] + data.draw(st.sampled_from(["", *TOKENS])) + text[end:])
 
 
 @given(_valid, st.integers(0, 300))

@@ -214,5 +214,6 @@ def test_the_public_function_takes_a_spark_frame(spark: SparkSession) -> None:
 
 def test_a_time_limit_is_not_for_what_is_computed_later(spark: SparkSession) -> None:
     frame = spark.createDataFrame([("A", 1, 0, 1)], "type string, id long, lower long, upper long")
-    with pytest.raises(uc.OptionError, match="timeout= is for frames in this process"):
-        uc.match(frame, "PATTERN SEQ(A a, B b) WITHIN 5", timeout=30)
+    for limits in ({"timeout": 30}, {"memory_limit": "1GB"}):
+        with pytest.raises(uc.OptionError, match="timeout= and memory_limit= are for frames in this process"):
+            uc.match(frame, "PATTERN SEQ(A a, B b) WITHIN 5", **limits)

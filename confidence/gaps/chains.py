@@ -36,7 +36,9 @@ __all__ = [
     "fill",
     "forward",
     "lay_out",
+    "next_choice",
     "room_for",
+    "take_weights",
     "workspace",
 ]
 
@@ -218,6 +220,28 @@ def room_for(events: int, gaps: int) -> Forbidden:
     """Return room for so many forbidden events of a match with so many gaps."""
     lower, upper, offset, event = np.empty((4, events), dtype=np.int64)
     return Forbidden(lower, upper, offset, event, np.zeros((events, gaps), dtype=np.bool_))
+
+
+@kernel
+def take_weights(chain, other, edges):
+    """Copy the weights of ``other``, a chain over the same times with so many edges, into a chain."""
+    a, b = chain.bounds[0], chain.bounds[1]
+    for j in range(chain.node.shape[0]):
+        for t in range(b[j] - a[j] + 1):
+            chain.node[j, t] = other.node[j, t]
+    for e in range(edges):
+        chain.edge[e] = other.edge[e]
+
+
+@kernel
+def next_choice(chosen, most, count):
+    """Go on to the next choice of one of ``most[k]`` for each k < count; return whether there is one."""
+    for k in range(count):
+        chosen[k] += 1
+        if chosen[k] < most[k]:
+            return True
+        chosen[k] = 0
+    return False
 
 
 @kernel

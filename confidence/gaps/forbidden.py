@@ -27,6 +27,8 @@ from confidence.gaps.chains import (
     chain_weight,
     fill,
     lay_out,
+    next_choice,
+    take_weights,
 )
 from confidence.gaps.places import AT, AT_LEAST, AT_MOST, CHOSEN, EXACTLY, INSIDE, KIND, PLACES
 from confidence.kernel import kernel
@@ -133,11 +135,7 @@ def _over_places(count, forbidden, pmfs, window, chain, edges, work):
     last_time = a[length - 1] - 1
     while True:
         if count > 0:
-            for j in range(length):
-                for t in range(b[j] - a[j] + 1):
-                    used.node[j, t] = chain.node[j, t]
-            for e in range(edges):
-                used.edge[e] = chain.edge[e]
+            take_weights(used, chain, edges)
         for k in range(count):
             x = work.coupled[k]
             r = chosen[k]
@@ -150,14 +148,7 @@ def _over_places(count, forbidden, pmfs, window, chain, edges, work):
             total += weight
             first_time = min(first_time, first)
             last_time = max(last_time, last)
-        k = 0
-        while k < count:
-            chosen[k] += 1
-            if chosen[k] < work.counts[PLACES, k]:
-                break
-            chosen[k] = 0
-            k += 1
-        if k == count:
+        if not next_choice(chosen, work.counts[PLACES], count):
             return total, first_time, last_time
 
 

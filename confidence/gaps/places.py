@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from confidence.chain.distribution import at_least, at_most, exactly, inside
-from confidence.gaps.chains import Chain, chain_weight
+from confidence.gaps.chains import Chain, chain_weight, next_choice, take_weights
 from confidence.kernel import kernel
 
 __all__ = ["free_of", "group_places", "list_places", "sum_over_groups", "weigh_group"]
@@ -231,11 +231,7 @@ def sum_over_groups(count, forbidden, pmfs, window, length, edges, work):
     last_time = a[length - 1] - 1
     while True:
         if count > 0:
-            for j in range(length):
-                for t in range(b[j] - a[j] + 1):
-                    spare.node[j, t] = chain.node[j, t]
-            for e in range(edges):
-                spare.edge[e] = chain.edge[e]
+            take_weights(spare, chain, edges)
         for k in range(count):
             weigh_group(k, chosen[k], forbidden, pmfs, window, spare, work)
         weight, first, last = chain_weight(spare, window)
@@ -243,14 +239,7 @@ def sum_over_groups(count, forbidden, pmfs, window, length, edges, work):
             total += weight
             first_time = min(first_time, first)
             last_time = max(last_time, last)
-        k = 0
-        while k < count:
-            chosen[k] += 1
-            if chosen[k] < work.counts[GROUPS, k]:
-                break
-            chosen[k] = 0
-            k += 1
-        if k == count:
+        if not next_choice(chosen, work.counts[GROUPS], count):
             return total, first_time, last_time
 
 

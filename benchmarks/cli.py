@@ -105,6 +105,20 @@ def main_job(
     _run(jobs, Options(rounds, scale, clock, core), json_path, check)
 
 
+@main.command("fit")
+@_measured("fit")
+def fit_job(
+    rounds: int,
+    scale: float,
+    clock: Literal["wall", "cpu"],
+    core: int | None,
+    json_path: Path,
+    check: bool,
+) -> None:
+    """Fit the prices that the planners go by to runs of random patterns on this machine."""
+    _run({"fit": "fitting"}, Options(rounds, scale, clock, core), json_path, check)
+
+
 @main.command("incremental")
 @_measured("incremental")
 def incremental_job(

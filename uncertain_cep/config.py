@@ -193,7 +193,8 @@ LONG_EVALUATION: Final = 5e7
 CLEARLY_CHEAPER: Final = 0.9
 """A tree takes the place of the pivot join if it is expected to cost at most this share of it."""
 
-# Prices of the steps of an evaluation: `--only plans` compares the plans that they choose with the best.
+# Prices of the steps of an evaluation: `python -m benchmarks fit` fits those of joins anew; `--only plans`
+# compares the plans that they choose with the best.
 
 
 @dataclass(frozen=True, slots=True)

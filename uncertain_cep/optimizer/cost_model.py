@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertain_cep.config import LARGEST_ESTIMATE, TREE_PRICES
+from uncertain_cep.config import LARGEST_ESTIMATE, TREE_PRICES, Prices
 from uncertain_cep.optimizer.cardinality import Cardinalities, mask_of
 from uncertain_cep.optimizer.statistics import Statistics
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
@@ -42,7 +42,7 @@ class CostModel(Cardinalities):
 
     Parameters are those of :class:`Cardinalities`, ``checks``, and ``alpha``, the weight of latency (section
     6.1): what a partial match that waits for the event of the last component costs beside the work of the
-    plan, as a multiple of looking at one.
+    plan, as a multiple of looking at one. Costs are linear in ``prices``.
     """
 
     def __init__(
@@ -54,13 +54,14 @@ class CostModel(Cardinalities):
         next_to: Sequence[int] = (),
         checks: Sequence[Check] = (),
         alpha: float = 0.0,
+        prices: Prices = TREE_PRICES,
     ) -> None:
         super().__init__(statistics, window, kleene=kleene, next_to=next_to)
-        self.alpha, self.checks = alpha, tuple(checks)
+        self.alpha, self.checks, self.prices = alpha, tuple(checks), prices
         self._asked = {mask for mask, part in self.predicates if not part.equates}
 
     @classmethod
-    def of(cls, plan: EvaluationPlan, statistics: Statistics) -> CostModel:
+    def of(cls, plan: EvaluationPlan, statistics: Statistics, prices: Prices = TREE_PRICES) -> CostModel:
         """Return the model of an OR-free plan, latency weighed as that says."""
         number = {component.variable: j for j, component in enumerate(plan.components)}
         checks = []
@@ -85,6 +86,7 @@ class CostModel(Cardinalities):
             next_to=_next_to(plan, number),
             checks=checks,
             alpha=plan.latency_weight,
+            prices=prices,
         )
 
     def join_costs(self, left: Int64, right: Int64) -> tuple[Float, Float]:
@@ -108,14 +110,14 @@ class CostModel(Cardinalities):
         asked = np.zeros(len(left), dtype=np.bool_)
         for needs in self._asked:
             asked |= _first_bound(left, right, needs)
-        costs = TREE_PRICES.search * left_matches + (TREE_PRICES.probe + TREE_PRICES.ask * asked) * pairs
-        costs += np.where(left | right == self.whole, TREE_PRICES.match, TREE_PRICES.partial) * matches
+        costs = self.prices.search * left_matches + (self.prices.probe + self.prices.ask * asked) * pairs
+        costs += np.where(left | right == self.whole, self.prices.match, self.prices.partial) * matches
         for check in self.checks:
-            step = TREE_PRICES.probe * (1.0 + check.candidates)
+            step = self.prices.probe * (1.0 + check.candidates)
             costs += np.where(_first_bound(left, right, check.needs), step * matches, 0.0)
         if self.alpha:
-            costs += self.alpha * TREE_PRICES.probe * self._waiting(left, right, left_matches, right_matches)
-        sorting = np.where(right & (right - 1), TREE_PRICES.sort * right_matches, 0.0)
+            costs += self.alpha * self.prices.probe * self._waiting(left, right, left_matches, right_matches)
+        sorting = np.where(right & (right - 1), self.prices.sort * right_matches, 0.0)
         return np.minimum(costs, LARGEST_ESTIMATE), np.minimum(sorting, LARGEST_ESTIMATE)
 
     def costs_behind(self, first: int, left: Int64, right: Int64) -> Float:
@@ -145,7 +147,7 @@ class CostModel(Cardinalities):
         """Return what a tree costs, ns: ``Cost_ord`` or ``Cost_tree``, and the steps behind them."""
         left, right = _sides(tree)
         joins = self.costs_behind(leaves_of(tree)[0], left, right)
-        return TREE_PRICES.candidate * self.candidates + float(joins.sum())
+        return self.prices.candidate * self.candidates + float(joins.sum())
 
     def order_costs(self, orders: Int64) -> Float:
         """Return what orders cost without their leaves, ns; ``orders`` is (m, l) int64."""

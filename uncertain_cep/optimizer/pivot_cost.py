@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from uncertain_cep.config import LARGEST_ESTIMATE, PIVOT_PRICES
+from uncertain_cep.config import LARGEST_ESTIMATE, PIVOT_PRICES, Prices
 from uncertain_cep.expressions.bytecode import binding_orders
 from uncertain_cep.optimizer.cost_model import CostModel
 
@@ -72,22 +72,20 @@ def pivot_passes(model: CostModel) -> PivotPasses:
     return PivotPasses(orders, found, matches[:, :-1] * share[:, :-1] * reach * complete[:, 1:], waiting)
 
 
-def pivot_cost(model: CostModel) -> float:
+def pivot_cost(model: CostModel, prices: Prices = PIVOT_PRICES) -> float:
     """Return what the pivot join is expected to cost, ns. O(l^3)."""
     passes = pivot_passes(model)
     bound = np.cumsum(model.singles[passes.orders], axis=1)
-    prices = np.full(passes.probes.shape, PIVOT_PRICES.probe)
+    probing = np.full(passes.probes.shape, prices.probe)
     for need in {mask for mask, _ in model.predicates}:
-        prices[((bound[:, 1:] & need) == need) & ((bound[:, :-1] & need) != need)] = (
-            PIVOT_PRICES.probe + PIVOT_PRICES.ask
+        probing[((bound[:, 1:] & need) == need) & ((bound[:, :-1] & need) != need)] = (
+            prices.probe + prices.ask
         )
     found = passes.found
-    cost = PIVOT_PRICES.candidate * model.candidates + float((prices * passes.probes).sum())
-    cost += PIVOT_PRICES.search * float(found[:, :-1].sum()) + PIVOT_PRICES.partial * float(
-        found[:, 1:-1].sum()
-    )
-    cost += PIVOT_PRICES.match * float(found[:, -1].sum())
-    cost += model.alpha * PIVOT_PRICES.probe * float(passes.waiting.sum())
+    cost = prices.candidate * model.candidates + float((probing * passes.probes).sum())
+    cost += prices.search * float(found[:, :-1].sum()) + prices.partial * float(found[:, 1:-1].sum())
+    cost += prices.match * float(found[:, -1].sum())
+    cost += model.alpha * prices.probe * float(passes.waiting.sum())
     return min(cost, LARGEST_ESTIMATE)
 
 

@@ -23,7 +23,7 @@ from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.results.order import finished
 from uncertain_cep.timedomain import Names
-from uncertain_cep.traces.frames import event_table, library_of
+from uncertain_cep.traces.frames import event_table, library_of, like
 
 __all__ = ["explain", "explained", "iter_matches", "match", "warm_up"]
 
@@ -133,9 +133,8 @@ def match(
         limit=Limits.of(timeout, memory_limit),
     )
     given: Any = events
-    library = library_of(given)
     result: Any
-    if library == "pyspark":
+    if library_of(given) == "pyspark":
         if options.limit is not None:
             raise OptionError(
                 "timeout= and memory_limit= are for frames in this process: Spark computes matches when they "
@@ -145,13 +144,7 @@ def match(
 
         result = matches_frame(given, query, options)
         return result  # type: ignore[no-any-return]
-    result = finished(*_batches(given, query, options))
-    if library == "pandas":
-        result = result.to_pandas()
-    elif library == "polars":
-        import polars as pl
-
-        result = pl.from_arrow(result)
+    result = like(finished(*_batches(given, query, options)), given)
     return result  # type: ignore[no-any-return]
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
-from typing import Final, ParamSpec, TypeVar
+from types import TracebackType
+from typing import Final, ParamSpec, TypeAlias, TypeVar
 
 from uncertain_cep.errors import (
     InternalError,
@@ -25,7 +26,37 @@ Parameters = ParamSpec("Parameters")
 ResultT = TypeVar("ResultT")
 ItemT = TypeVar("ItemT")
 
+Meaning: TypeAlias = tuple[
+    tuple[type[Exception], ...], frozenset[str], Callable[[BaseException], UncertainCepError]
+]
+"""Kinds of errors, or libraries that raise them, and what makes an error of ours of one."""
+
 _PASS: Final = (UncertainCepError, MemoryError, Warning)
+
+_PANIC: Final = "PanicException"
+"""What Polars ends with where it meets what it holds impossible; it is no Exception."""
+
+
+class _Border:
+    """A block that only our errors leave. It keeps no frame of another module between caller and library."""
+
+    def __enter__(self) -> None:
+        """Do nothing yet."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Raise the error of ours that says what another one means."""
+        if error is None or isinstance(error, _PASS):
+            return
+        if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
+            # The call itself does not fit the signature.
+            return
+        if isinstance(error, Exception) or type(error).__name__ == _PANIC:
+            raise our_error(error) from error
+
+
+_BORDER: Final = _Border()
 
 
 def public(function: Callable[Parameters, ResultT]) -> Callable[Parameters, ResultT]:
@@ -33,31 +64,19 @@ def public(function: Callable[Parameters, ResultT]) -> Callable[Parameters, Resu
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> ResultT:
-        try:
+        with _BORDER:
             return function(*args, **kwargs)
-        except _PASS:
-            raise
-        except Exception as error:
-            trace = error.__traceback__
-            if isinstance(error, TypeError) and trace is not None and trace.tb_next is None:
-                # The call itself does not fit the signature.
-                raise
-            raise our_error(error) from error
 
     return call
 
 
 def guarded(items: Iterable[ItemT]) -> Iterator[ItemT]:
     """Yield items that are computed as they are asked for, and let only our errors out."""
-    try:
+    with _BORDER:
         yield from items
-    except _PASS:
-        raise
-    except Exception as error:
-        raise our_error(error) from error
 
 
-def our_error(error: Exception) -> UncertainCepError:
+def our_error(error: BaseException) -> UncertainCepError:
     """Return the error of ours that says what an error of another library means.
 
     Notes
@@ -75,20 +94,18 @@ def our_error(error: Exception) -> UncertainCepError:
     )
 
 
-def _said(error: Exception) -> str:
+def _said(error: BaseException) -> str:
     return "; ".join(str(error).split("\n")) or type(error).__name__
 
 
-def _unreadable(error: Exception) -> UncertainCepError:
+def _unreadable(error: BaseException) -> UncertainCepError:
     file = getattr(error, "filename", None)
     reason = getattr(error, "strerror", None) or _said(error)
     return TraceError(TraceFault(reason, file=None if file is None else str(file)))
 
 
 _NONE: Final = frozenset[str]()
-_MEANINGS: Final[
-    tuple[tuple[tuple[type[Exception], ...], frozenset[str], Callable[[Exception], UncertainCepError]], ...]
-] = (
+_MEANINGS: Final[tuple[Meaning, ...]] = (
     (
         (),
         frozenset({"pyspark", "py4j", "grpc"}),
@@ -122,7 +139,7 @@ _MEANINGS: Final[
     ),
     (
         (),
-        frozenset({"pyarrow", "pandas", "polars", "duckdb"}),
+        frozenset({"pyarrow", "pandas", "polars", "pyo3_runtime", "duckdb"}),
         lambda error: TraceError(f"the events cannot be computed with: {_said(error)}"),
     ),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 __all__ = [
     "Fault",
@@ -157,7 +158,7 @@ class TraceFault:
 
     def __str__(self) -> str:
         # A name on disk may be no UTF-8.
-        file = self.file and self.file.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        file = self.file and self.file.encode("utf-8", "replace").decode()
         where = [part for part in (file, None if self.row is None else f"row {self.row}") if part]
         if self.column is not None:
             where.append(f"column {self.column!r}")
@@ -173,13 +174,23 @@ def absent_columns(
     of: str = "trace",
     advice: str = "",
     file: str | None = None,
+    named: Mapping[str, str] = MappingProxyType({}),
 ) -> list[TraceFault]:
-    """Return a fault for each column that is not there; the last one tells those that are, and what to do."""
+    """Return a fault for each column that is not there; the last one tells those that are, and what to do.
+
+    ``named`` says, for a column, what names it.
+    """
     has = f"the {of} has {', '.join(present)}" if present else f"the {of} has no columns"
     told = f"; {has}. {advice}" if advice else f"; {has}"
     last = len(absent) - 1
     return [
-        TraceFault("there is no such column" + (told if number == last else ""), file=file, column=name)
+        TraceFault(
+            "there is no such column"
+            + (f", but {named[name]} names it" if name in named else "")
+            + (told if number == last else ""),
+            file=file,
+            column=name,
+        )
         for number, name in enumerate(absent)
     ]
 

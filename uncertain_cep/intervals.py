@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from uncertain_cep.boundary import public
 from uncertain_cep.durations import Duration, duration_text
-from uncertain_cep.errors import OptionError
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.faulty_rows import BoolArray
 from uncertain_cep.traces.frames import as_arrow, library_of
@@ -39,8 +38,8 @@ def to_intervals(
     Parameters
     ----------
     frame : frame of rows
-        As for :func:`match`, but that a reader or a relation comes back as a table.
-        Rows with a stamp each.
+        As for :func:`match`: rows with a stamp each. A lazy frame comes back collected, a reader or a
+        relation as a table.
     time, uncertainty, tick, unit, missing, names
         See `uncertain_cep.traces.intervals.IntervalOptions`. An uncertainty may be text, such as
         ``"plus_minus:500ms"``, a tick a timedelta, and names a mapping, such as ``{"lower": "begin"}``.
@@ -76,45 +75,40 @@ def to_intervals(
     options = IntervalOptions(time, rule, ticks, unit, missing, Names.of(names))
     given: Any = frame
     result: Any
-    warn_of_naive(_stamp_types(given, rule.stamps(time)))
-    if isinstance(given, pa.Table):
-        result = _table_intervals(as_arrow(given), options)
-    elif isinstance(given, pa.RecordBatch):
-        table = _table_intervals(pa.Table.from_batches([given]), options).combine_chunks()
-        batches = table.to_batches()
-        result = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=table.schema)
-    else:
-        kind = library_of(given)
-        if kind == "pyspark":
-            from uncertain_cep.spark import to_intervals as spark_to_intervals
+    library = library_of(given)
+    if library == "pyspark":
+        from uncertain_cep.spark import to_intervals as spark_to_intervals
 
-            result = spark_to_intervals(
-                given,
-                time=time,
-                uncertainty=rule,
-                tick=ticks,
-                unit=unit,
-                missing=missing,
-                names=options.names,
-            )
-        elif kind == "pandas":
-            result = _pandas_intervals(given, options)
-        elif kind == "polars":
-            result = _polars_intervals(given, options)
-        else:
-            result = _table_intervals(as_arrow(given), options)
+        result = spark_to_intervals(
+            given,
+            time=time,
+            uncertainty=rule,
+            tick=ticks,
+            unit=unit,
+            missing=missing,
+            names=options.names,
+        )
+        return result  # type: ignore[no-any-return]
+    if library == "polars" and hasattr(given, "collect"):
+        given = given.collect()
+    if library in ("pandas", "polars") and hasattr(given, "columns"):
+        _warn_of_naive(as_arrow(given.head(0), options.read), rule, time)
+        result = (
+            _pandas_intervals(given, options) if library == "pandas" else _polars_intervals(given, options)
+        )
+        return result  # type: ignore[no-any-return]
+    table = as_arrow(given)
+    _warn_of_naive(table, rule, time)
+    result = _table_intervals(table, options)
+    if isinstance(given, pa.RecordBatch):
+        batches = result.combine_chunks().to_batches()
+        result = batches[0] if batches else pa.RecordBatch.from_pylist([], schema=result.schema)
     return result  # type: ignore[no-any-return]
 
 
-def _stamp_types(frame: Any, columns: Sequence[str]) -> list[tuple[str, pa.DataType]]:
-    """Return the columns of stamps that a frame has, and their types; none of those of Spark."""
-    if isinstance(frame, pa.Table | pa.RecordBatch):
-        schema = as_arrow(frame).schema
-    elif library_of(frame) in ("pandas", "polars") and hasattr(frame, "head"):
-        schema = as_arrow(frame.head(0), columns).schema
-    else:
-        return []
-    return [(field.name, field.type) for field in schema]
+def _warn_of_naive(table: pa.Table, rule: Uncertainty, time: str | None) -> None:
+    columns = [name for name in rule.stamps(time) if name in table.column_names]
+    warn_of_naive([(name, table.schema.field(name).type) for name in columns])
 
 
 def _pandas_intervals(frame: Any, options: IntervalOptions) -> Any:
@@ -135,8 +129,6 @@ def _table_intervals(table: pa.Table, options: IntervalOptions) -> pa.Table:
 def _polars_intervals(frame: Any, options: IntervalOptions) -> Any:
     import polars as pl
 
-    if not hasattr(frame, "to_arrow"):
-        raise OptionError("a LazyFrame has no rows yet: collect() it first")
     table, keep = _on_needed_columns(frame, list(frame.columns), options)
     result = frame if keep is None else frame.filter(pl.Series(keep))
     return result.with_columns(**{name: pl.from_arrow(table.column(name)) for name in table.column_names})

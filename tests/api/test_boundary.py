@@ -147,6 +147,23 @@ HALVES = np.array([1, 2], np.float16)
 SURROGATE = "PATTERN SEQ(A a) WHERE a.x = '\ud800'"
 INT128 = pl.col("lower").cast(pl.Int128)
 
+
+def test_intervals_of_every_kind_of_frame() -> None:
+    rows = {"type": ["A"], "at": [10]}
+    for frame in (
+        *(
+            pa.table(rows),
+            pa.table(rows).to_batches()[0],
+            pa.table(rows).to_reader(),
+            ds.dataset(pa.table(rows)),
+        ),
+        *(Capsule(pa.table(rows)), pd.DataFrame(rows), pl.DataFrame(rows), pl.DataFrame(rows).lazy()),
+    ):
+        made: Any = uc.to_intervals(frame, time="at", uncertainty=uc.plus_minus(2))
+        bounds = [made[name][0] for name in ("lower", "upper")]
+        assert [one.as_py() if isinstance(one, pa.Scalar) else one for one in bounds] == [8, 12]
+
+
 REFUSED: Final[dict[str, tuple[Callable[[], Any], str]]] = {
     "no id": (lambda: ask(events().drop(["id"])), "column 'id': there is no such column"),
     "tick 100": (lambda: ask(events(), tick=100), "tick 100 is not a length of time"),
@@ -191,6 +208,10 @@ REFUSED: Final[dict[str, tuple[Callable[[], Any], str]]] = {
     "memory": (lambda: ask(events(), memory_limit="much"), "memory_limit='much': it must be a size"),
     "kind of rule": (lambda: intervals("about:1s"), "uncertainty"),
     "length of rule": (lambda: intervals("plus_minus:long"), "uncertainty"),
+    "Series of stamps": (
+        lambda: uc.to_intervals(pd.Series([1]), uncertainty="exact", time="at"),
+        "a Series is no",
+    ),
     "no rule": (lambda: intervals(5), "uncertainty=5: write a rule"),
     "no path": (lambda: uc.read_traces(Decimal(5)), "paths="),  # type: ignore[arg-type]
 }
@@ -213,6 +234,9 @@ def test_stamps_out_of_range_are_told() -> None:
         uc.match(events(lower=far, upper=far), f"{QUERY} seconds")
 
 
+PanicException: Any = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
+
+
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
@@ -224,10 +248,11 @@ def test_stamps_out_of_range_are_told() -> None:
         (ModuleNotFoundError("No module named 'polars'"), uc.RuntimeEnvironmentError),
         (RecursionError("deep"), uc.OptionError),
         (KeyError("x"), uc.InternalError),
+        (PanicException("a decimal of no width"), uc.TraceError),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+    ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "",
 )
-def test_foreign_errors_become_ours(error: Exception, kind: type[uc.UncertainCepError]) -> None:
+def test_foreign_errors_become_ours(error: BaseException, kind: type[uc.UncertainCepError]) -> None:
     @public
     def fail() -> None:
         raise error

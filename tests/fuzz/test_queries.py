@@ -10,26 +10,20 @@ import pytest
 
 from tests.fuzz.fuzzing import Fuzzer, allowed, mutated, pieces_left_out
 from tests.query.golden import cases
+from tests.query.test_fuzz import SCHEMA as BOUND_TO
 from tests.query.test_fuzz import TOKENS
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import QueryError
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.query import bind_row_condition, parse, parse_row_condition
 
-SCHEMA = pa.schema(
-    {
-        "type": pa.string(),
-        "id": pa.int64(),
-        "lower": pa.timestamp("ms"),
-        "upper": pa.timestamp("ms"),
-        "pmf": pa.list_(pa.float64()),
-        "x": pa.float64(),
-        "y": pa.bool_(),
-        "k": pa.string(),
-        "at": pa.timestamp("us", "UTC"),
-        "limit": pa.int32(),
-        "odd (%)": pa.decimal128(9, 2),
-    }
+SCHEMA = pa.unify_schemas(
+    [
+        BOUND_TO,
+        pa.schema(
+            {"k": pa.string(), "at": pa.timestamp("us", "UTC"), "odd (%)": pa.decimal128(9, 2)},
+        ),
+    ]
 )
 _OPTIONS = MatchOptions(tick="1ms")
 _VALID = [case.given for name in ("parse.txt", "query_errors.txt", "bound.txt") for case in cases(name)]

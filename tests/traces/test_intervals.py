@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import polars as pl
@@ -245,8 +246,10 @@ def test_polars() -> None:
         dt.datetime(1970, 1, 1, 0, 0, 0, 995000),
         dt.datetime(1970, 1, 1, 0, 0, 2, 995000),
     ]
-    with pytest.raises(OptionError, match="collect"):
-        to_intervals(frame.lazy(), time="at", uncertainty=exact())
+    lazy: Any = to_intervals(
+        frame.lazy(), time="at", unit="ms", uncertainty=plus_minus("5ms"), missing="drop"
+    )
+    assert lazy.equals(made)
 
 
 def test_other_objects_are_refused() -> None:

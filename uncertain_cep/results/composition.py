@@ -13,7 +13,7 @@ from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.errors import OptionError
 from uncertain_cep.query.typed import kind_of
 from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column, with_noted_tick
-from uncertain_cep.traces.frames import as_arrow, library_of
+from uncertain_cep.traces.frames import as_arrow, library_of, like
 
 __all__ = ["to_events", "with_matches"]
 
@@ -105,7 +105,7 @@ def to_events(
     made = pa.table(columns)
     if tick is not None:
         made = made.replace_schema_metadata({TICK_METADATA: tick.encode()})
-    result: FrameT = _like(made, matches)
+    result: FrameT = like(made, matches)
     return result
 
 
@@ -164,7 +164,7 @@ def with_matches(
             place = made.schema.get_field_index(name)
             made = made.set_column(place, name, _as(made.column(name), table.schema.field(name)))
     joined = pa.concat_tables([table, made], promote_options="default")
-    result: FrameT = _like(joined.replace_schema_metadata(table.schema.metadata), events)
+    result: FrameT = like(joined.replace_schema_metadata(table.schema.metadata), events)
     return result
 
 
@@ -193,15 +193,3 @@ def _as(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         f"{field.name} is of type {field.type} in the trace and {column.type} in the matches: return it by "
         "another name with AS, or rename the variable"
     )
-
-
-def _like(table: pa.Table, frame: Any) -> Any:
-    """Return a table as the kind of frame that was given."""
-    library = library_of(frame)
-    if library == "polars":
-        import polars as pl
-
-        return pl.from_arrow(table)
-    if library == "pandas":
-        return table.to_pandas()
-    return table

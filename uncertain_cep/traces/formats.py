@@ -62,7 +62,7 @@ _ARROW: Final[dict[str, pa.DataType]] = {
     "bool": pa.bool_(),
     "timestamp": pa.timestamp("ns"),
 }
-_COMPRESSED: Final = (".gz", ".zst", ".bz2", ".lz4")
+_COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 _FORMATS: Final = {
     ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
     ".parquet": "parquet", ".pq": "parquet",
@@ -272,8 +272,7 @@ def _opened(path: Path) -> Any:
         return pa.input_stream(str(path), compression="detect")
     except UnicodeEncodeError:
         # Arrow takes no name that is not UTF-8.
-        codec = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}.get(path.suffix.lower())
-        return pa.input_stream(path.open("rb"), compression=codec)
+        return pa.input_stream(path.open("rb"), compression=_COMPRESSED.get(path.suffix.lower()))
 
 
 def _delimiter(path: Path, options: FileOptions) -> str:

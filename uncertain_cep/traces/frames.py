@@ -11,7 +11,7 @@ import pyarrow as pa
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.timedomain import Names, with_noted_tick
 
-__all__ = ["FRAMES", "as_arrow", "event_table", "is_whole_decimal", "library_of", "whole_numbers"]
+__all__ = ["FRAMES", "as_arrow", "event_table", "is_whole_decimal", "library_of", "like", "whole_numbers"]
 
 FRAMES: Final = (
     "a pyarrow Table, RecordBatch, RecordBatchReader or Dataset, a pandas or Polars frame, or anything else "
@@ -20,6 +20,9 @@ FRAMES: Final = (
 """What is taken for events that are in this process."""
 
 _LIBRARIES: Final = ("pyarrow", "pandas", "polars", "pyspark")
+_UNHELD: Final = (pa.ArrowException, ValueError, TypeError, OverflowError, NotImplementedError)
+"""What the conversion of a column that Arrow cannot hold ends with."""
+
 _INT64: Final = range(-(2**63), 2**63)
 
 
@@ -54,6 +57,18 @@ def as_arrow(frame: Any, columns: Sequence[str] | None = None) -> pa.Table:
         if pa.types.is_string_view(field.type):
             # Arrow cannot take rows from it.
             table = table.set_column(place, field.name, table.column(place).cast(pa.string()))
+    return table
+
+
+def like(table: pa.Table, frame: object) -> Any:
+    """Return a table as the kind of frame that was given; as it is where that is none of pandas or Polars."""
+    library = library_of(frame)
+    if library == "pandas":
+        return table.to_pandas()
+    if library == "polars":
+        import polars as pl
+
+        return pl.from_arrow(table)
     return table
 
 
@@ -102,12 +117,12 @@ def _converted(frame: Any, names: list[Any], convert: Callable[[list[Any]], pa.T
     """Return columns of a DataFrame as a table, or an error that names the column that Arrow cannot hold."""
     try:
         return convert(names)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError, NotImplementedError):
+    except _UNHELD:
         faults = []
         for name in names:
             try:
                 convert([name])
-            except (pa.ArrowException, ValueError, TypeError, OverflowError, NotImplementedError) as error:
+            except _UNHELD as error:
                 said = "; ".join(str(part) for part in error.args) or type(error).__name__
                 dtype = frame[name].dtype
                 what = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -368,21 +368,21 @@ def raw_tables(
             yield file, raw
 
 
+_MODEL_ADVICE: Final = (
+    "Name the columns type, id, lower and upper, or say in a schema file or with flags what they are and how "
+    "uncertain the times"
+)
+
+
 def _absent(file: TraceFile, names: Sequence[str], needs: dict[str, dict[str, str]]) -> list[TraceFault]:
     faults = []
     for step, columns in needs.items():
-        absent = {column: key for column, key in columns.items() if column not in names}
+        absent = [column for column in columns if column not in names]
         if step == "the trace":
-            advice = (
-                "Name the columns type, id, lower and upper, or say in a schema file or with flags what they "
-                "are and how uncertain the times"
-            )
-            faults += absent_columns(list(absent), names, of="file", advice=advice, file=str(file.path))
-            continue
-        found = absent_columns(list(absent), names, of="file", file=str(file.path))
-        for fault, key in zip(found, absent.values(), strict=True):
-            said = f"there is no such column, but {step}.{key} names it"
-            faults.append(replace(fault, message=fault.message.replace("there is no such column", said)))
+            named, advice = {}, _MODEL_ADVICE
+        else:
+            named, advice = {column: f"{step}.{columns[column]}" for column in absent}, ""
+        faults += absent_columns(absent, names, of="file", advice=advice, file=str(file.path), named=named)
     return faults
 
 

@@ -13,6 +13,7 @@ from tests.project.test_imports import PACKAGES, ROOT, files_of, imported
 
 LEVELS: Final = (
     (
+        "aside",
         "boundary",
         "cache_folder",
         "config",

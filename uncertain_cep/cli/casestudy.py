@@ -54,14 +54,17 @@ def casestudy(
     check_output_place(out, [("the query file", file) for file in (*files, queries / "schema.toml")])
     from uncertain_cep.cli.batch_writers import shown_rows
     from uncertain_cep.cli.execution import spark_session
-    from uncertain_cep.cli.outputs import describe_result, written_aside
+    from uncertain_cep.cli.outputs import describe_result, result_written_aside
     from uncertain_cep.query import parse
     from uncertain_cep.spark import match_to_parquet, read_traces, worker_errors
     from uncertain_cep.traces import load_schema
     from uncertain_cep.traces.cluster import cluster_trace, write_cluster
 
     shown: list[str] = []
-    with written_aside(Path(out), overwrite=overwrite) as aside, compiling_aside() as kernels_are_there:
+    with (
+        result_written_aside(Path(out), overwrite=overwrite) as aside,
+        compiling_aside() as kernels_are_there,
+    ):
         with working("simulating the cluster"):
             trace = cluster_trace(minutes, nodes, seed)
             write_cluster(aside / "trace", trace)

@@ -16,7 +16,7 @@ from uncertain_cep import __version__
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.cli.arguments import Compression, Format, TraceOptions, compression_of_name
 from uncertain_cep.cli.batch_writers import write_batches
-from uncertain_cep.cli.outputs import describe_result, written_aside
+from uncertain_cep.cli.outputs import describe_result, result_written_aside
 from uncertain_cep.cli.progress import announced_kernels, compiling_aside, note, of_ticks, working
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.executor import execute_within
@@ -103,7 +103,7 @@ def _deliver_in_process(matching: Matching, destination: Destination) -> int:
             count = write_batches(batches, schema, sink, format_name, destination.compression)
         _explain_nothing(count, doubts)
         return count
-    with written_aside(Path(destination.out), overwrite=destination.overwrite) as aside:
+    with result_written_aside(Path(destination.out), overwrite=destination.overwrite) as aside:
         aside.mkdir()
         with _matches_in_process(matching) as (schema, batches, doubts):
             count = write_batches(batches, schema, aside / f"part-00000.{format_name}", format_name)
@@ -208,7 +208,7 @@ def _deliver_from_spark(matching: Matching, destination: Destination, master: st
         # The driver may not see the cluster's files: Spark's own commit keeps half a result apart.
         return _write_on_spark(matching, out, destination, master)
     if out is not None and not destination.as_file:
-        with written_aside(Path(out), overwrite=destination.overwrite) as aside:
+        with result_written_aside(Path(out), overwrite=destination.overwrite) as aside:
             count = _write_on_spark(matching, str(aside), destination, master)
             describe_result(aside, matching.facts(format_name, count))
         return count
@@ -280,5 +280,5 @@ def _file_or_stdout(destination: Destination) -> Iterator[Path | BinaryIO]:
     if destination.out is None:
         yield sys.stdout.buffer
     else:
-        with written_aside(Path(destination.out), overwrite=destination.overwrite) as aside:
+        with result_written_aside(Path(destination.out), overwrite=destination.overwrite) as aside:
             yield aside

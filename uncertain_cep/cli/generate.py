@@ -52,10 +52,10 @@ def stream(
     if format_name is None:
         raise OptionError(f"{out} must end in .parquet, .csv or .jsonl, which says what to write")
     from uncertain_cep.cli.batch_writers import write_batches
-    from uncertain_cep.cli.outputs import written_aside
+    from uncertain_cep.cli.outputs import result_written_aside
     from uncertain_cep.traces.streams import value_stream
 
-    with written_aside(Path(out), overwrite=overwrite) as aside:
+    with result_written_aside(Path(out), overwrite=overwrite) as aside:
         table = value_stream(n, half_interval, series, keys, seed, spacing, long_share, long_half_interval)
         write_batches(table.to_batches(), table.schema, aside, format_name, compression_of_name(out))
     note(f"{table.num_rows:,} events in {out}")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Literal
-from uuid import uuid4
 
 from pyspark.sql import DataFrame
 
+from uncertain_cep.aside import written_aside
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import Approximation, MatchOptions
@@ -63,7 +61,7 @@ def write_matches(
             mode = "overwrite" if overwrite else "error"
             _save(matches, str(folder), format, mode)
         else:
-            with _aside(local, overwrite) as aside:
+            with written_aside(local, _replaced_if(overwrite)) as aside:
                 _save(matches, as_spark_path(aside), format, "error")
 
 
@@ -125,7 +123,7 @@ def matches_to_parquet(
         matches = as_frame(prepared, frame.sparkSession)
         write_matches(matches, folder, overwrite=overwrite)
         return frame.sparkSession.read.parquet(str(folder) if local is None else as_spark_path(local)).count()
-    with worker_errors(), _aside(local, overwrite) as aside:
+    with worker_errors(), written_aside(local, _replaced_if(overwrite)) as aside:
         aside.mkdir()
         written: dict[str, int] = {}
         if prepared.candidates is not None:
@@ -154,21 +152,12 @@ def _save(matches: DataFrame, uri: str, format_name: Format, mode: str) -> None:
     writer.format(format_name).save(uri)
 
 
-@contextmanager
-def _aside(folder: Path, overwrite: bool) -> Iterator[Path]:
-    """Yield a new path beside the folder, which takes its place unless there is an error."""
-    if folder.exists() and not overwrite:
-        raise OptionError(f"{folder} is there already: name another place, or allow to overwrite it")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = folder.parent / f".{folder.name}.{uuid4().hex[:12]}.partial"
-    try:
-        yield aside
-        if folder.exists():
-            former = aside.with_suffix(".former")
-            folder.replace(former)
-            aside.replace(folder)
-            shutil.rmtree(former, ignore_errors=True)
-        else:
-            aside.replace(folder)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+def _replaced_if(overwrite: bool) -> Callable[[Path], bool]:
+    """Return what asks whether a folder may be replaced, see `written_aside`."""
+
+    def check(folder: Path) -> bool:
+        if folder.exists() and not overwrite:
+            raise OptionError(f"{folder} is there already: name another place, or allow to overwrite it")
+        return overwrite
+
+    return check

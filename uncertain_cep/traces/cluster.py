@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
+from uncertain_cep.aside import written_aside
 from uncertain_cep.errors import OptionError
 from uncertain_cep.traces.cluster_simulation import (
     SECOND,
@@ -232,24 +231,25 @@ def write_cluster(folder: str | Path, trace: ClusterTrace, *, overwrite: bool = 
     ``overwrite`` a trace written before is replaced; a folder that holds anything else never is
     (OptionError).
     """
-    target = Path(folder)
-    if target.exists():
-        if not target.is_dir():
-            raise OptionError(f"{target} is a file: name a folder")
-        present = {entry.name for entry in target.iterdir()}
-        if present - set(_FILES):
-            raise OptionError(f"{target} holds other files, such as {min(present - set(_FILES))}: "
-                              "name a new or empty folder")  # fmt: skip
-        if present and not overwrite:
-            raise OptionError(f"{target} holds a trace already: name a new folder, or ask to overwrite it")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as aside:
-        fresh = Path(aside) / "fresh"
+
+    def check(target: Path) -> bool:
+        if target.exists():
+            if not target.is_dir():
+                raise OptionError(f"{target} is a file: name a folder")
+            present = {entry.name for entry in target.iterdir()}
+            if other := present - set(_FILES):
+                raise OptionError(
+                    f"{target} holds other files, such as {min(other)}: name a new or empty folder"
+                )
+            if present and not overwrite:
+                raise OptionError(
+                    f"{target} holds a trace already: name a new folder, or ask to overwrite it"
+                )
+        return overwrite
+
+    with written_aside(Path(folder), check) as fresh:
         (fresh / "_truth").mkdir(parents=True)
         pq.write_table(trace.tasks, fresh / "tasks.parquet")
         pq.write_table(trace.metrics, fresh / "metrics.parquet")
         pa_csv.write_csv(trace.clock_offsets, fresh / "clock_offsets.csv")
         pq.write_table(trace.truth, fresh / "_truth" / "truth.parquet")
-        if target.exists():
-            target.replace(Path(aside) / "former")
-        shutil.move(fresh, target)

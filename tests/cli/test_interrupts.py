@@ -61,6 +61,44 @@ def test_other_errors_are_shown_as_ever(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.usefixtures("interruptible")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_other_signals_end_a_command_in_order(
+    monkeypatch: pytest.MonkeyPatch, invoke: Invoke, number: signal.Signals, code: int
+) -> None:
+    ended: list[str] = []
+
+    def wait(*_: object, **__: object) -> None:
+        try:
+            callback: Callable[[], None] = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(number))
+            callback()
+            time.sleep(60)
+        finally:
+            ended.append("in order")
+
+    before = signal.getsignal(number)
+    monkeypatch.setattr(main.commands["validate"], "callback", wait)
+    done = invoke("validate", "anything")
+    assert done.exit_code == code
+    assert done.stderr == f"Ended by {number.name}.\n"
+    assert ended == ["in order"]
+    assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_is_ignored_goes_on_to_be(monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> None:
+    """As SIGHUP is under nohup."""
+
+    def hang_up(*_: object, **__: object) -> None:
+        signal.raise_signal(signal.SIGHUP)
+
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(main.commands["validate"], "callback", hang_up)
+        assert invoke("validate", "anything").exit_code == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_that_became_another_error_ends_the_command_as_one(
     monkeypatch: pytest.MonkeyPatch, invoke: Invoke
 ) -> None:

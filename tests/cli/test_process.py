@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -48,12 +50,69 @@ def test_a_reader_that_stops_early_is_no_error(invoke: Invoke, tmp_path: Path) -
         process.stdout.readline()
         process.stdout.close()
         said = process.stderr.read()
+    assert process.returncode == 141
     assert "Traceback" not in said
     assert "error" not in said
 
 
+@pytest.mark.parametrize(
+    ("streams", "out", "code", "said"),
+    [
+        (">&-", False, 1, "error: stdout is closed: redirect it, or name a place for the result with -o"),
+        (">&-", True, 0, "2 matches"),
+        (">&- 2>&- <&-", True, 0, ""),
+        (">/dev/full", False, 1, "error: No space left on device"),
+    ],
+    ids=["closed", "closed and not needed", "all closed", "full"],
+)
+def test_streams_that_take_nothing(
+    parquet: Path, tmp_path: Path, streams: str, out: bool, code: int, said: str
+) -> None:
+    arguments = ["match", QUERY, str(parquet), *(["-o", str(tmp_path / "out.csv")] if out else [])]
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {streams}', "sh", *COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert done.stderr.count("error") == (code > 0)
+    assert sorted(os.listdir(tmp_path)) == ["figure1.parquet", *(["out.csv"] if out else [])]
+    if out:
+        assert len((tmp_path / "out.csv").read_text().splitlines()) == 3
+
+
+def test_rows_and_what_moves_never_share_a_line_of_the_terminal(invoke: Invoke, tmp_path: Path) -> None:
+    trace = tmp_path / "stream.parquet"
+    assert invoke("generate", "stream", "--events", 5_000, "-o", trace).exit_code == 0
+    query = "PATTERN SEQ(E a, E b) WITHIN 4"
+    assert invoke("match", query, trace, "-o", tmp_path / "rows.csv").exit_code == 0
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([*COMMAND, "match", query, trace], stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        blocks = []
+        # Once the other end is closed, Linux says EIO.
+        with contextlib.suppress(OSError):
+            while block := os.read(ours, 2**16):
+                blocks.append(block)
+    os.close(ours)
+    assert process.returncode == 0
+    lines = b"".join(blocks).decode().replace("\r\n", "\n").split("\n")
+    rows = (tmp_path / "rows.csv").read_text().splitlines()
+    first = lines.index(rows[0])
+    assert lines[first : first + len(rows)] == rows
+    assert not any(char in "".join(lines[first:]) for char in "\r\x1b")
+
+
 @pytest.mark.usefixtures("interruptible")
-def test_interrupt_leaves_nothing_half_written(invoke: Invoke, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "last"),
+    [(signal.SIGINT, 130, "Aborted!\n"), (signal.SIGTERM, 143, "Ended by SIGTERM.\n")],
+)
+def test_signals_leave_nothing_half_written(
+    invoke: Invoke, tmp_path: Path, number: signal.Signals, code: int, last: str
+) -> None:
     trace = tmp_path / "stream.parquet"
     assert (
         invoke("generate", "stream", "--events", 300_000, "--half-interval", 50, "-o", trace).exit_code == 0
@@ -67,10 +126,10 @@ def test_interrupt_leaves_nothing_half_written(invoke: Invoke, tmp_path: Path) -
         while set(os.listdir(tmp_path)) == before and time.monotonic() < until:
             time.sleep(0.05)
         time.sleep(0.5)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         assert process.stderr is not None
         said = process.stderr.read()
-    assert process.returncode == 130, said
-    assert said.endswith("Aborted!\n")
+    assert process.returncode == code, said
+    assert said.endswith(last)
     assert "Traceback" not in said
     assert set(os.listdir(tmp_path)) == before

@@ -41,6 +41,9 @@ def write_batches(
         write = closing.enter_context(_writer(schema, stream, format_name))
         for batch in batches:
             write(batch)
+            if not isinstance(sink, Path):
+                # What else is printed on the same terminal begins a line.
+                sink.flush()
             rows += batch.num_rows
     return rows
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from uncertain_cep.cli.arguments import out_option, overwrite_option
-from uncertain_cep.cli.progress import compiling_aside, note, working
+from uncertain_cep.cli.progress import compiling_aside, note, show, working
 from uncertain_cep.errors import OptionError
 from uncertain_cep.results.output_place import check_output_place
 
@@ -82,8 +82,8 @@ def casestudy(
             where = f"{counts[file.stem]:,} matches in {Path(out) / 'matches' / file.stem}"
             shown.append(f"{title(text)}\n{where}, the best:\n{shown_rows(best_rows(folder))}")
         describe_result(aside, {"command": "casestudy", "minutes": minutes, "seed": seed, "matches": counts})
-    click.echo("\n\n".join(shown))
-    click.echo(f"\nResults: {Path(out).resolve()} (Parquet). {time.monotonic() - started:.0f} s.")
+    show("\n\n".join(shown))
+    show(f"\nResults: {Path(out).resolve()} (Parquet). {time.monotonic() - started:.0f} s.")
 
 
 def title(query: str) -> str:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import errno
+import os
+import signal
+import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Final, NoReturn, TextIO
 
 import click
@@ -33,32 +35,51 @@ __all__ = ["main"]
 
 FAILED: Final = 1
 BAD_INPUT: Final = 2
-INTERRUPTED: Final = 130
+BY_SIGNAL: Final = 128
+"""With the number of the signal added, as shells do."""
+
+PIPE_CLOSED: Final = BY_SIGNAL + 13
+"""SIGPIPE, which Python itself ignores."""
 
 
 class _Commands(click.Group):
     """A group that turns every error into one message on stderr and an exit code."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        _occupy_closed_streams()
         with lasting_interrupts() as interrupts, _printed_warnings():
             return self._reported(ctx, interrupts)
 
     def _reported(self, ctx: click.Context, interrupts: Interrupts) -> Any:
         try:
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            finally:
+                if sys.stdout is not None:
+                    sys.stdout.flush()
         except (click.ClickException, click.exceptions.Exit):
             raise
         except (click.Abort, KeyboardInterrupt):
-            _interrupted(ctx)
+            _interrupted(ctx, interrupts)
         except Exception as error:
-            if isinstance(error, OSError) and error.errno == errno.EPIPE:
-                # The reader of a pipe, such as head, has seen enough; click ends quietly.
-                raise
+            if isinstance(error, BrokenPipeError):
+                _end_quietly(ctx)
             if interrupts.seen:
-                _interrupted(ctx)
+                _interrupted(ctx, interrupts)
             if ctx.params["traceback"]:
                 raise
             _report(ctx, error)
+
+
+def _occupy_closed_streams() -> None:
+    """Give closed standard streams a file, or what is opened next would get what others write to them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115
 
 
 @contextmanager
@@ -96,16 +117,32 @@ _FAILURES: Final = (
 """What ends a command though its input may be sound."""
 
 
-def _interrupted(ctx: click.Context) -> NoReturn:
-    click.echo("Aborted!", err=True)
-    ctx.exit(INTERRUPTED)
+def _interrupted(ctx: click.Context, interrupts: Interrupts) -> NoReturn:
+    number = interrupts.seen or signal.SIGINT
+    _say("Aborted!" if number == signal.SIGINT else f"Ended by {signal.Signals(number).name}.")
+    ctx.exit(BY_SIGNAL + number)
+
+
+def _end_quietly(ctx: click.Context) -> NoReturn:
+    """End as the reader of a pipe, such as head, has seen enough."""
+    for stream in (sys.stdout, sys.stderr):
+        # What is left in the buffer could not be written at the end, either.
+        with suppress(OSError, ValueError, AttributeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    ctx.exit(PIPE_CLOSED)
+
+
+def _say(message: str) -> None:
+    # The terminal may be gone.
+    with suppress(OSError):
+        click.echo(message, err=True)
 
 
 def _report(ctx: click.Context, error: Exception) -> NoReturn:
     ours = error if isinstance(error, UncertainCepError) else our_error(error)
-    click.echo(f"error: {ours}", err=True)
+    _say(f"error: {ours}")
     if isinstance(ours, InternalError):
-        click.echo("'uncertain-cep --traceback COMMAND ...' shows where it was.", err=True)
+        _say("'uncertain-cep --traceback COMMAND ...' shows where it was.")
     ctx.exit(FAILED if isinstance(ours, _FAILURES) or isinstance(error, OSError) else BAD_INPUT)
 
 
@@ -115,7 +152,8 @@ def _report(ctx: click.Context, error: Exception) -> NoReturn:
 def main(traceback: bool) -> None:
     """Find event patterns in traces whose times are only known as intervals.
 
-    Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 130 interrupted.
+    Exit codes: 0 done, 1 failed, 2 wrong usage or bad input, 128 + N ended by signal N: 130 interrupted, 141
+    nobody reads stdout any more, 143 terminated.
     """
 
 

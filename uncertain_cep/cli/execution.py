@@ -17,7 +17,14 @@ from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.cli.arguments import Compression, Format, TraceOptions, compression_of_name
 from uncertain_cep.cli.batch_writers import write_batches
 from uncertain_cep.cli.outputs import describe_result, result_written_aside
-from uncertain_cep.cli.progress import announced_kernels, compiling_aside, note, of_ticks, working
+from uncertain_cep.cli.progress import (
+    announced_kernels,
+    check_stdout,
+    compiling_aside,
+    note,
+    of_ticks,
+    working,
+)
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.optimizer.memory import keep_on_disk
@@ -98,7 +105,7 @@ def _deliver_in_process(matching: Matching, destination: Destination) -> int:
     if destination.out is None or destination.as_file:
         with (
             _file_or_stdout(destination) as sink,
-            _matches_in_process(matching) as (schema, batches, doubts),
+            _matches_in_process(matching, printed=destination.out is None) as (schema, batches, doubts),
         ):
             count = write_batches(batches, schema, sink, format_name, destination.compression)
         _explain_nothing(count, doubts)
@@ -120,7 +127,7 @@ def _explain_nothing(count: int, doubts: Doubts) -> None:
 
 @contextmanager
 def _matches_in_process(
-    matching: Matching,
+    matching: Matching, *, printed: bool = False
 ) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch], Doubts]]:
     """Yield the columns of the matches, their batches, and what counts the candidates meanwhile."""
     columns = matching.columns
@@ -144,7 +151,7 @@ def _matches_in_process(
         announced_kernels()
     for line in notes:
         note(line)
-    with _faults_by_file(matching, plan), working("matching") as update:
+    with _faults_by_file(matching, plan), working("matching", beside_rows=printed) as update:
         doubts = Doubts()
         batches = _counted(execute_within(plan, table, matching.options, doubts), update)
         if plan.needs_all:
@@ -278,6 +285,7 @@ def _counted_frame(frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:
 @contextmanager
 def _file_or_stdout(destination: Destination) -> Iterator[Path | BinaryIO]:
     if destination.out is None:
+        check_stdout()
         yield sys.stdout.buffer
     else:
         with result_written_aside(Path(destination.out), overwrite=destination.overwrite) as aside:

@@ -14,6 +14,7 @@ from uncertain_cep.cli.arguments import (
     read_query,
     schema_options,
 )
+from uncertain_cep.cli.progress import show
 
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
@@ -52,4 +53,4 @@ def explain(
         table = read_traces(traces, columns.schema, tick=columns.tick)
     options = replace(options, tick=columns.tick)
     shown = explained(parsed, table, options, analyze=analyze, format="json" if as_json else "text")
-    click.echo(shown)
+    show(shown)

@@ -1,7 +1,8 @@
-"""Ctrl-C that is not lost where C code calls back into Python.
+"""Signals that end a command in order, and are not lost where C code calls back into Python.
 
-There, as in a compiler's callbacks or in finalizers, Python can raise a KeyboardInterrupt, but no code can
-catch it: it would be shown with a traceback, and the command would go on.
+SIGTERM and SIGHUP end a command as Ctrl-C does. What a signal raises can be raised in a compiler's callbacks
+or in finalizers, too, but there no code can catch it: it would be shown with a traceback, and the command
+would go on.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Timer, current_thread, main_thread
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
@@ -24,44 +25,65 @@ AGAIN: Final = 0.02
 """Seconds after which an interrupt that was lost comes again; callbacks take less."""
 
 
+ENDING: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+"""The signals that end a command; Windows has no SIGHUP."""
+
+
 class Interrupts:
-    """Whether there was one. An error after it may be of its making: some libraries turn it into one."""
+    """Which signal came. An error after it may be of its making: some libraries turn it into one."""
 
     def __init__(self) -> None:
-        self.seen = False
+        self.seen: int | None = None
 
 
 @contextmanager
 def lasting_interrupts() -> Iterator[Interrupts]:
-    """Let an interrupt that could not be raised come again, until one can, while the context lasts."""
-    hook, handler = sys.unraisablehook, signal.getsignal(signal.SIGINT)
+    """Have signals raise a KeyboardInterrupt, again where it could not be caught, while the context lasts."""
+    hook = sys.unraisablehook
     interrupts = Interrupts()
+    handlers: dict[int, Any] = {}
     pending: list[Timer] = []
 
     def again(unraisable: UnraisableHookArgs) -> None:
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
             hook(unraisable)
             return
-        timer = Timer(AGAIN, _thread.interrupt_main)
+        timer = Timer(AGAIN, _send, (interrupts.seen or signal.SIGINT,))
         timer.daemon = True
         pending.append(timer)
         timer.start()
 
     def noted(number: int, frame: FrameType | None) -> None:
-        interrupts.seen = True
-        if callable(handler):
-            handler(number, frame)
+        interrupts.seen = interrupts.seen or number
+        handler = handlers.get(number)
+        if not callable(handler):
+            raise KeyboardInterrupt
+        handler(number, frame)
 
     sys.unraisablehook = again
     # Only the main thread may ask for signals, and who ignores them goes on to.
-    notes = callable(handler) and current_thread() is main_thread()
-    if notes:
-        signal.signal(signal.SIGINT, noted)
+    if current_thread() is main_thread():
+        for number in ENDING:
+            before = signal.getsignal(number)
+            if before not in (signal.SIG_IGN, None):
+                handlers[number] = before
+                signal.signal(number, noted)
     try:
         yield interrupts
     finally:
         sys.unraisablehook = hook
         for timer in pending:
             timer.cancel()
-        if notes and signal.getsignal(signal.SIGINT) is noted:
-            signal.signal(signal.SIGINT, handler)
+        for number, before in handlers.items():
+            if signal.getsignal(number) is noted:
+                signal.signal(number, before)
+
+
+def _send(number: int) -> None:
+    """Send a signal to the main thread, and wake it should it wait for something."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(main_thread().ident or 0, number)
+    else:
+        _thread.interrupt_main(number)

@@ -9,12 +9,26 @@ from contextlib import contextmanager
 
 import click
 
-__all__ = ["announced_kernels", "compiling_aside", "note", "of_ticks", "working"]
+from uncertain_cep.errors import RuntimeEnvironmentError
+
+__all__ = ["announced_kernels", "check_stdout", "compiling_aside", "note", "of_ticks", "show", "working"]
 
 
 def note(message: str) -> None:
     """Print a line on stderr."""
     click.echo(message, err=True)
+
+
+def show(text: str) -> None:
+    """Print what was asked for on stdout."""
+    check_stdout()
+    click.echo(text)
+
+
+def check_stdout() -> None:
+    """Refuse to print results where stdout is closed."""
+    if sys.stdout is None:
+        raise RuntimeEnvironmentError("stdout is closed: redirect it, or name a place for the result with -o")
 
 
 def of_ticks(tick: str | None, floored: int) -> str:
@@ -26,12 +40,13 @@ def of_ticks(tick: str | None, floored: int) -> str:
 
 
 @contextmanager
-def working(message: str) -> Iterator[Callable[[str], None]]:
+def working(message: str, *, beside_rows: bool = False) -> Iterator[Callable[[str], None]]:
     """Show that something is going on: a moving line on a terminal, else one plain line.
 
-    Yields what takes a new message for the moving line, such as a count.
+    Yields what takes a new message for the moving line, such as a count. There is none ``beside_rows`` that
+    are printed meanwhile, if these go to a terminal, too.
     """
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or (beside_rows and sys.stdout.isatty()):
         note(f"{message} ...")
         yield lambda _: None
         return

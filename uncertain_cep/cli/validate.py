@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from uncertain_cep.cli.arguments import TraceOptions, read_query, schema_options, traces_argument
-from uncertain_cep.cli.progress import note, of_ticks
+from uncertain_cep.cli.progress import note, of_ticks, show
 
 __all__ = ["validate"]
 
@@ -32,7 +32,7 @@ def validate(ctx: click.Context, traces: tuple[str, ...], query: str | None, col
     found = validated(traces, columns.schema, parsed, None, columns.tick)
     report = found.report
     for fault in report.faults:
-        click.echo(str(fault))
+        show(str(fault))
     dropped = f", {report.dropped:,} dropped" if report.dropped else ""
     faults = counted(sum(fault.count for fault in report.faults), "fault") if report.faults else "no faults"
     ticks = of_ticks(report.tick, report.floored)

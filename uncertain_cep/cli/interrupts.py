@@ -83,7 +83,7 @@ def lasting_interrupts() -> Iterator[Interrupts]:
 
 def _send(number: int) -> None:
     """Send a signal to the main thread, and wake it should it wait for something."""
-    if hasattr(signal, "pthread_kill"):
-        signal.pthread_kill(main_thread().ident or 0, number)
-    else:
+    if sys.platform == "win32":
         _thread.interrupt_main(number)
+    else:
+        signal.pthread_kill(main_thread().ident or 0, number)

@@ -25,14 +25,14 @@ from uncertain_cep.cli.progress import (
     of_ticks,
     working,
 )
-from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.errors import OptionError, QueryError, TraceError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.optimizer.memory import keep_on_disk
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
-from uncertain_cep.query import Query
+from uncertain_cep.query import Query, attributes_in
 from uncertain_cep.results.composition import with_matches
 from uncertain_cep.results.order import finished
-from uncertain_cep.traces.reading import load_traces
+from uncertain_cep.traces.reading import LoadedTrace, load_traces
 from uncertain_cep.wording import counted
 
 if TYPE_CHECKING:
@@ -54,6 +54,11 @@ class Matching:
     options: MatchOptions
     master: str | None
     before: tuple[tuple[str, Query], ...] = ()
+
+    @property
+    def used(self) -> frozenset[str]:
+        """The attributes that the queries speak of."""
+        return attributes_in(self.query).union(*(attributes_in(query) for _, query in self.before))
 
     @property
     def options_before(self) -> MatchOptions:
@@ -133,21 +138,18 @@ def _matches_in_process(
     columns = matching.columns
     keep_on_disk()
     with working("reading") as update:
-        loaded = load_traces(matching.traces, columns.schema, tick=columns.tick)
-        if loaded.table is None or loaded.faults:
-            raise TraceError(loaded.faults)
-        loaded.warn()
-        table = loaded.table
+        loaded = load_traces(matching.traces, columns.schema, tick=columns.tick, used=matching.used)
+        table = loaded.sound()
         # A line in between would disturb the moving one.
         ticks = of_ticks(loaded.tick, loaded.floored)
         notes = [f"read {counted(table.num_rows, 'event')}{ticks}{_dropped(loaded.dropped)}"]
         for name, query in matching.before:
             doubts = Doubts()
-            matches = _matches_of(matching, name, query, table, update, doubts)
+            matches = _matches_of(matching, name, query, loaded, table, update, doubts)
             notes.append(f"{name}: {counted(matches.num_rows, 'match', 'matches')}")
             notes += [] if matches.num_rows else [f"{name}: {doubts.summary()}"]
             table = with_matches(table, matches, name)
-        plan = make_plan(matching.query, table.schema, matching.options)
+        plan = plan_of(matching.query, loaded, table, matching.options)
         announced_kernels()
     for line in notes:
         note(line)
@@ -167,17 +169,28 @@ def _matches_of(
     matching: Matching,
     name: str,
     query: Query,
+    loaded: LoadedTrace,
     table: pa.Table,
     update: Callable[[str], None],
     doubts: Doubts,
 ) -> pa.Table:
     """Return the matches of one of the queries before the last one."""
     options = matching.options_before
-    plan = make_plan(query, table.schema, options)
+    plan = plan_of(query, loaded, table, options)
     announced_kernels()
     update(f"matching {name}")
     with _faults_by_file(matching, plan):
         return finished(plan, _counted(execute_within(plan, table, options, doubts), update))
+
+
+def plan_of(query: Query, loaded: LoadedTrace, table: pa.Table, options: MatchOptions) -> EvaluationPlan:
+    """Return the plan for a table of a trace of which some columns were read."""
+    try:
+        return make_plan(query, table.schema, options)
+    except QueryError:
+        # Which columns there are is to be said of all.
+        make_plan(query, loaded.with_all_columns(table.schema), options)
+        raise
 
 
 @contextmanager

@@ -45,12 +45,15 @@ def explain(
     from uncertain_cep.optimizer.memory import keep_on_disk
 
     keep_on_disk()
-    parsed = read_query(query)
+    parsed, options = read_query(query), replace(options, tick=columns.tick)
     table = None
     if traces:
-        from uncertain_cep.traces import read_traces
+        from uncertain_cep.cli.execution import plan_of
+        from uncertain_cep.query import attributes_in
+        from uncertain_cep.traces.reading import load_traces
 
-        table = read_traces(traces, columns.schema, tick=columns.tick)
-    options = replace(options, tick=columns.tick)
+        loaded = load_traces(traces, columns.schema, tick=columns.tick, used=attributes_in(parsed))
+        table = loaded.sound()
+        plan_of(parsed, loaded, table, options)
     shown = explained(parsed, table, options, analyze=analyze, format="json" if as_json else "text")
     show(shown)

@@ -4,10 +4,11 @@ from uncertain_cep.query.binder import bind, bind_row_condition
 from uncertain_cep.query.checker import check
 from uncertain_cep.query.expression_text import format_expression
 from uncertain_cep.query.parser import parse, parse_row_condition, query_of
-from uncertain_cep.query.syntax import Query
+from uncertain_cep.query.syntax import Query, attributes_in
 
 __all__ = [
     "Query",
+    "attributes_in",
     "bind",
     "bind_row_condition",
     "check",

@@ -31,6 +31,7 @@ __all__ = [
     "Sequence",
     "Unary",
     "Variable",
+    "attributes_in",
     "children_of",
     "components_of",
     "conjuncts_of",
@@ -258,6 +259,19 @@ def conjuncts_of(expression: Expression) -> Iterator[Expression]:
             stack.extend((found.right, found.left))
         else:
             yield found
+
+
+def attributes_in(query: Query) -> frozenset[str]:
+    """Return the names of all attributes of events that a query speaks of."""
+    spoken = (
+        part
+        for found in (*query.where, *(item.expression for item in query.returns))
+        for part in expressions_in(found)
+    )
+    names = {part.name for part in spoken if isinstance(part, Attribute | Aggregate | Equivalence)}
+    return frozenset(name for name in names if name is not None) | (
+        frozenset() if query.expected_count is None else frozenset(query.expected_count.by)
+    )
 
 
 def patterns_in(pattern: Pattern) -> Iterator[Pattern]:

@@ -39,7 +39,7 @@ from uncertain_cep.traces.extracting import (
 )
 from uncertain_cep.traces.faulty_rows import row_faults, shown, unreadable_rows
 from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
-from uncertain_cep.traces.jsonlines import json_line_faults
+from uncertain_cep.traces.jsonlines import json_line_faults, kept_columns
 
 __all__ = [
     "COLUMN_TYPES",
@@ -219,7 +219,7 @@ def read_file(
         elif kind == "csv":
             table = _read_csv(path, wanted, options)
         else:
-            table = _read_json(path)
+            table = _read_json(path, needed)
     for name, text in folders.items():
         if name not in table.column_names and (needed is None or name in needed):
             table = table.append_column(name, pa.repeat(_folder_value(text), table.num_rows))
@@ -369,33 +369,47 @@ def _broken_rows(path: Path, parse: Any) -> list[TraceFault]:
     return faults
 
 
-def _read_json(path: Path) -> pa.Table:
+def _read_json(path: Path, columns: Collection[str] | None) -> pa.Table:
+    """Return all columns of a JSON file, or only the given ones if others cannot be read."""
     try:
-        table = _parsed_json(path, None)
-        # Arrow takes any bytes for text, and for names.
-        table.validate(full=True)
-        table = _with_dates(path, table)
+        table = _json_table(partial(_opened, path))
     except (pa.ArrowInvalid, UnreadableLineError, UnicodeDecodeError) as error:
         if str(error).startswith("Empty JSON file"):
             message = "the file is empty: one JSON object a line is expected"
             raise TraceError(TraceFault(message, file=str(path))) from None
-        faults = _line_faults(path)
-        if not faults:
+        faults = _line_faults(path, columns)
+        if not faults and columns is None:
             raise
-        raise TraceError(faults) from None
+        if faults:
+            raise TraceError(faults) from None
+        with _opened(path) as stream:
+            kept = kept_columns(io.BufferedReader(stream), columns or ()).getvalue()
+        table = _json_table(lambda: io.BytesIO(kept))
     # Arrow reads a whole number of 400 digits as an infinity, and JSON has none.
-    numbers = [column for column in table.columns if pa.types.is_floating(column.type)]
+    numbers = [
+        table.column(field.name)
+        for field in table.schema
+        if pa.types.is_floating(field.type) and (columns is None or field.name in columns)
+    ]
     if any(pc.any(pc.is_inf(column)).as_py() for column in numbers):
-        raise TraceError(_line_faults(path))
+        raise TraceError(_line_faults(path, columns))
     return table
 
 
-def _line_faults(path: Path) -> list[TraceFault]:
+def _line_faults(path: Path, columns: Collection[str] | None) -> list[TraceFault]:
     with _opened(path) as stream:
-        return [replace(fault, file=str(path)) for fault in json_line_faults(io.BufferedReader(stream))]
+        found = json_line_faults(io.BufferedReader(stream), columns)
+        return [replace(fault, file=str(path)) for fault in found]
 
 
-def _parsed_json(path: Path, texts: Sequence[str] | None) -> pa.Table:
+def _json_table(opened: Callable[[], Any]) -> pa.Table:
+    table = _parsed_json(opened, None)
+    # Arrow takes any bytes for text, and for names.
+    table.validate(full=True)
+    return _with_dates(opened, table)
+
+
+def _parsed_json(opened: Callable[[], Any], texts: Sequence[str] | None) -> pa.Table:
     """Return the rows of a JSON file; with ``texts`` those columns alone, as they stand there."""
     import pyarrow.json as pajson
 
@@ -403,13 +417,13 @@ def _parsed_json(path: Path, texts: Sequence[str] | None) -> pa.Table:
     if texts is not None:
         schema = pa.schema([(name, pa.string()) for name in texts])
         options = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
-    with _opened(path) as stream:
+    with opened() as stream:
         block = pajson.ReadOptions(block_size=LONGEST_LINE)
         guarded = pa.PythonFile(NestingGuard(stream), "r")
         return pajson.read_json(guarded, read_options=block, parse_options=options)
 
 
-def _with_dates(path: Path, table: pa.Table) -> pa.Table:
+def _with_dates(opened: Callable[[], Any], table: pa.Table) -> pa.Table:
     """Return a table in which texts such as 2024-05-31 are dates, as Arrow finds them in CSV files."""
 
     def all_hold(test: Callable[[Any], Any], column: pa.ChunkedArray) -> bool:
@@ -428,7 +442,7 @@ def _with_dates(path: Path, table: pa.Table) -> pa.Table:
     ]
     if not midnights:
         return table
-    texts = _parsed_json(path, midnights)
+    texts = _parsed_json(opened, midnights)
     for name in midnights:
         if all_hold(is_day, texts.column(name)):
             place = table.schema.get_field_index(name)

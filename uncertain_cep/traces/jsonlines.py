@@ -1,24 +1,39 @@
-"""Why a file of JSON lines cannot be read: looked for line by line, once Arrow has refused the file."""
+"""Files of JSON lines that Arrow has refused: why, looked for line by line, and some columns of them."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Collection
+from io import BytesIO
 from typing import Any, BinaryIO, Final, NoReturn
 
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceFault
 from uncertain_cep.traces.bounded import LONGEST_LINE, MOST_LEVELS, levels_of
 
-__all__ = ["json_line_faults"]
+__all__ = ["json_line_faults", "kept_columns"]
 
 _MOST_DIGITS: Final = 308
 
 
-def json_line_faults(stream: BinaryIO) -> list[TraceFault]:
+def kept_columns(stream: BinaryIO, columns: Collection[str]) -> BytesIO:
+    """Return a file without what is of no use: of a stream of `json_line_faults` these columns alone."""
+    kept = BytesIO()
+    while line := stream.readline():
+        if line.strip():
+            row = json.loads(line.decode("utf-8-sig"), parse_int=_integer)
+            some = {name: value for name, value in row.items() if name in columns}
+            kept.write(json.dumps(some).encode() + b"\n")
+    kept.seek(0)
+    return kept
+
+
+def json_line_faults(stream: BinaryIO, columns: Collection[str] | None = None) -> list[TraceFault]:
     """Return the lines that are no JSON object, and the values of another type than their column's first.
 
-    The stream is decompressed. The faults are the first ones, up to a limit, without the file's name.
+    The stream is decompressed. The faults are the first ones, up to a limit, without the file's name. What
+    other ``columns`` hold is no fault (None: all count).
     """
     faults: list[TraceFault] = []
     kinds: dict[str, tuple[str, int]] = {}
@@ -56,6 +71,8 @@ def json_line_faults(stream: BinaryIO) -> list[TraceFault]:
             message = 'the line is no JSON object: one object a line is expected, such as {"id": 1}'
             faults.append(TraceFault(message, row=row, value=_shown(line)))
             continue
+        if columns is not None:
+            pairs = _Pairs(pair for pair in pairs if pair[0] in columns)
         faults += _type_faults(pairs, row, kinds)
     return faults[:FAULT_LIMIT]
 

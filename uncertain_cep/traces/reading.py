@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,6 +29,7 @@ from uncertain_cep.traces.frames import event_table
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import IntervalOptions, merged_message, merged_times
 from uncertain_cep.traces.rows import (
+    CANONICAL,
     Events,
     Part,
     assembled,
@@ -84,6 +85,8 @@ class LoadedTrace:
     """Events of a certain time that share their tick with one of another certain time."""
     tick: str | None = None
     """The tick; None if it has no length, or the table is None."""
+    present: frozenset[str] = frozenset()
+    """The columns of the files, read or not."""
 
     @property
     def events(self) -> int:
@@ -100,6 +103,18 @@ class LoadedTrace:
             ids = check_ids(self.table, _NAMES, partition=partition)
             found = [self.origin.placed(fault) for fault in ids]
         return replace(self, faults=(*self.faults, *found))
+
+    def with_all_columns(self, schema: pa.Schema) -> pa.Schema:
+        """Return the schema with the columns that were not read, of no type, so that errors can name them."""
+        others = sorted(self.present.difference(schema.names))
+        return pa.schema([*schema, *(pa.field(name, pa.null()) for name in others)], schema.metadata)
+
+    def sound(self) -> pa.Table:
+        """Return the table, or raise the faults; see `warn`."""
+        if self.faults or self.table is None:
+            raise TraceError(self.faults)
+        self.warn()
+        return self.table
 
     def warn(self) -> None:
         """Warn if ticks took the order from certain times."""
@@ -158,19 +173,21 @@ def read_traces(
         others without are put together; if certain times that differ are now in one tick, so that none is
         before the other.
     """
-    loaded = load_traces(paths, schema, format=format, tick=tick)
-    if loaded.faults or loaded.table is None:
-        raise TraceError(loaded.faults)
-    loaded.warn()
-    return loaded.table
+    return load_traces(paths, schema, format=format, tick=tick).sound()
 
 
 def load_traces(
-    paths: Paths, schema: GivenSchema = None, *, format: str | None = None, tick: str | None = None
+    paths: Paths,
+    schema: GivenSchema = None,
+    *,
+    format: str | None = None,
+    tick: str | None = None,
+    used: Collection[str] | None = None,
 ) -> LoadedTrace:
     """Read files into one table of events, and note what is wrong instead of stopping at it.
 
-    Parameters are those of `read_traces`.
+    Parameters are those of `read_traces`, and the attributes that are ``used`` where the schema lists none
+    (None: all): others are not read, and may hold anything.
     """
     schema = given_schema(schema)
     options = FileOptions() if schema is None else schema.options
@@ -187,7 +204,7 @@ def load_traces(
     rows, next_id, days = 0, 1, True
     parts: list[Part] = []
     uses = ExtractionUses()
-    raws: Iterable[tuple[TraceFile, pa.Table]] = raw_tables(plan, options, faults, uses)
+    raws: Iterable[tuple[TraceFile, pa.Table]] = raw_tables(plan, options, faults, uses, used)
     if schema is not None:
         tick = chosen_tick(tick, schema)
         if tick is None:
@@ -238,6 +255,7 @@ def load_traces(
         sum(rounding.floored for rounding in roundings),
         merged_times(roundings),
         named,
+        frozenset(uses.present),
     )
 
 
@@ -346,14 +364,23 @@ def raw_tables(
     options: FileOptions,
     faults: list[TraceFault],
     uses: ExtractionUses | None = None,
+    used: Collection[str] | None = None,
 ) -> Iterator[tuple[TraceFile, pa.Table]]:
-    """Yield each file with its raw rows, adding to ``faults`` those that cannot be read."""
+    """Yield each file with its raw rows, adding to ``faults`` those that cannot be read.
+
+    Columns that are neither named by the schema nor ``used`` (None: all are) are left out.
+    """
     for file, steps in plan.items():
         needs = {step.name: needed_columns(step.events, step.rule) for step in steps}
         wanted: set[str] | None = set()
         for step in steps:
-            all_columns = step.events.attributes is None
-            wanted = None if all_columns or wanted is None else wanted | needs[step.name].keys() | {_NAMES.id}
+            listed = step.events.attributes is not None
+            if wanted is None or (used is None and not listed):
+                wanted = None
+                continue
+            wanted |= needs[step.name].keys() | {_NAMES.id}
+            if not listed:
+                wanted.update(CANONICAL, used or ())
         try:
             names = column_names(file, options)
             found = [] if names is None else _absent(file, names, needs)

@@ -20,6 +20,7 @@ from uncertain_cep.traces.intervals import IntervalOptions, Rounding
 from uncertain_cep.traces.uncertainty import Uncertainty
 
 __all__ = [
+    "CANONICAL",
     "Events",
     "Part",
     "assembled",
@@ -31,7 +32,9 @@ __all__ = [
 ]
 
 _NAMES: Final = Names()
-_CANONICAL: Final = (_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper, _NAMES.pmf, _NAMES.tick)
+CANONICAL: Final = (_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper, _NAMES.pmf, _NAMES.tick)
+"""The columns of the model."""
+
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]+)\}")
 
 
@@ -187,7 +190,7 @@ def _attributes(present: list[str], events: EventsSchema, rule: Uncertainty) -> 
     if _NAMES.pmf in rule.reads(events.time):
         used.add(_NAMES.pmf)
     others = [name for name in present if name not in used]
-    taken = [name for name in others if name in _CANONICAL]
+    taken = [name for name in others if name in CANONICAL]
     if taken:
         raise TraceError(
             [

@@ -1,0 +1,147 @@
+"""What a column holds that nobody asks for is no fault of a trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import uncertain_cep as uc
+from tests.cli.conftest import Invoke
+from uncertain_cep.query import attributes_in, parse
+from uncertain_cep.traces.reading import load_traces
+
+QUERY = "PATTERN SEQ(A a, B b) WHERE a.x + 1 = b.x WITHIN 5"
+CHANGING: tuple[list[Any], ...] = (
+    [1, 2, "text", "text"],
+    ["2026-01-05", {"a": 1}, [1], None],
+    [True, 1.5, "2026-01-05T08:00:00", 2],
+)
+SCHEMA = """
+[[events]]
+type_column = "type"
+uncertainty = { kind = "columns", lower = "lower", upper = "upper" }
+"""
+
+
+def rows(note: list[Any], **others: list[Any]) -> list[dict[str, Any]]:
+    columns = {
+        "type": ["A", "B", "A", "B"],
+        "id": [1, 2, 3, 4],
+        "lower": [1, 2, 3, 4],
+        "upper": [1, 3, 4, 5],
+        "x": [1, 2, 3, 4],
+        "note": note,
+        **others,
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def written(folder: Path, rows: list[dict[str, Any]]) -> Path:
+    path = folder / "trace.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("schema", [None, SCHEMA, f'{SCHEMA}attributes = {{ x = "x" }}'])
+@pytest.mark.parametrize("note", CHANGING, ids=range(len(CHANGING)))
+def test_a_json_column_that_changes_its_type(
+    invoke: Invoke, tmp_path: Path, note: list[Any], schema: str | None
+) -> None:
+    trace = written(tmp_path, rows(note))
+    options = []
+    if schema is not None:
+        (tmp_path / "schema.toml").write_text(schema)
+        options = ["--schema", tmp_path / "schema.toml"]
+    found = invoke("match", QUERY, trace, *options)
+    assert found.exit_code == 0, found.stderr
+    assert [line.split(",")[:2] for line in found.stdout.splitlines()] == [
+        ['"a"', '"b"'],
+        ["1", "2"],
+        ["3", "4"],
+    ]
+    assert invoke("explain", QUERY, trace, *options).exit_code == 0
+    for more in (" RETURN a.note", ""):
+        query = QUERY + more if more else QUERY.replace("WHERE", "WHERE [note] AND")
+        asked = invoke("match", query, trace, *options)
+        assert asked.exit_code == 2
+        assert "damaged" not in asked.stderr
+        if schema is None or "attributes" not in schema:
+            assert "column 'note'" in asked.stderr
+
+
+def test_the_rest_is_read_as_if_it_were_alone(tmp_path: Path) -> None:
+    others: dict[str, list[Any]] = {
+        "day": ["2026-01-05", "2026-01-06", None, "2026-01-07"],
+        "at": ["2026-01-05T08:00:00"] * 4,
+        "f": [1, 2.5, None, 1e300],
+        "deep": [{"a": 1}, {"b": [1]}, None, {}],
+        "\u00fc": ["\u00e9", "\ud83d\ude00", "", None],
+    }
+    (tmp_path / "sound").mkdir()
+    sound = written(tmp_path / "sound", rows([1, 2, 3, 4], **others))
+    changing = written(tmp_path, rows(CHANGING[0], **others))
+    used = ["x", *others]
+    found = load_traces(changing, used=used)
+    assert found.faults == ()
+    assert found.table == load_traces(sound, used=used).table
+    assert found.table is not None
+    assert "note" not in found.table.column_names
+
+
+def test_python_reads_all_columns_and_names_the_one_at_fault(tmp_path: Path) -> None:
+    trace = written(tmp_path, rows(CHANGING[0]))
+    with pytest.raises(
+        uc.TraceError, match=r"row 3, column 'note', value \"text\": it holds text, but a number"
+    ):
+        uc.read_traces(trace)
+    assert [fault.column for fault in uc.validate(trace)] == ["note", "note"]
+
+
+def test_a_csv_column_that_changes_its_type_is_text(tmp_path: Path) -> None:
+    """However late it does, and whether it is used or not."""
+    trace = tmp_path / "trace.csv"
+    count = 120_000
+    lines = (
+        "AB"[row % 2] + f",{row},{row},{row},{'x' if row == count - 1 else row}\n" for row in range(count)
+    )
+    trace.write_text("type,id,lower,upper,note\n" + "".join(lines))
+    assert trace.stat().st_size > 2**20
+    table = uc.read_traces(trace)
+    assert table.schema.field("note").type == pa.string()
+    assert load_traces(trace, used=()).present == {*table.column_names}
+
+
+def test_a_type_that_is_given_for_an_unused_column(invoke: Invoke, tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("type,id,lower,upper,note\nA,1,1,1,1\nB,2,2,2,text\n")
+    (tmp_path / "schema.toml").write_text(f'[types]\nnote = "int"\n{SCHEMA}')
+    for query, code in (("PATTERN SEQ(A a, B b) WITHIN 5", 0), (QUERY.replace("x", "note"), 2)):
+        found = invoke("match", query, trace, "--schema", tmp_path / "schema.toml")
+        assert found.exit_code == code
+        assert ("column 'note', value 'text': the value is no int" in found.stderr) == (code == 2)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "parquet"])
+def test_errors_tell_of_the_columns_that_were_not_read(invoke: Invoke, tmp_path: Path, suffix: str) -> None:
+    trace = written(tmp_path, rows([1, 2, 3, 4]))
+    if suffix == "parquet":
+        trace = tmp_path / "trace.parquet"
+        pq.write_table(pa.Table.from_pylist(rows([1, 2, 3, 4])), trace)
+    for command in ("match", "explain"):
+        found = invoke(command, QUERY.replace("a.x", "a.noot"), trace)
+        assert found.exit_code == 2
+        assert "note" in found.stderr
+
+
+def test_the_attributes_of_a_query() -> None:
+    query = parse(
+        "PATTERN SEQ(A a, B+ b[], C c) WHERE [k] AND a.x + b[i].y < -c.z AND avg(b[..i-1].w) > 1 "
+        "AND count(b[]) > 1 WITHIN 5 RETURN a.r, max(b[].s) AS m"
+    )
+    assert attributes_in(query) == {"k", "x", "y", "z", "w", "r", "s"}
+    assert attributes_in(parse("PATTERN SEQ(A a, B b) WITHIN 5 RETURN EXPECTED COUNT BY g")) == {"g"}

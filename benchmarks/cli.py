@@ -33,6 +33,7 @@ _MAIN: Final = {
     "expected": "expected",
     "language": "language",
     "plans": "plans",
+    "threads": "multicore",
     "memory": "memory",
     "spark": "spark_job",
     "cold": "cold",
@@ -43,7 +44,7 @@ _MAIN: Final = {
 _WIDTH: Final = 160
 """Characters of a line where there is no terminal to ask."""
 
-_MANY_THREADS: Final = frozenset({"spark", "cold"})
+_MANY_THREADS: Final = frozenset({"spark", "cold", "threads"})
 
 
 @click.group()

@@ -44,6 +44,7 @@ def match(
     kleene: str = "matches",
     planner: str = "auto",
     latency_weight: float = 0.0,
+    threads: int | None = None,
     timeout: float | None = None,
     memory_limit: str | int | None = None,
 ) -> FrameT:
@@ -76,6 +77,9 @@ def match(
         give the same answer.
     latency_weight : float
         How much planners count what is left to do once the last event is there. It changes no answer.
+    threads : int, optional
+        Most threads that look for matches at once; by default one for each core. Without ORDER BY the order
+        of the matches depends on it. Not for Spark frames, where every task has one thread.
     timeout : float, optional
         Seconds after which to stop with an error. Not for Spark frames, which compute their matches when they
         are used.
@@ -129,12 +133,15 @@ def match(
         kleene=kleene,
         planner=planner,
         latency_weight=latency_weight,
+        threads=threads,
         max_matches=max_matches,
         limit=Limits.of(timeout, memory_limit),
     )
     given: Any = events
     result: Any
     if library_of(given) == "pyspark":
+        if threads is not None:
+            raise OptionError("threads= is for frames in this process: a task of Spark has one thread")
         if options.limit is not None:
             raise OptionError(
                 "timeout= and memory_limit= are for frames in this process: Spark computes matches when they "
@@ -163,6 +170,7 @@ def iter_matches(
     kleene: str = "matches",
     planner: str = "auto",
     latency_weight: float = 0.0,
+    threads: int | None = None,
     timeout: float | None = None,
     memory_limit: str | int | None = None,
 ) -> Iterator[pa.RecordBatch]:
@@ -175,6 +183,8 @@ def iter_matches(
         As for :func:`match`; by default there is no limit.
     batch_rows : int
         Most matches in a batch.
+    threads : int, optional
+        As for :func:`match`. A thread is ahead of the caller by a few batches.
     timeout : float, optional
         Seconds, from this call on, after which the search for the next batch is stopped with an error; what
         the caller does between batches is never stopped, and its time counts.
@@ -200,6 +210,7 @@ def iter_matches(
         kleene=kleene,
         planner=planner,
         latency_weight=latency_weight,
+        threads=threads,
         max_matches=max_matches,
         batch_rows=batch_rows,
         limit=Limits.of(timeout, memory_limit),

@@ -46,6 +46,20 @@ EXPRESSION_ROWS: Final = 1 << 15
 FIRST_EVENTS: Final = 8
 """Events of a match that a search has room for at first."""
 
+# Threads: `--only threads`.
+
+PARTS_PER_THREAD: Final = 4
+"""Parts of the candidates for each thread, so that a busy hour is shared by several."""
+
+LEAST_PART: Final = 8192
+"""Candidates below which a part is not worth a thread."""
+
+MOST_REPEATED: Final = 1.25
+"""Candidates of all parts as a multiple of those there are, above which they are not cut by time."""
+
+MOST_AHEAD: Final = 4
+"""Batches that a thread has ready before anyone asks for them."""
+
 # What one answer may cost: `--only language --only points --only expected`.
 
 LONGEST_PMF_CHAIN: Final = 10_000_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, partial
 from typing import NoReturn
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.candidates.match_windows import feasible
+from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, Slicing, select
 from uncertain_cep.compiling import announce_compilation
@@ -31,6 +32,7 @@ from uncertain_cep.results.expected_counts import bucketed_counts, counts_of_mat
 from uncertain_cep.results.projection import id_payload, to_batch, widened
 from uncertain_cep.results.ranking import least_passing, passing
 from uncertain_cep.results.top_k import best_chunk
+from uncertain_cep.threads import available_cores, side_by_side
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
 
 __all__ = [
@@ -62,7 +64,9 @@ def execute_within(
     """
     most = options.max_matches if plan.collects else None
     found = 0
-    for batch in within(options.limit, execute(plan, table, batch_rows=options.batch_rows, doubts=doubts)):
+    threads = available_cores() if options.threads is None else options.threads
+    batches = execute(plan, table, batch_rows=options.batch_rows, doubts=doubts, threads=threads)
+    for batch in within(options.limit, batches):
         found += batch.num_rows
         if most is not None and found > most:
             raise MatchLimitError(found, most)
@@ -79,6 +83,7 @@ def execute(
     file: str | None = None,
     counters: Counters | None = None,
     doubts: Doubts | None = None,
+    threads: int = 1,
 ) -> Iterator[pa.RecordBatch]:
     """Evaluate a plan on a table of events and yield the matches in batches.
 
@@ -99,13 +104,15 @@ def execute(
         Receives the numbers of partial matches where events are joined, along a tree or in pattern order.
     doubts : Doubts or None
         Warns of what is sound but may not be what was meant; None: nobody does. Not with ``slicing``.
+    threads : int
+        Most threads that look for matches at once. With ``counters`` there is one.
 
     Yields
     ------
     pyarrow.RecordBatch
-        Of ``plan.batch_schema``, in no particular order. HAVING is applied; if ``plan.needs_all``, the caller
-        makes the result of the batches with :func:`finished`. Memory beyond the table is O(candidates +
-        batch_rows), whatever the number of matches.
+        Of ``plan.batch_schema``, in an order that depends on the events and on ``threads``. HAVING is
+        applied; if ``plan.needs_all``, the caller makes the result of the batches with :func:`finished`.
+        Memory beyond the table is O(candidates + threads * batch_rows), whatever the number of matches.
 
     Raises
     ------
@@ -119,7 +126,7 @@ def execute(
         doubts.about(plan)
     of_part = partial(
         execute, table=table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
-        counters=counters, doubts=doubts,
+        counters=counters, doubts=doubts, threads=threads,
     )  # fmt: skip
     if plan.counted is not None and not plan.is_plain and plan.bound.every is None:
         yield from counts_of_matches(plan, of_part(plan.counted))
@@ -136,7 +143,7 @@ def execute(
     if doubts is not None:
         doubts.look(table)
     if slicing is None or not _searched(plan):
-        yield from _evaluated(plan, table, slicing, batch_rows, owned, counters, doubts)
+        yield from _evaluated(plan, table, slicing, batch_rows, owned, counters, doubts, threads)
         return
     # A search may begin with any event of a slice, and events forbid whatever slice owns them.
     numbers = np.asarray(table.column(slicing.column).to_numpy())
@@ -156,6 +163,7 @@ def _evaluated(
     owned: Mask | None,
     counters: Counters | None,
     doubts: Doubts | None,
+    threads: int = 1,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches among events of the model; with ``owned`` those whose owner's event is."""
     if not constants_hold(plan) or not table.num_rows:
@@ -202,9 +210,18 @@ def _evaluated(
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
     else:
-        found = (confident(plan, chunk) for chunk in matches(selection, _threshold(plan, pmfs)))
-        for chunk in _limited(plan, found):
-            yield to_batch(plan, table, chunk, payload is not None)
+        # Planned once, before threads ask for the tree.
+        with_tree()
+
+        def batches(part: Callable[[], Selection]) -> Iterator[pa.RecordBatch]:
+            for chunk in matches(part(), _threshold(plan, pmfs)):
+                wanted = confident(plan, chunk)
+                if len(wanted.lower):
+                    yield to_batch(plan, table, wanted, payload is not None)
+
+        used = 1 if counters is not None else threads
+        tasks = [partial(batches, part) for part in parts_of(plan, selection, used)]
+        yield from _limited(plan, side_by_side(used, tasks))
 
 
 def _searched(plan: EvaluationPlan) -> bool:
@@ -219,20 +236,17 @@ def _owned(chunks: Iterator[MatchBatch], is_owned: Mask | None) -> Iterator[Matc
         yield chunk if is_owned is None else chunk.keep(is_owned[chunk.events[0]])
 
 
-def _limited(plan: EvaluationPlan, chunks: Iterator[MatchBatch]) -> Iterator[MatchBatch]:
-    """Yield matches, none empty, until LIMIT alone has enough."""
+def _limited(plan: EvaluationPlan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches until LIMIT alone has enough."""
     query = plan.query
-    wanted = None if query.order_by_confidence or query.non_overlapping else query.limit
-    found = 0
-    for chunk in chunks:
-        size = len(chunk.lower)
-        if wanted is not None and found + size > wanted:
-            size = wanted - found
-            chunk = chunk.keep(np.arange(len(chunk.lower)) < size)
-        found += size
-        if size:
-            yield chunk
-        if found == wanted:
+    if query.limit is None or query.order_by_confidence or query.non_overlapping:
+        yield from batches
+        return
+    left = query.limit
+    for batch in batches:
+        yield batch.slice(0, left)
+        left -= batch.num_rows
+        if left <= 0:
             return
 
 

@@ -27,8 +27,8 @@ SEQUENCE = "PATTERN SEQ(A a, B b, C c) WITHIN 10"
 PLANNING: Final = ("names", "tick", "evaluation", "planner", "latency_weight")
 MATCHING: Final = (*PLANNING, "confidence", "approximate", "kleene")
 ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
-    uc.match: (*MATCHING, "max_matches", "timeout", "memory_limit"),
-    uc.iter_matches: (*MATCHING, "max_matches", "batch_rows", "timeout", "memory_limit"),
+    uc.match: (*MATCHING, "max_matches", "threads", "timeout", "memory_limit"),
+    uc.iter_matches: (*MATCHING, "max_matches", "batch_rows", "threads", "timeout", "memory_limit"),
     uc.explain: (*PLANNING, "timeout", "memory_limit"),
     match_on_spark: MATCHING,
     match_to_parquet: MATCHING,

@@ -20,6 +20,7 @@ LEVELS: Final = (
         "durations",
         "errors",
         "limits",
+        "threads",
         "timedomain",
         "compiling",
         "wording",

@@ -60,19 +60,17 @@ class Selection:
 
     def halves(self) -> tuple[Selection, Selection]:
         """Return the candidates in the lower and in the upper half of the partitions."""
-        assert self.partition is not None
         middle = self.partitions // 2
-        masks = [part < middle for part in self.partition]
-        lower = self.take(masks)
-        upper = self.take([~mask for mask in masks])
-        assert upper.partition is not None
-        shifted = tuple(part - middle for part in upper.partition)
-        return (
-            replace(lower, partitions=middle),
-            replace(upper, partition=shifted, partitions=self.partitions - middle),
-        )
+        return self.of_partitions(0, middle), self.of_partitions(middle, self.partitions)
 
-    def take(self, chosen: Sequence[Mask | Int64]) -> Selection:
+    def of_partitions(self, begin: int, end: int) -> Selection:
+        """Return the candidates of the partitions from one number up to, but without, another one."""
+        assert self.partition is not None
+        some = self.take([(part >= begin) & (part < end) for part in self.partition])
+        assert some.partition is not None
+        return replace(some, partition=tuple(part - begin for part in some.partition), partitions=end - begin)
+
+    def take(self, chosen: Sequence[Mask | Int64 | slice]) -> Selection:
         """Return the candidates of each component at some places, or where its mask is true."""
 
         def taken(parts: tuple[Int64, ...]) -> tuple[Int64, ...]:

@@ -95,6 +95,13 @@ _EVALUATION_OPTIONS: Final = (
         "work.",
     ),
     click.option(
+        "--threads",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Most threads that look for matches at once. Default: one for each core. Without ORDER BY the "
+        "order of the matches depends on it. Not with --engine spark.",
+    ),
+    click.option(
         "--time-limit",
         metavar="T",
         callback=_seconds,
@@ -142,7 +149,7 @@ evaluation_options: Final = _gathered(
     _EVALUATION_OPTIONS,
     "options",
     _match_options,
-    ("evaluation", "planner", "latency_weight", "time_limit", "memory_limit"),
+    ("evaluation", "planner", "latency_weight", "threads", "time_limit", "memory_limit"),
 )
 """Adds the options of every evaluation to a command, which gets them as ``options``, a `MatchOptions`."""
 

@@ -217,6 +217,8 @@ def _counted(batches: Iterable[pa.RecordBatch], update: Callable[[str], None]) -
 def _deliver_from_spark(matching: Matching, destination: Destination, master: str) -> int:
     out, format_name = destination.out, destination.format_name
     limits = matching.options.limit
+    if matching.options.threads is not None:
+        raise OptionError("--threads is for --engine local: a task of Spark has one thread")
     if limits is not None and limits.memory is not None:
         raise OptionError(
             "--memory-limit is for --engine local: Spark's workers have limits of their own, such as "

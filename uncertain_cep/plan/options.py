@@ -120,6 +120,10 @@ class MatchOptions:
         Stop with an error beyond this many matches. Not used on Spark, whose matches stay on the cluster.
     batch_rows : int
         Most matches in a batch, at least 1. Not used on Spark.
+    threads : int or None
+        Most threads that look for matches at once, at least 1; None: as many as this process has cores. The
+        matches are the same; without ORDER BY their order depends on the number of threads, and never on the
+        run. Not used on Spark, where a task has one thread.
     limit : Limits or None
         When to stop with an error. On Spark, whoever runs the job looks at it.
 
@@ -139,6 +143,7 @@ class MatchOptions:
     latency_weight: float = 0.0
     max_matches: int | None = None
     batch_rows: int = BATCH_ROWS
+    threads: int | None = None
     limit: Limits | None = None
 
     def __post_init__(self) -> None:
@@ -182,11 +187,15 @@ class MatchOptions:
             )
         if not isinstance(self.confidence, bool | np.bool_):
             raise OptionError(f"confidence={self.confidence!r}: it must be True or False")
-        most, rows = self.max_matches, self.batch_rows
+        most, rows, threads = self.max_matches, self.batch_rows, self.threads
         if most is not None and (not _is_whole(most) or most < 0):
             raise OptionError(f"max_matches={most!r}: it must be a whole number, at least 0, or None")
         if not _is_whole(rows) or rows < 1:
             raise OptionError(f"batch_rows={rows!r}: it must be a whole number, at least 1")
+        if threads is not None and (not _is_whole(threads) or threads < 1):
+            raise OptionError(
+                f"threads={threads!r}: it must be a whole number, at least 1, or None for all cores"
+            )
 
     def _check_together(self) -> None:
         if self.planner != "auto" and self.evaluation != "auto":

@@ -1,0 +1,96 @@
+"""Candidates in parts that share no match, each to be evaluated by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.config import LEAST_PART, MOST_REPEATED, PARTS_PER_THREAD
+from uncertain_cep.plan import EvaluationPlan
+
+__all__ = ["parts_of"]
+
+Int64 = NDArray[np.int64]
+
+
+def parts_of(plan: EvaluationPlan, selection: Selection, threads: int) -> list[Callable[[], Selection]]:
+    """Return functions that each return a part of the candidates, so that every match is in just one part.
+
+    A part has some events of the plan's owner, neighbours in time, and of the other components all events
+    that can be in a match with one of them: any two times of a match are within the window. Where that
+    repeats too many events, a part is some partitions with all their events. Where there are too few
+    partitions for that, the owner's events are shared out and the others' are in every part.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        Without OR.
+    selection : Selection
+        Not empty.
+    threads : int
+        At least 1. How many parts there are depends on it and on the number of candidates.
+
+    Notes
+    -----
+    O(n) where the candidates of each component come sorted by lower bound, else O(n log n).
+    """
+    total = sum(selection.sizes)
+    count = min(PARTS_PER_THREAD * threads, total // LEAST_PART)
+    if threads < 2 or count < 2:
+        return [lambda: selection]
+    # The events of a Kleene component that come first are among those that come later.
+    by_owner = not plan.components[plan.owner].kleene
+    ranges = _time_ranges(plan, selection, count) if by_owner else []
+    if ranges and sum(sum(part.sizes) for part in ranges) <= MOST_REPEATED * total:
+        return [lambda part=part: part for part in ranges]  # type: ignore[misc]
+    if selection.partitions >= PARTS_PER_THREAD * threads:
+        return _partition_ranges(selection, count)
+    if not by_owner:
+        return [lambda: selection]
+    return [lambda part=part: part for part in _time_ranges(plan, selection, threads)]  # type: ignore[misc]
+
+
+def _time_ranges(plan: EvaluationPlan, selection: Selection, count: int) -> list[Selection]:
+    """Return about equally many events of the owner in each part, and what is in reach of them."""
+    lower = selection.lower
+    if not all((part[1:] >= part[:-1]).all() for part in lower):
+        selection = selection.take([np.argsort(part, kind="stable") for part in lower])
+        lower = selection.lower
+    longest = [int((high - low).max()) for low, high in zip(selection.lower, selection.upper, strict=True)]
+    owner = plan.owner
+    edges = np.unique(np.linspace(0, len(lower[owner]), count + 1).astype(np.int64))
+    reach = min(plan.window, max(int(part.max()) for part in selection.upper) - min(int(p[0]) for p in lower))
+    parts = []
+    for begin, end in pairwise(edges.tolist()):
+        first = int(lower[owner][begin]) - reach
+        last = int(selection.upper[owner][begin:end].max()) + reach
+        chosen = [
+            slice(
+                int(np.searchsorted(part, first - longest[j], "left")),
+                int(np.searchsorted(part, last, "right")),
+            )
+            for j, part in enumerate(lower)
+        ]
+        chosen[owner] = slice(begin, end)
+        part = selection.take(chosen)
+        if not part.empty:
+            parts.append(part)
+    return parts
+
+
+def _partition_ranges(selection: Selection, count: int) -> list[Callable[[], Selection]]:
+    """Return some partitions in each part, with about equally many candidates."""
+    assert selection.partition is not None
+    held = sum(np.bincount(numbers, minlength=selection.partitions) for numbers in selection.partition)
+    before = np.cumsum(held)
+    edges = np.unique(np.searchsorted(before, np.linspace(0, before[-1], count + 1)[1:-1]) + 1)
+    bounds = [0, *edges.tolist(), selection.partitions]
+    return [
+        lambda begin=begin, end=end: selection.of_partitions(begin, end)  # type: ignore[misc]
+        for begin, end in pairwise(bounds)
+        if begin < end
+    ]

@@ -1,0 +1,144 @@
+"""Tasks in several threads, whose results come in an order that depends on nothing but their number."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import Context, copy_context
+from queue import Empty, Full, Queue
+from threading import Thread
+from typing import Final, Generic, TypeVar
+
+from confidence.budget import checkpoint, looking_at
+from uncertain_cep.config import MOST_AHEAD
+
+__all__ = ["available_cores", "side_by_side"]
+
+ItemT = TypeVar("ItemT")
+
+_WAIT_SECONDS: Final = 0.05
+"""For so long a thread waits for another one before it looks whether it is to end."""
+
+
+def available_cores() -> int:
+    """Return on how many cores this process may run."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def side_by_side(threads: int, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -> Iterator[ItemT]:
+    """Yield what tasks yield, computed by several threads.
+
+    Thread t takes the tasks t, t + threads and so on, one after the other. Their items come in turn: one of
+    each thread that has some left. So their order is the same in every run. A thread is ahead of the caller
+    by at most ``MOST_AHEAD`` items. It looks at the caller's limits (:func:`confidence.budget.checkpoint`)
+    as they were when the caller last asked for an item.
+
+    Parameters
+    ----------
+    threads : int
+        At least 1; with 1 the tasks run in the thread of the caller.
+    tasks : sequence of callable
+        Each returns an iterator, and shares nothing with the others that one of them changes.
+
+    Raises
+    ------
+    Exception
+        What a task raises, when its turn comes. All threads have ended then, as they have when the caller
+        closes the iterator.
+    """
+    lanes = [tasks[number::threads] for number in range(min(threads, len(tasks)))]
+    if len(lanes) < 2:
+        for task in tasks:
+            yield from task()
+        return
+    crew = _Crew(lanes)
+    try:
+        yield from crew.items()
+    finally:
+        crew.end()
+
+
+class _Ended(BaseException):
+    """Ends a thread whose results nobody waits for; no Exception, so that no task takes it for its own."""
+
+
+class _Failure:
+    """What a task raised."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+
+class _Crew(Generic[ItemT]):
+    """Threads, each with a queue of what it has found."""
+
+    def __init__(self, lanes: Sequence[Sequence[Callable[[], Iterator[ItemT]]]]) -> None:
+        self._ended = False
+        self._limits: Context = copy_context()
+        self._queues: list[Queue[ItemT | _Failure | None]] = [Queue(MOST_AHEAD) for _ in lanes]
+        self._threads = [
+            Thread(target=copy_context().run, args=(self._work, lane, queue), daemon=True)
+            for lane, queue in zip(lanes, self._queues, strict=True)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def items(self) -> Iterator[ItemT]:
+        """Yield one item of each thread in turn, until none has any left."""
+        running = list(self._queues)
+        while running:
+            for queue in tuple(running):
+                item = self._next(queue)
+                if isinstance(item, _Failure):
+                    raise item.error
+                if item is None:
+                    running.remove(queue)
+                    continue
+                yield item
+
+    def end(self) -> None:
+        """End all threads, and wait until they have."""
+        self._ended = True
+        for thread in self._threads:
+            thread.join()
+
+    def _next(self, queue: Queue[ItemT | _Failure | None]) -> ItemT | _Failure | None:
+        self._limits = copy_context()
+        while True:
+            checkpoint()
+            try:
+                return queue.get(timeout=_WAIT_SECONDS)
+            except Empty:
+                continue
+
+    def _work(
+        self, tasks: Sequence[Callable[[], Iterator[ItemT]]], queue: Queue[ItemT | _Failure | None]
+    ) -> None:
+        last: _Failure | None = None
+        try:
+            with looking_at(self._look):
+                for task in tasks:
+                    for item in task():
+                        self._put(queue, item)
+        except _Ended:
+            return
+        except BaseException as error:
+            last = _Failure(error)
+        self._put(queue, last)
+
+    def _put(self, queue: Queue[ItemT | _Failure | None], item: ItemT | _Failure | None) -> None:
+        while not self._ended:
+            try:
+                queue.put(item, timeout=_WAIT_SECONDS)
+            except Full:
+                continue
+            return
+
+    def _look(self, needed: int) -> None:
+        if self._ended:
+            raise _Ended
+        if needed:
+            # A context can be entered once at a time.
+            self._limits.copy().run(checkpoint, needed)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-import re
-from pathlib import Path
 from statistics import median
 from typing import Final
 
@@ -12,6 +10,7 @@ import pyarrow as pa
 
 from benchmarks.figures import Options, Results, at_most
 from benchmarks.isolated import ONE_THREAD, run_isolated
+from benchmarks.resident import forget_peak, is_told, peak, resident
 from benchmarks.throughput import consume
 from benchmarks.timing import pin_to_one_core
 from benchmarks.workload import THREE, Stream, sequence_query
@@ -20,15 +19,6 @@ __all__ = ["measure"]
 
 _EVENTS: Final = 1_000_000
 _WINDOWS: Final = {"1x": 100, "10x": 371}
-_STATUS: Final = Path("/proc/self/status")
-_RESET_PEAK: Final = Path("/proc/self/clear_refs")
-
-
-def _resident(field: str) -> int:
-    found = re.search(rf"^{field}:\s+(\d+) kB$", _STATUS.read_text(encoding="ascii"), re.MULTILINE)
-    if found is None:
-        raise RuntimeError(f"{_STATUS} does not tell {field}")
-    return int(found[1]) * 1024
 
 
 def _peak(n: int, window: int, core: int | None, confidence: bool) -> tuple[int, int, int]:
@@ -40,20 +30,20 @@ def _peak(n: int, window: int, core: int | None, confidence: bool) -> tuple[int,
     gc.collect()
     pa.default_memory_pool().release_unused()
     pool, peak_of_pool, matches = pa.total_allocated_bytes(), 0, 0
-    _RESET_PEAK.write_text("5", encoding="ascii")
-    resident = _resident("VmRSS")
+    forget_peak()
+    before = resident()
     import uncertain_cep as uc
 
     for batch in uc.iter_matches(events, query, confidence=confidence):
         matches += batch.num_rows
         peak_of_pool = max(peak_of_pool, pa.total_allocated_bytes())
-    return _resident("VmHWM") - resident, max(peak_of_pool - pool, 0), matches
+    return peak() - before, max(peak_of_pool - pool, 0), matches
 
 
 def measure(options: Options) -> Results:
     """Compare the peaks of a query and of one with ten times its matches, each in fresh processes."""
     results = Results()
-    if not _RESET_PEAK.exists():
+    if not is_told():
         results.failures.append("peak memory: needs Linux' /proc")
         return results
     n = options.events(_EVENTS)
@@ -63,13 +53,13 @@ def measure(options: Options) -> Results:
             run_isolated(_peak, n, window, options.core, True, environment=ONE_THREAD)
             for _ in range(options.rounds)
         ]
-        resident = [peak / 2**20 for peak, _, _ in measured]
-        peaks[name] = median(resident)
+        mebibytes = [most / 2**20 for most, _, _ in measured]
+        peaks[name] = median(mebibytes)
         matches = measured[0][2]
         pool = median(pool for _, pool, _ in measured) / 2**20
         results.add_median(
             f"peak above the input, {name} matches (W={window})",
-            resident,
+            mebibytes,
             "MiB",
             note=f"{matches:,} matches; of it in Arrow's pool, seen at each batch: {pool:.0f} MiB",
         )

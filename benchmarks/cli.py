@@ -18,6 +18,7 @@ from benchmarks.isolated import ONE_THREAD, IsolatedError, end_on_request, run_i
 from benchmarks.machine import facts
 from benchmarks.paper_options import FIGURES, PaperOptions
 from benchmarks.report import show, write_json
+from uncertain_cep import config
 
 __all__ = ["main"]
 
@@ -44,6 +45,9 @@ _MAIN: Final = {
 _WIDTH: Final = 160
 """Characters of a line where there is no terminal to ask."""
 
+_AS_USERS_CALL: Final = frozenset({"cold", "latency"})
+"""Modules of benchmarks that leave it to the program whether kernels are compiled."""
+
 _MANY_THREADS: Final = frozenset({"spark", "cold", "threads"})
 
 
@@ -53,6 +57,9 @@ def main() -> None:
 
 
 def _measure(module: str, options: Options, *arguments: object) -> Results:
+    if module not in _AS_USERS_CALL:
+        # Rounds of few events measure compiled kernels, too.
+        config.FEW_EVENTS = 0
     found: Results = import_module(f"benchmarks.{module}").measure(options, *arguments)
     return found
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence import config
+from confidence.kernel import runs_plain
 
 __all__ = ["checkpoint", "looking_at", "multiplications_per_call", "pieces", "steps_per_call"]
 
@@ -29,7 +30,7 @@ def steps_per_call() -> int:
     A step is a candidate that is tried, an instruction of a predicate, or anything else that takes some
     nanoseconds.
     """
-    return config.STEPS_PER_CALL
+    return max(config.STEPS_PER_CALL // _slower(), 1)
 
 
 def multiplications_per_call() -> float:
@@ -37,7 +38,11 @@ def multiplications_per_call() -> float:
 
     The match that exceeds them is finished.
     """
-    return config.MULTIPLICATIONS_PER_CALL
+    return max(config.MULTIPLICATIONS_PER_CALL / _slower(), 1.0)
+
+
+def _slower() -> int:
+    return config.SHARE_OF_BUDGET if runs_plain() else 1
 
 
 def pieces(costs: NDArray[np.float64]) -> Iterator[slice]:

@@ -28,6 +28,11 @@ STEPS_PER_CALL: int = 2**21
 MULTIPLICATIONS_PER_CALL: float = 2.0**25
 """Multiplications for confidences after which a kernel comes back to Python: 0.1 s or so."""
 
+# Kernels as plain Python: `python -m benchmarks main --only cold --only latency`.
+
+SHARE_OF_BUDGET: Final = 256
+"""Steps of compiled code that one in plain Python takes as long as: the budgets of a call are its share."""
+
 # Forbidden events. Fitted to skip till next match at half intervals 5 to 50; `--only language`, and
 # `python -m benchmarks paper --only 4e,5c` for long intervals.
 

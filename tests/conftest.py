@@ -11,6 +11,8 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from uncertain_cep import config as config_of_engine
+
 ROOT = Path(__file__).resolve().parents[1]
 
 hypothesis.settings.register_profile("sample", deadline=None, print_blob=True, max_examples=4)
@@ -57,6 +59,8 @@ class Share:
 def pytest_configure(config: pytest.Config) -> None:
     # An explicit --hypothesis-profile goes on to win: its plugin loads it after this.
     hypothesis.settings.load_profile("thorough" if config.getoption("--thorough") else "quick")
+    # Kernels as plain Python have tests of their own.
+    config_of_engine.FEW_EVENTS = 0
     # What Java compiles well for Spark takes longer than the tests would without.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
     if (folder := config.getoption("--share")) is not None:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         explain as explain,
         iter_matches as iter_matches,
         match as match,
-        warm_up as warm_up,
     )
     from uncertain_cep.errors import (
         ConfidenceCostError as ConfidenceCostError,
@@ -59,11 +58,12 @@ if TYPE_CHECKING:
         window as window,
     )
     from uncertain_cep.validation import validate as validate
+    from uncertain_cep.warming import warm_up as warm_up
 
 __version__: Final = "0.1.0"
 
 _MODULES: Final = {
-    "uncertain_cep.api": ("explain", "iter_matches", "match", "warm_up"),
+    "uncertain_cep.api": ("explain", "iter_matches", "match"),
     "uncertain_cep.results.composition": ("to_events", "with_matches"),
     "uncertain_cep.streaming.matcher": ("IncrementalMatcher",),
     "uncertain_cep.errors": (
@@ -80,6 +80,7 @@ _MODULES: Final = {
         "plus_minus", "read_traces", "window",
     ),
     "uncertain_cep.validation": ("validate",),
+    "uncertain_cep.warming": ("warm_up",),
 }  # fmt: skip
 _HOMES: Final = {name: module for module, names in _MODULES.items() for name in names}
 

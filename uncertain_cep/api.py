@@ -25,7 +25,7 @@ from uncertain_cep.results.order import finished
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.frames import event_table, library_of, like
 
-__all__ = ["explain", "explained", "iter_matches", "match", "warm_up"]
+__all__ = ["explain", "explained", "iter_matches", "match"]
 
 FrameT = TypeVar("FrameT")
 
@@ -304,25 +304,3 @@ def explained(
     with nullcontext() if limit is None else limit.looked_at():
         facts = plan_facts(plan, table, Doubts(), analyze=analyze)
         return explain_plan(facts) if format == "text" else json.dumps(plan_dict(facts), indent=2)
-
-
-@public
-def warm_up() -> None:
-    """Compile the kernels for sequences of single events, or load them from the cache on disk.
-
-    About half a minute the first time on a machine; the kernels of other patterns are compiled at their first
-    use.
-    """
-    events = {
-        "type": ["A", "B", "C", "D"] * 2,
-        "id": range(8),
-        "lower": [1, 2, 3, 4] * 2,
-        "upper": [3, 4, 5, 6] * 2,
-        "k": [0, 0, 0, 0, 1, 1, 1, 1],
-    }
-    table = pa.table(events)
-    for pattern in ("A a, B b, C c", "A a, B b, C c, D d"):
-        query = f"PATTERN SEQ({pattern}) WHERE [k] AND a.k + 0.5 > b.k WITHIN 5"
-        for asked in (query, f"{query} HAVING CONFIDENCE >= 0.01"):
-            match(table, asked, evaluation="query_order")
-            match(table, asked, planner="trivial")

@@ -1,18 +1,23 @@
-"""A word to the user when kernels have to be compiled, which happens once on a machine and takes a while."""
+"""When kernels are compiled: not for little work, but beside it; and what the user hears of that."""
 
 from __future__ import annotations
 
+import atexit
+import subprocess
 import sys
-from collections.abc import Callable
-from typing import Any, Final
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
 
-from numba.core import event
+from confidence.kernel import NEVER_COMPILED, compiles_always, seconds_plain
+from confidence.kernel_cache import compiler_lock, is_marked, when_compiling, why_not_kept
+from uncertain_cep import config
 
-from confidence.kernel import PACKAGES, why_not_kept
+__all__ = ["COMPILING", "NOT_KEPT", "announce_compilation", "plain_seconds"]
 
-__all__ = ["MESSAGE", "NOT_KEPT", "announce_compilation"]
-
-MESSAGE: Final = "uncertain-cep: compiling kernels (first use on this machine, up to half a minute) ..."
+COMPILING: Final = "uncertain-cep: compiling kernels of {} (first use on this machine): {} of at most {} ..."
 NOT_KEPT: Final = (
     "uncertain-cep: every process compiles anew, as compiled kernels cannot be kept: {}; "
     "set NUMBA_CACHE_DIR to a folder that can be written"
@@ -25,39 +30,99 @@ def _to_stderr(message: str) -> None:
         print(message, file=sys.stderr, flush=True)
 
 
-class _Announcer(event.Listener):
-    """Says so when the first of our kernels is compiled; of those found in the cache Numba tells nothing."""
+class _Announcer:
+    """Says of what kernels are compiled and how far that is: at first, and every few seconds."""
 
     def __init__(self) -> None:
         self.say: Callable[[str], None] = _to_stderr
-        self.said = False
-        self.listening = False
+        self._groups: tuple[str, ...] = ()
+        self._loaded: set[str] = set()
+        self._said: float | None = None
 
-    def on_start(self, event: Any) -> None:
-        # A function that a user compiles may have no module.
-        module: str = getattr(event.data["dispatcher"].py_func, "__module__", None) or ""
-        if self.said or module.partition(".")[0] not in PACKAGES:
+    def about(self, groups: Sequence[str]) -> None:
+        """Learn which kernels are needed next."""
+        if self._groups != tuple(groups):
+            self._groups = tuple(groups)
+            self._loaded.clear()
+
+    def __call__(self, kernel: str, found: bool) -> None:
+        self._loaded.add(kernel)
+        if found:
             return
-        self.said = True
-        self.say(MESSAGE)
-        if reason := why_not_kept():
+        _beside.end()
+        now = time.monotonic()
+        if self._said is not None and now - self._said < config.BETWEEN_WORDS:
+            return
+        first, self._said = self._said is None, now
+        most = max(sum(config.KERNELS[group] for group in self._groups), len(self._loaded))
+        self.say(COMPILING.format(" and ".join(self._groups) or "a pattern", len(self._loaded), most))
+        if first and (reason := why_not_kept()):
             self.say(NOT_KEPT.format(reason))
 
-    def on_end(self, event: Any) -> None:
-        """Nothing is said at the end."""
+
+class _Beside:
+    """The process that compiles while this one goes on with plain Python: at most one for a cache folder."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._asked: set[str] = set()
+
+    def start(self, groups: Sequence[str]) -> None:
+        """Have the kernels of some groups compiled, once, and unless another process compiles already."""
+        if self._asked.issuperset(groups) or not sys.executable:
+            return
+        self._asked.update(groups)
+        self.end()
+        with compiler_lock() as lock:
+            if lock is None:
+                return
+            root = str(Path(__file__).resolve().parents[1])
+            code = f"import sys; sys.path.insert(0, {root!r}); import uncertain_cep.warming as w; w.beside()"
+            with suppress(OSError):
+                # Ends when this process does: its input ends then.
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", code, *groups],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=(lock,),
+                )
+
+    def end(self) -> None:
+        """End the process: what it has compiled is kept, and this one goes on from there."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
 
 
 _announcer: Final = _Announcer()
+_beside: Final = _Beside()
+atexit.register(_beside.end)
 
 
 def announce_compilation(say: Callable[[str], None] | None = None) -> None:
-    """Tell the user, once in this process, if kernels are compiled from now on.
+    """Tell the user if kernels are compiled from now on.
 
     By default that is a line on stderr, or what an earlier call gave to ``say`` it with.
     """
     if say is not None:
         _announcer.say = say
-    if not _announcer.listening:
-        _announcer.listening = True
-        register: Any = event.register
-        register("numba:compile", _announcer)
+    when_compiling(_announcer)
+
+
+def plain_seconds(events: int, groups: Sequence[str] = ()) -> float:
+    """Return how long this process may run kernels as plain Python, all in all, if so much is to be done.
+
+    Where the kernels of some groups, see :data:`uncertain_cep.config.KERNELS`, were never compiled, it is
+    longer, and a process beside compiles them for calls to come.
+    """
+    _announcer.about(groups)
+    if events > config.FEW_EVENTS or NEVER_COMPILED or compiles_always():
+        return 0.0
+    missing = [group for group in groups if not is_marked(group)]
+    if not missing:
+        return config.PLAIN_SECONDS
+    if events > config.TOO_FEW_EVENTS or seconds_plain() > config.SOON_SECONDS:
+        _beside.start(missing)
+    return config.PLAIN_SECONDS_UNCOMPILED

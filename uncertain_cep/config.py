@@ -249,6 +249,38 @@ BACKTRACKING_PRICES: Final = Prices(
 MOST_TAKEN: Final = 1000.0
 """Events that a Kleene component is expected to take one after the other at most."""
 
+# Kernels as plain Python, and compiled: `--only cold --only latency`.
+
+FEW_EVENTS: int = 20_000
+"""Events up to which an evaluation begins with plain Python."""
+
+PLAIN_SECONDS: float = 1.0
+"""Seconds of plain Python in a process until compiled kernels are loaded, which takes about as long."""
+
+PLAIN_SECONDS_UNCOMPILED: float = 10.0
+"""The same where kernels would have to be compiled first, which takes 10 to 80 s."""
+
+TOO_FEW_EVENTS: Final = 200
+"""Events of a first call that is over before anything could be compiled beside it."""
+
+SOON_SECONDS: Final = 0.1
+"""Seconds of plain Python in a process after which calls even with so few events have kernels compiled."""
+
+BETWEEN_WORDS: Final = 5.0
+"""Seconds between two lines on how far compiling is."""
+
+KERNELS: Final = {
+    "joins": 60,
+    "joins with skip till next match": 60,
+    "backtracking searches": 60,
+    "searches in sets": 60,
+    "compressed searches": 60,
+    "point-based automata": 60,
+    "incremental methods": 60,
+    "expected counts": 60,
+}
+"""Group of kernels -> about how many a first query of it compiles; a test compares."""
+
 # Streams: `python -m benchmarks incremental`.
 
 WORTH_A_CHANGE: Final = 1.5

@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence.kernel import plainly
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, Slicing, select
-from uncertain_cep.compiling import announce_compilation
+from uncertain_cep.compiling import announce_compilation, plain_seconds
 from uncertain_cep.config import BATCH_ROWS
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
 from uncertain_cep.expressions.vectorised import evaluate as evaluate_expression
@@ -24,7 +25,7 @@ from uncertain_cep.limits import within
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
-from uncertain_cep.operators.table import operator_of
+from uncertain_cep.operators.table import kernels_of, operator_of
 from uncertain_cep.optimizer.choice import choose
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
 from uncertain_cep.results.buckets import evaluate_bucketed
@@ -66,7 +67,8 @@ def execute_within(
     found = 0
     threads = available_cores() if options.threads is None else options.threads
     batches = execute(plan, table, batch_rows=options.batch_rows, doubts=doubts, threads=threads)
-    for batch in within(options.limit, batches):
+    seconds = plain_seconds(table.num_rows, kernels_of(plan))
+    for batch in within(options.limit, plainly(seconds, batches)):
         found += batch.num_rows
         if most is not None and found > most:
             raise MatchLimitError(found, most)

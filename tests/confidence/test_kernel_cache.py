@@ -11,9 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from numba.core.dispatcher import Dispatcher
 
-from confidence.kernel import PACKAGES, sources
+from confidence.kernel import Kernel
+from confidence.kernel_cache import PACKAGES, sources
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -164,7 +164,7 @@ def test_every_source_that_a_kernel_can_call_counts() -> None:
     seen = 0
     for name in kernel_modules():
         module = importlib.import_module(name)
-        homes = {value.py_func.__module__ for value in vars(module).values() if isinstance(value, Dispatcher)}
+        homes = {value.py_func.__module__ for value in vars(module).values() if isinstance(value, Kernel)}
         assert homes <= sources(name).keys(), name
         seen += len(homes - {name})
     assert seen > 50

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 from numba.core import event
@@ -70,8 +69,6 @@ def compiled_names() -> Iterator[list[str]]:
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    settings: Any = numba.config
-    monkeypatch.setattr(settings, "CACHE_DIR", str(tmp_path))
 
 
 @pytest.mark.compiled
@@ -81,7 +78,7 @@ def test_constants_make_no_variants_and_what_kernels_call_is_no_python_function(
     with compiled_names() as names:
         assert _sum_scaled(values) == 3 * 2 + 3 * 3 + 3 * 3 + 4 * 3
     assert sorted(names) == ["_scaled", "_sum_scaled"]
-    assert not _scaled.signatures
+    assert not _scaled.compiled.signatures
     with compiled_names() as names:
         assert _scaled(values, 1, 5) == 20
     assert names == ["_scaled"]
@@ -93,7 +90,7 @@ def test_linked_code_is_found_by_the_next_caller() -> None:
     caller = _sum_scaled.py_func
     values = np.array([3, 4], dtype=np.int64)
     first = kernel(caller)(values)
-    _scaled._linked.overloads.clear()
+    _scaled.compiled._linked.overloads.clear()
     with compiled_names() as names:
         assert kernel(caller)(values) == first
     assert names == []

@@ -18,7 +18,7 @@ PLUGIN = "tests.confidence.checked"
 LEAST_COVERED = 95.0
 """Percent of the lines of every kernel package that tests without the compiler reach."""
 
-COMPILER = ("confidence/kernel.py", "confidence/linked.py")
+COMPILER = tuple(f"confidence/{name}.py" for name in ("compiled", "kernel", "kernel_cache", "linked"))
 """Are about compiled code and its cache only: test_kernel_cache.py and test_linked_kernels.py."""
 
 FOLDERS = tuple(

@@ -1,39 +1,110 @@
-"""Compiling kernels is said so, once."""
+"""Little work compiles nothing and does not wait for what is compiled beside it; what is compiled is said."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+import uncertain_cep as uc
+from confidence.kernel import NEVER_COMPILED
+from uncertain_cep import config
+from uncertain_cep.operators.table import OPERATORS
+from uncertain_cep.warming import GROUPS
+
 ROOT = Path(__file__).resolve().parents[2]
 
-SCRIPT = """
-import numba
-from uncertain_cep.compiling import announce_compilation
+EVENTS = """
+import sys
+import pyarrow as pa
+import uncertain_cep as uc
+from uncertain_cep import config
+n = int(sys.argv[1])
+events = pa.table({
+    "type": ["A", "B", "C", "D"] * (n // 4), "id": range(n), "lower": range(n), "upper": range(2, n + 2),
+})
+query = "PATTERN SEQ(A a, B b, C c) WITHIN 8"
+"""
 
-def compiled(module):
-    def kernel(x):
-        return x + 1
-    kernel.__module__ = module
-    return numba.njit(kernel)(1)
-
-compiled("elsewhere")
+ANNOUNCED = """
+import numpy as np
+from confidence.gaps.monte_carlo import _stir
+from uncertain_cep.compiling import announce_compilation, plain_seconds
 announce_compilation()
 announce_compilation()
-compiled("elsewhere")
-compiled(None)
-print("silent so far", file=__import__("sys").stderr, flush=True)
-compiled("eventbased.joins.pivot_join")
-compiled("confidence.chain.uniform")
+plain_seconds(10**9, ("joins",))
+print("silent so far", file=sys.stderr, flush=True)
+_stir(np.array([1], dtype=np.uint64), 5)
+"""
+
+LITTLE = """
+uc.match(events, query)
+print("numba" in sys.modules)
+"""
+
+LONGER = """
+config.PLAIN_SECONDS = config.PLAIN_SECONDS_UNCOMPILED = 0.01
+found = uc.match(events, query)
+print("numba" in sys.modules)
+config.FEW_EVENTS = 0
+print(found.num_rows == uc.match(events, query).num_rows > 0)
+"""
+
+BESIDE = """
+from confidence.kernel_cache import compiler_lock
+from uncertain_cep.compiling import _beside
+uc.match(events, query)
+with compiler_lock() as lock:
+    assert lock is None
+print("numba" in sys.modules, _beside._process.pid)
 """
 
 
-def test_the_first_of_our_kernels_is_announced_once() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT], cwd=ROOT, capture_output=True, text=True, check=True
+def run(script: str, events: int, cache: Path | None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", EVENTS + script, str(events)],
+        cwd=ROOT,
+        env=os.environ | ({} if cache is None else {"NUMBA_CACHE_DIR": str(cache)}),
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    first, *rest = done.stderr.splitlines()
+
+
+def test_what_compiles_is_said_with_how_far_it_is(tmp_path: Path) -> None:
+    said = f"kernels of joins (first use on this machine): 1 of at most {config.KERNELS['joins']}"
+    first, *rest = run(ANNOUNCED, 8, tmp_path).stderr.splitlines()
     assert first == "silent so far"
     assert len(rest) == 1
-    assert "compiling kernels (first use on this machine" in rest[0]
+    assert said in rest[0]
+
+
+def test_little_work_loads_no_compiler(tmp_path: Path) -> None:
+    assert run(LITTLE, 100, tmp_path).stdout.split() == ["False"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(NEVER_COMPILED, reason="nothing compiles")
+def test_one_process_beside_compiles_for_the_next_call_and_ends_with_this_one(tmp_path: Path) -> None:
+    loaded, process = run(BESIDE, 400, tmp_path).stdout.split()
+    assert loaded == "False"
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(process), 0)
+
+
+@pytest.mark.compiled
+def test_work_that_is_longer_than_thought_goes_on_compiled() -> None:
+    assert run(LONGER, 2000, None).stdout.split() == ["True", "True"]
+
+
+def test_every_operator_names_a_group_that_can_be_compiled_beforehand() -> None:
+    assert {operator.kernels for operator in OPERATORS} - {None} <= GROUPS.keys()
+    assert GROUPS.keys() == config.KERNELS.keys()
+
+
+def test_groups_are_named() -> None:
+    with pytest.raises(uc.OptionError, match="no group 'join' of kernels: they are joins"):
+        uc.warm_up(["join"])

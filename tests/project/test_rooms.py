@@ -37,6 +37,7 @@ LEVELS: Final = (
     ("explanation", "streaming"),
     ("spark",),
     ("api", "intervals", "validation"),
+    ("warming",),
     ("cli",),
     ("__main__",),
 )

@@ -9,12 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from confidence.kernel import plain_for
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.compiling import plain_seconds
 from uncertain_cep.executor import candidates, execute
 from uncertain_cep.operators.counters import Counters, Node
 from uncertain_cep.operators.join_prefix import choice_of_singles
+from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.optimizer.choice import Choice, choose, estimated
 from uncertain_cep.optimizer.pivot_cost import pivot_passes
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
@@ -114,7 +117,9 @@ def plan_facts(
         If the table is not one of events.
     """
     doubts.about(plan)
-    return [_facts(part, table, doubts, analyze) for part in plan.branches or (plan,)]
+    groups = kernels_of(plan) if analyze else ()
+    with plain_for(0.0 if table is None else plain_seconds(table.num_rows, groups)):
+        return [_facts(part, table, doubts, analyze) for part in plan.branches or (plan,)]
 
 
 def _facts(plan: EvaluationPlan, table: pa.Table | None, doubts: Doubts, analyze: bool) -> PlanFacts:

@@ -18,7 +18,7 @@ from uncertain_cep.operators.points import point_based_search
 from uncertain_cep.operators.tree_join import tree_join
 from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["OPERATORS", "Operator", "operator_of"]
+__all__ = ["OPERATORS", "Operator", "kernels_of", "operator_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,8 @@ class Operator:
     """Whether it takes a plan that no earlier operator takes."""
     matches: Callable[[ExecutionContext], Iterator[MatchBatch]]
     """Yields the matches in chunks of at most ``batch_rows``, in no particular order."""
+    kernels: str | None = None
+    """Its group in :data:`uncertain_cep.config.KERNELS`."""
     plans_joins: bool = False
     """Whether the optimizer chooses the tree of the context."""
 
@@ -59,12 +61,14 @@ OPERATORS: Final = (
         "AND(...) takes its events in any order",
         lambda plan: plan.order is not None,
         backtracking_search,
+        "searches in sets",
     ),
     Operator(
         "compressed search",
         'kleene="compressed" lists the events of the Kleene component for each choice of the others',
         lambda plan: plan.compressed,
         compressed_search,
+        "compressed searches",
     ),
     Operator(
         "single events",
@@ -77,24 +81,28 @@ OPERATORS: Final = (
         'evaluation="point" expands every interval into its ticks',
         lambda plan: plan.evaluation == "point",
         point_based_search,
+        "point-based automata",
     ),
     Operator(
         "backtracking search",
         "Kleene components, negation and contiguity are no plain join",
         lambda plan: not plan.is_plain,
         backtracking_search,
+        "backtracking searches",
     ),
     Operator(
         "pool of runs",
         "evaluation= names an incremental method",
         lambda plan: plan.evaluation in ("any_state", "selectivity"),
         run_pool,
+        "incremental methods",
     ),
     Operator(
         "join",
         "a sequence of single events is joined along a tree, or from a pivot in pattern order",
         lambda _: True,
         _joined,
+        "joins",
         plans_joins=True,
     ),
 )
@@ -104,3 +112,14 @@ OPERATORS: Final = (
 def operator_of(plan: EvaluationPlan) -> Operator:
     """Return the operator that finds the matches of an OR-free plan."""
     return next(operator for operator in OPERATORS if operator.takes(plan))
+
+
+def kernels_of(plan: EvaluationPlan) -> tuple[str, ...]:
+    """Return the groups of kernels that a plan needs, see :data:`uncertain_cep.config.KERNELS`."""
+    branches = plan.branches or (plan,)
+    groups = {operator_of(branch).kernels for branch in branches} - {None}
+    if "joins" in groups and plan.query.strategy == "skip_till_next_match":
+        groups.add("joins with skip till next match")
+    if plan.counts:
+        groups.add("expected counts")
+    return tuple(sorted(group for group in groups if group is not None))

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from confidence.kernel import plain_for
 from eventbased import choose_non_overlapping
+from uncertain_cep.compiling import plain_seconds
 from uncertain_cep.expressions.codes import codes_of, paired
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.expected_counts import merged_counts
@@ -69,7 +71,8 @@ def non_overlapping(plan: EvaluationPlan, matches: pa.Table) -> pa.Table:
     place[by_time] = np.arange(len(by_time))
     chosen = np.empty(len(by_time), dtype=np.bool_)
     best = place[_best_first(plan, matches)]
-    choose_non_overlapping(best, partition[by_time], lower[by_time], upper[by_time], chosen)
+    with plain_for(plain_seconds(len(best))):
+        choose_non_overlapping(best, partition[by_time], lower[by_time], upper[by_time], chosen)
     return matches.take(pa.array(np.sort(by_time[chosen])))
 
 

@@ -13,18 +13,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.config import EVER
+from confidence.kernel import plain_for
 from eventbased.incremental.completed import Matches
 from eventbased.incremental.run_pool import MOST_COMPONENTS
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, select
+from uncertain_cep.compiling import plain_seconds
 from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.executor import check_table, confident, constants_hold, ticks_of
 from uncertain_cep.limits import Limits
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.incremental import RunEvaluation
+from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, beyond_plain, make_plan
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.query.syntax import components_of
@@ -198,6 +201,7 @@ class IncrementalMatcher:
             self._sliced = SlicedEvaluation(self.plan, schema, slice_length or self.plan.window)
         possible = self._possible and length > 1 and self._sliced is None
         self._evaluation = RunEvaluation(self.plan, self._ids) if possible else None
+        self._kernels = kernels_of(self.plan) if self._evaluation is None else ("incremental methods",)
 
     @property
     def late(self) -> pa.Table:
@@ -331,30 +335,31 @@ class IncrementalMatcher:
         numbers = np.full(table.num_rows, -1, dtype=np.int64)
         numbers[used] = self._retained.append(candidates)
         selection = self._partitions.numbered(table, selection)
-        with self._answering():
+        with self._answering(table.num_rows):
             batch = self._named(self._evaluation.push(table, selection, pmfs, numbers, promise.bound))
             self._tidy()
         return batch
 
     def _advance(self, safe: int) -> pa.RecordBatch:
         if self._sliced is not None:
-            with self._answering():
+            with self._answering(self._sliced.size):
                 table = pa.Table.from_batches(self._sliced.advance(safe), self.plan.batch_schema)
             return table.combine_chunks().to_batches()[0] if table.num_rows else self._batch(None)
         if self._evaluation is None:
             return self._batch(None)
-        with self._answering():
+        with self._answering(0):
             matches = self._evaluation.checked(self._evaluation.method.advance(safe))
             batch = self._named(matches)
             self._tidy()
         return batch
 
     @contextmanager
-    def _answering(self) -> Iterator[None]:
+    def _answering(self, events: int) -> Iterator[None]:
         """Take no more events once matches could not be computed: runs and slices have moved on by then."""
         limit = Limits.of(*self._limits)
+        seconds = plain_seconds(events, self._kernels)
         try:
-            with nullcontext() if limit is None else limit.looked_at():
+            with nullcontext() if limit is None else limit.looked_at(), plain_for(seconds):
                 yield
         except BaseException:
             self._failed = True

@@ -1,0 +1,34 @@
+"""Kernels that run as plain Python, or one call so and the next compiled, whatever is compiled already."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
+
+from hypothesis import strategies as st
+
+from confidence import kernel
+from confidence.kernel import Kernel
+from uncertain_cep import config
+
+__all__ = ["WAYS", "running"]
+
+WAYS = st.sampled_from(["plain", "either"])
+
+
+@contextmanager
+def running(way: str, seed: int = 0) -> Iterator[None]:
+    """Have kernels run as plain Python; with ``either`` each call runs one way or the other."""
+    draw = random.Random(seed)
+    with ExitStack() as patches:
+        change = patches.enter_context
+        change(patch.object(Kernel, "is_loaded", False))
+        change(patch.object(config, "FEW_EVENTS", 10**9))
+        change(patch.object(config, "PLAIN_SECONDS", 1e9))
+        change(patch.object(config, "PLAIN_SECONDS_UNCOMPILED", 1e9))
+        change(patch("uncertain_cep.compiling.is_marked", lambda _: True))
+        if way == "either":
+            change(patch.object(kernel, "runs_plain", lambda: draw.random() < 0.5))
+        yield

@@ -1,0 +1,168 @@
+"""Compiling kernels before they are needed, group by group."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from typing import Any, Final
+
+import pyarrow as pa
+
+from confidence.kernel import always_compiled
+from confidence.kernel_cache import is_marked, mark
+from uncertain_cep.api import match
+from uncertain_cep.boundary import public
+from uncertain_cep.errors import OptionError, UncertainCepWarning
+from uncertain_cep.streaming.matcher import IncrementalMatcher
+
+__all__ = ["GROUPS", "warm_up"]
+
+_THREE: Final = "PATTERN SEQ(A a, B b, C c)"
+_FOUR: Final = "PATTERN SEQ(A a, B b, C c, D d)"
+_ACROSS: Final = "WHERE [k] AND a.k + 0.5 > b.k WITHIN 5"
+_KLEENE: Final = "PATTERN SEQ(A a, B+ b[], C c)"
+_NEXT: Final = "skip_till_next_match"
+
+
+def _alone(*queries: str, **options: Any) -> tuple[tuple[str, dict[str, Any]], ...]:
+    return tuple((query, options) for query in queries)
+
+
+def _plain(*options: Mapping[str, Any]) -> tuple[tuple[str, dict[str, Any]], ...]:
+    kinds = ("", " HAVING CONFIDENCE >= 0.01")
+    return tuple(
+        (f"{pattern} {_ACROSS}{kind}", dict(given))
+        for pattern in (_THREE, _FOUR)
+        for kind in kinds
+        for given in options
+    )
+
+
+GROUPS: Final[Mapping[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
+    "joins": (
+        *_plain({"evaluation": "query_order"}, {"planner": "trivial"}),
+        *_alone(
+            f"{_THREE} WITHIN 5",
+            f"{_THREE} WITHIN 5 ORDER BY CONFIDENCE DESC LIMIT 2",
+            f"{_THREE} WITHIN 5 OUTPUT NON OVERLAPPING",
+        ),
+    ),
+    "joins with skip till next match": _alone(
+        f"{_THREE} WHERE {_NEXT}(a, b, c) WITHIN 5",
+        f"{_THREE} WHERE {_NEXT}(a, b, c) AND [k] AND a.k + 0.5 > b.k WITHIN 5 HAVING CONFIDENCE >= 0.01",
+    ),
+    "backtracking searches": _alone(
+        f"{_KLEENE} WHERE b[i].k >= b[i-1].k AND count(b[]) < 3 WITHIN 6",
+        f"{_KLEENE} WITHIN 6 HAVING CONFIDENCE >= 0.01",
+        f"{_KLEENE} WITHIN 6 ORDER BY CONFIDENCE DESC LIMIT 2",
+        f"{_KLEENE} WHERE {_NEXT}(a, b[], c) {{ [k] }} WITHIN 6",
+        "PATTERN SEQ(A a, !D n, C c) WHERE n.k >= a.k WITHIN 6",
+        "PATTERN SEQ(!D n, A a, B b, !C m) WITHIN 6",
+        "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) WITHIN 6",
+        "PATTERN SEQ(A a, B+ b[], !D n, C c) WHERE partition_contiguity(a, b[], c) { [k] } WITHIN 6",
+    ),
+    "searches in sets": _alone(
+        "PATTERN AND(A a, B b, C c) WHERE a.k + 0.5 > b.k WITHIN 5",
+        "PATTERN AND(A a, B+ b[]) WHERE sum(b[].k) >= 0 WITHIN 5 HAVING CONFIDENCE >= 0.01",
+        "PATTERN SEQ(AND(A a, B b), !C n, D d) WITHIN 6 ORDER BY CONFIDENCE DESC LIMIT 2",
+    ),
+    "compressed searches": _alone(f"{_KLEENE} WHERE b[i].k >= 0 WITHIN 6", kleene="compressed"),
+    "point-based automata": _alone(
+        f"{_THREE} {_ACROSS}",
+        f"{_KLEENE} WHERE {_NEXT}(a, b[], c) WITHIN 6",
+        "PATTERN SEQ(A a, !D n, C c) WITHIN 6",
+        "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) WITHIN 6",
+        evaluation="point",
+    ),
+    "incremental methods": (
+        *_plain({"evaluation": "any_state"}, {"evaluation": "selectivity"}),
+        *_alone(f"{_THREE} WHERE {_NEXT}(a, b, c) WITHIN 5", evaluation="selectivity"),
+    ),
+    "expected counts": _alone(
+        f"{_THREE} WITHIN 5 RETURN EXPECTED COUNT",
+        f"{_THREE} WHERE [k] WITHIN 5 RETURN EXPECTED COUNT BY k EVERY 2",
+        "PATTERN SEQ(A a, (A|B) b, (B|C) c) WITHIN 5 RETURN EXPECTED COUNT",
+    ),
+}
+"""Group, see :data:`uncertain_cep.config.KERNELS` -> queries that need its kernels, and their options."""
+
+
+@cache
+def _events() -> tuple[pa.Table, pa.Table]:
+    """Return events with uniform times, and the same with probabilities."""
+    lower, upper = [1, 2, 3, 4] * 2, [3, 4, 5, 6] * 2
+    events = {
+        "type": ["A", "B", "C", "D"] * 2,
+        "id": range(8),
+        "lower": lower,
+        "upper": upper,
+        "k": [0, 0, 0, 0, 1, 1, 1, 1],
+    }
+    pmfs = pa.array([[0.25, 0.25, 0.5], None] * 4, pa.list_(pa.float64()))
+    uniform = pa.table(events)
+    return uniform, uniform.append_column("pmf", pmfs)
+
+
+@public
+def warm_up(
+    groups: Iterable[str] | None = ("joins",), *, progress: Callable[[str], None] | None = None
+) -> None:
+    """Compile the kernels of some kinds of patterns, or load them from the cache on disk.
+
+    Parameters
+    ----------
+    groups : iterable of str or None
+        Names in ``uncertain_cep.warming.GROUPS``; None: all of them. By default those for sequences of single
+        events, half a minute the first time on a machine.
+    progress : callable, optional
+        Called with the name of each group before it is compiled.
+
+    Raises
+    ------
+    OptionError
+        If there is no such group.
+    """
+    chosen = tuple(GROUPS if groups is None else groups)
+    for group in chosen:
+        if group not in GROUPS:
+            raise OptionError(f"there is no group {group!r} of kernels: they are {', '.join(GROUPS)}")
+    for group in chosen:
+        if progress is not None:
+            progress(group)
+        _compile(group)
+
+
+def _compile(group: str) -> None:
+    uniform, explicit = _events()
+    with always_compiled(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UncertainCepWarning)
+        for query, options in GROUPS[group]:
+            for events in (uniform, explicit):
+                match(events, query, **options)
+            if group == "incremental methods":
+                _stream(uniform, query, options)
+    mark(group)
+
+
+def _stream(events: pa.Table, query: str, options: Mapping[str, Any]) -> None:
+    matcher = IncrementalMatcher(query, events.schema, **options)
+    for start in range(0, events.num_rows, 4):
+        matcher.push(events.slice(start, 4))
+    matcher.close()
+
+
+def beside() -> None:
+    """Compile groups that are not kept, named by the arguments, at low priority, until the parent ends."""
+
+    def wait() -> None:
+        sys.stdin.buffer.read()
+        os._exit(0)
+
+    threading.Thread(target=wait, daemon=True).start()
+    if hasattr(os, "nice"):
+        os.nice(19)
+    warm_up(group for group in sys.argv[1:] if not is_marked(group))

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         UncertainCepError as UncertainCepError,
         UncertainCepWarning as UncertainCepWarning,
     )
+    from uncertain_cep.inspection import events_of as events_of, posteriors as posteriors
     from uncertain_cep.intervals import to_intervals as to_intervals
     from uncertain_cep.plan import Approximation as Approximation
     from uncertain_cep.query import Query as Query, parse as parse
@@ -71,6 +72,7 @@ _MODULES: Final = {
         "QueryError", "QuerySyntaxError", "RuntimeEnvironmentError", "TimeLimitError", "TraceError",
         "TraceFault", "UncertainCepError", "UncertainCepWarning",
     ),
+    "uncertain_cep.inspection": ("events_of", "posteriors"),
     "uncertain_cep.intervals": ("to_intervals",),
     "uncertain_cep.plan": ("Approximation",),
     "uncertain_cep.query": ("Query", "parse"),

@@ -65,6 +65,12 @@ MOST_AHEAD: Final = 4
 LONGEST_PMF_CHAIN: Final = 10_000_000
 """Most ticks from the first to the last time of a match with an explicit pmf: its confidence walks them."""
 
+BOXES_AT_ONCE: Final = 1 << 16
+"""Confidences with an event at a tick, or up to one, that are asked for at once, to see when it happened."""
+
+PMF_TICKS: Final = 10_000
+"""Ticks of an interval up to which posteriors list the probability of each."""
+
 LONGEST_POINT_INTERVAL: Final = 1_000_000
 """Most ticks of an interval that the point-based evaluation goes through one by one."""
 

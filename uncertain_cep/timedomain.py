@@ -242,6 +242,14 @@ class TimeDomain:
         values = pa.array(ticks if self._per_tick == 1 else ticks * self._per_tick)
         return values if self.unit == "tick" else values.cast(self.arrow_type)
 
+    def moments(self, ticks: Int64, behind: npt.NDArray[np.float64]) -> pa.Array:
+        """Return points in time between ticks, ``behind`` ones in ticks: float64 ticks, or ``arrow_type``."""
+        if self.unit == "tick":
+            return pa.array(ticks + behind)
+        whole = np.floor(behind)
+        units = np.rint((behind - whole) * self._per_tick).astype(np.int64)
+        return pa.array((ticks + whole.astype(np.int64)) * self._per_tick + units).cast(self.arrow_type)
+
     def tick_of(self, time: object) -> int:
         """Return the tick of a point in time, rounded down.
 

@@ -213,6 +213,39 @@ def answer(query: Query, events: Sequence[Event]) -> list[Match]:
     return rows.matches()
 
 
+def times_given(query: Query, events: Sequence[Event]) -> dict[Key, list[dict[int, Fraction]]]:
+    """Return for each match the law of the time of each of its events, given that it is a match.
+
+    By enumerating worlds as :func:`answer` does; the events are in pattern order.
+    """
+    readings: dict[Key, list[Candidate]] = defaultdict(list)
+    for candidate in candidates(query, events, in_order=True):
+        readings[key_of(candidate, query)].append(candidate)
+    ticks = {event: weighted(event) for event in events}
+    laws: dict[Key, list[dict[int, Fraction]]] = {}
+    for key, found in readings.items():
+        own = found[0].events
+        forbidding: dict[Event, list[tuple[int, Gap]]] = defaultdict(list)
+        for number, candidate in enumerate(found):
+            for gap in candidate.gaps:
+                for event in gap.forbidden:
+                    forbidding[event].append((1 << number, gap))
+        mass: list[dict[int, int]] = [defaultdict(int) for _ in own]
+        for choice in product(*(ticks[event][1] for event in own)):
+            world = {event: tick for event, (tick, _) in zip(own, choice, strict=True)}
+            times = own_range(found[0], query.window, world)
+            if times is None:
+                continue
+            weight = math.prod(weight for _, weight in choice)
+            weight *= _whole(len(found), forbidding, ticks, query.window, times, world)
+            for law, (tick, _) in zip(mass, choice, strict=True):
+                law[tick] += weight
+        total = sum(mass[0].values())
+        if total:
+            laws[key] = [{tick: Fraction(weight, total) for tick, weight in law.items()} for law in mass]
+    return laws
+
+
 def _whole(
     readings: int,
     forbidding: Mapping[Event, Sequence[tuple[int, Gap]]],

@@ -36,7 +36,7 @@ LEVELS: Final = (
     ("executor",),
     ("explanation", "streaming"),
     ("spark",),
-    ("api", "intervals", "validation"),
+    ("api", "inspection", "intervals", "validation"),
     ("warming",),
     ("cli",),
     ("__main__",),

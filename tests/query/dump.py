@@ -60,6 +60,8 @@ def dump(expression: syntax.Expression) -> str:
             return repr(expression.value)
         case syntax.Variable():
             return expression.name
+        case syntax.AllAttributes():
+            return f"{expression.variable}.*"
         case syntax.Attribute():
             index = "" if expression.index is None else _INDEXES[expression.index]
             return f"{expression.variable}{index}.{expression.name}"

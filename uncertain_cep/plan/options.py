@@ -21,6 +21,7 @@ __all__ = [
     "Evaluation",
     "MatchOptions",
     "Method",
+    "is_whole",
 ]
 
 Method = Literal["query_order", "any_state", "selectivity", "point"]
@@ -188,11 +189,11 @@ class MatchOptions:
         if not isinstance(self.confidence, bool | np.bool_):
             raise OptionError(f"confidence={self.confidence!r}: it must be True or False")
         most, rows, threads = self.max_matches, self.batch_rows, self.threads
-        if most is not None and (not _is_whole(most) or most < 0):
+        if most is not None and (not is_whole(most) or most < 0):
             raise OptionError(f"max_matches={most!r}: it must be a whole number, at least 0, or None")
-        if not _is_whole(rows) or rows < 1:
+        if not is_whole(rows) or rows < 1:
             raise OptionError(f"batch_rows={rows!r}: it must be a whole number, at least 1")
-        if threads is not None and (not _is_whole(threads) or threads < 1):
+        if threads is not None and (not is_whole(threads) or threads < 1):
             raise OptionError(
                 f"threads={threads!r}: it must be a whole number, at least 1, or None for all cores"
             )
@@ -232,5 +233,6 @@ class MatchOptions:
             )
 
 
-def _is_whole(given: Any) -> bool:
+def is_whole(given: Any) -> bool:
+    """Return whether a value is a whole number, of Python or of NumPy."""
     return isinstance(given, int | np.integer) and not isinstance(given, bool | np.timedelta64)

@@ -125,8 +125,8 @@ def _planned(
         needed[names.pmf] = None
     for key in (*keys, *equivalences.split):
         needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
-    returned = [item.expression for item in bound.returns if item.expression is not None]
-    for expression in (*equivalences.rest, *returned):
+    needed.update(dict.fromkeys(bound.returned_columns))
+    for expression in equivalences.rest:
         needed.update(dict.fromkeys(column.name for column in columns_in(expression) if column.name))
     planned = [
         PlannedComponent(part.variable, part.types, tuple(local[part.variable]), part.kleene)
@@ -227,11 +227,15 @@ def _output_schema(
         for component in bound.components
         if not component.negated
     }
+    series = {component.variable for component in bound.components if component.kleene}
     fields = [(key.name, _plain_type(schema, key.name)) for key in keys if key.name is not None]
     fields += list(ids.items())
     for item in bound.returns:
         if item.expression is not None:
             fields.append((item.name, _arrow_type(item.expression, schema)))
+        elif item.attribute is not None:
+            type_ = _plain_type(schema, item.attribute)
+            fields.append((item.name, pa.list_(type_) if item.variable in series else type_))
         elif item.variable is not None and item.name != item.variable:
             fields.append((item.name, ids[item.variable]))
     fields += [("range_lower", domain.arrow_type), ("range_upper", domain.arrow_type)]

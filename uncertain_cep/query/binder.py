@@ -14,6 +14,7 @@ from uncertain_cep.query.branches import Term, branches_of
 from uncertain_cep.query.checker import check
 from uncertain_cep.query.inference import Binding
 from uncertain_cep.query.syntax import (
+    AllAttributes,
     Duration,
     Equivalence,
     Expression,
@@ -23,7 +24,7 @@ from uncertain_cep.query.syntax import (
     Variable,
     components_of,
 )
-from uncertain_cep.query.typed import TypedExpression, variables_of
+from uncertain_cep.query.typed import TypedExpression, columns_in, variables_of
 from uncertain_cep.timedomain import DEFAULT_TICK, Names, TimeDomain
 
 __all__ = ["MAX_WINDOW", "BoundComponent", "BoundQuery", "BoundReturn", "bind", "bind_row_condition"]
@@ -46,6 +47,8 @@ class BoundReturn:
     name: str
     expression: TypedExpression | None
     variable: str | None
+    attribute: str | None = None
+    """A column of the trace to return of the variable's event, or events, instead of the id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,14 @@ class BoundQuery:
     """The columns of ``RETURN EXPECTED COUNT BY``."""
     every: int | None = None
     """Its EVERY, in ticks, at least 1."""
+
+    @property
+    def returned_columns(self) -> tuple[str, ...]:
+        """The columns of the trace that RETURN mentions."""
+        found = dict.fromkeys(item.attribute for item in self.returns if item.attribute is not None)
+        shown = [item.expression for item in self.returns if item.expression is not None]
+        found |= dict.fromkeys(part.name for each in shown for part in columns_in(each) if part.name)
+        return tuple(found)
 
     def branches(self) -> tuple[BoundQuery, ...]:
         """Return the query's branches without OR.
@@ -131,7 +142,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     window = _ticks(query.window, domain, binding, "WITHIN", counting=counting)
     by, every = _bound_expected_count(query, domain, binding)
     variables = [component.variable for component in components_of(query.pattern)]
-    returns = [_bound_return(item, variables, binding) for item in query.returns]
+    returns = [bound for item in query.returns for bound in _bound_returns(item, variables, binding)]
     if binding.faults:
         raise QueryError(binding.faults, text=query.text)
     return BoundQuery(
@@ -148,7 +159,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
         predicates=tuple(predicates),
         equivalences=tuple(equivalences),
         window=window,
-        returns=tuple(item for item in returns if item is not None),
+        returns=tuple(returns),
         pattern=query.pattern,
         by=by,
         every=every,
@@ -165,12 +176,15 @@ def bind_row_condition(expression: Expression, schema: pa.Schema, *, text: str =
     return typed
 
 
-def _bound_return(item: ReturnItem, variables: list[str], binding: Binding) -> BoundReturn | None:
+def _bound_returns(item: ReturnItem, variables: list[str], binding: Binding) -> list[BoundReturn]:
     expression = item.expression
     if isinstance(expression, Variable) and expression.name in variables:
-        return BoundReturn(item.name, None, expression.name)
+        return [BoundReturn(item.name, None, expression.name)]
+    if isinstance(expression, AllAttributes):
+        variable = expression.variable
+        return [BoundReturn(f"{variable}.{name}", None, variable, name) for name in binding.attributes]
     typed = binding.expression(expression)
-    return None if typed is None else BoundReturn(item.name, typed, None)
+    return [] if typed is None else [BoundReturn(item.name, typed, None)]
 
 
 def _bound_expected_count(

@@ -181,6 +181,10 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         name = _name(children[2]) if len(children) > 1 else written
         return syntax.ReturnItem(expression, name, position)
 
+    def all_attributes(self, children: list[Token]) -> syntax.ReturnItem:
+        variable, position = str(children[0]), _at(children[0])
+        return syntax.ReturnItem(syntax.AllAttributes(variable, position), f"{variable}.*", position)
+
     @v_args(meta=True)
     def written(self, meta: Meta, children: list[Expression]) -> tuple[Expression, str, Position]:
         self._check_expression(children[0])

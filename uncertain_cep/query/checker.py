@@ -19,6 +19,7 @@ from uncertain_cep.query.branches import (
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.syntax import (
     Aggregate,
+    AllAttributes,
     Attribute,
     Component,
     Conjunction,
@@ -234,7 +235,7 @@ def _name_faults(expression: Expression, components: dict[str, Component]) -> It
     for found in expressions_in(expression):
         if isinstance(found, Variable):
             yield _bare_name_fault(found, components)
-        elif isinstance(found, Attribute | Aggregate):
+        elif isinstance(found, Attribute | Aggregate | AllAttributes):
             yield from _reference_faults(found, components)
 
 
@@ -247,12 +248,16 @@ def _bare_name_fault(found: Variable, components: dict[str, Component]) -> Fault
     return _fault(message, found.position)
 
 
-def _reference_faults(found: Attribute | Aggregate, components: dict[str, Component]) -> Iterator[Fault]:
+def _reference_faults(
+    found: Attribute | Aggregate | AllAttributes, components: dict[str, Component]
+) -> Iterator[Fault]:
     component = components.get(found.variable)
     if component is None:
         known = f"the pattern has {', '.join(components)}"
         hint = did_you_mean(found.variable, list(components)) if len(found.variable) > 2 else ""
         yield _fault(f"unknown variable {found.variable}{hint or f': {known}'}", found.position)
+        return
+    if isinstance(found, AllAttributes):
         return
     if isinstance(found, Aggregate) and found.index not in ("all", "before"):
         message = f"an aggregate takes several events: {found.variable}[] or {found.variable}[..i-1]"
@@ -279,13 +284,13 @@ def _return_faults(query: Query, components: dict[str, Component]) -> Iterator[F
         for found in expressions_in(expression):
             if isinstance(found, Equivalence):
                 yield _fault(f"[{found.name}] is a condition: it belongs in WHERE", found.position)
-            elif isinstance(found, Attribute | Aggregate | Variable):
+            elif isinstance(found, Attribute | Aggregate | AllAttributes | Variable):
                 variable = found.name if isinstance(found, Variable) else found.variable
                 component = components.get(variable)
                 if component is not None and component.negated:
                     message = f"{variable} is negated: no event is bound to it that could be returned"
                     yield _fault(message, found.position)
-                elif component is not None and component.kleene:
+                elif component is not None and component.kleene and not isinstance(found, AllAttributes):
                     yield from _returned_series_faults(found)
         if name in OUTPUT_COLUMNS or (name in components and whole != name):
             yield _fault(f"the output has a column {name} already: name this one with AS", item.position)

@@ -58,6 +58,14 @@ class Binding:
         """Note a fault."""
         self.faults.append(Fault(message, position.line, position.column))
 
+    @property
+    def attributes(self) -> list[str]:
+        """The columns that are attributes, and not parts of the model."""
+        parts = (*_PARTS_OF_AN_EVENT, "tick")
+        return [
+            name for name in self.schema.names if name not in {getattr(self.names, part) for part in parts}
+        ]
+
     def column(self, name: str, position: Position) -> tuple[str, Kind] | None:
         """Return the column an attribute stands for and its kind; None, with a fault noted, if none."""
         columns = self.schema.names

@@ -11,6 +11,7 @@ from typing import Literal as Choice
 
 __all__ = [
     "Aggregate",
+    "AllAttributes",
     "Attribute",
     "Binary",
     "Component",
@@ -87,6 +88,14 @@ class Variable:
 
 
 @dataclass(frozen=True, slots=True)
+class AllAttributes:
+    """``v.*`` in RETURN: every attribute of an event, or of each event of a Kleene variable."""
+
+    variable: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate:
     """``avg/sum/min/max/count`` over the elements of a Kleene variable; ``name`` None for ``count(c[])``."""
 
@@ -124,7 +133,7 @@ class Equivalence:
     position: Position
 
 
-Expression = Literal | Attribute | Variable | Aggregate | Unary | Binary | Equivalence
+Expression = Literal | Attribute | Variable | AllAttributes | Aggregate | Unary | Binary | Equivalence
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +195,7 @@ class ListedVariable:
 
 @dataclass(frozen=True, slots=True)
 class ReturnItem:
-    """One output expression; ``name`` is the alias, or the text as written."""
+    """One output expression, or ``v.*``; ``name`` is the alias, or the text as written."""
 
     expression: Expression
     name: str

@@ -24,7 +24,7 @@ _INT64: Final = (-(2**63), 2**63 - 1)
 def id_payload(plan: EvaluationPlan, table: pa.Table) -> NDArray[np.int64] | None:
     """Return the ids if they alone are needed of the events and are int64; else None: rows are needed."""
     column = table.column(plan.names.id)
-    if plan.partition_columns or any(item.expression is not None for item in plan.bound.returns):
+    if plan.partition_columns or any(item.expression or item.attribute for item in plan.bound.returns):
         return None
     if not pa.types.is_int64(column.type):
         return None
@@ -45,6 +45,16 @@ class _Bound:
 
     rows: NDArray[np.int64]
     series: Series | None
+
+
+def _each(column: pa.ChunkedArray | None, bound: _Bound, wanted: pa.DataType) -> pa.Array:
+    """Return the values of the events of a variable, a list of them for a Kleene one; None: as bound."""
+    if bound.series is None:
+        return pa.array(bound.rows) if column is None else taken(column, bound.rows, wanted)
+    events = bound.series.events
+    return bound.series.lists(
+        pa.array(events) if column is None else taken(column, events, wanted.value_type)
+    )
 
 
 def _returned(
@@ -112,14 +122,13 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
         add(taken(table.column(name), bound[variables[0]].rows, wanted()))
     ids: dict[str, pa.Array] = {}
     for variable, found in bound.items():
-        events = found.rows if found.series is None else found.series.events
-        type_ = wanted() if found.series is None else wanted().value_type
-        values = pa.array(events) if direct else taken(table.column(plan.names.id), events, type_)
-        ids[variable] = values if found.series is None else found.series.lists(values)
+        ids[variable] = _each(None if direct else table.column(plan.names.id), found, wanted())
         add(ids[variable])
     for item in plan.bound.returns:
         if item.expression is not None:
             add(_returned(item.expression, table, bound, wanted()))
+        elif item.attribute is not None and item.variable is not None:
+            add(_each(table.column(item.attribute), bound[item.variable], wanted()))
         elif item.name != item.variable and item.variable is not None:
             add(ids[item.variable])
     for times in (chunk.lower, chunk.upper):

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from uncertain_cep.config import FEW_HELD
 from uncertain_cep.errors import TraceError
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.query.typed import Column, leaves_of
 from uncertain_cep.traces.checks import check_ids
 
 __all__ = ["RetainedEvents", "UniqueIds"]
@@ -81,10 +80,7 @@ class RetainedEvents:
     """
 
     def __init__(self, plan: EvaluationPlan, schema: pa.Schema) -> None:
-        shown = [item.expression for item in plan.bound.returns if item.expression is not None]
-        leaves = [leaf for expression in shown for leaf in leaves_of(expression)]
-        returned = [leaf.name for leaf in leaves if isinstance(leaf, Column)]
-        wanted = dict.fromkeys((plan.names.id, *plan.partition_attributes, *returned))
+        wanted = dict.fromkeys((plan.names.id, *plan.partition_attributes, *plan.bound.returned_columns))
         self.table: pa.Table = pa.schema([schema.field(name) for name in wanted]).empty_table()
         self._numbers: Int64 = np.zeros(0, dtype=np.int64)
         self._next = 0

@@ -1,0 +1,169 @@
+"""What looks at matches that were found: their events, and when these happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any, TypeVar
+
+from uncertain_cep.boundary import public
+from uncertain_cep.config import PMF_TICKS
+from uncertain_cep.durations import Duration
+from uncertain_cep.errors import OptionError
+from uncertain_cep.limits import Limits
+from uncertain_cep.plan import COMPRESSED_COLUMNS, MatchOptions, make_plan
+from uncertain_cep.plan.options import is_whole
+from uncertain_cep.query import Query, query_of
+from uncertain_cep.results.matched_events import events_table
+from uncertain_cep.timedomain import Names
+from uncertain_cep.traces.frames import as_arrow, event_table, library_of, like
+
+__all__ = ["events_of", "posteriors"]
+
+FrameT = TypeVar("FrameT")
+
+
+@public
+def events_of(
+    matches: Any,
+    events: FrameT,
+    query: Query | str,
+    *,
+    names: Names | Mapping[str, str] | None = None,
+    tick: Duration | None = None,
+) -> FrameT:
+    """Return the events of matches, a row each, with all their columns.
+
+    Parameters
+    ----------
+    matches : frame
+        What :func:`uncertain_cep.match` returned for this query, or some of its rows: the partition
+        attributes and the columns of the variables are read. A Spark frame if the events are one.
+    events : frame
+        The events that were matched, as for :func:`uncertain_cep.match`.
+    query : Query or str
+    names, tick
+        As they were for :func:`uncertain_cep.match`.
+
+    Returns
+    -------
+    the same kind of frame as the events
+        By match, then in the order of the pattern: ``match`` (the number of the row, from 0; on Spark any
+        number of its own), ``variable``, ``position`` (the place in the list of a Kleene variable, from 1;
+        else 1), and the columns of the events.
+
+    Raises
+    ------
+    OptionError
+        If the matches lack a column that is needed, have events that are not there, or if the events have a
+        column ``match``, ``variable`` or ``position``.
+
+    Notes
+    -----
+    Spark computes the join when it is used: an id that no event has is then a row without an event.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({
+    ...     "type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [5, 6], "cpu": [90, 20],
+    ... })
+    >>> query = "PATTERN SEQ(A a, B b) WITHIN 4"
+    >>> found = uc.events_of(uc.match(events, query), events, query)
+    >>> found.select(["match", "variable", "id", "cpu"]).to_pylist()
+    [{'match': 0, 'variable': 'a', 'id': 7, 'cpu': 90}, {'match': 0, 'variable': 'b', 'id': 8, 'cpu': 20}]
+    """
+    options = MatchOptions(names=Names.of(names), tick=tick)
+    parsed = query_of(query)
+    kinds = {library_of(matches) == "pyspark", library_of(events) == "pyspark"}
+    if len(kinds) == 2:
+        raise OptionError("the matches and the events must both be Spark frames, or neither")
+    given: Any = events
+    found: Any
+    if True in kinds:
+        from uncertain_cep.spark.joined_events import joined_events
+
+        found = joined_events(matches, given, parsed, options)
+        return found  # type: ignore[no-any-return]
+    table = event_table(given, options.names)
+    plan = make_plan(parsed, table.schema, options)
+    found = like(events_table(plan, table, as_arrow(matches)), given)
+    return found  # type: ignore[no-any-return]
+
+
+@public
+def posteriors(
+    matches: Any,
+    events: FrameT,
+    query: Query | str,
+    *,
+    names: Names | Mapping[str, str] | None = None,
+    tick: Duration | None = None,
+    pmf_ticks: int = PMF_TICKS,
+    timeout: float | None = None,
+    memory_limit: str | int | None = None,
+) -> FrameT:
+    """Return when each event of each match happened, given that the match did.
+
+    Parameters
+    ----------
+    matches, events, query, names, tick
+        As for :func:`events_of`, but not Spark frames.
+    pmf_ticks : int
+        List the probability of every tick of intervals with at most so many; 0 for none.
+    timeout, memory_limit
+        As for :func:`uncertain_cep.match`.
+
+    Returns
+    -------
+    the same kind of frame as the events
+        ``match``, ``variable`` and ``position`` as of :func:`events_of`, and ``id``. ``mean``: for events in
+        ticks a number, else a time. ``q025``, ``q25``, ``q50``, ``q75``, ``q975``: the first tick up to which
+        the event happened with this probability. ``pmf``: the probability of each tick of its interval, as
+        the column ``pmf`` of events; null for longer intervals.
+
+    Raises
+    ------
+    OptionError
+        As of :func:`events_of`; also for rows of ``kleene="compressed"``, which are many matches each, and
+        for a row that matches in no world.
+    ConfidenceCostError
+        If the confidence of a match takes too many steps.
+    TimeLimitError, MemoryLimitError
+        As of :func:`uncertain_cep.match`.
+
+    Notes
+    -----
+    Exact up to float64 rounding, as confidences are. A quantile of a plain match takes about as many
+    confidences as its interval has bits; a listed probability takes one.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
+    >>> query = "PATTERN SEQ(A a, B b) WITHIN 4"
+    >>> found = uc.posteriors(uc.match(events, query), events, query)
+    >>> [[round(p, 3) for p in pmf] for pmf in found["pmf"].to_pylist()]
+    [[0.4, 0.4, 0.2, 0.0], [0.4, 0.6]]
+    """
+    options = MatchOptions(names=Names.of(names), tick=tick, limit=Limits.of(timeout, memory_limit))
+    if "pyspark" in (library_of(matches), library_of(events)):
+        raise OptionError("posteriors reads frames in this process: collect the matches and their events")
+    if not is_whole(pmf_ticks) or pmf_ticks < 0:
+        raise OptionError(f"pmf_ticks={pmf_ticks!r}: it must be a whole number, at least 0")
+    given: Any = events
+    table = event_table(given, options.names)
+    plan = make_plan(query_of(query), table.schema, options)
+    held = as_arrow(matches)
+    if set(COMPRESSED_COLUMNS) <= set(held.column_names):
+        raise OptionError('a row of kleene="compressed" is many matches: match without it')
+    from uncertain_cep.executor import check_table
+    from uncertain_cep.results.posteriors import posterior_table
+
+    check_table(plan, table)
+    limit = options.limit
+    with nullcontext() if limit is None else limit.looked_at():
+        found: Any = like(posterior_table(plan, table, held, pmf_ticks), given)
+    return found  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final
 
 __all__ = [
     "Fault",
@@ -35,6 +36,10 @@ class UncertainCepWarning(UserWarning):
     """The answer is right, but something about the input or the query may not be what was meant."""
 
 
+_OURS: Final = ("uncertain_cep.", "confidence.")
+"""What the names of modules begin with that stand between the caller and what warns."""
+
+
 def warn(message: str) -> None:
     """Warn the caller of the library; the command line prints one line on stderr.
 
@@ -45,11 +50,11 @@ def warn(message: str) -> None:
 
     Notes
     -----
-    The warning names the first line of code outside this package, so that Python's filters show it once
+    The warning names the first line of code outside the library, so that Python's filters show it once
     for each place that calls and each message.
     """
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("uncertain_cep."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, UncertainCepWarning, stacklevel=level)
 

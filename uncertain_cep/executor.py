@@ -203,27 +203,35 @@ def _evaluated(
             return context
         return replace(context, tree=choose(plan, table, selection).tree)
 
-    if plan.counts and not _searched(plan):
-        yield from expected_counts(plan, table, selection, pmfs, matches)
-    elif plan.counts:
-        yield from bucketed_counts(plan, table, _owned(evaluate_bucketed(context), later))
-    elif best_only:
-        best = best_chunk(plan, table, selection, matches)
-        if best is not None and len(best.lower):
-            yield to_batch(plan, table, best, False)
-    else:
-        # Planned once, before threads ask for the tree.
-        with_tree()
-
-        def batches(part: Callable[[], Selection]) -> Iterator[pa.RecordBatch]:
-            for chunk in matches(part(), _threshold(plan, pmfs)):
+    def batches(part: Selection) -> Iterator[pa.RecordBatch]:
+        if plan.counts and not _searched(plan):
+            yield from expected_counts(plan, table, part, pmfs, matches)
+        elif plan.counts:
+            yield from bucketed_counts(plan, table, _owned(evaluate_bucketed(context.among(part)), later))
+        else:
+            for chunk in matches(part, _threshold(plan, pmfs)):
                 wanted = confident(plan, chunk)
                 if len(wanted.lower):
                     yield to_batch(plan, table, wanted, payload is not None)
 
-        used = 1 if counters is not None else threads
-        tasks = [partial(batches, part) for part in parts_of(plan, selection, used)]
-        yield from _limited(plan, side_by_side(used, tasks))
+    if best_only:
+        best = best_chunk(plan, table, selection, matches)
+        if best is not None and len(best.lower):
+            yield to_batch(plan, table, best, False)
+        return
+    # Planned once, before threads ask for the tree.
+    with_tree()
+    parts = parts_of(plan, selection, 1 if counters is not None else threads)
+    yield from _limited(plan, side_by_side(threads, [partial(_of_part, batches, part) for part in parts]))
+
+
+def _of_part(
+    batches: Callable[[Selection], Iterator[pa.RecordBatch]], part: Callable[[], Selection]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a part of the candidates, made by the thread that evaluates it."""
+    some = part()
+    if not some.empty:
+        yield from batches(some)
 
 
 def _searched(plan: EvaluationPlan) -> bool:

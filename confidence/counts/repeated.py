@@ -137,7 +137,7 @@ def repeated_uses(uses, events, pmf, shift, covered, high, low, window, every, f
         for a in range(begin, min(ticks, end)):
             if p[a] == 0.0:
                 continue
-            end = _covered_before(covered, lower[e] + a + window)
+            behind = _covered_before(covered, lower[e] + a + window)
             later = 0.0
             own = 0.0
             for b in range(min(ticks - 1, a + window - 1), a, -1):
@@ -147,7 +147,7 @@ def repeated_uses(uses, events, pmf, shift, covered, high, low, window, every, f
                         own += w
                     else:
                         if uses[e, 0] and uses[e, 1]:
-                            own += w * _between(high, low, 2, place + b + 1, end)
+                            own += w * _between(high, low, 2, place + b + 1, behind)
                         if uses[e, 0] and uses[e, 2]:
                             own += w * _between(high, low, 1, place + a + 1, place + b)
                         if uses[e, 0] and uses[e, 1] and uses[e, 2]:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -20,9 +18,9 @@ import uncertain_cep as uc
 from confidence.budget import checkpoint
 from tests.cases.cases import Case, cases
 from tests.cases.comparison import assert_same, rows_of
+from tests.cases.cut import REPEATED, THREADS, cut
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
-from uncertain_cep.candidates import parts
 from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.config import MOST_AHEAD
 from uncertain_cep.executor import candidates
@@ -30,16 +28,7 @@ from uncertain_cep.limits import Limits, within
 from uncertain_cep.plan import make_plan
 from uncertain_cep.threads import available_cores, side_by_side
 
-THREADS = st.sampled_from([2, 5])
-REPEATED = st.sampled_from([0.0, 1.25, 100.0])
 QUERY = "PATTERN SEQ(ANY a, ANY b, ANY c) WITHIN 60"
-
-
-@contextmanager
-def cut(most_repeated: float) -> Iterator[None]:
-    """Cut candidates however few there are, by time unless too many are repeated."""
-    with mock.patch.multiple(parts, LEAST_PART=1, MOST_REPEATED=most_repeated):
-        yield
 
 
 WAYS: list[dict[str, Any]] = [

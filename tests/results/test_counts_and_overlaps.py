@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.cases import Case, cases
 from tests.cases.comparison import RELATIVE_ERROR, assert_answer, rows_of
+from tests.cases.cut import REPEATED, cut
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.oracle.model import Component, Match, Value
 from tests.oracle.outputs import expected_counts, having, is_clear, non_overlapping
@@ -29,6 +30,7 @@ from uncertain_cep.results.order import finished
 Counts = dict[tuple[tuple[Value, ...], int | None], Any]
 
 _EVERY = st.sampled_from([None, 1, 2, 3, 7, 1000])
+_THREADS = st.sampled_from([1, 2, 5])
 
 
 @st.composite
@@ -82,18 +84,21 @@ def assert_counts(
         )
 
 
-@given(st.data(), st.one_of(cases(), disjoint_cases()), _EVERY)
-def test_expected_counts(data: st.DataObject, case: Case, every: int | None) -> None:
+@given(st.data(), st.one_of(cases(), disjoint_cases()), _EVERY, _THREADS, REPEATED)
+def test_expected_counts(
+    data: st.DataObject, case: Case, every: int | None, threads: int, repeated: float
+) -> None:
     by = data.draw(groups(case))
     clause = clause_of(by, every)
     note(case.script("", clause))
-    found = uc.match(case.trace.table(), case.text("", clause))
+    with cut(repeated):
+        found = uc.match(case.trace.table(), case.text("", clause), threads=threads)
     assert_counts(found, case.answer(), case, by, every)
 
 
-@given(st.data(), cases(), _EVERY)
+@given(st.data(), cases(), _EVERY, _THREADS, REPEATED)
 def test_expected_counts_where_components_share_events(
-    data: st.DataObject, case: Case, every: int | None
+    data: st.DataObject, case: Case, every: int | None, threads: int, repeated: float
 ) -> None:
     """What an event counts with itself is taken off, unless hardly anything is left."""
     types = data.draw(st.sampled_from([("A",), ("A", "B"), ()]))
@@ -106,10 +111,10 @@ def test_expected_counts_where_components_share_events(
     by = data.draw(groups(case))
     clause = clause_of(by, every)
     note(case.script("", clause))
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, cut(repeated):
         patch.setattr(repeated_uses, "LEAST_LEFT", data.draw(st.sampled_from([1e-5, 1.0])))
         patch.setattr(repeated_uses, "STEPS_PER_MATCH", data.draw(st.sampled_from([25.0, math.inf])))
-        found = uc.match(case.trace.table(), case.text("", clause))
+        found = uc.match(case.trace.table(), case.text("", clause), threads=threads)
     assert_counts(found, case.answer(), case, by, every)
 
 
@@ -231,3 +236,18 @@ def test_counts_of_parts_add_up(case: Case, every: int | None) -> None:
     assert once.num_rows == twice.num_rows
     for one, two in zip(once["expected_count"].to_pylist(), twice["expected_count"].to_pylist(), strict=True):
         assert math.isclose(2 * one, two, rel_tol=RELATIVE_ERROR)
+
+
+def test_what_many_events_count_with_themselves_is_taken_off() -> None:
+    """Of several events, the first ones too short to be used twice."""
+    table = pa.table(
+        {
+            "type": ["A"] * 3,
+            "id": [1, 2, 3],
+            "lower": [-3, -3, -3],
+            "upper": [-3, -3, 1],
+            "k": [2, 2, 2],
+        }
+    )
+    query = "PATTERN SEQ(A a, A b, A c) WHERE a.k = b.k AND b.k = c.k WITHIN 3 RETURN EXPECTED COUNT"
+    assert uc.match(table, query)["expected_count"].to_pylist() == [0.0]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.cases.comparison import RELATIVE_ERROR, assert_answer
+from tests.cases.cut import REPEATED, cut
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.oracle.outputs import by_falling_confidence, expected_counts, is_clear, non_overlapping
@@ -48,13 +49,14 @@ def test_the_best(case: _AnyCase, limit: int) -> None:
     assert list(found) == [(match.partition, match.signature) for match in best]
 
 
-@given(_CASES, st.sampled_from([None, 1, 2, 3, 7, 1000]))
-def test_expected_counts(case: _AnyCase, every: int | None) -> None:
+@given(_CASES, st.sampled_from([None, 1, 2, 3, 7, 1000]), st.sampled_from([1, 2, 5]), REPEATED)
+def test_expected_counts(case: _AnyCase, every: int | None, threads: int, repeated: float) -> None:
     by = case.query().partition
     clause = f"RETURN EXPECTED COUNT{' BY ' + ', '.join(by) if by else ''}"
     text = case.text(clause if every is None else f"{clause} EVERY {every}")
     note(text)
-    rows = uc.match(case.trace.table(), text).to_pylist()
+    with cut(repeated):
+        rows = uc.match(case.trace.table(), text, threads=threads).to_pylist()
     found = {(tuple(row[name] for name in by), row.get("bucket")): row["expected_count"] for row in rows}
     assert len(found) == len(rows)
     counts = expected_counts(case.answer(), case.query().partition, by, every)

@@ -124,7 +124,7 @@ class MatchOptions:
     threads : int or None
         Most threads that look for matches at once, at least 1; None: as many as this process has cores. The
         matches are the same; without ORDER BY their order depends on the number of threads, and never on the
-        run. Not used on Spark, where a task has one thread.
+        run. So do the last digits of expected counts. Not used on Spark, where a task has one thread.
     limit : Limits or None
         When to stop with an error. On Spark, whoever runs the job looks at it.
 

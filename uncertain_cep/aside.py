@@ -12,7 +12,6 @@ import errno
 import os
 import re
 import shutil
-import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -21,6 +20,7 @@ from typing import Final
 from uuid import uuid4
 
 from uncertain_cep.errors import OptionError
+from uncertain_cep.special_files import special_kind
 
 if sys.platform != "win32":
     import fcntl
@@ -74,17 +74,13 @@ def written_aside(out: Path, check: Callable[[Path], bool]) -> Iterator[Path]:
 
 
 def _check_kind(out: Path) -> None:
-    try:
-        mode = out.stat().st_mode
-    except OSError:
-        return
+    kind = special_kind(out)
     # /dev/stdout is a link to what may be a file.
     named = [os.path.realpath(out.parent), os.readlink(out) if out.is_symlink() else ""]
-    through = any(name.startswith(("/proc/", "/dev/fd")) for name in named)
-    if through or not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise OptionError(
-            f"{out} is neither a file nor a folder, so that nothing can take its place: name another place"
-        )
+    if any(name.startswith(("/proc/", "/dev/fd")) for name in named):
+        kind = "an open stream"
+    if kind is not None:
+        raise OptionError(f"{out} is {kind}, whose place nothing can take: name another place")
 
 
 def _move(made: Path, out: Path, check: Callable[[Path], bool]) -> None:

@@ -339,5 +339,8 @@ ROWS_WORTH_A_TASK: Final = 20_000
 LARGEST_HEAP_MEBIBYTES: Final = 8192
 """Most memory that a local session gives the JVM."""
 
+CONNECT_SECONDS: Final = 15.0
+"""Longest time that a Spark Connect server may take to answer."""
+
 STOP_AGAIN_SECONDS: Final = 0.5
 """Seconds after which a job that began behind a time limit is stopped as well."""

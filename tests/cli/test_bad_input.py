@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import socket
 from pathlib import Path
+from threading import Thread
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -118,6 +122,66 @@ def test_missing_files(run: Invoke, parquet: Path, tmp_path: Path) -> None:
         result = run(*arguments)
         assert result.exit_code == 2
         assert "gone" in result.stderr
+
+
+def test_a_folder_of_several_formats(run: Invoke, figure1: pa.Table, tmp_path: Path) -> None:
+    folder = tmp_path / "mixed"
+    folder.mkdir()
+    write_trace(figure1, folder / "a.parquet")
+    write_trace(figure1, folder / "b.csv")
+    result = run(QUERY, folder)
+    assert result.exit_code == 2
+    assert "mixed: the folder holds files of several formats, such as a.parquet and b.csv: " in result.stderr
+    schema = tmp_path / "schema.toml"
+    events = (
+        '[[events]]\ntype_column = "type"\nuncertainty = {kind="columns", lower="lower", upper="upper"}\n'
+    )
+    schema.write_text(events)
+    result = run(QUERY, folder, "--schema", schema)
+    assert result.exit_code == 2
+    assert "say in events[1].files which it takes" in result.stderr
+    schema.write_text(f'{events}files = "*.csv"\n')
+    assert run(QUERY, folder, "--schema", schema).exit_code == 0
+    assert matches_in(tmp_path) == 2
+
+
+@pytest.mark.parametrize("place", ["pipe.csv", "/dev/zero", "socket.csv"])
+def test_what_is_no_file_never_blocks(run: Invoke, parquet: Path, tmp_path: Path, place: str) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as listening, contextlib.chdir(tmp_path):
+        listening.bind("socket.csv")
+        kind = {"p": "a named pipe", "/": "a device", "s": "a socket"}[place[0]]
+        for arguments in ((QUERY, place), (QUERY, parquet, "--schema", place), (place, parquet)):
+            if arguments == (place, parquet) and place[0] == "p":
+                continue
+            result = run(*arguments)
+            assert result.exit_code == 2
+            assert f"is {kind}" in result.stderr
+
+
+def test_a_query_from_a_pipe_is_waited_for_aloud(run: Invoke, parquet: Path, tmp_path: Path) -> None:
+    """As the shell's <(...) is one."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_text, args=(QUERY,))
+    writer.start()
+    result = run(pipe, parquet)
+    writer.join()
+    assert result.exit_code == 0
+    assert f"reading the query from the pipe {pipe} ..." in result.stderr
+    assert matches_in(tmp_path) == 2
+
+
+def test_spark_that_is_not_there(
+    run: Invoke, parquet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = run(QUERY, parquet, "--master", "locl[2]")
+    assert result.exit_code == 2
+    assert "error: master='locl[2]' is no master of Spark: write local[4]" in result.stderr
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path / "gone"))
+    result = run(QUERY, parquet, "--master", "local[2]")
+    assert result.exit_code == 1
+    assert "gone holds no Spark: name the folder of one, or unset it" in result.stderr
 
 
 def test_query_file_of_something_else(run: Invoke, parquet: Path, tmp_path: Path) -> None:

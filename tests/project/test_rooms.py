@@ -20,6 +20,7 @@ LEVELS: Final = (
         "durations",
         "errors",
         "limits",
+        "special_files",
         "threads",
         "timedomain",
         "compiling",

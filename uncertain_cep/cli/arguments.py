@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
 
 import click
 
+from uncertain_cep.cli.progress import note
 from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError
+from uncertain_cep.special_files import special_kind
 
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
@@ -218,6 +220,11 @@ def read_query(argument: str) -> Query:
 
     if _QUERY_TEXT.match(argument):
         return parse(argument)
+    kind = special_kind(argument)
+    if kind == "a named pipe":
+        note(f"reading the query from the pipe {argument} ...")
+    elif kind is not None:
+        raise OptionError(f"the query file {argument} is {kind}: write the query to a file")
     try:
         text = Path(argument).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

@@ -215,6 +215,9 @@ def _counted(batches: Iterable[pa.RecordBatch], update: Callable[[str], None]) -
 
 
 def _deliver_from_spark(matching: Matching, destination: Destination, master: str) -> int:
+    from uncertain_cep.spark.masters import check_master
+
+    check_master(master)
     out, format_name = destination.out, destination.format_name
     limits = matching.options.limit
     if matching.options.threads is not None:

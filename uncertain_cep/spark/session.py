@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from uncertain_cep.config import BATCH_ROWS, LARGEST_HEAP_MEBIBYTES
 from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.spark.java import ensure_java
+from uncertain_cep.spark.masters import check_home, check_master, check_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,8 +58,10 @@ def get_session(
 
     Raises
     ------
+    OptionError
+        If there is no such master.
     RuntimeEnvironmentError
-        If pyspark, or a Java for it, is not installed.
+        If pyspark, or a Java for it, is not installed, or no server answers.
 
     Notes
     -----
@@ -73,12 +76,15 @@ def get_session(
         ) from error
     if (active := SparkSession.getActiveSession()) is not None:
         return active
+    check_master(master)
     settings = dict(_common_conf())
     builder = SparkSession.builder.appName(app_name)
     if master.startswith("sc://"):
+        check_server(master)
         builder = builder.remote(master)
         settings = {}
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:
+        check_home()
         ensure_java()
         builder = builder.master(master)
         if master.startswith("local"):

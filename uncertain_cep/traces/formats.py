@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.special_files import special_kind
 from uncertain_cep.traces.bounded import (
     CSV_BLOCKS,
     LONGEST_LINE,
@@ -48,6 +49,7 @@ __all__ = [
     "FileOptions",
     "TraceFile",
     "column_names",
+    "format_of",
     "list_files",
     "read_file",
 ]
@@ -131,6 +133,9 @@ def list_files(
     for given in map(Path, paths):
         if not given.exists():
             faults.append(TraceFault("there is no such file: check the path", file=str(given)))
+        elif (kind := special_kind(given)) is not None:
+            message = f"it is {kind}, and traces are read several times: write it to a file"
+            faults.append(TraceFault(message, file=str(given)))
         elif not given.is_dir():
             files.append(TraceFile(given, given))
         else:
@@ -139,7 +144,7 @@ def list_files(
                 for path in given.rglob("*")
                 if path.is_file()
                 and not any(part[0] in "_." for part in path.relative_to(given).parts)
-                and (format is not None or _format_of(path) is not None)
+                and (format is not None or format_of(path) is not None)
             )
             files += [TraceFile(path, given) for path in inside]
             if not inside:
@@ -155,7 +160,8 @@ def _stem_suffix(path: Path) -> str:
     return suffixes[-1] if suffixes else ""
 
 
-def _format_of(path: Path) -> str | None:
+def format_of(path: Path) -> str | None:
+    """Return the format that the name of a file says, or None."""
     return _FORMATS.get(_stem_suffix(path))
 
 
@@ -239,7 +245,7 @@ def _folder_value(text: str) -> pa.Scalar:
 
 
 def _known_format(path: Path, options: FileOptions) -> str:
-    kind = _format_of(path) if options.format is None else _FORMATS[f".{options.format}"]
+    kind = format_of(path) if options.format is None else _FORMATS[f".{options.format}"]
     if kind is None:
         message = f"its format is not known by its name: {_KNOWN} can be read; in Python, format= names it"
         raise TraceError(TraceFault(message, file=str(path)))

@@ -24,7 +24,14 @@ from uncertain_cep.traces.checks import (
 )
 from uncertain_cep.traces.events_schema import EventsSchema, UncertaintySpec
 from uncertain_cep.traces.extracting import ExtractionUses
-from uncertain_cep.traces.formats import FileOptions, TraceFile, column_names, list_files, read_file
+from uncertain_cep.traces.formats import (
+    FileOptions,
+    TraceFile,
+    column_names,
+    format_of,
+    list_files,
+    read_file,
+)
 from uncertain_cep.traces.frames import event_table
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import IntervalOptions, merged_message, merged_times
@@ -200,7 +207,7 @@ def load_traces(
     files, faults = list_files(given, options.format)
     if not given:
         faults.append(TraceFault("no file is given: name one or more"))
-    plan = reading_steps(files, schema, faults)
+    plan = reading_steps(files, schema, faults, named_formats=options.format is None)
     rows, next_id, days = 0, 1, True
     parts: list[Part] = []
     uses = ExtractionUses()
@@ -316,11 +323,19 @@ def _model_faults(table: pa.Table, tick: str | None) -> tuple[list[TraceFault], 
 
 
 def reading_steps(
-    files: Sequence[TraceFile], schema: TraceSchema | None, faults: list[TraceFault]
+    files: Sequence[TraceFile],
+    schema: TraceSchema | None,
+    faults: list[TraceFault],
+    *,
+    named_formats: bool = True,
 ) -> dict[TraceFile, list[Step]]:
-    """Return what makes events of each file, adding to ``faults`` what fits no file."""
+    """Return what makes events of each file, adding to ``faults`` what fits no file.
+
+    ``named_formats`` tells that the names of files say their formats, of which a folder may not have several.
+    """
     if schema is None:
         step = Step("the trace", _MODEL, _MODEL.uncertainty.rule())
+        faults += _mixed_formats(files, step.name) if named_formats else []
         return {file: [step] for file in files}
     first = schema.folder or Path()
     folders = [first, *dict.fromkeys(folder for file in files for folder in (file.path.parent, file.root))]
@@ -338,6 +353,8 @@ def reading_steps(
             ]
             continue
         taken = [file for file in files if events.files is None or file.matches(events.files)]
+        if events.files is None and named_formats:
+            faults += _mixed_formats(taken, name)
         if files and not taken:
             message = f"{name}.files: {events.files!r} fits none of the files given: {_listed(files)}"
             faults.append(TraceFault(message, file=schema.file))
@@ -352,6 +369,23 @@ def reading_steps(
             )
             faults.append(TraceFault(message, file=str(file.path)))
     return {file: steps for file, steps in plan.items() if steps}
+
+
+def _mixed_formats(files: Sequence[TraceFile], name: str) -> list[TraceFault]:
+    """Return a fault for each folder of which files of several formats were taken, by no pattern."""
+    found: dict[Path, dict[str, Path]] = {}
+    for file in files:
+        kind = format_of(file.path)
+        if file.path != file.root and kind is not None:
+            found.setdefault(file.root, {}).setdefault(kind, file.path)
+    choice = "name those that are meant" if name == "the trace" else f"say in {name}.files which it takes"
+    faults = []
+    for root, some in found.items():
+        if len(some) > 1:
+            examples = " and ".join(path.name for path in some.values())
+            message = f"the folder holds files of several formats, such as {examples}: {choice}"
+            faults.append(TraceFault(message, file=str(root)))
+    return faults
 
 
 def _listed(files: Sequence[TraceFile]) -> str:

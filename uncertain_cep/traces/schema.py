@@ -9,6 +9,7 @@ from typing import Any
 
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.special_files import special_kind
 from uncertain_cep.traces.events_schema import KINDS, EventsSchema
 from uncertain_cep.traces.formats import FileOptions
 from uncertain_cep.traces.schema_document import SchemaReader
@@ -131,6 +132,8 @@ def load_schema(path: str | Path) -> TraceSchema:
         With every mistake in the file, each with its key and what to write.
     """
     file = str(path)
+    if (kind := special_kind(path)) is not None:
+        raise TraceError(TraceFault(f"the schema file is {kind}: write the schema to a file", file=file))
     try:
         document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError:

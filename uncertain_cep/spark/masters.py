@@ -1,0 +1,55 @@
+"""Whether Spark can be had where it is asked for, told before Spark says it by a stack of Java's."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final
+
+from uncertain_cep.config import CONNECT_SECONDS
+from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
+
+__all__ = ["check_home", "check_master", "check_server"]
+
+_NUMBER: Final = r"\s*[0-9]+\s*"
+_MASTER: Final = re.compile(
+    rf"local|local\[(?:\*|{_NUMBER})(?:,{_NUMBER})?\]|local-cluster\[{_NUMBER},{_NUMBER},{_NUMBER}\]"
+    r"|yarn|(?:spark|k8s|sc)://.+"
+)
+
+
+def check_master(master: str) -> None:
+    """Refuse what no master of Spark is called."""
+    if _MASTER.fullmatch(master) is None:
+        raise OptionError(
+            f"master={master!r} is no master of Spark: write local[4], local[*], spark://HOST:PORT, yarn, "
+            "k8s://HOST:PORT or, for Spark Connect, sc://HOST:PORT"
+        )
+
+
+def check_home() -> None:
+    """Refuse a SPARK_HOME that holds no Spark; without one that of pyspark is used."""
+    home = os.environ.get("SPARK_HOME")
+    if home and not (Path(home) / "bin").is_dir():
+        raise RuntimeEnvironmentError(
+            f"SPARK_HOME={home} holds no Spark: name the folder of one, or unset it to use that of pyspark"
+        )
+
+
+def check_server(url: str) -> None:
+    """Refuse the address of a Spark Connect server that does not answer."""
+    import grpc
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    builder = DefaultChannelBuilder(url)
+    channel = builder.toChannel()
+    try:
+        grpc.channel_ready_future(channel).result(timeout=CONNECT_SECONDS)
+    except grpc.FutureTimeoutError:
+        raise RuntimeEnvironmentError(
+            f"no Spark Connect server answers at {builder.endpoint} within {CONNECT_SECONDS:g} s: check the "
+            "address, and that the server runs"
+        ) from None
+    finally:
+        channel.close()

@@ -11,6 +11,9 @@ by a hash over everything that its code depends on. So a stale entry is never fo
 Names do not depend on paths or times of files: checkouts, environments and processes share one folder.
 Each entry is one file, written aside and moved into place. Processes that compile the same kernel at once
 both write the same entry.
+
+Entries are pickles: to read one is to run what its writer wants. So nothing is read from a folder that other
+users can write to, but for the members of a group that may.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import hashlib
 import os
 import platform
 import re
+import stat
 import sys
 import time
 import uuid
@@ -39,6 +43,7 @@ __all__ = [
     "cache_folder",
     "compiler_lock",
     "is_marked",
+    "kept_by_group",
     "mark",
     "portable_processor",
     "read_entry",
@@ -83,7 +88,13 @@ def shipped_folder() -> Path | None:
 
 
 def cache_folder() -> Path | None:
-    """Return the folder that holds the compiled kernels, which need not exist; None without a home."""
+    """Return the folder that holds the compiled kernels, which need not exist; None if there can be none."""
+    folder = _named_folder()
+    return None if folder is None or _refusal(folder) is not None else folder
+
+
+def _named_folder() -> Path | None:
+    """Return the folder that the environment names, whoever it belongs to; None without a home."""
     if given := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(given) / "uncertain-cep"
     try:
@@ -95,11 +106,38 @@ def cache_folder() -> Path | None:
         return None
 
 
+def _refusal(folder: Path) -> str | None:
+    """Return why what a folder holds may be anybody's; None if it is the user's own, or not there."""
+    if sys.platform == "win32":
+        return None
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    # Whatever belongs to root could have been put anywhere.
+    if found.st_uid not in (os.geteuid(), 0):
+        return f"{folder} belongs to another user, whose code would be run"
+    if found.st_mode & stat.S_IWOTH:
+        return f"all users may write to {folder}, whose code would be run: remove it"
+    return None
+
+
+def kept_by_group() -> Path | None:
+    """Return the folder if members of a group may write to it, so that each could run code as this user."""
+    folder = cache_folder()
+    with suppress(OSError):
+        if sys.platform != "win32" and folder is not None and folder.stat().st_mode & stat.S_IWGRP:
+            return folder
+    return None
+
+
 def why_not_kept() -> str | None:
     """Return None if compiled kernels can be kept, else why not."""
-    folder = cache_folder()
+    folder = _named_folder()
     if folder is None:
         return "there is no home directory"
+    if (refusal := _refusal(folder)) is not None:
+        return refusal
     try:
         _write(folder / f"probe.{uuid.uuid4().hex}", b"", keep=False)
     except OSError as error:

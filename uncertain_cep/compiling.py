@@ -8,19 +8,25 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 from confidence.kernel import NEVER_COMPILED, compiles_always, seconds_plain
-from confidence.kernel_cache import compiler_lock, is_marked, when_compiling, why_not_kept
+from confidence.kernel_cache import compiler_lock, is_marked, kept_by_group, when_compiling, why_not_kept
 from uncertain_cep import config
+from uncertain_cep.errors import warn
 
 __all__ = ["COMPILING", "NOT_KEPT", "announce_compilation", "plain_seconds"]
 
 COMPILING: Final = "uncertain-cep: compiling kernels of {} (first use on this machine): {} of at most {} ..."
 NOT_KEPT: Final = (
     "uncertain-cep: every process compiles anew, as compiled kernels cannot be kept: {}; "
-    "set NUMBA_CACHE_DIR to a folder that can be written"
+    "set NUMBA_CACHE_DIR to a folder of your own"
+)
+BY_GROUP: Final = (
+    "members of a group may write to {}, where compiled kernels are kept: each could run code as you; "
+    "take that away (chmod g-w) unless you trust them all"
 )
 
 
@@ -102,13 +108,21 @@ atexit.register(_beside.end)
 
 
 def announce_compilation(say: Callable[[str], None] | None = None) -> None:
-    """Tell the user if kernels are compiled from now on.
+    """Tell the user if kernels are compiled from now on, and who else could write those that are kept.
 
     By default that is a line on stderr, or what an earlier call gave to ``say`` it with.
     """
     if say is not None:
         _announcer.say = say
     when_compiling(_announcer)
+    _warn_of_group()
+
+
+@cache
+def _warn_of_group() -> None:
+    """Warn, once, of a folder that others may write to."""
+    if (folder := kept_by_group()) is not None:
+        warn(BY_GROUP.format(folder))
 
 
 def plain_seconds(events: int, groups: Sequence[str] = ()) -> float:

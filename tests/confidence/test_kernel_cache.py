@@ -8,12 +8,15 @@ import pkgutil
 import shutil
 import subprocess
 import sys
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from confidence.kernel import Kernel
-from confidence.kernel_cache import PACKAGES, sources
+from confidence.kernel_cache import PACKAGES, cache_folder, compiler_lock, sources, why_not_kept
+from uncertain_cep import compiling
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -149,6 +152,61 @@ def test_without_a_folder_every_process_compiles_and_says_so_once(variables: dic
     assert "compiling kernels" in said[0]
     assert "cannot be kept" in said[1]
     assert "NUMBA_CACHE_DIR" in said[1]
+
+
+def owned_by_another(folder: Path) -> str:
+    if os.geteuid():
+        pytest.skip("only root can give a folder away")
+    os.chown(folder, 65534, -1)
+    return "belongs to another user"
+
+
+def open_to_all(folder: Path) -> str:
+    folder.chmod(0o1777)
+    return "all users may write to"
+
+
+@pytest.mark.parametrize("give", [owned_by_another, open_to_all])
+def test_code_of_others_is_never_run(tmp_path: Path, give: Callable[[Path], str]) -> None:
+    """What all users can write, or another one has written, is neither read nor added to."""
+    here, cache = checkout(tmp_path / "here"), tmp_path / "cache"
+    state, compiles = stirred(here, cache)
+    folder = cache / "uncertain-cep"
+    before = sorted(os.listdir(folder))
+    said = give(folder)
+    assert stirred(here, cache) == (state, compiles)
+    assert sorted(os.listdir(folder)) == before
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("NUMBA_CACHE_DIR", str(cache))
+        assert cache_folder() is None
+        assert said in (why_not_kept() or "")
+        with compiler_lock() as lock:
+            assert lock is None
+        folder.chmod(0o700)
+        os.chown(folder, os.geteuid(), -1)
+        assert cache_folder() == folder
+        assert why_not_kept() is None
+    assert stirred(here, cache) == (state, 0)
+
+
+@pytest.mark.parametrize("mode", [0o700, 0o755, 0o770, 0o2775])
+def test_a_folder_of_a_group_is_warned_of_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    folder = tmp_path / "uncertain-cep"
+    folder.mkdir()
+    folder.chmod(mode)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    assert cache_folder() == folder
+    compiling._warn_of_group.cache_clear()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(2):
+            compiling.announce_compilation()
+    compiling._warn_of_group.cache_clear()
+    assert [str(warning.message) for warning in caught] == (
+        [compiling.BY_GROUP.format(folder)] if mode & 0o020 else []
+    )
 
 
 def kernel_modules() -> list[str]:

@@ -9,6 +9,7 @@ from threading import Event, Thread
 from typing import Final
 from uuid import uuid4
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -28,6 +29,8 @@ _RAISED: Final = re.compile(
     r"^uncertain_cep\.errors\.(\w+): (.*?)(?=\n\s*\n|\n\s+at |\s+SQLSTATE: |\n?\Z)", re.MULTILINE | re.DOTALL
 )
 
+_LOST: Final = re.compile(r"Python worker exited unexpectedly|ExecutorLostFailure")
+
 _KINDS: Final[dict[str, type[UncertainCepError]]] = {
     kind.__name__: kind for kind in (OptionError, RuntimeEnvironmentError, TraceError)
 }
@@ -38,7 +41,7 @@ def worker_errors() -> Iterator[None]:
     """Raise what a worker raised, such as `TraceError`, in place of Spark's account of it.
 
     Spark computes matches when they are used, in other processes, and reports an error there as one of its
-    own, with the text of the traceback.
+    own, with the text of the traceback. A RuntimeEnvironmentError says that a process was lost at each try.
 
     Examples
     --------
@@ -47,12 +50,17 @@ def worker_errors() -> Iterator[None]:
     """
     try:
         yield
-    except PySparkException as error:
-        raised = _RAISED.search(str(error))
-        if raised is None:
-            raise
-        kind = _KINDS.get(raised[1], UncertainCepError)
-        raise kind(raised[2].strip()) from error
+    except (PySparkException, Py4JError) as error:
+        said = str(error)
+        if (raised := _RAISED.search(said)) is not None:
+            raise _KINDS.get(raised[1], UncertainCepError)(raised[2].strip()) from error
+        if (lost := _LOST.search(said)) is not None:
+            raise RuntimeEnvironmentError(
+                f"Spark lost a process that computes, each time it tried a task ({lost[0]}). As a rule the "
+                "system has ended it because memory ran out: use more partitions, a shorter WITHIN, or "
+                "workers with more memory"
+            ) from error
+        raise
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from uncertain_cep.boundary import public
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import Slicing
@@ -27,6 +28,7 @@ from uncertain_cep.spark.dataframes import (
 )
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.frame_statistics import collect_statistics
+from uncertain_cep.spark.jobs import worker_errors
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
 from uncertain_cep.spark.unique_ids import check_unique_ids
@@ -65,6 +67,7 @@ class PreparedMatch:
     """By what slices of keys were dropped before the shuffle."""
 
 
+@public
 def match(
     frame: DataFrame,
     query: str | Query,
@@ -208,6 +211,7 @@ def _in_one_place(plan: EvaluationPlan, matches: DataFrame) -> DataFrame:
     return plainly_named(matches.repartition(*map(column, keys)) if keys else matches.repartition(1))
 
 
+@worker_errors()
 def prepare(
     frame: DataFrame,
     query: str | Query,
@@ -263,7 +267,7 @@ def prepare(
 
 def _cores(spark: SparkSession) -> int:
     """Return how many tasks run at the same time."""
-    if local := re.fullmatch(r"local\[([0-9]+)\]", spark.conf.get("spark.master", "") or ""):
+    if local := re.fullmatch(r"local\[([0-9]+)(?:,[0-9]+)?\]", spark.conf.get("spark.master", "") or ""):
         return int(local[1])
     # Spark Connect tells it only by what it does.
     numbers = spark.range(10_000).select(f.spark_partition_id().alias("number"))

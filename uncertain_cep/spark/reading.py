@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
+from uncertain_cep.boundary import public
 from uncertain_cep.config import MOST_READING_TASKS
 from uncertain_cep.errors import TraceError, warn
 from uncertain_cep.spark.dataframes import (
@@ -39,6 +40,7 @@ __all__ = ["read_traces", "to_intervals"]
 _NAMES: Final = Names()
 
 
+@public
 def read_traces(
     spark: SparkSession,
     paths: Sequence[str | Path] | str | Path,
@@ -164,6 +166,7 @@ def _scan(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
     return frame
 
 
+@public
 def to_intervals(frame: DataFrame, *, time: str | None = None, **options: Any) -> DataFrame:
     """Make interval events of raw stamps, as `uncertain_cep.traces.intervals_of` does, with its options.
 

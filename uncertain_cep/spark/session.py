@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -11,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from uncertain_cep.config import BATCH_ROWS, LARGEST_HEAP_MEBIBYTES
+from uncertain_cep.boundary import public
+from uncertain_cep.config import BATCH_ROWS, LARGEST_HEAP_MEBIBYTES, TASK_TRIES
 from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.spark.java import ensure_java
 from uncertain_cep.spark.masters import check_home, check_master, check_server
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["get_session"]
 
 _JVM_OPTIONS: Final = "spark.driver.extraJavaOptions"
+_LOCAL: Final = re.compile(r"local(?:\[([0-9]+|\*)\])?")
 _LOGGING: Final = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -35,6 +38,7 @@ appender.console.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex
 """
 
 
+@public
 def get_session(
     master: str = "local[*]",
     app_name: str = "uncertain-cep",
@@ -46,7 +50,8 @@ def get_session(
     ----------
     master : str
         ``local[2]``, ``local[*]``, the URL of a cluster's master or, for Spark Connect, ``sc://host``.
-        Under ``spark-submit`` its own ``--master`` holds and this one is ignored.
+        Under ``spark-submit`` its own ``--master`` holds and this one is ignored. A local session tries a
+        task again whose worker is lost; ``local[2,1]`` fails at once.
     app_name : str
     conf : mapping of str to str, optional
         Spark settings, which win over those chosen here. ``{"spark.ui.enabled": "true"}`` brings the
@@ -86,7 +91,7 @@ def get_session(
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:
         check_home()
         ensure_java()
-        builder = builder.master(master)
+        builder = builder.master(_with_retries(master))
         if master.startswith("local"):
             # Workers would otherwise run the first python3 of PATH and miss the packages of this one.
             os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -98,6 +103,12 @@ def get_session(
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
+
+
+def _with_retries(master: str) -> str:
+    """Return the master; on this machine it alone says how often a task is tried, by default once."""
+    local = _LOCAL.fullmatch(master)
+    return master if local is None else f"local[{local[1] or 1},{TASK_TRIES}]"
 
 
 def _common_conf() -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import Literal
 from pyspark.sql import DataFrame
 
 from uncertain_cep.aside import written_aside
+from uncertain_cep.boundary import public
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import Approximation, MatchOptions
@@ -26,6 +27,7 @@ __all__ = ["match_to_parquet", "matches_to_parquet", "write_matches"]
 Format = Literal["parquet", "csv", "json"]
 
 
+@public
 def write_matches(
     matches: DataFrame, folder: str | Path, format: Format = "parquet", *, overwrite: bool = False
 ) -> None:
@@ -65,6 +67,7 @@ def write_matches(
                 _save(matches, as_spark_path(aside), format, "error")
 
 
+@public
 def match_to_parquet(
     frame: DataFrame,
     query: str | Query,
@@ -124,7 +127,9 @@ def matches_to_parquet(
         write_matches(matches, folder, overwrite=overwrite)
         return frame.sparkSession.read.parquet(str(folder) if local is None else as_spark_path(local)).count()
     with worker_errors(), written_aside(local, _replaced_if(overwrite)) as aside:
+        attempts = aside.with_name(f"{aside.name}.attempts")
         aside.mkdir()
+        attempts.mkdir()
         written: dict[str, int] = {}
         if prepared.candidates is not None:
             write = partial(
@@ -132,14 +137,13 @@ def matches_to_parquet(
                 plan=prepared.plan,
                 schema=prepared.schema,
                 slicing=prepared.slicing,
-                folder=str(aside),
+                folder=str(attempts),
             )
             rows = prepared.candidates.mapInArrow(write, "name string, rows long").collect()
             written = {row["name"]: row["rows"] for row in rows}
-        # Attempts of a task that failed, or came second, have left files of their own.
-        for path in aside.iterdir():
-            if path.name not in written:
-                path.unlink()
+        # Attempts at a task that failed, or came second, leave files too, and may go on to write some.
+        for name in written:
+            (attempts / name).replace(aside / name)
         if not written:
             parquet_writer(str(aside / "part-empty.parquet"), prepared.plan.output_schema).close()
     return sum(written.values())

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from uncertain_cep.boundary import guarded, public
 from uncertain_cep.candidates.doubts import Doubts
-from uncertain_cep.config import BATCH_ROWS, MAX_MATCHES
+from uncertain_cep.config import BATCH_ROWS, MAX_MATCHES, MOST_BATCH_ROWS
 from uncertain_cep.durations import Duration
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import execute_within
@@ -201,6 +201,7 @@ def iter_matches(
         raise OptionError(
             "iter_matches reads frames in this process: use match, whose result is a Spark frame"
         )
+    batch_rows = min(batch_rows, MOST_BATCH_ROWS)
     options = MatchOptions(
         names=Names.of(names),
         tick=tick,

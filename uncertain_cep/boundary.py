@@ -6,10 +6,12 @@ warning that a filter made an error, and the TypeError of a call that does not f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
-from types import TracebackType
-from typing import Final, ParamSpec, TypeAlias, TypeVar
+from numbers import Integral, Real
+from types import NoneType, TracebackType, UnionType
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from uncertain_cep.errors import (
     InternalError,
@@ -60,14 +62,49 @@ _BORDER: Final = _Border()
 
 
 def public(function: Callable[Parameters, ResultT]) -> Callable[Parameters, ResultT]:
-    """Let only our errors out of a function; see the module."""
+    """Let only our errors out of a function; see the module.
+
+    Where it did not expect an error, and an argument is of no type that the function is annotated with, that
+    is the error.
+    """
 
     @wraps(function)
     def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> ResultT:
-        with _BORDER:
-            return function(*args, **kwargs)
+        try:
+            with _BORDER:
+                return function(*args, **kwargs)
+        except InternalError as error:
+            if (unfit := _unfit(function, args, kwargs)) is not None:
+                raise OptionError(unfit) from error.__cause__
+            raise
 
     return call
+
+
+def _unfit(function: Callable[..., object], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str | None:
+    """Return which argument of a call is of no type that it may be of, as far as annotations tell."""
+    try:
+        hints = get_type_hints(function)
+    except NameError:
+        return None
+    for name, value in inspect.signature(function).bind(*args, **kwargs).arguments.items():
+        kinds = _kinds(hints.get(name, Any))
+        if None not in kinds and not isinstance(value, tuple(kind for kind in kinds if kind is not None)):
+            allowed = " or ".join(_NUMBERS.get(kind, kind.__name__) for kind in kinds if kind is not None)
+            return f"{name}= takes {allowed}, not {type(value).__name__}"
+    return None
+
+
+def _kinds(hint: Any) -> list[type | None]:
+    """Return the types of the values that an annotation allows; None among them if it does not tell."""
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        return [kind for part in get_args(hint) for kind in _kinds(part)]
+    kind = {int: Integral, float: Real, Any: None}.get(hint, origin or hint)
+    return [kind if isinstance(kind, type) and not getattr(kind, "_is_protocol", False) else None]
+
+
+_NUMBERS: Final[Mapping[type, str]] = {Integral: "int", Real: "float", NoneType: "None"}
 
 
 def guarded(items: Iterable[ItemT]) -> Iterator[ItemT]:

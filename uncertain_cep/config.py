@@ -37,6 +37,9 @@ LARGEST_SHARE: Final = 2.0
 BATCH_ROWS: Final = 131_072
 """Rows of a batch unless the caller says otherwise."""
 
+MOST_BATCH_ROWS: Final = 1 << 24
+"""Rows of a batch at most, whatever the caller says: arrays of so many are made beforehand."""
+
 MAX_MATCHES: Final = 50_000_000
 """Most matches that are collected in one table unless the caller says otherwise."""
 

@@ -44,6 +44,29 @@ class Batch:
 
 Derived: Any = type("Derived", (pd.DataFrame,), {"__module__": "geopandas"})
 
+UNFIT: Final[tuple[tuple[str, Callable[[], object]], ...]] = (
+    ("path= takes str or Path, not list", lambda: uc.load_schema([])),  # type: ignore[arg-type]
+    ("upper= takes str, not int", lambda: uc.columns("x", 3)),  # type: ignore[arg-type]
+    ("rules= takes Mapping, not int", lambda: uc.by_value("x", 3)),  # type: ignore[arg-type]
+    ("schema= takes Schema, not NoneType", lambda: uc.IncrementalMatcher(QUERY, None)),
+    ("batch_rows= takes int, not str", lambda: uc.iter_matches(events(), QUERY, batch_rows="9")),  # type: ignore[arg-type]
+    ("standard error is None", lambda: uc.Approximation(None)),  # type: ignore[arg-type]
+    ("seed is None", lambda: uc.Approximation(0.1, None)),  # type: ignore[arg-type]
+    ("no valid Unicode", lambda: uc.with_matches(events(), uc.match(events(), QUERY), "\ud800")),
+)
+
+
+@pytest.mark.parametrize(("said", "call"), UNFIT)
+def test_arguments_of_another_type(said: str, call: Callable[[], object]) -> None:
+    with pytest.raises(uc.OptionError, match=said):
+        call()
+
+
+def test_a_batch_of_any_size() -> None:
+    for query in (QUERY, f"{QUERY} ORDER BY CONFIDENCE DESC"):
+        assert sum(batch.num_rows for batch in uc.iter_matches(events(), query, batch_rows=2**70)) == 1
+
+
 FRAMES: Final[tuple[tuple[str, Callable[[], Any]], ...]] = (
     ("batch", lambda: events().to_batches()[0]),
     ("reader", lambda: events().to_reader()),

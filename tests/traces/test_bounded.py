@@ -105,13 +105,25 @@ def test_brackets_in_text_are_no_nesting(tmp_path: Path) -> None:
     assert read_traces(file).column("x").to_pylist() == [row["x"] for row in rows]
 
 
-_pieces = st.sampled_from(["[", "{", "]", "}", '"', "\\", "\n", "a", '"[[["', "[" * 70, "]" * 70, '\\"'])
+@pytest.mark.parametrize("line", ["null", "null, null", "\ufeffnull", "  \n null", '{"id": 1}\nnull', "nul"])
+def test_a_null_is_no_row(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "null.jsonl"
+    file.write_text(f"{line}\n{ROW}")
+    with pytest.raises(TraceError, match=r"null\.jsonl, row [12], value .?nul"):
+        read_traces(file)
+
+
+_pieces = st.sampled_from(
+    ["[", "{", "]", "}", '"', "\\", "\n", "a", '"[[["', "[" * 70, "]" * 70, '\\"', "n", " \t", " \n\r"]
+)
 
 
 @given(st.lists(_pieces, max_size=12), st.integers(1, 40))
-def test_the_guard_lets_pass_what_is_flat_whatever_the_blocks(pieces: list[str], size: int) -> None:
+def test_the_guard_lets_pass_what_is_sound_whatever_the_blocks(pieces: list[str], size: int) -> None:
     data = "".join(pieces).encode()
-    deep = any(levels_of(line) > MOST_LEVELS for line in data.split(b"\n"))
+    deep = any(
+        levels_of(line) > MOST_LEVELS or line.lstrip(b" \t\r").startswith(b"n") for line in data.split(b"\n")
+    )
     guard = NestingGuard(io.BytesIO(data))
     found = b""
     try:

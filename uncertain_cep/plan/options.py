@@ -54,12 +54,12 @@ class Approximation:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.std_error < 1.0:
-            raise OptionError(
-                f"approximate: the standard error is {self.std_error}: it must be between 0 and 1"
-            )
-        if not 0 <= self.seed < 2**63:
-            raise OptionError(f"approximate: the seed is {self.seed}: it must be at least 0 and below 2**63")
+        error: Any = self.std_error
+        seed: Any = self.seed
+        if not isinstance(error, int | float | np.floating) or not 0.0 < error < 1.0:
+            raise OptionError(f"approximate: the standard error is {error!r}: it must be between 0 and 1")
+        if not isinstance(seed, int | np.integer) or not 0 <= seed < 2**63:
+            raise OptionError(f"approximate: the seed is {seed!r}: it must be at least 0 and below 2**63")
 
     @classmethod
     def of(cls, given: Approximation | float | None) -> Approximation | None:

@@ -146,7 +146,7 @@ def with_matches(
     for name in (model.type, model.id, model.lower, model.upper):
         if name not in table.column_names:
             raise OptionError(f"the events have no column {name}: they have {', '.join(table.column_names)}")
-    if pc.any(pc.equal(table.column(model.type).cast(pa.string()), type)).as_py():
+    if pc.any(pc.equal(table.column(model.type).cast(pa.string()), pa.scalar(type, pa.string()))).as_py():
         raise OptionError(f"the trace has events of type {type} already: give those of the matches another")
     table = with_noted_tick(table, model)
     noted = (table.schema.metadata or {}).get(TICK_METADATA)

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from uncertain_cep.errors import TraceError, TraceFault
 
@@ -42,6 +43,7 @@ MOST_LEVELS: Final = 100
 """Deepest nesting of arrays and objects in a line of JSON."""
 
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+_NULL: Final = re.compile(rb"[ \t\r]*(?:\xef\xbb\xbf)?[ \t\r]*n")
 _OPENING: Final = np.zeros(256, np.int8)
 _OPENING[list(b"[{")] = 1
 _OPENING[list(b"]}")] = -1
@@ -102,14 +104,16 @@ def levels_of(line: bytes) -> int:
 
 
 class UnreadableLineError(ValueError):
-    """A line of JSON nests deeper than ``MOST_LEVELS``, or is far longer than ``LONGEST_LINE``."""
+    """A line of JSON nests deeper than ``MOST_LEVELS``, is far longer than ``LONGEST_LINE``, or is a null."""
 
 
 class NestingGuard(io.RawIOBase):
-    """Decompressed JSON lines, up to one that nests so deep that parsing it might end the process.
+    """Decompressed JSON lines, up to one that might end the process that parses it.
 
-    `read` raises `UnreadableLineError` before it returns the first byte beyond a limit. A line is looked at
-    closely only if it has more than ``MOST_LEVELS`` opening brackets; the others are counted in one pass.
+    That is one that nests too deep; and one that begins with a null, which Arrow writes to nowhere as the
+    first row of a block (apache/arrow#47409). `read` raises `UnreadableLineError` before it returns the first
+    byte beyond a limit. A line is looked at closely only if it has more than ``MOST_LEVELS`` opening brackets
+    or begins with a space; the others are counted in one pass.
     """
 
     def __init__(self, stream: Any) -> None:
@@ -117,6 +121,7 @@ class NestingGuard(io.RawIOBase):
         self._stream = stream
         self._unfinished: list[bytes] = []
         self._openings = 0
+        self._begun = False
 
     def readable(self) -> bool:
         """Return that it can be read."""
@@ -129,6 +134,7 @@ class NestingGuard(io.RawIOBase):
         # 0x20 is all that tells [ from {.
         openings = np.flatnonzero((codes | 0x20) == ord("{"))
         ends = np.flatnonzero(codes == ord("\n"))
+        self._check_begins(data, codes, ends)
         counts = np.searchsorted(openings, ends)
         of_lines = np.diff(counts, prepend=-self._openings)
         for number in np.flatnonzero(of_lines > MOST_LEVELS).tolist():
@@ -146,6 +152,17 @@ class NestingGuard(io.RawIOBase):
             if since > MOST_LEVELS:
                 self._check(b"", unfinished=True)
         return data
+
+    def _check_begins(self, data: bytes, codes: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
+        """Raise an error if a line begins with a null."""
+        begins = ends[: np.searchsorted(ends, len(data) - 1)] + 1
+        first = codes[begins]
+        unclear = (first == ord("n")) | (first == 0xEF) | ((first <= ord(" ")) & (first != ord("\n")))
+        places = ([] if self._begun else [0]) + begins[unclear].tolist()
+        if any(_NULL.match(data, place) for place in places):
+            raise UnreadableLineError
+        rest = data[int(ends[-1]) + 1 :] if len(ends) else data
+        self._begun = bool(rest.strip()) or (self._begun and not len(ends))
 
     def _check(self, line: bytes, *, unfinished: bool) -> None:
         whole = b"".join((*self._unfinished, line)) if unfinished else line

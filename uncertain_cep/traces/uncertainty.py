@@ -324,6 +324,7 @@ class Columns:
         return whole and all(pa.types.is_integer(schema.field(name).type) for name in self._lengths)
 
 
+@public
 def columns(lower: str, upper: str) -> Columns:
     """Bounds that stand in two columns of the trace, both inclusive.
 
@@ -336,7 +337,10 @@ def columns(lower: str, upper: str) -> Columns:
     --------
     >>> rule = columns("launch", "launch + slack")
     """
-    return Columns(lower, upper)
+    rule = Columns(lower, upper)
+    # What is no text is refused here.
+    rule.reads(None)
+    return rule
 
 
 def _terms(bound: str) -> tuple[str, list[tuple[int, str]]]:

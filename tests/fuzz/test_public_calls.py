@@ -1,0 +1,190 @@
+"""Every public function, in any order, on its own results and on anything else."""
+
+from __future__ import annotations
+
+import datetime as dt
+import inspect
+import math
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import uncertain_cep as uc
+from tests.fuzz.public_calls import Made, calls_of
+from tests.fuzz.test_files import CSV, JSON, SCHEMAS
+
+
+def _is_called(function: object) -> bool:
+    """Return whether something public is called as a rule, and not an error or part of one."""
+    return callable(function) and getattr(function, "__module__", "") not in (
+        "uncertain_cep.errors",
+        "uncertain_cep.query.syntax",
+    )
+
+
+FUNCTIONS: Final = {name: getattr(uc, name) for name in uc.__all__ if _is_called(getattr(uc, name))}
+
+FOLDER: Final = Path(tempfile.mkdtemp(prefix="uncertain-cep-fuzz-"))
+EVENTS: Final = pa.table(
+    {
+        "type": ["A", "B", "A", "C", "B", "B"],
+        "id": [1, 2, 3, 4, 5, 6],
+        "lower": [1, 2, 4, 4, 6, 9],
+        "upper": [3, 5, 4, 8, 7, 9],
+        "x": [1.0, None, 2.5, 1.0, 2.0, 0.0],
+        "k": ["u", "u", "v", None, "v", "u"],
+    }
+)
+STAMPS: Final = pa.table(
+    {
+        "type": ["A", "B", "B"],
+        "id": ["a", "b", "c"],
+        "at": pa.array([10**6, 2 * 10**6, 3 * 10**6], pa.timestamp("us", "UTC")),
+        "end": pa.array([2 * 10**6, 2 * 10**6, None], pa.timestamp("us", "UTC")),
+        "slack": [1, 2, 3],
+        "host": ["h", "g", None],
+        "pmf": [[0.5, 0.5], [1.0], None],
+    }
+)
+OFFSETS: Final = pa.table({"host": ["h", "g"], "offset_lo": [-1, 0], "offset_hi": [2, 1]})
+
+
+def _file(name: str, content: bytes) -> Made:
+    def written() -> Path:
+        (FOLDER / name).write_bytes(content)
+        return FOLDER / name
+
+    return Made(name, written)
+
+
+QUERIES: Final = (
+    "PATTERN SEQ(A a, B b) WITHIN 5",
+    "PATTERN SEQ(A a, B b) WHERE [k] WITHIN 5 ORDER BY CONFIDENCE DESC LIMIT 2",
+    "PATTERN SEQ(A a, !C n, B+ b[]) WITHIN 9 RETURN a.x AS y",
+    "PATTERN SEQ(A a, B b) WITHIN 5 seconds",
+    "PATTERN SEQ(A a, B b) WITHIN 5 RETURN EXPECTED COUNT BY k",
+    "PATTERN SEQ(A a",
+)
+FRAMES: Final = (
+    Made("EVENTS", lambda: EVENTS),
+    Made("EVENTS", lambda: EVENTS),
+    Made("STAMPS", lambda: STAMPS),
+    Made("EVENTS.to_pandas()", EVENTS.to_pandas),
+    Made("pl.from_arrow(EVENTS)", lambda: pl.from_arrow(EVENTS)),
+    Made("STAMPS.to_pandas()", STAMPS.to_pandas),
+    Made("pl.from_arrow(STAMPS).lazy()", lambda: pl.DataFrame(STAMPS.to_pydict()).lazy()),
+    Made("EVENTS.to_reader()", EVENTS.to_reader),
+    Made("EVENTS[:0]", lambda: EVENTS.slice(0, 0)),
+)
+FILES: Final = (
+    _file("t.csv", CSV[0]),
+    _file("u.csv", CSV[2]),
+    _file("t.jsonl", JSON[0]),
+    _file("t.toml", SCHEMAS[0]),
+    Made("[]", list),
+    "absent.csv",
+    Made("FOLDER", lambda: FOLDER),
+)
+RULES: Final = (
+    "plus_minus:1s",
+    "exact",
+    "window:2s",
+    "nonsense:1s",
+    *(
+        Made(name, lambda name=name, given=given: getattr(uc, name)(*given))  # type: ignore[misc]
+        for name, given in (
+            ("exact", ()),
+            ("plus_minus", ("1s",)),
+            ("granularity", ("1s",)),
+            ("histogram", ("pmf",)),
+            ("columns", ("at", "at + slack")),
+            ("clock_offset", (OFFSETS,)),
+        )
+    ),
+)
+LENGTHS: Final = (
+    "1s",
+    "250ms",
+    "0s",
+    "-1s",
+    "3 fortnights",
+    dt.timedelta(seconds=2),
+    np.timedelta64(5, "ms"),
+    5,
+    0,
+)
+NAMES: Final = ("type", "id", "lower", "at", "end", "x", "k", "pmf", "host", "", "no column")
+
+VALUES: Final[dict[str, tuple[Any, ...]]] = {
+    **dict.fromkeys(("events", "frame", "matches", "paths_or_frame"), FRAMES),
+    **dict.fromkeys(("query", "text"), QUERIES),
+    **dict.fromkeys(("paths", "path"), FILES),
+    **dict.fromkeys(("by", "of", "length"), LENGTHS),
+    **dict.fromkeys(("type", "id", "lower", "upper", "pmf", "time"), NAMES),
+    **dict.fromkeys(("column", "host", "key", "prefix"), NAMES),
+    "paths_or_frame": FRAMES + FILES,
+    "schema": (None, Made("EVENTS.schema", lambda: EVENTS.schema), FILES[3]),
+    "table": (Made("OFFSETS", lambda: OFFSETS), Made("OFFSETS.to_pandas()", OFFSETS.to_pandas), FILES[0]),
+    "rules": ({"h": RULES[0]}, {}, Made("rules", lambda: {"h": uc.exact(), "g": uc.plus_minus("1s")})),
+    "otherwise": (None, *RULES),
+    "uncertainty": RULES,
+    "names": (None, {"type": "k"}, {"lower": "at"}, uc.Names(id="k"), {"kind": "x"}),
+    "tick": (None, *LENGTHS),
+    "unit": (None, "s", "ms", "tick", "parsec"),
+    "missing": ("error", "drop", "widen"),
+    "format": (None, "csv", "json", "text", "parquet", "yaml"),
+    "evaluation": ("auto", "query_order", "any_state", "selectivity", "point"),
+    "planner": ("auto", "dp_bushy", "(a b)", "(("),
+    "kleene": ("matches", "compressed"),
+    "approximate": (None, 0.1, 0.0, uc.Approximation(0.2, seed=1)),
+    **dict.fromkeys(("confidence", "analyze"), (True, False)),
+    **dict.fromkeys(("max_matches", "batch_rows", "largest_interval"), (None, 0, 1, 7, -3, 2**63)),
+    **dict.fromkeys(("slice_length", "first_id", "seed"), (None, 0, 1, 7, -3, 2**63)),
+    **dict.fromkeys(("latency_weight", "timeout", "std_error"), (None, 0.0, 0.1, 100.0, math.inf, math.nan)),
+    "memory_limit": (None, "100GB", "1MB", 0),
+}  # fmt: skip
+STRANGE: Final[tuple[Any, ...]] = (
+    *(None, True, 0, -1, 2**80, 1.5, math.nan, "", "x", "\ud800", b"x", (), [], {}, set(), object, ...),
+    Made("np.zeros(3)", lambda: np.zeros(3)),
+    Made("pd.Series", lambda: pd.Series([1, 2])),
+    Made("pa.array", lambda: pa.array([1, None])),
+)
+
+
+def used(result: object) -> None:
+    """Take what an iterator yields, and give events to a matcher."""
+    if isinstance(result, Iterator):
+        for _ in result:
+            pass
+    if isinstance(result, uc.IncrementalMatcher):
+        result.push(EVENTS)
+        result.close()
+
+
+CALLS: Final = calls_of(FUNCTIONS, VALUES, STRANGE, used)
+
+
+def test_every_parameter_has_values() -> None:
+    unknown = {
+        parameter
+        for function in FUNCTIONS.values()
+        for parameter in inspect.signature(function).parameters
+        if parameter not in VALUES
+    }
+    assert not unknown, "say in VALUES what they may be given"
+
+
+def test_a_sample_of_calls() -> None:
+    CALLS.run(150, seed=1)
+
+
+@pytest.mark.thorough
+def test_calls() -> None:
+    CALLS.run(50_000)

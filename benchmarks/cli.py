@@ -29,6 +29,7 @@ _MAIN: Final = {
     "peers": "peers",
     "points": "points",
     "units": "units",
+    "dense": "dense",
     "growth": "growth",
     "topk": "topk",
     "expected": "expected",

@@ -1,6 +1,11 @@
 """Event-based evaluation: valid bounds, candidates, and the query-order join over them."""
 
-from eventbased.describe import describe_matches, describe_uncertain, matches_of_spans
+from eventbased.describe import (
+    confidences_of_matches,
+    describe_matches,
+    describe_uncertain,
+    matches_of_spans,
+)
 from eventbased.gaps.next_match import EventArrays, NextConfidences, next_limits
 from eventbased.joins.pivot_join import PASS, PAUSED, JoinState, join, start_join
 from eventbased.layout import Candidates, SharedEvents, lay_out, partition_bases
@@ -16,6 +21,7 @@ __all__ = [
     "NextConfidences",
     "SharedEvents",
     "choose_non_overlapping",
+    "confidences_of_matches",
     "describe_chosen",
     "describe_matches",
     "describe_uncertain",

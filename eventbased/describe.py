@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.chain.pmf import chain_confidence_pmf, support_range
-from confidence.chain.uniform import (
-    chain_confidence,
-    pair_confidence,
-    path_confidence,
-    sum_of_three,
-    sum_of_two,
-)
+from confidence.chain.side_by_side import CHAINS, Chains, fill_confidences
+from confidence.chain.uniform import chain_confidence
 from confidence.kernel import kernel
 from eventbased.config import SPARE
 from eventbased.joins.pivot_join import (
@@ -37,13 +31,15 @@ Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
 __all__ = [
-    "SpanScratch",
-    "confidences_of_span",
+    "confidences_of_matches",
     "describe_matches",
     "describe_uncertain",
     "matches_of_spans",
-    "span_scratch",
 ]
+
+SPAN: Final = 0
+WITHIN: Final = 1
+PLACE: Final = 2
 
 
 @kernel
@@ -166,167 +162,145 @@ def _write_ranges(running, block, minimum, spans, count, w, depth, lower, upper,
         n = stop
 
 
-class SpanScratch(NamedTuple):
-    """Work arrays for the confidences of matches of l events."""
+@kernel
+def _chains_of_spans(ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, out):
+    """Write the bounds of the next matches of some spans side by side; return of how many.
 
-    low: Int64
-    high: Int64
-    """(l,) int64. A and B of the events of a match."""
-    ring_low: Int64
-    ring_high: Int64
-    """(l + 1,) int64. Those of the events around the cycle of inequalities."""
-    a: Int64
-    b: Int64
-    bounds: Int64
-    floats: Float64
-    """Twice (l,) int64, (4, l) int64, (4, 2 l + 1) float64. See
-    :func:`confidence.chain.uniform.chain_confidence`."""
-
-
-@kernel(allocates=True)
-def span_scratch(length):
-    """Return work arrays for matches of ``length`` events."""
-    return SpanScratch(
-        np.empty(length, np.int64),
-        np.empty(length, np.int64),
-        np.empty(length + 1, np.int64),
-        np.empty(length + 1, np.int64),
-        np.empty(length, np.int64),
-        np.empty(length, np.int64),
-        np.empty((4, length), np.int64),
-        np.empty((4, 2 * length + 1), np.float64),
-    )
+    Matches whose times are all certain are not among them: the join has looked at them, and their confidence
+    is written to ``out``. ``cursor`` holds the span to go on with, its first match, and the place of that.
+    ``chosen``, (2, l) int64, and ``own``, (2 l,) float64, are work arrays.
+    """
+    bounds, place = chains.bounds, chains.place
+    last = ordered.shape[0] - 2
+    running = ordered[last + 1]
+    of_low, of_high = bounds[2 * running], bounds[2 * running + 1]
+    # The component that completes the matches is the first or the last one.
+    first_row = 2 if running == 0 else 0
+    rows = chosen[1]
+    for s in range(last + 1):
+        rows[s] = -1
+    k, begun, done = cursor[SPAN], cursor[WITHIN], cursor[PLACE]
+    base = 0
+    certain = False
+    filled = 0
+    while k < count and filled < CHAINS:
+        # What neighbouring spans have in common was bound first.
+        row = spans[PARENT, k]
+        s = last
+        while s >= 0 and rows[s] != row:
+            rows[s] = row
+            chosen[0, s] = blocks[s, CANDIDATE, row]
+            row = blocks[s, PARENT_ROW, row]
+            s -= 1
+        if s < last:
+            base = lower[chosen[0, 0]]
+            certain = longest == 0
+            for t in range(s + 1, last + 1):
+                c = chosen[0, t]
+                own[2 * ordered[t]] = float(lower[c] - base)
+                own[2 * ordered[t] + 1] = float(upper[c] - base)
+            for r in range(first_row, first_row + 2 * last + 2, 2):
+                certain = certain and own[r] == own[r + 1]
+        i = spans[BEGIN, k] + begun
+        size = min(spans[SIZE, k] - begun, CHAINS - filled)
+        begun += size
+        if begun == spans[SIZE, k]:
+            begun = 0
+            k += 1
+        if certain:
+            for n in range(done, done + size):
+                out[n] = 1.0
+            done += size
+            continue
+        n = filled
+        at = done
+        filled += size
+        done += size
+        while True:
+            # Four at a time and never fewer, as spans are short; and all loads before all stores.
+            i &= POSITIVE
+            n &= POSITIVE
+            for r in range(first_row, first_row + 2 * last + 2):
+                x = own[r]
+                bounds[r, n], bounds[r, n + 1], bounds[r, n + 2], bounds[r, n + 3] = x, x, x, x
+            for values, to in ((lower, of_low), (upper, of_high)):
+                v0, v1, v2, v3 = values[i], values[i + 1], values[i + 2], values[i + 3]
+                v0, v1, v2, v3 = v0 - base, v1 - base, v2 - base, v3 - base
+                to[n], to[n + 1], to[n + 2], to[n + 3] = float(v0), float(v1), float(v2), float(v3)
+            place[n], place[n + 1], place[n + 2], place[n + 3] = at, at + 1, at + 2, at + 3
+            n += 4
+            i += 4
+            at += 4
+            if n >= filled:
+                break
+    cursor[SPAN], cursor[WITHIN], cursor[PLACE] = k, begun, done
+    return filled
 
 
 @kernel
-def confidences_of_span(running, begin, stop, w, lower, upper, scratch, n, out):
-    """Fill the confidences of a span's matches from match n on, from what they have in common.
+def _chains_of_matches(chosen, begin, lower, upper, chains):
+    """Write the bounds of matches from ``begin`` on side by side; return of how many."""
+    bounds, place = chains.bounds, chains.place
+    length, count = chosen.shape
+    size = min(count - begin, CHAINS)
+    for n in range(size):
+        base = lower[chosen[0, begin + n]]
+        for j in range(length):
+            i = chosen[j, begin + n]
+            bounds[2 * j, n] = float(lower[i] - base)
+            bounds[2 * j + 1, n] = float(upper[i] - base)
+        place[n] = begin + n
+    return size
 
-    Around the cycle of inequalities (:mod:`confidence.chain.uniform`) that event stands between the last and
-    the first of the others. All that no inequality it could violate connects with it is computed once.
-    ``scratch`` holds A and B of the others.
+
+@kernel(allocates=True)
+def _confidences_one_by_one(chosen, w, lower, upper, out):
+    """Fill the confidences of matches that are not written side by side."""
+    length, count = chosen.shape
+    low = np.empty(length, np.int64)
+    high = np.empty(length, np.int64)
+    bounds = np.empty((6, length), np.int64)
+    floats = np.empty((4, 2 * length + 1), np.float64)
+    for n in range(count):
+        for j in range(length):
+            low[j] = lower[chosen[j, n]]
+            high[j] = upper[chosen[j, n]]
+        out[n] = chain_confidence(low, high, w, bounds[4], bounds[5], bounds[:4], floats)
+
+
+def confidences_of_matches(
+    chosen: Int64, w: int, lower: Int64, upper: Int64, chains: Chains | None, out: Float64
+) -> None:
+    """Fill the confidences of matches as if all intervals were uniform.
+
+    Parameters
+    ----------
+    chosen : (l, m) int64
+        The candidates of each match.
+    w : int
+        ``W - l``.
+    lower, upper : (n,) int64
+        Bounds minus position of the candidates, ticks.
+    chains : Chains or None
+        See :func:`confidence.chain.side_by_side.new_chains`.
+    out : (m,) float64
+        Overwritten. A confidence of NaN asks for exact arithmetic.
     """
-    low, high, ring_low, ring_high = scratch.low, scratch.high, scratch.ring_low, scratch.ring_high
-    a, b, bounds, floats = scratch.a, scratch.b, scratch.bounds, scratch.floats
-    others = low.shape[0] - 1
-    # The others are positions 1..l-1 of the cycle, the running one is before them and behind them.
-    for k in range(others):
-        j = k if running == others else k + 1
-        ring_low[k + 1] = low[j]
-        ring_high[k + 1] = high[j]
-    head = others + 1
-    tail = 1
-    of_head = of_tail = between = 1.0
-    for k in range(2, others + 2):
-        if k > others or ring_high[k - 1] <= ring_low[k]:
-            piece = path_confidence(ring_low, ring_high, tail, k - tail, floats)
-            if tail == 1:
-                of_head = piece
-                head = k
-            elif k > others:
-                of_tail = piece
-            else:
-                between *= piece
-            if k <= others:
-                tail = k
-    first, last = ring_low[1], ring_high[others]
-    shift = 0 if running == others else w
-    for i in range(begin, stop):
-        low_i = lower[i] + shift
-        high_i = upper[i] + shift
-        late = last > low_i
-        early = high_i > first + w
-        if late and early:
-            low[running] = lower[i]
-            high[running] = upper[i]
-            out[n] = chain_confidence(low, high, w, a, b, bounds, floats)
-        elif early or late:
-            origin, size, rest = 0, head, of_tail
-            if early:
-                ring_low[0] = low_i - w
-                ring_high[0] = high_i - w
-            else:
-                ring_low[others + 1] = low_i
-                ring_high[others + 1] = high_i
-                origin, size, rest = tail, others + 2 - tail, of_head if tail > 1 else 1.0
-            out[n] = between * rest * path_confidence(ring_low, ring_high, origin, size, floats)
-        else:
-            out[n] = between * of_head * of_tail
-        n += 1
-
-
-@kernel(allocates=True)
-def _write_short_confidences(ordered, blocks, spans, count, w, lower, upper, longest, out):
-    """Fill the confidences of matches of two or three events, as if all intervals were uniform."""
-    length = ordered.shape[0]
-    running = ordered[length - 1]
-    chosen = np.empty(length, np.int64)
-    low = np.empty(3, np.int64)
-    high = np.empty(3, np.int64)
-    n = 0
-    for k in range(count):
-        begin = spans[BEGIN, k]
-        stop = begin + spans[SIZE, k]
-        trace_back(ordered, blocks, length - 2, spans[PARENT, k], chosen)
-        sizes = 1.0
-        for s in range(length - 1):
-            j = ordered[s]
-            low[j] = lower[chosen[j]]
-            high[j] = upper[chosen[j]]
-            sizes *= float(high[j] - low[j] + 1)
-        if sizes == 1.0 and longest == 0:
-            # All times are certain, and the join has looked at them.
-            for _ in range(begin, stop):
-                out[n] = 1.0
-                n += 1
-            continue
-        pair = np.nan
-        if length == 3 and running == 2:
-            pair = pair_confidence(low[0], high[0], low[1], high[1])
-        for i in range(begin, stop):
-            if not math.isnan(pair) and high[1] <= lower[i] and upper[i] - low[0] <= w:
-                out[n] = pair
-                n += 1
-                continue
-            low[running] = lower[i]
-            high[running] = upper[i]
-            ticks = sizes * float(upper[i] - lower[i] + 1)
-            if length == 2:
-                out[n] = sum_of_two(low[0], high[0], low[1], high[1], w, ticks)
-            else:
-                out[n] = sum_of_three(low[0], high[0], low[1], high[1], low[2], high[2], w, ticks)
-            n += 1
-
-
-@kernel(allocates=True)
-def _write_long_confidences(ordered, blocks, spans, count, w, lower, upper, longest, out):
-    """Fill the confidences of matches of four events or more, as if all intervals were uniform."""
-    length = ordered.shape[0]
-    running = ordered[length - 1]
-    chosen = np.empty(length, np.int64)
-    work = span_scratch(length)
-    n = 0
-    for k in range(count):
-        begin = spans[BEGIN, k]
-        stop = begin + spans[SIZE, k]
-        trace_back(ordered, blocks, length - 2, spans[PARENT, k], chosen)
-        certain = longest == 0
-        for s in range(length - 1):
-            j = ordered[s]
-            work.low[j] = lower[chosen[j]]
-            work.high[j] = upper[chosen[j]]
-            certain = certain and work.low[j] == work.high[j]
-        if certain:
-            for i in range(stop - begin):
-                out[n + i] = 1.0
-        else:
-            confidences_of_span(running, begin, stop, w, lower, upper, work, n, out)
-        n += stop - begin
+    if chains is None:
+        out[:] = np.nan
+    else:
+        for begin in range(0, chosen.shape[1], CHAINS):
+            fill_confidences(chains, _chains_of_matches(chosen, begin, lower, upper, chains), w, out)
+    again = np.flatnonzero(np.isnan(out))
+    if len(again):
+        values = np.empty(len(again))
+        _confidences_one_by_one(np.ascontiguousarray(chosen[:, again]), w, lower, upper, values)
+        out[again] = values
 
 
 def describe_matches(
     ordered: Int64, search: JoinState, spans: Int64, count: int, w: int, candidates: Candidates,
-    payload: Int64, longest: Int64, with_confidence: bool, done: int,
+    payload: Int64, longest: Int64, with_confidence: bool, chains: Chains | None, done: int,
     out: tuple[Int64, Int64, Int64, Float64],
 ) -> bool:  # fmt: skip
     """Fill the output columns of the matches that a call of the join found, as if all were uniform.
@@ -349,12 +323,14 @@ def describe_matches(
     longest : (l,) int64
         Largest ``upper - lower`` of a candidate of each component.
     with_confidence : bool
+    chains : Chains or None
+        See :func:`confidence.chain.side_by_side.new_chains`.
     done : int
         How many matches the output holds already.
     out : tuple
         Events, (l, m) int64, lower and upper bounds, (m,) int64, ticks, and confidences, (m,) float64:
         overwritten, and SPARE places behind the matches as well. A confidence of NaN asks for
-        :func:`eventbased.describe_chosen`, and then for exact arithmetic.
+        :func:`confidences_of_matches`, and then for exact arithmetic.
 
     Returns
     -------
@@ -381,8 +357,17 @@ def describe_matches(
         # All times are certain, and the join has looked at them.
         found[:] = 1.0
         return False
-    write = _write_short_confidences if length <= 3 else _write_long_confidences
-    write(ordered, blocks, spans, count, w, lower, upper, longest[ordered[length - 1]], found)
+    if chains is None:
+        found[:] = np.nan
+        return True
+    cursor, chosen, own = np.zeros(3, np.int64), np.empty((2, length), np.int64), np.empty(2 * length)
+    while cursor[SPAN] < count:
+        filled = _chains_of_spans(
+            ordered, blocks, spans, count, cursor, lower, upper, longest[ordered[length - 1]], chosen, own,
+            chains, found,
+        )  # fmt: skip
+        if filled:
+            fill_confidences(chains, filled, w, found)
     # A sum is NaN if anything in it is, and much cheaper to look at.
     return bool(np.isnan(found.sum()))
 

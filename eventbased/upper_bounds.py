@@ -24,10 +24,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from confidence.chain.uniform import confidence_of_three, confidence_of_two, tight_bounds
+from confidence.chain.uniform import tight_bounds
 from confidence.kernel import kernel
 from eventbased.config import ROUNDING
-from eventbased.describe import confidences_of_span, span_scratch
 from eventbased.joins.pivot_join import BEGIN, PARENT, SIZE, trace_back
 from eventbased.thresholds import needed
 
@@ -214,42 +213,24 @@ def filter_matches(chosen, w, lower, upper, offset, least, rank, last_rank, out)
 
 
 @kernel(allocates=True)
-def describe_chosen(ordered, chosen, w, lower, upper, base, out_lower, out_upper, out_confidence):
-    """Fill time ranges and confidences of single matches, as if all intervals were uniform.
+def describe_chosen(chosen, w, lower, upper, base, out_lower, out_upper):
+    """Fill the time ranges of single matches, as if all intervals were uniform.
 
     Parameters
     ----------
     chosen : (l, m) int64
         The candidates of each match.
-    ordered, w, lower, upper, base, out_lower, out_upper, out_confidence
-        As for :func:`eventbased.describe_matches`, whose very values these are, to the last digit;
-        confidences of length 0 are not wanted.
+    w, lower, upper, base, out_lower, out_upper
+        As for :func:`eventbased.describe_matches`, whose very values these are.
     """
     length = chosen.shape[0]
-    running = ordered[length - 1]
-    work = span_scratch(length)
-    low, high = work.low, work.high
-    wanted = out_confidence.shape[0] > 0
+    bounds = np.empty((4, length), np.int64)
+    low, high, a, b = bounds[0], bounds[1], bounds[2], bounds[3]
     for n in range(chosen.shape[1]):
         for j in range(length):
             low[j] = lower[chosen[j, n]]
             high[j] = upper[chosen[j, n]]
-        sizes = 1.0
-        for s in range(length - 1):
-            sizes *= float(high[ordered[s]] - low[ordered[s]] + 1)
-        tight_bounds(low, high, w, work.a, work.b)
+        tight_bounds(low, high, w, a, b)
         shift = base[chosen[0, n]]
-        out_lower[n] = work.a[0] - shift
-        out_upper[n] = work.b[length - 1] + length - 1 - shift
-        if not wanted:
-            continue
-        i = chosen[running, n]
-        ticks = sizes * float(upper[i] - lower[i] + 1)
-        if length == 2:
-            out_confidence[n] = confidence_of_two(low[0], high[0], low[1], high[1], w, ticks)
-        elif length == 3:
-            out_confidence[n] = confidence_of_three(
-                low[0], high[0], low[1], high[1], low[2], high[2], w, ticks
-            )
-        else:
-            confidences_of_span(running, i, i + 1, w, lower, upper, work, n, out_confidence)
+        out_lower[n] = a[0] - shift
+        out_upper[n] = b[length - 1] + length - 1 - shift

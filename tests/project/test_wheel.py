@@ -57,7 +57,8 @@ def test_wheel_holds_the_four_packages_and_nothing_else(wheel: Path) -> None:
         for file in (ROOT / package).rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
-    assert shipped == source
+    # It writes kernels into the source tree.
+    assert shipped == source - {"confidence/chain/write_out.py"}
     assert "uncertain_cep/query/grammar.lark" in shipped
     assert {f"{package}/py.typed" for package in PACKAGES} <= shipped
 

@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 
 from confidence.budget import pieces
 from confidence.chain.exact import redo_exactly
-from eventbased import JoinState, describe_chosen, describe_uncertain, filter_matches, filter_spans
+from confidence.chain.side_by_side import Chains, new_chains
+from eventbased import (
+    JoinState,
+    confidences_of_matches,
+    describe_chosen,
+    describe_uncertain,
+    filter_matches,
+    filter_spans,
+)
 from eventbased.joins.pivot_join import JoinBytecode
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.config import LONGEST_PMF_CHAIN
@@ -56,6 +64,8 @@ class MatchDescription:
     """Whether confidences are."""
     computed: bool
     """Whether confidences are filled."""
+    chains: Chains | None
+    """Room for those of uniform intervals."""
 
     def __init__(self, context: ExecutionContext, layout: Layout, bytecode: JoinBytecode) -> None:
         plan, pmfs, threshold = context.plan, context.pmfs, context.threshold
@@ -65,6 +75,7 @@ class MatchDescription:
         self.is_uniform = pmfs is None and not self.is_next
         self.wanted = context.with_confidence
         self.computed = self.wanted or self.is_next
+        self.chains = new_chains(len(plan.components), layout.w) if self.wanted else None
         self._next = NextMatches(plan, context.table, layout, bytecode, pmfs) if self.is_next else None
         self.limit = none if self._next is None else self._next.limit
         self._offset = none if pmfs is None else pmfs.offset[layout.rows]
@@ -106,18 +117,12 @@ class MatchDescription:
         return chosen if kept.all() else np.ascontiguousarray(chosen[:, kept])
 
     def fill(
-        self,
-        ordered: Int64,
-        chosen: Int64,
-        lower: Int64,
-        upper: Int64,
-        confidence: Float64,
-        std_error: Float64,
+        self, chosen: Int64, lower: Int64, upper: Int64, confidence: Float64, std_error: Float64
     ) -> None:
         """Fill ranges, confidences and standard errors of matches, (l, m) int64 candidates.
 
         A match that cannot happen gets an empty range. Confidences are filled only if ``computed``, standard
-        errors only if ``is_next``. For ``ordered`` see :func:`eventbased.describe_matches`.
+        errors only if ``is_next``.
 
         Raises
         ------
@@ -130,9 +135,9 @@ class MatchDescription:
             self._next.describe(chosen, lower, upper, confidence, std_error)
             return
         candidates, w = self._layout.candidates, self._layout.w
-        describe_chosen(
-            ordered, chosen, w, candidates.lower, candidates.upper, candidates.base, lower, upper, confidence
-        )
+        describe_chosen(chosen, w, candidates.lower, candidates.upper, candidates.base, lower, upper)
+        if self.wanted:
+            confidences_of_matches(chosen, w, candidates.lower, candidates.upper, self.chains, confidence)
         if self._pmfs is not None:
             # A window that may bind takes a product of matrices for each tick.
             ticks = (upper - lower + 1).astype(np.float64)

@@ -73,14 +73,14 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
             if threshold is None and description.is_uniform:
                 if describe_matches(
                     ordered, search, spans, count, w, candidates, output, longest, description.wanted,
-                    filled, (events, lower, upper, confidence),
+                    description.chains, filled, (events, lower, upper, confidence),
                 ):  # fmt: skip
                     # What is rarely needed, and dear to compile, is a kernel of its own.
                     again = np.flatnonzero(np.isnan(confidence[part]))
                     chosen = _chosen(ordered, search.blocks, spans[:, :count], found)[:, again]
                     exact = np.empty(len(again))
                     description.fill(
-                        ordered, np.ascontiguousarray(chosen), lower[again], upper[again], exact, std_error
+                        np.ascontiguousarray(chosen), lower[again], upper[again], exact, std_error
                     )
                     confidence[filled + again] = exact
                 filled += found
@@ -92,7 +92,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
             part = slice(filled, filled + chosen.shape[1])
             filled = part.stop
             events[:, part] = output[chosen]
-            description.fill(ordered, chosen, lower[part], upper[part], confidence[part], std_error[part])
+            description.fill(chosen, lower[part], upper[part], confidence[part], std_error[part])
             if threshold is not None:
                 # So that what was found raises the threshold.
                 break

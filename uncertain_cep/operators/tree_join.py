@@ -72,5 +72,5 @@ def _matches(
         lower, upper = np.empty((2, size), dtype=np.int64)
         confidence = np.empty(size if description.computed else 0)
         std_error = np.empty(size if is_next else 0)
-        description.fill(orders[0], chosen, lower, upper, confidence, std_error)
+        description.fill(chosen, lower, upper, confidence, std_error)
         yield description.batch(output[chosen], lower, upper, confidence, std_error)

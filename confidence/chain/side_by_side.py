@@ -1,0 +1,70 @@
+"""Many chains of equally many uniform intervals: their bounds in columns, their confidences in vectors.
+
+Bounds are float64, counted from some tick of the chain itself, minus position. That is exact up to
+:data:`confidence.config.MOST_EXACT_TICKS`; a chain that reaches over more gets NaN, as one whose sum cancels
+(:mod:`confidence.chain.exact`). No value depends on the chains beside it, nor on the tick counted from.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.chain import written_out
+from confidence.config import MOST_EXACT_TICKS
+
+__all__ = ["CHAINS", "Chains", "fill_confidences", "new_chains"]
+
+Float64 = NDArray[np.float64]
+
+CHAINS: Final = 2048
+"""Chains side by side at most: few calls from Python, and no more than a cache holds."""
+
+_SPARE: Final = 24
+"""Places behind the last chain that may be written; so many that columns do not share lines of a cache."""
+
+_KERNELS: Final[dict[int, Any]] = {
+    length: getattr(written_out, f"chains_of_{length}") for length in range(2, 9)
+}
+
+
+class Chains(NamedTuple):
+    """Room for chains of l events."""
+
+    bounds: Float64
+    """(2 l, k) float64. Lower and upper bounds, see above, in turns; k is a little more than CHAINS."""
+    place: NDArray[np.int64]
+    """(k,) int64. Where the confidence of each chain belongs."""
+    values: Float64
+    """(k,) float64. Work array."""
+
+
+def new_chains(length: int, w: int) -> Chains | None:
+    """Return room for chains of ``length`` events with ``W - l = w``; None if they are not for vectors."""
+    if length not in _KERNELS or w > MOST_EXACT_TICKS // 2:
+        return None
+    room = CHAINS + _SPARE
+    return Chains(np.empty((2 * length, room)), np.empty(room, dtype=np.int64), np.empty(room))
+
+
+def fill_confidences(chains: Chains, count: int, w: int, out: Float64) -> None:
+    """Fill the confidences of the first ``count`` chains, NaN where float64 cannot give them.
+
+    Parameters
+    ----------
+    chains : Chains
+        Of two to eight events.
+    count : int
+    w : int
+        ``W - l``, ticks, at least 0.
+    out : (m,) float64
+        The places of the chains are overwritten.
+
+    Notes
+    -----
+    O(l^3) a chain, whatever its intervals, some nanoseconds for every ten operations.
+    """
+    kernel: Any = _KERNELS[len(chains.bounds) // 2]
+    kernel(chains.bounds, float(w), count, chains.place, chains.values, out)

@@ -19,7 +19,7 @@ from tests.cases.cases import Case, cases
 from tests.cases.nested import NestedCase, nested_cases, reading_cases
 from tests.oracle.worlds import times_given
 from uncertain_cep.errors import OptionError, TimeLimitError
-from uncertain_cep.results import posteriors
+from uncertain_cep.results import boxes
 from uncertain_cep.results.piecewise import chebyshev_sums
 from uncertain_cep.results.posteriors import QUANTILES
 
@@ -220,7 +220,7 @@ def test_pieces_of_boxes_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> 
         matches = uc.match(table, query)
         whole = [uc.posteriors(matches, table, query, pmf_ticks=ticks) for ticks in (10, 0)]
         with monkeypatch.context() as patch:
-            patch.setattr(posteriors, "BOXES_AT_ONCE", 7)
+            patch.setattr(boxes, "BOXES_AT_ONCE", 7)
             assert [uc.posteriors(matches, table, query, pmf_ticks=ticks) for ticks in (10, 0)] == whole
 
 

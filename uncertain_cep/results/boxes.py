@@ -1,0 +1,314 @@
+"""P(match, and one of its events in a box), for known matches: what tells when their events happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence import Pmfs
+from confidence.budget import checkpoint, pieces
+from confidence.chain.exact import redo_exactly
+from confidence.predicates.conditions import scratch
+from eventbased import describe_chosen, describe_uncertain
+from eventbased.gaps.gap_events import NO_BOXES
+from eventbased.search.state import FoundMatches
+from uncertain_cep.candidates.layout import laid_out
+from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
+from uncertain_cep.candidates.selection import select
+from uncertain_cep.config import BOXES_AT_ONCE, LONGEST_PMF_CHAIN
+from uncertain_cep.operators.backtracking import BacktrackingSearch
+from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.operators.description import long_chain
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.results.matched_events import MatchedEvents, matched_events
+from uncertain_cep.results.piecewise import centres
+
+__all__ = ["Boxes", "Confidences", "Events", "counting", "pieces_of", "weighed_matches"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+
+class Events(NamedTuple):
+    """The events of some matches, one match behind the other; times are ticks."""
+
+    start: Int64
+    """(k + 1,) int64. Where those of each match begin."""
+    component: Int64
+    row: Int64
+    lower: Int64
+    upper: Int64
+    offset: Int64
+    """Each (m,) int64. Without ticks of probability 0 at the ends; -1 for uniform."""
+
+
+class Boxes(NamedTuple):
+    """One event of a match each, and the ticks that are asked of it; all (n,) int64."""
+
+    match: Int64
+    event: Int64
+    """Its place among :class:`Events`."""
+    first: Int64
+    last: Int64
+
+    def part(self, chosen: slice) -> Boxes:
+        """Return some of them."""
+        return Boxes(*(column[chosen] for column in self))
+
+
+class Confidences(Protocol):
+    """P(match, and one of its events in a box)."""
+
+    def of(self, boxes: Boxes) -> Float64:
+        """Return it for each box, (n,) float64."""
+
+    def centres(self, match: Int64, event: Int64) -> Float64:
+        """Return P(match) times the mean of an event's time given the match, less its first tick, (n,)."""
+
+
+def counting(sizes: Int64) -> Int64:
+    """Return 0, 1, ... for each size, one behind the other."""
+    return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+def pieces_of(sizes: Int64) -> Iterator[slice]:
+    """Yield numbers of boxes in pieces that are asked for at once."""
+    ends = np.cumsum(sizes)
+    done = 0
+    while done < len(sizes):
+        checkpoint()
+        before = int(ends[done - 1]) if done else 0
+        stop = max(int(np.searchsorted(ends, before + BOXES_AT_ONCE, side="right")), done + 1)
+        yield slice(done, stop)
+        done = stop
+
+
+def weighed_matches(
+    plan: EvaluationPlan, table: pa.Table, matches: pa.Table
+) -> Iterator[tuple[MatchedEvents, Events, Iterator[tuple[Int64, Confidences]]]]:
+    """Yield the events of matches of each branch of OR, and the matches in groups with their confidences.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    table : pyarrow.Table
+        The events that were matched, of the model.
+    matches : pyarrow.Table
+
+    Raises
+    ------
+    OptionError
+        See `matched_events`.
+    """
+    names, domain = plan.names, plan.domain
+    given = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
+    pmfs, lower, upper = explicit_pmfs(table, names.pmf, *given)
+    offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
+    for found in matched_events(plan, table, matches):
+        begins = np.flatnonzero(np.diff(found.match, prepend=-1))
+        events = Events(
+            np.append(begins, len(found.match)), found.component, found.row, lower[found.row],
+            upper[found.row], offset[found.row],
+        )  # fmt: skip
+        yield found, events, engines(found.plan, table, events, (lower, upper), given[0], pmfs)
+
+
+def engines(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    events: Events,
+    ticks: tuple[Int64, Int64],
+    given_lower: Int64,
+    pmfs: ExplicitPmfs | None,
+) -> Iterator[tuple[Int64, Confidences]]:
+    """Yield the matches of one branch in groups, each with what gives their confidences."""
+    if not len(events.row):
+        return
+    independent = plan.order is None and not plan.negations and plan.query.strategy == "skip_till_any_match"
+    if independent:
+        sizes = np.diff(events.start)
+        values = np.zeros(0) if pmfs is None else pmfs.values
+        explicit = np.logical_or.reduceat(events.offset >= 0, events.start[:-1])
+        for size in np.unique(sizes).tolist():
+            yield np.flatnonzero(sizes == size), Chains(plan, events, size, values, explicit)
+        return
+    selection = select(plan, table, *ticks, given_lower, None)
+    context = ExecutionContext(plan, table, selection, ticks, pmfs, None, True, BOXES_AT_ONCE)
+    window = context.span
+    for part, candidates, rows in laid_out(selection, window + 2, step=0):
+        places = np.full(len(events.row), -1)
+        for j in range(len(plan.components)):
+            own = slice(int(candidates.first[j]), int(candidates.first[j + 1]))
+            order = own.start + np.argsort(rows[own], kind="stable")
+            mine = np.flatnonzero(events.component == j)
+            at = np.minimum(np.searchsorted(rows[order], events.row[mine]), len(order) - 1)
+            here = rows[order[at]] == events.row[mine]
+            places[mine[here]] = order[at[here]]
+        some = np.flatnonzero(places[events.start[:-1]] >= 0)
+        if len(some):
+            search = BoxedSearch(replace(context, candidates=part), candidates, rows, window)
+            yield some, Searched(search, events, places)
+
+
+class Chains:
+    """Matches of as many events, which nothing but order and window ties together."""
+
+    def __init__(
+        self, plan: EvaluationPlan, events: Events, size: int, values: Float64, explicit: NDArray[np.bool_]
+    ) -> None:
+        self._plan, self._size, self._start = plan, size, events.start
+        self._count = len(events.row)
+        self._values, self._explicit = values, explicit
+        position = np.arange(self._count) - np.repeat(events.start[:-1], np.diff(events.start))
+        # Behind all events there is room for those that are cut.
+        bounds = np.stack((events.lower - position, events.upper - position, events.offset))
+        self._lower, self._upper, self._offset = np.pad(bounds, ((0, 0), (0, BOXES_AT_ONCE)))
+        # Beyond all events a window means nothing, and sums with it have to stay within int64.
+        self._w = min(plan.window - size, int(bounds[1].max()) - int(bounds[0].min()) + size)
+
+    def of(self, boxes: Boxes) -> Float64:
+        """Return P(match, and one of its events in a box) for each box, (n,) float64."""
+        return np.concatenate([self._some(boxes.part(part)) for part in pieces_of(np.ones_like(boxes.match))])
+
+    def _some(self, boxes: Boxes) -> Float64:
+        event, cut = boxes.event, slice(self._count, self._count + len(boxes.event))
+        j = event - self._start[boxes.match]
+        lower, uniform = self._lower[event], self._offset[event] < 0
+        self._lower[cut], self._upper[cut] = boxes.first - j, boxes.last - j
+        self._offset[cut] = np.where(uniform, -1, self._offset[event] + boxes.first - j - lower)
+        found = self._weighed(boxes.match, j, self._values)
+        share = (boxes.last - boxes.first + 1) / (self._upper[event] - lower + 1)
+        return np.where(uniform, found * share, found)
+
+    def _weighed(self, match: Int64, j: Int64, values: Float64) -> Float64:
+        """Return the confidences of matches, with the cut events in their places."""
+        size, each = self._size, len(match)
+        chosen = self._start[match] + np.arange(size)[:, None]
+        chosen[j, np.arange(each)] = self._count + np.arange(each)
+        base = np.zeros(self._count + each, dtype=np.int64)
+        found = np.ones(each)
+        first, last = self._lower[chosen[0]], self._upper[chosen[0]]
+        if size > 1:
+            describe_chosen(
+                np.arange(size), chosen, self._w, self._lower, self._upper, base, first, last, found
+            )
+
+            def bounds(n: int) -> tuple[Int64, Int64, None]:
+                own, position = chosen[:, n], np.arange(size)
+                return self._lower[own] + position, self._upper[own] + position, None
+
+            redo_exactly(found, self._w + size, bounds)
+        explicit = np.flatnonzero(self._explicit[match] & (found > 0.0))
+        ticks = (last - first + 1)[explicit].astype(np.float64)
+        for part in pieces(ticks * np.where(ticks > self._plan.window, size**2, size)):
+            own = explicit[part]
+            result = first[own], last[own], found[own]
+            too_long = describe_uncertain(
+                np.ascontiguousarray(chosen[:, own]), self._w, self._lower, self._upper, base, self._offset,
+                values, LONGEST_PMF_CHAIN, True, *result,
+            )  # fmt: skip
+            if too_long >= 0:
+                raise long_chain(self._plan.names.pmf)
+            found[own] = np.where(result[0] <= result[1], result[2], 0.0)
+        return found
+
+    def centres(self, match: Int64, event: Int64) -> Float64:
+        """Return P(match) times an event's mean time given the match, less its first tick, (n,) float64."""
+        found = np.empty(len(match))
+        j = event - self._start[match]
+        plain = np.flatnonzero(~self._explicit[match])
+        for part in pieces_of(np.full(len(plain), 6 * self._size * self._size)):
+            own = plain[part]
+            chain = self._start[match[own]] + np.arange(self._size)[:, None]
+
+            def law(pair: Int64, tick: Int64, own: Int64 = own) -> Float64:
+                tick = tick + j[own[pair]]
+                return self.of(Boxes(match[own[pair]], event[own[pair]], tick, tick))
+
+            found[own] = centres(self._lower[chain], self._upper[chain], self._w, j[own], law)
+        for n in np.flatnonzero(self._explicit[match]).tolist():
+            checkpoint()
+            one, cut = int(event[n]), self._count
+            size = int(self._upper[one] - self._lower[one])
+            tilted = _tilted(self._values, int(self._offset[one]), size)
+            self._lower[cut], self._upper[cut] = self._lower[one], self._upper[one]
+            self._offset[cut] = len(self._values)
+            values = np.concatenate((self._values, tilted))
+            found[n] = self._weighed(match[n : n + 1], j[n : n + 1], values)[0] * size
+        return found
+
+
+def _tilted(values: Float64, offset: int, size: int) -> Float64:
+    """Return the probabilities of ticks 0 .. size times k / size: their sum is the mean over size."""
+    share = np.arange(size + 1) / size
+    return share * values[offset : offset + size + 1] if offset >= 0 else share / (size + 1)
+
+
+class BoxedSearch(BacktrackingSearch):
+    """The matches of a search, described without being searched for."""
+
+    def confidences(self, matches: FoundMatches, boxes: Int64) -> Float64:
+        """Return P(match, and its events in their boxes), (k,) float64."""
+        most = int(np.diff(matches.start).max()) + len(self._kleene)
+        return self._described(matches, True, scratch(self._conditions, most), boxes)[2]
+
+    def centre(self, matches: FoundMatches, row: int, size: int) -> float:
+        """Return P(match) times the mean of an event's time, in ticks behind its first one, given the match.
+
+        ``matches`` is one, which holds the event of a row of so many ticks and one.
+        """
+        pmfs, offset = self._pmfs, self._offset
+        tilted = _tilted(pmfs.values, int(offset[row]), size)
+        self._offset = offset.copy()
+        self._offset[row] = len(pmfs.values)
+        # What the others add up to is not asked of a match's own events.
+        nothing = np.zeros(len(tilted))
+        self._pmfs = Pmfs(
+            *(np.concatenate(pair) for pair in zip(pmfs, (tilted, nothing, nothing), strict=True))
+        )
+        try:
+            return float(self.confidences(matches, NO_BOXES)[0]) * size
+        finally:
+            self._pmfs, self._offset = pmfs, offset
+
+
+class Searched:
+    """Matches whose gaps must stay free, or whose events are partially ordered."""
+
+    def __init__(self, search: BoxedSearch, events: Events, places: Int64) -> None:
+        self._search, self._events, self._places = search, events, places
+
+    def of(self, boxes: Boxes) -> Float64:
+        """Return P(match, and one of its events in a box) for each box, (n,) float64."""
+        sizes = np.diff(self._events.start)[boxes.match]
+        return np.concatenate([self._some(boxes.part(part)) for part in pieces_of(sizes)])
+
+    def _matches(self, match: Int64) -> tuple[FoundMatches, Int64]:
+        """Return matches as kernels take them, and the places of their events."""
+        start = self._events.start
+        sizes = np.diff(start)[match]
+        event = np.repeat(start[match], sizes) + counting(sizes)
+        begins = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
+        return FoundMatches(begins, self._places[event], self._events.component[event]), event
+
+    def _some(self, boxes: Boxes) -> Float64:
+        matches, event = self._matches(boxes.match)
+        asked = np.stack((self._events.lower[event], self._events.upper[event]))
+        own = matches.start[:-1] + boxes.event - self._events.start[boxes.match]
+        asked[:, own] = boxes.first, boxes.last
+        return self._search.confidences(matches, asked)
+
+    def centres(self, match: Int64, event: Int64) -> Float64:
+        """Return P(match) times an event's mean time given the match, less its first tick, (n,) float64."""
+        found = np.empty(len(match))
+        for n in range(len(match)):
+            checkpoint()
+            row = int(self._events.row[event[n]])
+            size = int(self._events.upper[event[n]] - self._events.lower[event[n]])
+            found[n] = self._search.centre(self._matches(match[n : n + 1])[0], row, size)
+        return found

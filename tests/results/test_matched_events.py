@@ -108,6 +108,11 @@ def test_what_is_no_match_of_the_query_is_refused(change: Any, message: str) -> 
         uc.events_of(change(uc.match(EVENTS, QUERY)), EVENTS, QUERY)
 
 
+def test_a_key_of_nothing_but_nulls() -> None:
+    events = EVENTS.set_column(4, "host", pa.nulls(4))
+    assert uc.events_of(uc.match(events, QUERY), events, QUERY).num_rows == 0
+
+
 def test_ids_of_another_kind_are_refused() -> None:
     matches = uc.match(EVENTS, QUERY)
     events = EVENTS.set_column(1, "id", pa.array([1, 2, 3, 4]))

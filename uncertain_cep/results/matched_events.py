@@ -148,6 +148,8 @@ def _flattened(matches: pa.Table, name: str, kleene: bool) -> tuple[Int64, Int64
 def _coded(here: pa.ChunkedArray, given: pa.Array | pa.ChunkedArray, name: str) -> Int64:
     """Return codes of values of events and, behind them, of matches."""
     wanted = here.type.value_type if pa.types.is_dictionary(here.type) else here.type
+    if pa.types.is_null(wanted):
+        return np.full(len(here) + len(given), -1)
     try:
         (own, others), _ = codes_of([here.cast(wanted), given.cast(wanted)])
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

@@ -39,7 +39,11 @@ if TYPE_CHECKING:
         UncertainCepError as UncertainCepError,
         UncertainCepWarning as UncertainCepWarning,
     )
-    from uncertain_cep.inspection import events_of as events_of, posteriors as posteriors
+    from uncertain_cep.inspection import (
+        events_of as events_of,
+        posteriors as posteriors,
+        report as report,
+    )
     from uncertain_cep.intervals import to_intervals as to_intervals
     from uncertain_cep.plan import Approximation as Approximation
     from uncertain_cep.query import Query as Query, parse as parse
@@ -72,7 +76,7 @@ _MODULES: Final = {
         "QueryError", "QuerySyntaxError", "RuntimeEnvironmentError", "TimeLimitError", "TraceError",
         "TraceFault", "UncertainCepError", "UncertainCepWarning",
     ),
-    "uncertain_cep.inspection": ("events_of", "posteriors"),
+    "uncertain_cep.inspection": ("events_of", "posteriors", "report"),
     "uncertain_cep.intervals": ("to_intervals",),
     "uncertain_cep.plan": ("Approximation",),
     "uncertain_cep.query": ("Query", "parse"),

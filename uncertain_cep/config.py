@@ -74,6 +74,12 @@ BOXES_AT_ONCE: Final = 1 << 16
 PMF_TICKS: Final = 10_000
 """Ticks of an interval up to which posteriors list the probability of each."""
 
+SHOWN_MATCHES: Final = 10_000
+"""Most matches in the table of a report: the best ones."""
+
+COMPARED_MATCHES: Final = 200_000
+"""Most matches of a report that are compared with those on raw stamps."""
+
 LONGEST_POINT_INTERVAL: Final = 1_000_000
 """Most ticks of an interval that the point-based evaluation goes through one by one."""
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
+from os import PathLike
+from pathlib import Path
 from typing import Any, TypeVar
 
 from uncertain_cep.boundary import public
@@ -18,7 +20,7 @@ from uncertain_cep.results.matched_events import events_table
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.frames import as_arrow, event_table, library_of, like
 
-__all__ = ["events_of", "posteriors"]
+__all__ = ["events_of", "posteriors", "report"]
 
 FrameT = TypeVar("FrameT")
 
@@ -167,3 +169,59 @@ def posteriors(
     with nullcontext() if limit is None else limit.looked_at():
         found: Any = like(posterior_table(plan, table, held, pmf_ticks), given)
     return found  # type: ignore[no-any-return]
+
+
+@public
+def report(
+    events: Any,
+    query: Query | str,
+    path: str | PathLike[str] | None = None,
+    *,
+    stamp: str | None = None,
+    title: str | None = None,
+    names: Names | Mapping[str, str] | None = None,
+    tick: Duration | None = None,
+    timeout: float | None = None,
+    memory_limit: str | int | None = None,
+) -> str:
+    """Return the matches of a query as one page of HTML to look at, which needs nothing else.
+
+    Parameters
+    ----------
+    events : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
+        As for :func:`uncertain_cep.match`.
+    query : Query or str
+    path : path, optional
+        Where to write the page as well.
+    stamp : str, optional
+        The column of the raw stamps, of the type of the times, to compare the answer with that on stamps.
+        Where an event has none, the middle of its interval stands for it.
+    title : str, optional
+        Default: the comment that the query begins with, or its pattern in words.
+    names, tick, timeout, memory_limit
+        As for :func:`uncertain_cep.match`.
+
+    Raises
+    ------
+    OptionError
+        If the query returns expected counts, the events are a Spark frame, or there is no such column.
+    QuerySyntaxError, QueryError, TraceError, ConfidenceCostError, TimeLimitError, MemoryLimitError
+        As of :func:`uncertain_cep.match`.
+
+    Notes
+    -----
+    The page has the 10,000 best matches, and totals of all. What is in the trace is shown as text, never run.
+    """
+    from uncertain_cep.reporting.facts import Asked, report_facts
+    from uncertain_cep.reporting.page import page_of
+
+    options = MatchOptions(names=Names.of(names), tick=tick, limit=Limits.of(timeout, memory_limit))
+    if library_of(events) == "pyspark":
+        raise OptionError("report reads frames in this process: collect the events, or a part of them")
+    asked = Asked(event_table(events, options.names), query_of(query), options, stamp, title=title)
+    limit = options.limit
+    with nullcontext() if limit is None else limit.looked_at():
+        page = page_of(report_facts(asked))
+    if path is not None:
+        Path(path).write_text(page, encoding="utf-8")
+    return page

@@ -36,6 +36,7 @@ LEVELS: Final = (
     ("results",),
     ("executor",),
     ("explanation", "streaming"),
+    ("reporting",),
     ("spark",),
     ("api", "inspection", "intervals", "validation"),
     ("warming",),

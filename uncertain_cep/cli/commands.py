@@ -20,6 +20,7 @@ from uncertain_cep.cli.generate import generate
 from uncertain_cep.cli.interrupts import Interrupts, lasting_interrupts
 from uncertain_cep.cli.match import match
 from uncertain_cep.cli.progress import note
+from uncertain_cep.cli.report import report
 from uncertain_cep.cli.validate import validate
 from uncertain_cep.errors import (
     InternalError,
@@ -157,5 +158,5 @@ def main(traceback: bool) -> None:
     """
 
 
-for _command in (match, explain, validate, generate, casestudy):
+for _command in (match, report, explain, validate, generate, casestudy):
     main.add_command(_command)

@@ -10,12 +10,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence import Pmfs
+from confidence import Intervals, Pmfs, tight_bounds
 from confidence.budget import checkpoint, pieces
 from confidence.chain.exact import redo_exactly
+from confidence.gaps.chains import room_for
 from confidence.predicates.conditions import scratch
 from eventbased import describe_chosen, describe_uncertain
-from eventbased.gaps.gap_events import NO_BOXES
+from eventbased.gaps.gap_events import NO_BOXES, Gathered, MatchEvents, forbidden_in, take_match
 from eventbased.search.state import FoundMatches
 from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
@@ -69,6 +70,9 @@ class Confidences(Protocol):
 
     def centres(self, match: Int64, event: Int64) -> Float64:
         """Return P(match) times the mean of an event's time given the match, less its first tick, (n,)."""
+
+    def in_between(self, match: Int64) -> tuple[Int64, Int64]:
+        """Return which events could spoil matches of a sequence: the matches, and the rows, both (k,)."""
 
 
 def counting(sizes: Int64) -> Int64:
@@ -242,6 +246,10 @@ class Chains:
             found[n] = self._weighed(match[n : n + 1], j[n : n + 1], values)[0] * size
         return found
 
+    def in_between(self, match: Int64) -> tuple[Int64, Int64]:
+        """Return nothing: no event spoils these matches."""
+        return match[:0], match[:0]
+
 
 def _tilted(values: Float64, offset: int, size: int) -> Float64:
     """Return the probabilities of ticks 0 .. size times k / size: their sum is the mean over size."""
@@ -252,10 +260,46 @@ def _tilted(values: Float64, offset: int, size: int) -> Float64:
 class BoxedSearch(BacktrackingSearch):
     """The matches of a search, described without being searched for."""
 
+    @property
+    def rows(self) -> int:
+        """How many events there are."""
+        rows: int = self._table.num_rows
+        return rows
+
     def confidences(self, matches: FoundMatches, boxes: Int64) -> Float64:
         """Return P(match, and its events in their boxes), (k,) float64."""
         most = int(np.diff(matches.start).max()) + len(self._kleene)
         return self._described(matches, True, scratch(self._conditions, most), boxes)[2]
+
+    def forbidden(self, matches: FoundMatches, n: int, mark: Int64) -> Int64:
+        """Return the rows of the events that may be in a gap of match n and forbid it, ascending.
+
+        Of a sequence; not told for sets. ``mark``, (rows,) int64, is -1 throughout, and so again at the end.
+        """
+        size = int(matches.start[n + 1] - matches.start[n])
+        if self._before is not None or not len(self._forbidden.events.row):
+            return np.zeros(0, dtype=np.int64)
+        most = 64
+        while True:
+            gathered = Gathered(mark, self._offset, room_for(most, size + 4))
+            work = scratch(self._conditions, size + len(self._kleene))
+            match = Intervals(*np.empty((3, size), dtype=np.int64))
+            events = MatchEvents(*matches)
+            take_match(events, n, self._placed, self._conditions, work, gathered, match)
+            position = np.arange(size)
+            low, high = np.empty((2, size), dtype=np.int64)
+            tight_bounds(match.lower - position, match.upper - position, self._window - size, low, high)
+            found = forbidden_in(
+                self._forbidden.events, self._forbidden.rules, self._conditions, events, n, low + position,
+                high + position, self._window, work, gathered,
+            )  # fmt: skip
+            rows = gathered.forbidden.event[: found if found >= 0 else most]
+            mark[rows] = mark[
+                self._placed.row[matches.candidate[matches.start[n] : matches.start[n + 1]]]
+            ] = -1
+            if found >= 0:
+                return np.sort(rows)
+            most *= 4
 
     def centre(self, matches: FoundMatches, row: int, size: int) -> float:
         """Return P(match) times the mean of an event's time, in ticks behind its first one, given the match.
@@ -312,3 +356,13 @@ class Searched:
             size = int(self._events.upper[event[n]] - self._events.lower[event[n]])
             found[n] = self._search.centre(self._matches(match[n : n + 1])[0], row, size)
         return found
+
+    def in_between(self, match: Int64) -> tuple[Int64, Int64]:
+        """Return which events could spoil matches of a sequence: the matches, and the rows, both (k,)."""
+        matches = self._matches(match)[0]
+        mark = np.full(self._search.rows, -1, dtype=np.int64)
+        rows = []
+        for n in range(len(match)):
+            checkpoint()
+            rows.append(self._search.forbidden(matches, n, mark))
+        return np.repeat(match, list(map(len, rows))), np.concatenate([match[:0], *rows])

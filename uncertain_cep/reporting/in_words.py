@@ -1,0 +1,75 @@
+"""A query in words, for readers who do not know the language."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from uncertain_cep.durations import format_duration
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.query import Query
+from uncertain_cep.query.expression_text import format_expression
+from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Duration, Pattern
+from uncertain_cep.wording import counted
+
+__all__ = ["title_of", "words_of"]
+
+_STRATEGIES: Final = {
+    "skip_till_any_match": "Other events in between do not matter.",
+    "skip_till_next_match": "Each step takes the next event that fits: none that fits may come before it.",
+    "partition_contiguity": "No other event of the same partition may come in between.",
+    "strict_contiguity": "No other event at all may come in between.",
+}
+
+
+def title_of(query: Query) -> str:
+    """Return the comment that a query begins with, else its pattern in words."""
+    first = query.text.lstrip().partition("\n")[0]
+    if first.startswith("--") and first.removeprefix("--").strip():
+        return first.removeprefix("--").strip()
+    words = _pattern(query.pattern)
+    return words[:1].upper() + words[1:]
+
+
+def words_of(plan: EvaluationPlan) -> list[str]:
+    """Return what a query asks, sentence by sentence."""
+    query, bound = plan.query, plan.bound
+    assert query.window is not None
+    pattern = _pattern(query.pattern)
+    sentences = [f"{pattern[:1].upper()}{pattern[1:]}, all within {_length(query.window)}."]
+    if bound.equivalences:
+        sentences.append(f"All events agree on {', '.join(bound.equivalences)}.")
+    if bound.predicates:
+        conditions = " and ".join(map(format_expression, bound.predicates))
+        sentences.append(f"It holds that {conditions}.")
+    sentences.append(_STRATEGIES[query.strategy])
+    if query.min_confidence is not None:
+        sentences.append(f"Only matches of a probability of at least {query.min_confidence:.4g}.")
+    if query.non_overlapping:
+        sentences.append("Only the best of matches that overlap in time.")
+    if query.limit is not None:
+        which = "best " if query.order_by_confidence else ""
+        sentences.append(f"At most {counted(query.limit, f'{which}match', f'{which}matches')}.")
+    return sentences
+
+
+def _length(window: Duration) -> str:
+    if window.nanoseconds is None:
+        return counted(float(window.amount), "tick")
+    return format_duration(window.nanoseconds)
+
+
+def _pattern(pattern: Pattern) -> str:
+    if isinstance(pattern, Component):
+        kind = " or ".join(pattern.types) or "any event"
+        name = f"{kind} ({pattern.variable})"
+        if pattern.negated:
+            return f"no {name} there"
+        return f"one or more {name}" if pattern.kleene else name
+    parts = [_pattern(item) for item in pattern.items]
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(pattern, Conjunction):
+        return f"{', '.join(parts[:-1])} and {parts[-1]} in any order"
+    if isinstance(pattern, Disjunction):
+        return f"either {' or '.join(parts)}"
+    return ", then ".join(parts)

@@ -1,0 +1,398 @@
+"use strict";
+(async () => {
+  const packed = Uint8Array.from(atob(document.getElementById("data").textContent), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  const facts = await new Response(stream).json();
+  const NS = "http://www.w3.org/2000/svg";
+  const LEVELS = "0123456789abcdefghijklmnopqrstuvwxyz";
+  const PAGE = 100;
+
+  // --- making elements: text is always text ---------------------------------------------------------
+  function fill(element, attributes, children) {
+    for (const [name, value] of Object.entries(attributes || {})) {
+      if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+      else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    }
+    for (const child of [children].flat(3)) if (child !== null && child !== undefined) element.append(child);
+    return element;
+  }
+  const make = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+  const draw = (tag, attributes, ...children) => fill(document.createElementNS(NS, tag), attributes, children);
+  const byId = (id) => document.getElementById(id);
+  const whole = (number) => number.toLocaleString("en-US");
+  const count = (number, one, many) => `${whole(number)} ${number === 1 ? one : many}`;
+
+  // --- times: ticks behind the first one ------------------------------------------------------------
+  const clock = facts.clock;
+  function digits() {
+    if (clock.tick >= 1e6) return 0;
+    return clock.tick >= 1000 ? 3 : clock.tick >= 1 ? 6 : 9;
+  }
+  function time(tick, date) {
+    if (clock.kind === "tick") return whole(tick + clock.origin);
+    const micros = clock.us + tick * clock.tick;
+    const ms = Math.floor(micros / 1000);
+    const iso = new Date(clock.ms + ms).toISOString();
+    const below = Math.round((micros - ms * 1000) * 1000);
+    const fraction = (iso.slice(20, 23) + String(below).padStart(6, "0")).slice(0, digits());
+    return (date ? `${iso.slice(0, 10)} ` : "") + iso.slice(11, 19) + (fraction ? `.${fraction}` : "");
+  }
+  function length(ticks) {
+    if (clock.kind === "tick") return count(ticks, "tick", "ticks");
+    const micros = ticks * clock.tick;
+    for (const [unit, size] of [["d", 86400e6], ["h", 3600e6], ["min", 60e6], ["s", 1e6], ["ms", 1e3]])
+      if (micros >= size) return `${+(micros / size).toPrecision(3)} ${unit}`;
+    return `${+micros.toPrecision(3)} µs`;
+  }
+  const percent = (p) => (p >= 0.9995 && p < 1 ? ">99.9%" : p > 0 && p < 0.0005 ? "<0.1%" : `${+(100 * p).toFixed(1)}%`);
+
+  // --- the sets of matches --------------------------------------------------------------------------
+  const events = facts.events;
+  const typeOf = (place) => events.type[place];
+  const stampOf = (place) => events.stamp[place] ?? events.lower[place] + Math.floor((events.upper[place] - events.lower[place]) / 2);
+  const column = (set, name) => (set.columns.find((c) => c.name === name) || { values: [] }).values;
+  const sets = { found: { columns: facts.columns, drawn: facts.found_drawn, compared: facts.compared } };
+  for (const name of ["missed", "invented"]) if (facts[name]) sets[name] = { columns: facts[name], drawn: facts[`${name}_drawn`] };
+  const found = sets.found;
+  const size = (set) => (set.columns.length ? set.columns[0].values.length : 0);
+
+  // --- a match as a drawing -------------------------------------------------------------------------
+  function timeline(set, n) {
+    const [own, spoiling] = set.drawn[n];
+    const lower = column(set, "range_lower")[n];
+    const upper = column(set, "range_upper")[n];
+    const lanes = own.map(([variable, place, shades]) => ({ label: variable, place, shades }));
+    for (const place of spoiling) lanes.push({ label: "in between", place, spoiling: true });
+    const times = lanes.flatMap((lane) => [events.lower[lane.place], events.upper[lane.place], stampOf(lane.place)]);
+    let low = Math.min(...times);
+    let high = Math.max(...times) + 1;
+    const margin = Math.max((high - low) * 0.04, 0.5);
+    low -= margin;
+    high += margin;
+    const left = 132, right = 12, top = 26, step = 36, width = 760;
+    const height = top + lanes.length * step + 26;
+    const x = (tick) => left + ((tick - low) / (high - low)) * (width - left - right);
+    const said = lanes.map((lane) => `${lane.label} ${typeOf(lane.place)} from ${time(events.lower[lane.place])} to ${time(events.upper[lane.place])}`);
+    const picture = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Time line: ${said.join("; ")}` });
+    if (set !== sets.invented) {
+      picture.append(
+        draw("rect", { class: "range", x: x(lower), y: top - 8, width: Math.max(x(upper + 1) - x(lower), 1), height: lanes.length * step + 8 }),
+        draw("line", { class: "range-edge", x1: x(lower), x2: x(upper + 1), y1: top - 8, y2: top - 8 }),
+        draw("text", { class: "dim", x: Math.min(Math.max((x(lower) + x(upper + 1)) / 2, left + 60), width - 70), y: top - 13, "text-anchor": "middle" }, "can only have happened here"),
+      );
+    }
+    lanes.forEach((lane, k) => {
+      const y = top + k * step + step / 2;
+      const begin = events.lower[lane.place], end = events.upper[lane.place] + 1;
+      const bar = { x: x(begin), y: y - 10, width: Math.max(x(end) - x(begin), 3), height: 20, rx: 3 };
+      picture.append(
+        draw("text", { x: 0, y: y - 1 }, lane.label),
+        draw("text", { class: "dim", x: 0, y: y + 12 }, typeOf(lane.place).slice(0, 20)),
+        draw("line", { class: "lane", x1: left, x2: width - right, y1: y, y2: y }),
+        draw("rect", { ...bar, class: lane.spoiling ? "spoiler" : "interval" },
+          draw("title", {}, `${lane.spoiling ? "could come between: " : ""}${lane.label} ${typeOf(lane.place)}: ${time(begin)} to ${time(end - 1)} (${length(end - begin)})`)),
+      );
+      [...(lane.shades || "")].forEach((level, part) => {
+        const wide = bar.width / lane.shades.length;
+        picture.append(draw("rect", {
+          class: "shade", x: bar.x + part * wide, y: bar.y, width: wide + 0.3, height: bar.height, "pointer-events": "none",
+          "fill-opacity": (0.95 * LEVELS.indexOf(level)) / (LEVELS.length - 1),
+        }));
+      });
+      const at = x(stampOf(lane.place) + 0.5);
+      if (events.stamp[lane.place] !== null && !lane.spoiling)
+        picture.append(draw("path", { class: "stamp", d: `M${at} ${y - 7}l6 7l-6 7l-6 -7z` }, draw("title", {}, `stamp ${time(events.stamp[lane.place])}`)));
+    });
+    const base = top + lanes.length * step + 4;
+    picture.append(draw("line", { class: "axis", x1: left, x2: width - right, y1: base, y2: base }));
+    const marks = 4;
+    for (let k = 0; k <= marks; k++) {
+      const tick = Math.round(low + margin + ((high - low - 2 * margin) * k) / marks);
+      picture.append(
+        draw("line", { class: "axis", x1: x(tick), x2: x(tick), y1: base, y2: base + 4 }),
+        draw("text", { class: "dim", x: x(tick), y: base + 17, "text-anchor": k === marks ? "end" : k ? "middle" : "start" }, time(tick)),
+      );
+    }
+    return picture;
+  }
+  function keyOf(set, n) {
+    const parts = [];
+    const has = set.drawn[n][0].some(([, place]) => events.stamp[place] !== null);
+    parts.push(make("span", {}, "Bars: when an event can have happened; darker: when it did, if this is a match."));
+    if (has) parts.push(make("span", {}, " ◆ its stamp."));
+    if (set.drawn[n][1].length) parts.push(make("span", {}, " Orange: events that could come between and would spoil it."));
+    return make("p", { class: "note" }, parts);
+  }
+
+  // --- the answer -----------------------------------------------------------------------------------
+  function totals() {
+    const { matches, expected, certain, likely, possible } = facts.totals;
+    const parts = [["certain", certain, "certain"], ["likely", likely, "50% or more"], ["possible", possible, "less than 50%"]];
+    const box = byId("totals");
+    box.append(make("div", { class: "big" }, whole(matches), " ", make("small", {}, matches === 1 ? "possible match" : "possible matches")));
+    if (!matches) return box.append(make("p", {}, facts.nothing || "No events match in any possible world."));
+    box.append(
+      make("div", { class: "split", role: "img", "aria-label": parts.map(([, n, label]) => `${n} ${label}`).join(", ") },
+        parts.filter(([, n]) => n).map(([kind, n]) => make("i", { class: kind, style: `flex:${n}` }))),
+      make("ul", { class: "legend" }, parts.map(([kind, n, label]) => make("li", {}, make("i", { class: kind }), `${whole(n)} ${label}`))),
+      make("p", {}, "On average ", make("b", {}, (+expected.toFixed(1)).toLocaleString("en-US")), " of them happened."),
+    );
+    const raw = facts.raw;
+    const said = make("div", { class: "verdict" });
+    if (raw.matches === null) said.append(make("p", { class: "note" }, "There are too many matches to compare with those on raw stamps."));
+    else if (!raw.missed && !raw.invented) said.append(make("p", {}, `Raw stamps give ${count(raw.matches, "match", "matches")}: none is impossible, and none that is likely is missing.`));
+    else
+      said.append(
+        make("h3", {}, "Had the stamps been taken at their word"),
+        make("p", {}, make("b", { class: "missed" }, whole(raw.missed)), ` likely ${raw.missed === 1 ? "match" : "matches"} would have been missed, and `,
+          make("b", { class: "invented" }, whole(raw.invented)), ` of ${whole(raw.matches)} found would be impossible.`),
+      );
+    box.append(said);
+  }
+  function why(set, n) {
+    const order = set.drawn[n][0];
+    const p = column(set, "confidence")[n];
+    const each = order.map(([variable, place]) => ({ variable, place, at: stampOf(place) }));
+    const turned = each.findIndex((one, k) => k && one.at <= each[k - 1].at);
+    const named = (one) => `${typeOf(one.place)} ${one.variable}`;
+    if (set === sets.missed && turned > 0) {
+      const [first, second] = [each[turned - 1], each[turned]];
+      const relation = first.at === second.at ? "has the very stamp of" : "is stamped before";
+      return [make("b", {}, "Missed by raw stamps. "), `${named(second)} ${relation} ${named(first)}, which the pattern asks for first. But neither time is exact: with probability `, make("b", {}, percent(p)), " they happened in the right order."];
+    }
+    if (set === sets.missed) return [make("b", {}, "Missed by raw stamps. "), "Taken at their word, the stamps do not fit the pattern. Given how uncertain they are, it matched with probability ", make("b", {}, percent(p)), "."];
+    if (set === sets.invented) return [make("b", { class: "invented" }, "Invented by raw stamps. "), "By their stamps these events match. Their times cannot have been so."];
+    return ["The likeliest match: it happened with probability ", make("b", {}, percent(p)), ", at no other time than the shaded one."];
+  }
+  function example() {
+    const name = sets.missed && size(sets.missed) ? "missed" : size(found) ? "found" : sets.invented && size(sets.invented) ? "invented" : null;
+    const box = byId("example");
+    if (name === null) return box.remove();
+    const set = sets[name];
+    box.append(make("h2", {}, name === "found" ? "One of the matches" : "Why intervals matter"), make("p", { class: "why" }, why(set, 0)), timeline(set, 0), keyOf(set, 0));
+  }
+
+  // --- charts that filter ---------------------------------------------------------------------------
+  const filters = {};
+  const state = { set: "found", sort: "confidence", down: true, page: 0, least: 0, text: "", open: new Set() };
+  function choose(name, value, label) {
+    if (filters[name] && filters[name].label === label) delete filters[name];
+    else filters[name] = { value, label };
+    state.page = 0;
+    show("found");
+  }
+  function pressed(action) {
+    return { tabindex: "0", role: "button", onclick: action, onkeydown: (event) => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); action(); } } };
+  }
+  function bars(title, note, values, label, axis, action) {
+    const width = 360, height = 120, most = Math.max(...values, 1e-9), wide = width / values.length;
+    const picture = draw("svg", { viewBox: `0 0 ${width} ${height + 20}`, role: "group", "aria-label": title });
+    picture.append(draw("line", { class: "axis", x1: 0, x2: width, y1: height, y2: height }));
+    values.forEach((value, k) => {
+      const tall = value ? Math.max((value / most) * (height - 6), 2) : 0;
+      picture.append(draw("rect", { class: "bar", x: k * wide + 1, width: Math.max(wide - 2, 1), y: height - tall, height: tall, rx: Math.min(2, wide / 4), "aria-label": label(k), ...(value ? pressed(() => action(k)) : {}) }, draw("title", {}, label(k))));
+    });
+    axis.forEach(([at, text], k) => picture.append(draw("text", { class: "dim", x: at * width, y: height + 15, "text-anchor": k === 0 ? "start" : at === 1 ? "end" : "middle" }, text)));
+    return make("div", { class: "panel" }, make("h2", {}, title), make("p", { class: "note" }, note), picture);
+  }
+  function charts() {
+    const box = byId("charts");
+    if (!facts.totals.matches) return box.remove();
+    const histogram = facts.histogram, n = histogram.length;
+    const within = (k) => `${Math.round((100 * k) / n)} to ${Math.round((100 * (k + 1)) / n)}%`;
+    box.append(bars("How sure?", "Matches by probability. A bar shows its matches in the table.", histogram, (k) => `${within(k)}: ${count(histogram[k], "match", "matches")}`,
+      [[0, "0%"], [0.5, "50%"], [1, "100%"]], (k) => choose("sure", (i) => Math.min(Math.floor(column(found, "confidence")[i] * n + 1e-12), n - 1) === k, `probability ${within(k)}`)));
+    const moments = facts.moments;
+    if (moments.expected.length > 1) {
+      const begin = (k) => moments.begin + k * moments.width;
+      const last = moments.expected.length;
+      box.append(bars("When?", `Expected matches in each ${length(moments.width)}.`, moments.expected, (k) => `${time(begin(k), true)}: ${moments.expected[k].toFixed(1)} of ${count(moments.count[k], "match", "matches")}`,
+        [[0, time(begin(0), true)], [1, time(begin(last), false)]], (k) => choose("when", (i) => {
+          const lower = column(found, "range_lower")[i], upper = column(found, "range_upper")[i];
+          const middle = lower + Math.floor((upper - lower) / 2);
+          return middle >= begin(k) && middle < begin(k + 1);
+        }, `from ${time(begin(k), true)}`)));
+    }
+    for (const group of facts.groups) {
+      const most = Math.max(...group.values.map((one) => one.count));
+      const step = 21, width = 360, left = 130;
+      const picture = draw("svg", { viewBox: `0 0 ${width} ${group.values.length * step}`, role: "group", "aria-label": `Matches by ${group.name}` });
+      group.values.forEach((one, k) => {
+        const shown = one.value === null ? "null" : String(one.value);
+        const long = (part) => (part / most) * (width - left - 46);
+        const said = `${shown}: ${count(one.count, "match", "matches")}, ${one.expected.toFixed(1)} expected`;
+        picture.append(
+          draw("text", { x: 0, y: k * step + 14 }, shown.length > 18 ? `${shown.slice(0, 17)}…` : shown),
+          draw("rect", { class: "bar pale", x: left, y: k * step + 3, height: 14, width: Math.max(long(one.count), 2), rx: 2 }),
+          draw("rect", { class: "bar", x: left, y: k * step + 3, height: 14, width: Math.max(long(one.expected), 1), rx: 2 }),
+          draw("text", { class: "dim", x: left + long(one.count) + 6, y: k * step + 14 }, whole(one.count)),
+          draw("rect", { class: "hit", x: 0, y: k * step, width, height: step, "aria-label": said, ...pressed(() => choose(group.name, (i) => column(found, group.name)[i] === one.value, `${group.name} ${shown}`)) }, draw("title", {}, said)),
+        );
+      });
+      const more = group.distinct - group.values.length;
+      box.append(make("div", { class: "panel" }, make("h2", {}, `By ${group.name}`), make("p", { class: "note" }, `Possible, and in dark expected, matches.${more > 0 ? ` ${count(more, "value", "values")} more.` : ""}`), picture));
+    }
+  }
+
+  // --- the table ------------------------------------------------------------------------------------
+  const shell = byId("matches");
+  const search = make("input", { type: "search", placeholder: "Search ids and values", "aria-label": "Search", oninput: () => { state.text = search.value.toLowerCase(); state.page = 0; render(); } });
+  const least = make("input", { type: "range", min: 0, max: 100, value: 0, "aria-label": "Least probability", oninput: () => { state.least = least.value / 100; state.page = 0; render(); } });
+  const leastText = make("span", {}, "0%");
+  const chips = make("span", { class: "chips" });
+  const tabs = make("span", { role: "group", "aria-label": "Which matches" });
+  const head = make("thead"), body = make("tbody");
+  const info = make("span", { class: "note", "aria-live": "polite" });
+  const back = make("button", { type: "button", onclick: () => turn(-1) }, "Previous");
+  const forth = make("button", { type: "button", onclick: () => turn(1) }, "Next");
+  const kinds = { found: "All", missed: "Missed by raw stamps", invented: "Invented by raw stamps" };
+  const texts = {};
+  function textOf(name, i) {
+    if (!texts[name]) {
+      const set = sets[name];
+      texts[name] = Array.from({ length: size(set) }, (_, k) => {
+        const own = set.columns.filter((c) => c.role !== "end").map((c) => JSON.stringify(c.values[k]));
+        const types = set.drawn[k][0].map(([, place]) => typeOf(place));
+        return [...own, ...types].join(" ").toLowerCase();
+      });
+    }
+    return texts[name][i];
+  }
+  function missed(i) { return found.compared && !found.compared[i] && column(found, "confidence")[i] >= 0.5; }
+  function rows() {
+    const name = state.set === "invented" ? "invented" : "found";
+    const set = sets[name];
+    const confidence = column(set, "confidence");
+    let chosen = Array.from({ length: size(set) }, (_, k) => k);
+    if (name === "found") {
+      chosen = chosen.filter((i) => confidence[i] >= state.least);
+      if (state.set === "missed") chosen = chosen.filter(missed);
+      for (const filter of Object.values(filters)) chosen = chosen.filter((i) => filter.value(i));
+    }
+    if (state.text) chosen = chosen.filter((i) => textOf(name, i).includes(state.text));
+    const values = column(set, state.sort);
+    const rank = (value) => (Array.isArray(value) ? value.join(",") : value);
+    const sign = state.down ? -1 : 1;
+    chosen.sort((one, other) => {
+      const a = rank(values[one]), b = rank(values[other]);
+      if (a === b) return one - other;
+      if (a === null || a === undefined) return 1;
+      if (b === null || b === undefined) return -1;
+      if (typeof a === "number" && typeof b === "number") return sign * (a - b);
+      return sign * String(a).localeCompare(String(b), undefined, { numeric: true });
+    });
+    return { name, set, chosen };
+  }
+  function shown(column, value) {
+    if (value === null || value === undefined) return "";
+    if (column.kind === "time") return time(value);
+    if (Array.isArray(value)) return value.map((one) => (one === null ? "null" : one)).join(", ");
+    if (typeof value === "number") return Number.isInteger(value) ? String(value) : String(+value.toPrecision(6));
+    return String(value);
+  }
+  function cell(set, column, i) {
+    const value = column.values[i];
+    if (column.name === "confidence" && column.role === "end") {
+      const tag = set === found && missed(i) ? make("span", { class: "tag", title: "not found on raw stamps" }, "missed by raw") : null;
+      return make("td", {}, make("span", { class: "sure" }, make("i", { style: `--p:${100 * value}%` }), percent(value)), " ", tag);
+    }
+    const text = shown(column, value);
+    return make("td", { class: column.kind === "number" && !Array.isArray(value) ? "number" : null, title: text.length > 30 ? text : null }, text);
+  }
+  const titles = { confidence: "probability", range_lower: "from", range_upper: "to" };
+  function eventsOf(set, n) {
+    const own = set.drawn[n][0];
+    const attributes = events.attributes.filter((a) => own.some(([, place]) => a.values[place] !== null));
+    const stamped = own.some(([, place]) => events.stamp[place] !== null);
+    const names = ["", "type", "id", "can have happened", ...(stamped ? ["raw stamp"] : []), ...attributes.map((a) => a.name)];
+    return make("div", { class: "scroll" }, make("table", { class: "events" },
+      make("thead", {}, make("tr", {}, names.map((name) => make("th", { scope: "col" }, make("small", {}, name))))),
+      make("tbody", {}, own.map(([variable, place]) => make("tr", {},
+        make("td", {}, make("b", {}, variable)), make("td", {}, typeOf(place)), make("td", {}, String(events.id[place])),
+        make("td", {}, `${time(events.lower[place])} – ${time(events.upper[place])}`),
+        stamped ? make("td", {}, events.stamp[place] === null ? "" : time(events.stamp[place])) : null,
+        attributes.map((a) => make("td", {}, shown({}, a.values[place]))))))));
+  }
+  function panel(set, n, columns) {
+    const said = set === sets.invented ? why(set, n) : null;
+    return make("tr", { class: "panel-row" }, make("td", { class: "open-cell", colspan: columns }, said ? make("p", {}, said) : null, timeline(set, n), keyOf(set, n), eventsOf(set, n)));
+  }
+  function toggle(row, set, n, columns) {
+    const key = `${state.set === "invented" ? "i" : "f"}${n}`;
+    const opens = !state.open.has(key);
+    if (opens) { state.open.add(key); row.after(panel(set, n, columns)); } else { state.open.delete(key); row.nextElementSibling.remove(); }
+    row.classList.toggle("open", opens);
+    row.setAttribute("aria-expanded", String(opens));
+  }
+  function turn(by) { state.page += by; render(); shell.scrollIntoView({ block: "start" }); }
+  function show(name) { state.set = name; if (name === "invented" && !column(sets.invented, state.sort).length) state.sort = "range_lower"; render(); }
+  function header(set) {
+    return make("tr", {}, set.columns.map((one) => {
+      const sorted = one.name === state.sort;
+      const sort = () => { state.down = sorted ? !state.down : one.kind !== "text" && one.name !== "range_lower"; state.sort = one.name; state.page = 0; render(); head.querySelector(`[data-name="${CSS.escape(one.name)}"]`).focus(); };
+      const label = one.role === "end" ? titles[one.name] || one.name : one.name;
+      return make("th", { scope: "col", "aria-sort": sorted ? (state.down ? "descending" : "ascending") : null }, make("button", { type: "button", onclick: sort, "data-name": one.name }, label, sorted ? (state.down ? " ↓" : " ↑") : ""));
+    }));
+  }
+  function move(row, by) {
+    let next = row;
+    do next = by > 0 ? next.nextElementSibling : next.previousElementSibling; while (next && !next.classList.contains("row"));
+    if (next) next.focus();
+  }
+  function render() {
+    leastText.textContent = `${Math.round(100 * state.least)}%`;
+    tabs.replaceChildren(...Object.entries(kinds).filter(([name]) => name === "found" || (facts.raw.matches !== null && facts.raw[name])).map(([name, label]) => {
+      const many = name === "found" ? facts.totals.matches : facts.raw[name];
+      return make("button", { type: "button", "aria-pressed": String(state.set === name), onclick: () => { state.page = 0; show(name); } }, `${label} (${whole(many)})`);
+    }));
+    chips.replaceChildren(...Object.entries(filters).map(([name, filter]) => make("button", { type: "button", "aria-label": `Remove filter ${filter.label}`, onclick: () => { delete filters[name]; state.page = 0; render(); } }, `${filter.label} ✕`)));
+    const { set, chosen } = rows();
+    const pages = Math.max(Math.ceil(chosen.length / PAGE), 1);
+    state.page = Math.min(Math.max(state.page, 0), pages - 1);
+    const from = state.page * PAGE;
+    const part = chosen.slice(from, from + PAGE);
+    state.open.clear();
+    head.replaceChildren(header(set));
+    const columns = set.columns.length;
+    body.replaceChildren(...part.map((i, k) => {
+      const row = make("tr", { class: "row", tabindex: k ? "-1" : "0", "aria-expanded": "false" }, set.columns.map((one) => cell(set, one, i)));
+      row.addEventListener("click", () => { if (!String(getSelection())) toggle(row, set, i, columns); });
+      row.addEventListener("keydown", (event) => {
+        if (event.target !== row) return;
+        const action = { Enter: () => toggle(row, set, i, columns), " ": () => toggle(row, set, i, columns), ArrowDown: () => move(row, 1), ArrowUp: () => move(row, -1) }[event.key];
+        if (action) { event.preventDefault(); action(); }
+      });
+      return row;
+    }));
+    const all = state.set === "invented" ? facts.raw.invented : facts.totals.matches;
+    const best = size(set) < all && state.set !== "missed" ? ` (the best of ${whole(all)})` : "";
+    info.textContent = chosen.length ? `${whole(from + 1)} to ${whole(from + part.length)} of ${whole(chosen.length)}${best}` : "No match is like that.";
+    back.disabled = state.page === 0;
+    forth.disabled = state.page >= pages - 1;
+  }
+  function table() {
+    if (!size(found) && !(sets.invented && size(sets.invented))) return shell.remove();
+    if (!size(found)) state.set = "invented";
+    shell.append(
+      make("h2", {}, "The matches"),
+      make("p", { class: "note" }, "A row opens its time line. Keys: / searches, arrows move, Enter opens."),
+      make("div", { class: "controls" }, tabs, search, make("label", {}, "at least", least, leastText), chips),
+      make("div", { class: "scroll" }, make("table", { "aria-label": "Matches" }, head, body)),
+      make("div", { class: "pages" }, back, forth, info),
+    );
+    render();
+  }
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "/" && !/^(INPUT|TEXTAREA)$/.test(event.target.tagName)) { event.preventDefault(); search.focus(); }
+  });
+  document.querySelector(".theme").addEventListener("click", () => {
+    const now = document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    document.documentElement.dataset.theme = now === "dark" ? "light" : "dark";
+  });
+  addEventListener("beforeprint", () => document.querySelectorAll("#about details").forEach((one) => { one.open = true; }));
+  totals();
+  example();
+  charts();
+  table();
+  document.documentElement.dataset.ready = "yes";
+})();

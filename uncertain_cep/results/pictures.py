@@ -1,0 +1,89 @@
+"""What a drawing of matches shows besides their events: when these happened, and what could spoil them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.results.boxes import Boxes, counting, pieces_of, weighed_matches
+
+__all__ = ["Pictures", "pictures_of"]
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """The events of some matches, by match, component and position."""
+
+    match: Int64
+    """(m,) int64."""
+    variable: list[str]
+    position: Int64
+    row: Int64
+    """Each (m,). The row is that of the table of events."""
+    start: Int64
+    """(m + 1,) int64. Where the parts of each event's interval begin."""
+    share: NDArray[np.float64]
+    """(p,) float64. P(the event happened in a part of its interval, given the match). The parts of an event
+    are as long as each other, as far as ticks allow."""
+    spoiled: Int64
+    spoiling: Int64
+    """Each (q,) int64. Events, by row, that could come between those of a match and then spoil it."""
+
+
+def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts: int) -> Pictures:
+    """Return how matches are drawn, with at most so many parts of each interval.
+
+    Raises
+    ------
+    OptionError
+        See `uncertain_cep.results.matched_events.matched_events`.
+    ConfidenceCostError
+        If a confidence takes too many steps.
+    """
+    columns: list[tuple[Int64, ...]] = []
+    variables: list[str] = []
+    shares, between = [], []
+    for found, events, groups in weighed_matches(plan, table, matches):
+        ticks = events.upper - events.lower + 1
+        sizes = np.minimum(ticks, parts)
+        begins = np.cumsum(sizes) - sizes
+        share = np.zeros(int(sizes.sum()))
+        names = found.variables
+        variables += [names[j] for j in found.component.tolist()]
+        columns.append((found.match, found.component, found.position, found.row, sizes))
+        begin = found.match[events.start[:-1]]
+        for some, confidences in groups:
+            lengths = np.diff(events.start)[some]
+            event = np.repeat(events.start[some], lengths) + counting(lengths)
+            match = np.repeat(some, lengths)
+            for piece in pieces_of(sizes[event]):
+                own = event[piece]
+                each = np.repeat(own, sizes[own])
+                part = counting(sizes[own])
+                # Of long intervals the parts are told without a product beyond int64.
+                whole, rest = np.divmod(ticks[each], sizes[each])
+                first = part * whole + part * rest // sizes[each]
+                last = (part + 1) * whole + (part + 1) * rest // sizes[each] - 1
+                low = events.lower[each]
+                boxes = Boxes(np.repeat(match[piece], sizes[own]), each, low + first, low + last)
+                share[np.repeat(begins[own], sizes[own]) + part] = confidences.of(boxes)
+            spoiled, spoiling = confidences.in_between(some)
+            between.append((begin[spoiled], spoiling))
+        total = np.add.reduceat(share, begins) if len(share) else share
+        shares.append(share / np.repeat(np.where(total > 0.0, total, 1.0), sizes))
+    match, component, position, row, sizes = np.concatenate([np.stack(part) for part in columns], axis=1)
+    order = np.lexsort((position, component, match))
+    begins = np.cumsum(sizes) - sizes
+    flat = np.repeat(begins[order], sizes[order]) + counting(sizes[order])
+    pairs = np.concatenate([np.zeros((2, 0), dtype=np.int64), *map(np.stack, between)], axis=1)
+    pairs = pairs[:, np.argsort(pairs[0], kind="stable")]
+    return Pictures(
+        match[order], [variables[k] for k in order.tolist()], position[order], row[order],
+        np.concatenate(([0], np.cumsum(sizes[order]))), np.concatenate(shares)[flat], *pairs,
+    )  # fmt: skip

@@ -1,0 +1,81 @@
+"""The raw stamps of a trace, beside the intervals that a schema made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.errors import UncertainCepError
+from uncertain_cep.timedomain import Names
+from uncertain_cep.traces.events_schema import UncertaintySpec
+from uncertain_cep.traces.reading import LoadedTrace, load_traces
+from uncertain_cep.traces.schema import TraceSchema
+
+__all__ = ["rules_of", "with_raw_stamps"]
+
+_NAMES = Names()
+
+
+def with_raw_stamps(
+    loaded: LoadedTrace, paths: Sequence[str], schema: TraceSchema | None
+) -> tuple[pa.Table, str | None]:
+    """Return the events of a trace with a column of raw stamps, null where a row has none, and its name.
+
+    The files are read once more, with every rule of uncertainty replaced by ``exact``. The name is None if
+    there are no stamps, or they cannot be told.
+    """
+    table = loaded.table
+    assert table is not None
+    if schema is None or not any(events.time is not None for events in schema.events):
+        return table, None
+    exact = UncertaintySpec("exact")
+    bare = tuple(
+        events if events.time is None else replace(events, uncertainty=exact) for events in schema.events
+    )
+    try:
+        again = load_traces(list(paths), replace(schema, events=bare, tick=schema.tick or loaded.tick))
+    except UncertainCepError:
+        return table, None
+    if again.table is None or again.faults or len(again.origin.rows) != len(loaded.origin.rows):
+        return table, None
+    if again.table.schema.field(_NAMES.lower).type != table.schema.field(_NAMES.lower).type:
+        return table, None
+    places = [
+        np.arange(length) if rows is None else rows
+        for origin in (loaded.origin, again.origin)
+        for length, rows in zip(origin.lengths, origin.rows, strict=True)
+    ]
+    found, begin = [], 0
+    for wanted, there in zip(places[: len(places) // 2], places[len(places) // 2 :], strict=True):
+        at = np.searchsorted(there, wanted)
+        clipped = np.minimum(at, max(len(there) - 1, 0))
+        same = there[clipped] == wanted if len(there) else np.zeros(len(wanted), dtype=np.bool_)
+        found.append(pa.array(begin + clipped, mask=~same))
+        begin += len(there)
+    rows = pa.chunked_array(found, pa.int64())
+    lower, upper = (again.table.column(name).take(rows) for name in (_NAMES.lower, _NAMES.upper))
+    # What has bounds of its own has a stamp only if these are one.
+    stamps = pc.if_else(pc.equal(lower, upper), lower, None)
+    name = "stamp"
+    while name in table.column_names:
+        name += "_"
+    return table.append_column(name, stamps), name
+
+
+def rules_of(schema: TraceSchema | None) -> list[str]:
+    """Return in words how the rows of a schema's files became intervals."""
+    lines = []
+    for events in () if schema is None else schema.events:
+        spec = events.uncertainty
+        what = events.files or events.type or events.type_column or "events"
+        if spec.column is not None:
+            rule = f"by {spec.column}"
+        else:
+            given = ", ".join(f"{name} {value}" for name, value in spec.arguments)
+            rule = spec.kind.replace("_", " ") + (f" ({given})" if given else "")
+        lines.append(f"How uncertain the times of {what} are: {rule}.")
+    return lines

@@ -136,7 +136,8 @@ def test_casestudy(invoke: Invoke, tmp_path: Path) -> None:
         assert pq.read_table(out / "matches" / name).num_rows == counts[name]
         assert f"{counts[name]:,} matches in {out / 'matches' / name}" in result.stdout
     assert (out / "trace" / "_truth" / "truth.parquet").is_file()
-    assert str(out) in result.stdout
+    assert f"To look at: {out / 'report.html'}" in result.stdout
+    assert "<h1>" in (out / "report.html").read_text(encoding="utf-8")
     again = invoke(*arguments)
     assert again.exit_code == 2
     assert "--overwrite" in again.stderr

@@ -22,8 +22,14 @@ BEST: Final = 5
 """Matches of each query that are printed."""
 
 
+REPORT: Final = "report.html"
+"""The page of the query with the most matches."""
+
+
 @click.command()
-@out_option("A directory for the trace, in trace/, and the matches, in matches/.", required=True)
+@out_option(
+    "A directory for the trace, in trace/, the matches, in matches/, and a page to look at.", required=True
+)
 @overwrite_option
 @click.option(
     "--queries",
@@ -55,6 +61,8 @@ def casestudy(
     from uncertain_cep.cli.batch_writers import shown_rows
     from uncertain_cep.cli.execution import spark_session
     from uncertain_cep.cli.outputs import describe_result, result_written_aside
+    from uncertain_cep.cli.report import write_report
+    from uncertain_cep.plan import MatchOptions
     from uncertain_cep.query import parse
     from uncertain_cep.spark import match_to_parquet, read_traces, worker_errors
     from uncertain_cep.traces import load_schema
@@ -81,9 +89,15 @@ def casestudy(
                 counts[file.stem] = match_to_parquet(events, parse(text), folder)
             where = f"{counts[file.stem]:,} matches in {Path(out) / 'matches' / file.stem}"
             shown.append(f"{title(text)}\n{where}, the best:\n{shown_rows(best_rows(folder))}")
+        spark.catalog.clearCache()
+        most = max(files, key=lambda file: counts[file.stem])
+        asked = parse(most.read_text(encoding="utf-8"))
+        trace_files, schema = [str(aside / "trace")], load_schema(queries / "schema.toml")
+        write_report(asked, trace_files, schema, MatchOptions(), aside / REPORT)
         describe_result(aside, {"command": "casestudy", "minutes": minutes, "seed": seed, "matches": counts})
     show("\n\n".join(shown))
-    show(f"\nResults: {Path(out).resolve()} (Parquet). {time.monotonic() - started:.0f} s.")
+    show(f"\nTo look at: {Path(out).resolve() / REPORT}")
+    show(f"Results: {Path(out).resolve()} (Parquet). {time.monotonic() - started:.0f} s.")
 
 
 def title(query: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -28,8 +29,10 @@ from uncertain_cep.results.output_place import check_output_place
 
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
+    from uncertain_cep.query import Query
+    from uncertain_cep.traces import TraceSchema
 
-__all__ = ["report"]
+__all__ = ["report", "write_report"]
 
 
 @click.command()
@@ -60,39 +63,46 @@ def report(
     from uncertain_cep.cli.match import inputs_of
     from uncertain_cep.cli.outputs import written_aside
     from uncertain_cep.optimizer.memory import keep_on_disk
-    from uncertain_cep.reporting.facts import Asked, report_facts
-    from uncertain_cep.reporting.page import page_of
-    from uncertain_cep.traces.raw_stamps import rules_of, with_raw_stamps
-    from uncertain_cep.traces.reading import load_traces
     from uncertain_cep.wording import counted
 
     check_output_place(out, inputs_of((query,) if query_file(query) else (), traces, columns))
     keep_on_disk()
-    asked = read_query(query)
-    limit = options.limit
+    parsed, options = read_query(query), replace(options, tick=columns.tick)
     with written_aside(Path(out), overwrite=overwrite) as aside:
-        with working("reading"), warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UncertainCepWarning)
-            loaded = load_traces(traces, columns.schema, tick=columns.tick)
+        count, said = write_report(parsed, traces, columns.schema, options, aside, title)
+    for warning in said:
+        note(f"warning: {warning}")
+    found = counted(count, "match", "matches")
+    note(f"{found} in {time.monotonic() - started:.1f} s, shown in {Path(out).resolve()}")
+
+
+def write_report(
+    query: Query,
+    traces: Sequence[str],
+    schema: TraceSchema | None,
+    options: MatchOptions,
+    path: Path,
+    title: str | None = None,
+) -> tuple[int, list[str]]:
+    """Write the page of a query over files; return how many matches there are, and what was warned of."""
+    from uncertain_cep.reporting.facts import Asked, report_facts
+    from uncertain_cep.reporting.page import page_of
+    from uncertain_cep.traces.raw_stamps import rules_of, with_raw_stamps
+    from uncertain_cep.traces.reading import load_traces
+
+    limit = options.limit
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UncertainCepWarning)
+        with working("reading"):
+            loaded = load_traces(traces, schema, tick=options.tick)
             if loaded.table is None or loaded.faults:
                 raise TraceError(loaded.faults)
             loaded.warn()
-            table, stamp = with_raw_stamps(loaded, traces, columns.schema)
+            table, stamp = with_raw_stamps(loaded, traces, schema)
         announced_kernels()
+        said = list(dict.fromkeys(str(one.message) for one in caught))
         with working("matching"), nullcontext() if limit is None else limit.looked_at():
-            facts = report_facts(
-                Asked(
-                    table,
-                    asked,
-                    replace(options, tick=columns.tick),
-                    stamp,
-                    notes=rules_of(columns.schema),
-                    title=title,
-                    warnings=list(dict.fromkeys(str(one.message) for one in caught)),
-                )
-            )
-        aside.write_text(page_of(facts), encoding="utf-8")
-    for warning in facts["warnings"]:
-        note(f"warning: {warning}")
-    found = counted(facts["totals"]["matches"], "match", "matches")
-    note(f"{found} in {time.monotonic() - started:.1f} s, shown in {Path(out).resolve()}")
+            asked = Asked(table, query, options, stamp, rules_of(schema), title, said)
+            facts = report_facts(asked)
+    path.write_text(page_of(facts), encoding="utf-8")
+    return facts["totals"]["matches"], list(dict.fromkeys(str(one.message) for one in caught))

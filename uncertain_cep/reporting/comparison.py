@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -49,8 +50,8 @@ def keys_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> list[Ke
     for found in matched_events(plan, table, matches):
         component = np.array([places[name] for name in found.variables])[found.component]
         pairs = list(zip(component.tolist(), found.row.tolist(), strict=True))
-        begins = np.flatnonzero(np.diff(found.match, prepend=-1)).tolist()
-        for begin, end in zip(begins, [*begins[1:], len(pairs)], strict=True):
+        bounds = [*np.flatnonzero(np.diff(found.match, prepend=-1)).tolist(), len(pairs)]
+        for begin, end in pairwise(bounds):
             keys[int(found.match[begin])] = tuple(pairs[begin:end])
     return keys
 

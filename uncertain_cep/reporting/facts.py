@@ -55,6 +55,14 @@ INVENTED_SHOWN: Final = 500
 SPOILING_SHOWN: Final = 8
 """Most events that could spoil a match in its drawing."""
 
+_ROUND_LENGTHS: Final = (
+    *(step * 10**power for power in range(10) for step in (1, 2, 5)),
+    *(seconds * 10**9 for seconds in (10, 15, 30)),
+    *(minutes * 60 * 10**9 for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)),
+    *(days * 86_400 * 10**9 for days in (1, 2, 7, 14, 28, 91, 182, 364)),
+)
+"""Lengths that people count time in, nanoseconds, ascending."""
+
 LEVELS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
@@ -205,10 +213,11 @@ def _moments(plan: EvaluationPlan, found: pa.Table, clock: Clock) -> dict[str, A
     if not found.num_rows:
         return None
     first, last = (plan.domain.ticks(found.column(f"range_{side}")) for side in ("lower", "upper"))
-    low, high = int(first.min()), int(last.max())
-    width = max(-(-(high - low + 1) // MOMENTS), 1)
-    count = (high - low) // width + 1
     middle = first + (last - first) // 2
+    low, high = int(middle.min()), int(middle.max())
+    width = _round_length((high - low) // MOMENTS + 1, plan.domain.tick_nanoseconds)
+    low -= low % width
+    count = (high - low) // width + 1
     place = (middle - low) // width
     weights = np.bincount(place, np.asarray(found.column("confidence").to_numpy()), minlength=count)
     return {
@@ -217,6 +226,15 @@ def _moments(plan: EvaluationPlan, found: pa.Table, clock: Clock) -> dict[str, A
         "expected": [round(value, 4) for value in weights.tolist()],
         "count": np.bincount(place, minlength=count).tolist(),
     }
+
+
+def _round_length(least: int, tick: int | None) -> int:
+    """Return a round number of ticks of some nanoseconds, at least so many."""
+    if tick is not None:
+        for length in _ROUND_LENGTHS:
+            if length >= least * tick and length % tick == 0:
+                return length // tick
+    return next(step * 10**power for power in range(20) for step in (1, 2, 5) if step * 10**power >= least)
 
 
 def _groups(plan: EvaluationPlan, found: pa.Table) -> list[dict[str, Any]]:

@@ -5,7 +5,7 @@
   const facts = await new Response(stream).json();
   const NS = "http://www.w3.org/2000/svg";
   const LEVELS = "0123456789abcdefghijklmnopqrstuvwxyz";
-  const PAGE = 100;
+  const PAGE = 50;
 
   // --- making elements: text is always text ---------------------------------------------------------
   function fill(element, attributes, children) {
@@ -57,7 +57,7 @@
   const size = (set) => (set.columns.length ? set.columns[0].values.length : 0);
 
   // --- a match as a drawing -------------------------------------------------------------------------
-  function timeline(set, n) {
+  function timeline(set, n, box) {
     const [own, spoiling] = set.drawn[n];
     const lower = column(set, "range_lower")[n];
     const upper = column(set, "range_upper")[n];
@@ -69,11 +69,12 @@
     const margin = Math.max((high - low) * 0.04, 0.5);
     low -= margin;
     high += margin;
-    const left = 132, right = 12, top = 26, step = 36, width = 760;
+    const width = Math.min(Math.max(box.clientWidth, 300), 900);
+    const left = width < 500 ? 84 : 132, right = 12, top = 26, step = 36;
     const height = top + lanes.length * step + 26;
     const x = (tick) => left + ((tick - low) / (high - low)) * (width - left - right);
     const said = lanes.map((lane) => `${lane.label} ${typeOf(lane.place)} from ${time(events.lower[lane.place])} to ${time(events.upper[lane.place])}`);
-    const picture = draw("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Time line: ${said.join("; ")}` });
+    const picture = draw("svg", { viewBox: `0 0 ${width} ${height}`, style: `max-width:${width}px`, role: "img", "aria-label": `Time line: ${said.join("; ")}` });
     if (set !== sets.invented) {
       picture.append(
         draw("rect", { class: "range", x: x(lower), y: top - 8, width: Math.max(x(upper + 1) - x(lower), 1), height: lanes.length * step + 8 }),
@@ -87,7 +88,7 @@
       const bar = { x: x(begin), y: y - 10, width: Math.max(x(end) - x(begin), 3), height: 20, rx: 3 };
       picture.append(
         draw("text", { x: 0, y: y - 1 }, lane.label),
-        draw("text", { class: "dim", x: 0, y: y + 12 }, typeOf(lane.place).slice(0, 20)),
+        draw("text", { class: "dim", x: 0, y: y + 12 }, typeOf(lane.place).slice(0, width < 500 ? 12 : 20)),
         draw("line", { class: "lane", x1: left, x2: width - right, y1: y, y2: y }),
         draw("rect", { ...bar, class: lane.spoiling ? "spoiler" : "interval" },
           draw("title", {}, `${lane.spoiling ? "could come between: " : ""}${lane.label} ${typeOf(lane.place)}: ${time(begin)} to ${time(end - 1)} (${length(end - begin)})`)),
@@ -95,7 +96,7 @@
       [...(lane.shades || "")].forEach((level, part) => {
         const wide = bar.width / lane.shades.length;
         picture.append(draw("rect", {
-          class: "shade", x: bar.x + part * wide, y: bar.y, width: wide + 0.3, height: bar.height, "pointer-events": "none",
+          class: "shade", x: bar.x + part * wide, y: bar.y, width: wide + 0.6, height: bar.height, "pointer-events": "none",
           "fill-opacity": (0.95 * LEVELS.indexOf(level)) / (LEVELS.length - 1),
         }));
       });
@@ -105,7 +106,7 @@
     });
     const base = top + lanes.length * step + 4;
     picture.append(draw("line", { class: "axis", x1: left, x2: width - right, y1: base, y2: base }));
-    const marks = 4;
+    const marks = width < 500 ? 2 : 4;
     for (let k = 0; k <= marks; k++) {
       const tick = Math.round(low + margin + ((high - low - 2 * margin) * k) / marks);
       picture.append(
@@ -169,7 +170,7 @@
     const box = byId("example");
     if (name === null) return box.remove();
     const set = sets[name];
-    box.append(make("h2", {}, name === "found" ? "One of the matches" : "Why intervals matter"), make("p", { class: "why" }, why(set, 0)), timeline(set, 0), keyOf(set, 0));
+    box.append(make("h2", {}, name === "found" ? "One of the matches" : "Why intervals matter"), make("p", { class: "why" }, why(set, 0)), timeline(set, 0, box), keyOf(set, 0));
   }
 
   // --- charts that filter ---------------------------------------------------------------------------
@@ -315,7 +316,7 @@
   }
   function panel(set, n, columns) {
     const said = set === sets.invented ? why(set, n) : null;
-    return make("tr", { class: "panel-row" }, make("td", { class: "open-cell", colspan: columns }, said ? make("p", {}, said) : null, timeline(set, n), keyOf(set, n), eventsOf(set, n)));
+    return make("tr", { class: "panel-row" }, make("td", { class: "open-cell", colspan: columns }, said ? make("p", {}, said) : null, timeline(set, n, shell.querySelector(".controls")), keyOf(set, n), eventsOf(set, n)));
   }
   function toggle(row, set, n, columns) {
     const key = `${state.set === "invented" ? "i" : "f"}${n}`;

@@ -1,0 +1,74 @@
+"""``uncertain-cep report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Invoke
+from tests.reporting.test_facts import data_of
+
+ROWS = """\
+kind,id,at,host
+A,1,2026-01-05T08:00:10,h1
+B,2,2026-01-05T08:00:09,h1
+A,3,2026-01-05T08:00:30,h1
+B,4,2026-01-05T08:00:40,h1
+C,5,,h1
+"""
+SCHEMA = """\
+tick = "1s"
+[[events]]
+files = "log.csv"
+type_column = "kind"
+id = "id"
+time = "at"
+uncertainty = { kind = "plus_minus", by = "3s" }
+missing = "drop"
+"""
+QUERY = "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 15 seconds"
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    (tmp_path / "log.csv").write_text(ROWS)
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    return tmp_path / "log.csv"
+
+
+def test_a_page_with_what_raw_stamps_say(invoke: Invoke, trace: Path) -> None:
+    out, schema = trace.parent / "page.html", trace.parent / "schema.toml"
+    result = invoke("report", QUERY, trace, "--schema", schema, "-o", out, "--title", "Does B follow A?")
+    assert result.exit_code == 0, result.stderr
+    assert "2 matches in " in result.stderr
+    assert str(out) in result.stderr
+    page = out.read_text(encoding="utf-8")
+    assert "<h1>Does B follow A?</h1>" in page
+    assert "How uncertain the times of log.csv are: plus minus (by 3s)." in page
+    facts = data_of(page)
+    # Certain is the second pair; the stamps of the first are the wrong way round.
+    assert facts["raw"]["matches"] == 1
+    assert facts["raw"]["stamped"] == 4
+    stamps = [facts["events"]["stamp"][place] for _, place, _ in facts["found_drawn"][0][0]]
+    assert [stamp - low for stamp, low in zip(stamps, [stamps[0], stamps[0]], strict=True)] == [0, 10]
+    again = invoke("report", QUERY, trace, "--schema", schema, "-o", out)
+    assert again.exit_code == 2
+    assert "--overwrite" in again.stderr
+
+
+def test_faults_of_the_trace_leave_no_page(invoke: Invoke, trace: Path) -> None:
+    trace.write_text(ROWS.replace("2026-01-05T08:00:09", "yesterday"))
+    out = trace.parent / "page.html"
+    result = invoke("report", QUERY, trace, "--schema", trace.parent / "schema.toml", "-o", out)
+    assert result.exit_code == 2
+    assert "yesterday" in result.stderr
+    assert not out.exists()
+
+
+def test_a_page_does_not_replace_the_trace(invoke: Invoke, trace: Path) -> None:
+    result = invoke(
+        "report", QUERY, trace, "--schema", trace.parent / "schema.toml", "-o", trace, "--overwrite"
+    )
+    assert result.exit_code == 2
+    assert trace.read_text() == ROWS

@@ -1,0 +1,187 @@
+"""What a report says is so: totals, charts, the comparison with raw stamps, and that values stay values."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, note, settings
+
+import uncertain_cep as uc
+from tests.cases.nested import NestedCase, nested_cases
+from uncertain_cep.config import SHOWN_MATCHES
+from uncertain_cep.errors import OptionError, TimeLimitError
+from uncertain_cep.reporting.facts import MOMENTS, PARTS
+
+HOSTILE = "</script><img src=x onerror=alert(1)>{title}"
+
+EVENTS = pa.table(
+    {
+        "type": ["A", "B", "A", "B", "N"],
+        "id": [1, 2, 3, 4, 5],
+        "lower": [0, 2, 20, 26, 21],
+        "upper": [9, 12, 20, 26, 28],
+        "at": pa.array([10, 3, 20, 26, None], pa.int64()),
+        "host": ["h1", "h1", HOSTILE, HOSTILE, HOSTILE],
+        "load": [0.5, None, 3.25, 1e300, float("nan")],
+    }
+)
+QUERY = "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 30"
+
+
+def data_of(page: str) -> dict[str, Any]:
+    """Return what the script of a page is handed."""
+    packed = re.search(r'<script id="data"[^>]*>([^<]*)</script>', page)
+    assert packed is not None
+    found: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(packed[1]), wbits=-15))
+    return found
+
+
+def values(columns: list[dict[str, Any]], name: str) -> list[Any]:
+    found: list[Any] = next(one["values"] for one in columns if one["name"] == name)
+    return found
+
+
+def test_totals_charts_and_rows() -> None:
+    facts = data_of(uc.report(EVENTS, QUERY))
+    matches = uc.match(EVENTS, f"{QUERY} ORDER BY CONFIDENCE DESC")
+    assert matches.num_rows == 2
+    assert facts["totals"]["matches"] == 2
+    assert facts["totals"]["expected"] == pytest.approx(sum(matches["confidence"].to_pylist()))
+    assert facts["totals"]["certain"] == 1
+    assert sum(facts["histogram"]) == 2
+    assert facts["histogram"][-1] == 1
+    assert sum(facts["moments"]["count"]) == 2
+    assert len(facts["moments"]["count"]) <= MOMENTS
+    assert values(facts["columns"], "confidence") == pytest.approx(matches["confidence"].to_pylist())
+    assert values(facts["columns"], "a") == matches["a"].to_pylist()
+    assert values(facts["columns"], "range_lower") == matches["range_lower"].to_pylist()
+    assert [one["name"] for one in facts["columns"]][:4] == [
+        "confidence",
+        "range_lower",
+        "range_upper",
+        "host",
+    ]
+    events = facts["events"]
+    for number, (own, spoiling) in enumerate(facts["found_drawn"]):
+        assert [variable for variable, _, _ in own] == ["a", "b"]
+        assert [events["id"][place] for _, place, _ in own] == [
+            values(facts["columns"], name)[number] for name in ("a", "b")
+        ]
+        assert all(0 < len(shades) <= PARTS and "z" in shades for _, _, shades in own)
+        assert spoiling == []
+    load = next(one["values"] for one in events["attributes"] if one["name"] == "load")
+    assert [load[events["id"].index(id)] for id in (1, 2, 3)] == [0.5, None, 3.25]
+
+
+def test_raw_stamps_miss_and_invent() -> None:
+    """By its stamps the first B is before its A; a stamp in the middle may order what cannot be so."""
+    facts = data_of(uc.report(EVENTS, QUERY, stamp="at"))
+    assert facts["raw"] == {"matches": 1, "missed": 1, "invented": 0, "stamped": 4}
+    assert facts["compared"] == [True, False]
+    assert values(facts["missed"], "a") == [1]
+    late = pa.table(
+        {"type": ["A", "B"], "id": [1, 2], "lower": [5, 5], "upper": [9, 5], "at": [1, 5], "host": ["h", "h"]}
+    )
+    invented = data_of(uc.report(late, QUERY, stamp="at"))
+    assert invented["raw"] == {"matches": 1, "missed": 0, "invented": 1, "stamped": 2}
+    assert invented["totals"]["matches"] == 0
+    assert values(invented["invented"], "b") == [2]
+    assert [place for _, place, _ in invented["invented_drawn"][0][0]] == [0, 1]
+
+
+def test_events_that_could_come_between_are_drawn() -> None:
+    facts = data_of(uc.report(EVENTS, "PATTERN SEQ(A a, !N n, B b) WITHIN 30"))
+    ends = zip(values(facts["columns"], "a"), values(facts["columns"], "b"), strict=True)
+    between = {
+        pair: [facts["events"]["id"][place] for place in spoiling]
+        for pair, (_, spoiling) in zip(ends, facts["found_drawn"], strict=True)
+    }
+    assert between == {(1, 2): [], (3, 4): [5], (1, 4): [5]}
+
+
+def test_values_of_a_trace_are_text() -> None:
+    page = uc.report(EVENTS, QUERY, title=HOSTILE)
+    assert "<img" not in page
+    assert page.count("<script") == page.count("</script>") == 2
+    assert "&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;{title}" in page
+    assert HOSTILE in values(data_of(page)["columns"], "host")
+    assert "default-src &#x27;none&#x27;" in page or "default-src 'none'" in page
+
+
+def test_nothing_found_says_why() -> None:
+    facts = data_of(uc.report(EVENTS, "PATTERN SEQ(A a, B b) WHERE a.load > 1e9 WITHIN 30"))
+    assert facts["totals"]["matches"] == 0
+    assert "a" in facts["nothing"]
+    assert facts["moments"] is None
+
+
+def test_the_question_in_words() -> None:
+    query = """-- Does load follow?
+    PATTERN SEQ(A a, !N n, OR(B b, AND(B c, (A|N) d)))
+    WHERE a.load > 1 WITHIN 30 HAVING CONFIDENCE >= 0.25 ORDER BY CONFIDENCE DESC LIMIT 7"""
+    page = uc.report(EVENTS, query)
+    assert "<h1>Does load follow?</h1>" in page
+    words = re.search(r'<p class="words">(.*?)</p>', page)
+    assert words is not None
+    assert words[1] == (
+        "A (a), then no N (n) there, then either B (b) or B (c) and A or N (d) in any order, "
+        "all within 30 ticks. "
+        "It holds that a.load &gt; 1. Other events in between do not matter. "
+        "Only matches of a probability of at least 0.25. At most 7 best matches."
+    )
+
+
+def test_files_frames_and_limits(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    page = uc.report(EVENTS.to_pandas(), QUERY, path)
+    assert path.read_text(encoding="utf-8") == page
+    assert data_of(uc.report(pl.from_arrow(EVENTS), QUERY))["totals"] == data_of(page)["totals"]
+    with pytest.raises(OptionError, match="returns expected counts"):
+        uc.report(EVENTS, f"{QUERY} RETURN EXPECTED COUNT")
+    with pytest.raises(OptionError, match="the events have no column when"):
+        uc.report(EVENTS, QUERY, stamp="when")
+    with pytest.raises(OptionError, match="raw stamps are of the type of the times"):
+        uc.report(EVENTS, QUERY, stamp="host")
+    with pytest.raises(TimeLimitError):
+        uc.report(EVENTS, QUERY, timeout=1e-9)
+
+
+def many(count: int) -> pa.Table:
+    """Return events of which every A and every B of a host are a match."""
+    size = int(np.sqrt(count)) + 1
+    begin = np.arange(2 * size) * 10**6
+    return pa.table(
+        {
+            "type": ["A"] * size + ["B"] * size,
+            "id": [f"event-{k:06}" for k in range(2 * size)],
+            "lower": pa.array(begin, pa.timestamp("us", "UTC")),
+            "upper": pa.array(begin + np.arange(2 * size) % 7 * 10**6, pa.timestamp("us", "UTC")),
+            "host": ["one host of a cluster"] * (2 * size),
+            "message": [f"what the log says of number {k}" for k in range(2 * size)],
+        }
+    )
+
+
+def test_a_page_of_many_matches_is_small() -> None:
+    table = many(SHOWN_MATCHES)
+    page = uc.report(table, "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 1 day")
+    facts = data_of(page)
+    assert facts["totals"]["matches"] > SHOWN_MATCHES == len(values(facts["columns"], "a"))
+    assert len(page.encode()) < 5_000_000
+
+
+@settings(max_examples=15)
+@given(nested_cases("SAO"))
+def test_any_answer_has_a_report(case: NestedCase) -> None:
+    note(case.text())
+    facts = data_of(uc.report(case.trace.table(), case.text()))
+    assert facts["totals"]["matches"] == len(case.answer())

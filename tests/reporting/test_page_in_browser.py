@@ -1,0 +1,203 @@
+"""The page of a report in a real browser: it shows, sorts, filters, opens and obeys the keyboard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import uncertain_cep as uc
+from tests.reporting.test_facts import EVENTS, HOSTILE, QUERY, many
+
+MANY = 400
+PROCESSOR_SECONDS = 3.0
+
+
+class Shown:
+    """A page that is open, and what went wrong in it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.faults: list[str] = []
+        page.on("console", lambda message: self.faults.append(message.text))
+        page.on("pageerror", lambda error: self.faults.append(str(error)))
+        page.on("dialog", lambda dialog: self.faults.append(dialog.message))
+        page.on("request", lambda request: self._note(request.url))
+
+    def _note(self, url: str) -> None:
+        if not url.startswith("file:"):
+            self.faults.append(url)
+
+    def open(self, path: Path) -> Page:
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("html[data-ready]")
+        return self.page
+
+
+@pytest.fixture
+def shown(browser: Browser) -> Iterator[Shown]:
+    page = browser.new_page()
+    found = Shown(page)
+    yield found
+    page.close()
+    assert found.faults == []
+
+
+@pytest.fixture(scope="package")
+def hundreds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("pages") / "hundreds.html"
+    uc.report(many(MANY), "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 1 day RETURN b.message AS message", path)
+    return path
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    path = tmp_path / "small.html"
+    uc.report(EVENTS, QUERY, path, stamp="at", title=HOSTILE)
+    return path
+
+
+def first_column(page: Page, number: int) -> list[str]:
+    return page.locator(f"#matches tbody tr.row td:nth-child({number})").all_inner_texts()
+
+
+def test_the_first_screen(shown: Shown, small: Path) -> None:
+    page = shown.open(small)
+    expect(page.locator("#totals")).to_contain_text("2 possible matches")
+    expect(page.locator("#totals")).to_contain_text("1 likely match would have been missed")
+    expect(page.locator("#example")).to_contain_text("B b is stamped before A a")
+    assert page.locator("#example svg .interval").count() == 2
+    assert page.locator("#example svg .stamp").count() == 2
+
+
+def test_values_of_the_trace_are_text(shown: Shown, small: Path) -> None:
+    page = shown.open(small)
+    assert page.locator("img").count() == 0
+    expect(page.locator("h1")).to_have_text(HOSTILE)
+    assert HOSTILE in page.locator("#matches").inner_text()
+    page.locator("tr.row").nth(0).click()
+    assert HOSTILE in page.locator("table.events").inner_text()
+
+
+def test_sorting(shown: Shown, hundreds: Path) -> None:
+    page = shown.open(hundreds)
+    ids = first_column(page, 7)
+    page.get_by_role("button", name="b", exact=True).click()
+    up = first_column(page, 7)
+    assert up == sorted(up) != ids
+    assert page.locator("th[aria-sort=ascending]").count() == 1
+    page.get_by_role("button", name=re.compile("^b ")).click()
+    assert first_column(page, 7) == sorted(first_column(page, 7), reverse=True)
+    page.get_by_role("button", name=re.compile("^to")).click()
+    assert page.locator("th[aria-sort]").inner_text().startswith("to")
+
+
+def test_searching_and_filtering(shown: Shown, hundreds: Path) -> None:
+    page = shown.open(hundreds)
+    info = page.locator(".pages .note")
+    expect(info).to_contain_text("of 441")
+    page.keyboard.press("/")
+    page.keyboard.type("EVENT-000041")
+    expect(info).to_contain_text("of 21")
+    assert set(first_column(page, 7)) == {"event-000041"}
+    page.get_by_label("Search").fill("")
+    bars = page.locator("#charts .panel").nth(0).locator("[role=button]")
+    bars.nth(0).click()
+    expect(page.locator(".chips button")).to_have_count(1)
+    expect(info).not_to_contain_text("of 441")
+    page.locator(".chips button").click()
+    expect(info).to_contain_text("of 441")
+    page.get_by_label("Least probability").fill("100")
+    assert all(float(text.split("%")[0]) == 100 for text in first_column(page, 1))
+    page.get_by_label("Search").fill("no such thing")
+    expect(info).to_have_text("No match is like that.")
+
+
+def test_pages(shown: Shown, hundreds: Path) -> None:
+    page = shown.open(hundreds)
+    seen = list(zip(first_column(page, 6), first_column(page, 7), strict=True))
+    assert page.get_by_role("button", name="Previous").is_disabled()
+    while page.get_by_role("button", name="Next").is_enabled():
+        page.get_by_role("button", name="Next").click()
+        seen += zip(first_column(page, 6), first_column(page, 7), strict=True)
+    assert len(seen) == len(set(seen)) == 441
+
+
+def test_a_click_opens_a_match_and_closes_it(shown: Shown, hundreds: Path) -> None:
+    page = shown.open(hundreds)
+    row = page.locator("tr.row").nth(3)
+    row.click()
+    expect(row).to_have_attribute("aria-expanded", "true")
+    panel = page.locator("tr.panel-row")
+    assert panel.locator("svg .interval").count() == 2
+    expect(panel.locator("table.events")).to_contain_text("what the log says of number")
+    row.click()
+    expect(panel).to_have_count(0)
+
+
+def test_the_keyboard_alone(shown: Shown, hundreds: Path) -> None:
+    page = shown.open(hundreds)
+    page.locator("tr.row").nth(0).focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("tr.row").nth(1)).to_have_attribute("aria-expanded", "true")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press(" ")
+    expect(page.locator("tr.panel-row")).to_have_count(0)
+    bar = page.locator("#charts [role=button]").first
+    bar.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".chips button")).to_have_count(1)
+    page.locator("summary").nth(0).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#about pre").nth(0)).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_dark_and_light(browser: Browser, small: Path, scheme: str) -> None:
+    context = browser.new_context(color_scheme="dark" if scheme == "dark" else "light")
+    page = Shown(context.new_page()).open(small)
+    paint = "getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)"
+    assert (sum(page.evaluate(paint)) < 200) == (scheme == "dark")
+    page.locator("button.theme").click()
+    assert (sum(page.evaluate(paint)) < 200) == (scheme == "light")
+    context.close()
+
+
+def test_a_phone_and_a_printer(browser: Browser, small: Path) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740})
+    page = Shown(context.new_page()).open(small)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.emulate_media(media="print")
+    assert not page.locator("#matches .controls").is_visible()
+    assert page.locator("#matches tbody tr.row").count() == 2
+    context.close()
+
+
+def test_what_raw_stamps_invent(shown: Shown, tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    table = pa.table(
+        {"type": ["A", "B"], "id": [1, 2], "lower": [5, 5], "upper": [9, 5], "at": [1, 5], "host": ["h", "h"]}
+    )
+    path = tmp_path / "invented.html"
+    uc.report(table, QUERY, path, stamp="at")
+    page = shown.open(path)
+    expect(page.locator("#example")).to_contain_text("Invented by raw stamps")
+    assert page.locator("#matches tr.row").count() == 1
+
+
+def test_ten_thousand_matches_open_quickly(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "many.html"
+    uc.report(many(10_000), "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 1 day", path)
+    page = browser.new_page()
+    client = page.context.new_cdp_session(page)
+    client.send("Performance.enable")
+    Shown(page).open(path)
+    metrics = {one["name"]: one["value"] for one in client.send("Performance.getMetrics")["metrics"]}
+    assert metrics["ProcessTime"] < PROCESSOR_SECONDS
+    page.close()

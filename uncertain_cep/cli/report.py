@@ -61,14 +61,14 @@ def report(
     """
     started = time.monotonic()
     from uncertain_cep.cli.match import inputs_of
-    from uncertain_cep.cli.outputs import written_aside
+    from uncertain_cep.cli.outputs import result_written_aside
     from uncertain_cep.optimizer.memory import keep_on_disk
     from uncertain_cep.wording import counted
 
     check_output_place(out, inputs_of((query,) if query_file(query) else (), traces, columns))
     keep_on_disk()
     parsed, options = read_query(query), replace(options, tick=columns.tick)
-    with written_aside(Path(out), overwrite=overwrite) as aside:
+    with result_written_aside(Path(out), overwrite=overwrite) as aside:
         count, said = write_report(parsed, traces, columns.schema, options, aside, title)
     for warning in said:
         note(f"warning: {warning}")
@@ -85,6 +85,7 @@ def write_report(
     title: str | None = None,
 ) -> tuple[int, list[str]]:
     """Write the page of a query over files; return how many matches there are, and what was warned of."""
+    from uncertain_cep.durations import duration_text
     from uncertain_cep.reporting.facts import Asked, report_facts
     from uncertain_cep.reporting.page import page_of
     from uncertain_cep.traces.raw_stamps import rules_of, with_raw_stamps
@@ -94,7 +95,7 @@ def write_report(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UncertainCepWarning)
         with working("reading"):
-            loaded = load_traces(traces, schema, tick=options.tick)
+            loaded = load_traces(traces, schema, tick=duration_text(options.tick, what="tick"))
             if loaded.table is None or loaded.faults:
                 raise TraceError(loaded.faults)
             loaded.warn()

@@ -55,7 +55,7 @@ INVENTED_SHOWN: Final = 500
 SPOILING_SHOWN: Final = 8
 """Most events that could spoil a match in its drawing."""
 
-_ROUND_LENGTHS: Final = (
+_ROUND_LENGTHS: Final[tuple[int, ...]] = (
     *(step * 10**power for power in range(10) for step in (1, 2, 5)),
     *(seconds * 10**9 for seconds in (10, 15, 30)),
     *(minutes * 60 * 10**9 for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)),
@@ -234,7 +234,9 @@ def _round_length(least: int, tick: int | None) -> int:
         for length in _ROUND_LENGTHS:
             if length >= least * tick and length % tick == 0:
                 return length // tick
-    return next(step * 10**power for power in range(20) for step in (1, 2, 5) if step * 10**power >= least)
+    return int(
+        next(step * 10**power for power in range(20) for step in (1, 2, 5) if step * 10**power >= least)
+    )
 
 
 def _groups(plan: EvaluationPlan, found: pa.Table) -> list[dict[str, Any]]:

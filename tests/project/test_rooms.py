@@ -52,8 +52,8 @@ SAME_IN_TWO_ROOMS: Final = frozenset(
         *("incremental", "next_match", "partial_orders", "pivot_join", "tree_join"),
         # The same, for tables and for frames, or for traces and for the command.
         *("intervals", "reading"),
-        # The gaps of matches, and the thresholds of a package.
-        *("gaps", "config"),
+        # The gaps of matches, the thresholds of a package, and what is gathered before it is shown.
+        *("gaps", "config", "facts"),
     }
 )
 """Names that modules of several rooms share, as they mean the same."""

@@ -6,6 +6,7 @@ import datetime as dt
 import warnings
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 import uncertain_cep as uc
@@ -92,9 +94,11 @@ def test_frames_that_are_taken(make: Callable[[], Any]) -> None:
 
 
 def test_a_duckdb_relation_is_taken() -> None:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     table = events()
-    assert uc.match(duckdb.arrow(table), QUERY).num_rows == 1
+    found: Any = uc.match(duckdb.arrow(table), QUERY)
+    assert found.num_rows == 1
 
 
 WHOLE: Final = (
@@ -148,6 +152,72 @@ def test_lengths_as_text_and_as_timedelta(tick: Any) -> None:
     ]
     assert made[0] == made[1] == made[2]
     assert [made[0]["begin"][0].as_py().second, made[0]["tick"][0].as_py()] == [9, "1s"]
+
+
+@pytest.mark.parametrize("dtype", WHOLE, ids=str)
+def test_stamps_of_any_exact_type(dtype: pa.DataType) -> None:
+    def made(stamps: pa.Array) -> pa.Table:
+        table = pa.table({"type": ["A", "B"], "id": [1, 2], "at": stamps})
+        return uc.to_intervals(table, time="at", uncertainty="plus_minus:1s", unit="s", tick="1s")
+
+    stamps = pa.array([5, None, 7]).drop_null()
+    exact = pa.array([Decimal(5), Decimal(7)], dtype) if pa.types.is_decimal(dtype) else stamps.cast(dtype)
+    assert made(exact).drop(["at"]) == made(stamps).drop(["at"])
+
+
+def test_files_with_times_and_ids_of_any_exact_type(tmp_path: Path) -> None:
+    file = tmp_path / "trace.parquet"
+    for dtype in WHOLE:
+        if pa.types.is_decimal256(dtype):
+            continue
+        numbers = {
+            name: events()[name].cast(pa.decimal128(19, 0)).cast(dtype) for name in ("id", "lower", "upper")
+        }
+        pq.write_table(events(type=pa.array(["A", "B"], pa.string_view()), **numbers), file)
+        assert uc.read_traces(file).equals(events().replace_schema_metadata(None)), dtype
+
+
+def calls(frame: Callable[[], Any], **options: Any) -> Iterator[Any]:
+    """Yield what every function returns for a frame."""
+    tick = {name: value for name, value in options.items() if name == "tick"}
+    names = {name: value for name, value in options.items() if name == "names"}
+    yield uc.match(frame(), QUERY, **options)
+    yield list(uc.iter_matches(frame(), QUERY, **options))
+    yield uc.explain(QUERY, frame(), **options)
+    others = {"lower": "from", "upper": "to"}
+    yield uc.to_intervals(
+        frame(), time="upper", uncertainty="plus_minus:1s", unit="s", tick="1s", names=others
+    )
+    yield uc.with_matches(frame(), uc.match(frame(), QUERY, **options), "C", **names)
+    yield uc.to_events(uc.match(frame(), QUERY, **options), "C", **names)
+    yield uc.IncrementalMatcher(QUERY, renamed(names).schema, **options).push(frame())
+    yield uc.validate(frame(), **tick)
+
+
+def renamed(options: dict[str, Any]) -> pa.Table:
+    names = options.get("names", {})
+    return events().rename_columns([names.get(name, name) for name in COLUMNS])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"names": {"lower": "begin"}},
+        {"tick": dt.timedelta(seconds=1)},
+        {"names": {"id": "n"}, "tick": "1s"},
+    ],
+)
+def test_every_function_takes_lazy_frames_names_and_ticks(options: dict[str, Any]) -> None:
+    table = renamed(options)
+    lazy = list(calls(lambda: pl.DataFrame(table).lazy(), **options))
+    plain = list(calls(lambda: table, **options))
+    assert lazy[0].to_dicts() == plain[0].to_pylist()
+    assert lazy[3].shape == plain[3].shape
+    assert lazy[4].shape == plain[4].shape
+    assert [*lazy[1], lazy[2]] == [*plain[1], plain[2]]
+    assert [fault.message for fault in lazy[7]] == [fault.message for fault in plain[7]]
+    assert bool(lazy[7]) == ("names" in options)
 
 
 def ask(frame: Any, query: Any = QUERY, **options: Any) -> Any:
@@ -251,9 +321,10 @@ def test_what_is_refused_and_how(call: Callable[[], Any], said: str) -> None:
     assert not isinstance(raised.value, uc.InternalError)
 
 
-def test_stamps_out_of_range_are_told() -> None:
-    far = pa.array([2**62, 2**62], pa.int64()).cast(pa.timestamp("s"))
-    with pytest.raises(uc.TraceError):
+@pytest.mark.parametrize(("number", "unit"), [(2**62, "s"), (-(2**62), "s"), (2**62, "us")])
+def test_stamps_out_of_range_are_told(number: int, unit: str) -> None:
+    far = pa.array([number, number], pa.int64()).cast(pa.timestamp(unit))
+    with pytest.raises(uc.TraceError, match=f"row 1, column 'lower', value {number} {unit}: beyond"):
         uc.match(events(lower=far, upper=far), f"{QUERY} seconds")
 
 

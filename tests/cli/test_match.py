@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import re
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import uncertain_cep as uc
 from tests.cli.conftest import Invoke, write_trace
 from uncertain_cep.cli.outputs import ABOUT_FILE
 
@@ -102,6 +105,56 @@ def test_directory_says_how_it_was_made(
     assert about["matches"] == 2
     assert about["format"] == format_name
     assert (out / f"part-00000.{format_name}").is_file()
+
+
+@pytest.mark.parametrize("name", ["r.csv.gz", "r.csv.zst", "r.jsonl.gz", "r.json.zst"])
+def test_text_is_compressed_as_the_name_says(
+    invoke: Invoke, parquet: Path, tmp_path: Path, name: str
+) -> None:
+    out = tmp_path / name
+    plain = tmp_path / name.rpartition(".")[0]
+    for place in (out, plain):
+        assert invoke("match", QUERY, parquet, "-o", place).exit_code == 0
+    assert out.read_bytes()[:2] == (b"\x1f\x8b" if name.endswith("gz") else b"\x28\xb5")
+    with pa.input_stream(str(out), compression="detect") as stream:
+        assert stream.read() == plain.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("r.xlsx", [], ".xlsx cannot be written: name a file .parquet, .csv"),
+        ("r.tsv", [], ".tsv cannot be written"),
+        ("r.parquet.gz", [], ".gz is for text, such as r.csv.gz"),
+        ("r.csv", ["--format", "json"], "--format json contradicts the name"),
+        ("r.parquet", ["--format", "csv"], "--format csv contradicts the name"),
+    ],
+)
+def test_names_that_say_what_is_not_written(
+    invoke: Invoke, parquet: Path, tmp_path: Path, name: str, options: list[str], said: str
+) -> None:
+    done = invoke("match", QUERY, parquet, "-o", tmp_path / name, *options)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["figure1.parquet"]
+
+
+def test_names_that_are_no_utf_8(invoke: Invoke, figure1: pa.Table, tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    for suffix in ("csv", "csv.gz", "jsonl", "parquet"):
+        trace = folder / os.fsdecode(b"\xff." + suffix.encode())
+        write_trace(figure1, tmp_path / f"trace.{suffix}").rename(trace)
+        for out in (folder / os.fsdecode(b"\xfe.csv"), folder / os.fsdecode(b"\xfd")):
+            done = invoke("match", QUERY, trace, "-o", out, "--overwrite")
+            assert done.exit_code == 0, done.stderr
+            assert out.exists()
+        assert uc.read_traces(trace).num_rows == 4
+        trace.write_bytes(b"{")
+        broken = invoke("match", QUERY, trace)
+        assert broken.exit_code == 2
+        assert re.search(rf"[?\ufffd]\.{re.escape(suffix)}", broken.stderr), broken.stderr
+        trace.unlink()
 
 
 def test_no_match_is_an_empty_result(invoke: Invoke, parquet: Path, tmp_path: Path) -> None:

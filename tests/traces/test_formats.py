@@ -149,12 +149,20 @@ def test_broken_json_lines_are_all_named(tmp_path: Path) -> None:
         ("t.csv", b"a,b\n1,\xff\n", "its text is not UTF-8"),
         ("t.parquet", b"", "cannot be read, it is damaged or cut off"),
         ("t.parquet", b"PAR1 no parquet", "cannot be read, it is damaged or cut off"),
+        ("t.jsonl", b'{"type": "A", "\xff": 1}\n', "its text is not UTF-8"),
         ("t.xlsx", b"", "its format is not known by its name"),
         ("trace", b"", "its format is not known by its name"),
     ],
 )
 def test_files_that_are_none(tmp_path: Path, name: str, content: bytes, message: str) -> None:
     assert message in faults(write(tmp_path / name, content))[0].message
+
+
+def test_names_of_columns_that_are_no_text(tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"renamed": [1]}), file)
+    file.write_bytes(file.read_bytes().replace(b"renamed", b"\xff\xfe\xfdamed"))
+    assert "the name of a column is no UTF-8 text" in faults(file)[0].message
 
 
 def test_files_that_are_cut_off(tmp_path: Path) -> None:

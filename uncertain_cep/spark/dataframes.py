@@ -30,10 +30,12 @@ __all__ = [
     "noting_files",
     "plainly_named",
     "quotient",
+    "whole_numbers",
 ]
 
 _NAMES: Final = Names()
 _TICK: Final = TICK_METADATA.decode()
+_GREATEST: Final = 2**63 - 1
 
 _FILES: Final = "uncertain_cep.files"
 """Key in the metadata of a column that holds the files and folders a frame was read from."""
@@ -98,12 +100,44 @@ def arrow_schema(frame: DataFrame, names: Names = _NAMES) -> pa.Schema:
     return pa.schema(fields, None if tick is None else {TICK_METADATA: str(tick).encode()})
 
 
+def whole_numbers(frame: DataFrame, names: Names) -> DataFrame:
+    """Return a frame with times of any exact type of whole numbers as longs, and with ids that were decimals.
+
+    A number beyond 64 bits becomes the nearest one, which is no time, either.
+    """
+    kinds = {
+        field.name: (t.ByteType, t.ShortType, t.IntegerType, t.DecimalType)
+        for field in frame.schema
+        if field.name in (names.lower, names.upper)
+    } | {names.id: (t.DecimalType,)}
+    if not any(_is_whole(field.dataType, kinds.get(field.name, ())) for field in frame.schema):
+        return frame
+    return frame.select(
+        *(
+            _as_long(column(field.name)).alias(field.name, metadata=field.metadata)
+            if _is_whole(field.dataType, kinds.get(field.name, ()))
+            else column(field.name)
+            for field in frame.schema
+        )
+    )
+
+
+def _as_long(number: Column) -> Column:
+    held = f.greatest(f.least(number, f.lit(_GREATEST)), f.lit(-_GREATEST - 1))
+    # Both pass over null.
+    return f.when(number.isNotNull(), held).cast("long")
+
+
+def _is_whole(dtype: t.DataType, kinds: tuple[type[t.DataType], ...]) -> bool:
+    return isinstance(dtype, kinds) and not (isinstance(dtype, t.DecimalType) and dtype.scale)
+
+
 def noted_schema(frame: DataFrame, names: Names = _NAMES) -> pa.Schema:
     """Return the schema of `arrow_schema` with the tick in its metadata, asked of an event if need be.
 
-    What stands in the tick column and is none raises TraceError.
+    Times are those of `whole_numbers`. What stands in the tick column and is none raises TraceError.
     """
-    schema = arrow_schema(frame, names)
+    schema = arrow_schema(whole_numbers(frame, names), names)
     check_tick_type(schema, names)
     noted = dict(schema.metadata or {})
     if TICK_METADATA in noted or names.tick not in schema.names:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as f
 from uncertain_cep.plan import MatchOptions, PlannedComponent, make_plan
 from uncertain_cep.query import Query
 from uncertain_cep.results.matched_events import OWN_COLUMNS, check_columns_of, check_own_columns
-from uncertain_cep.spark.dataframes import column, noted_schema
+from uncertain_cep.spark.dataframes import column, noted_schema, whole_numbers
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.worker import unused_name
 
@@ -20,6 +20,7 @@ __all__ = ["joined_events"]
 
 def joined_events(matches: DataFrame, events: DataFrame, query: Query, options: MatchOptions) -> DataFrame:
     """Return the events of matches in long form, see `uncertain_cep.events_of`."""
+    events = whole_numbers(events, options.names)
     schema = noted_schema(events, options.names)
     plan = make_plan(query, schema, options)
     check_columns_of(plan, matches.columns)

@@ -25,6 +25,7 @@ from uncertain_cep.spark.dataframes import (
     noted_schema,
     noting_files,
     plainly_named,
+    whole_numbers,
 )
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.frame_statistics import collect_statistics
@@ -227,6 +228,7 @@ def prepare(
         raise OptionError(f"partitions must be 1 or more, not {partitions}")
     model = options.names
     parsed = query_of(query)
+    frame = whole_numbers(frame, model)
     schema = noted_schema(frame, model)
     plan = make_plan(parsed, schema, options)
     if plan.domain.per_unit != 1:

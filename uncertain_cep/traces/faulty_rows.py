@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -47,9 +47,13 @@ def renumbered(faults: Sequence[TraceFault], rows: IntArray) -> list[TraceFault]
     ]
 
 
-def shown(value: object) -> str:
+def shown(value: Any) -> str:
     """Return a value as it is shown in a fault: short, text in quotes."""
-    plain = value.as_py() if isinstance(value, pa.Scalar) else value
+    try:
+        plain = value.as_py() if isinstance(value, pa.Scalar) else value
+    except OverflowError:
+        # A year that Python's times do not have.
+        return f"{value.value} {value.type.unit}"
     text = "null" if plain is None else repr(plain) if isinstance(plain, str) else str(plain)
     return text if len(text) <= 80 else f"{text[:77]}..."
 

@@ -20,6 +20,7 @@ from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration, number_un
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
 from uncertain_cep.timedomain import DEFAULT_TICK, coarsest_unit, is_text
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, Values, row_faults, unreadable_rows
+from uncertain_cep.traces.frames import is_whole_decimal
 
 __all__ = [
     "Grid",
@@ -164,7 +165,11 @@ def stamp_kind(column: str, dtype: pa.DataType, unit: str | None) -> StampKind:
         return StampKind(UNIT_NANOSECONDS[dtype.unit], timezone=dtype.tz)
     if pa.types.is_date(dtype):
         return StampKind(_DAY if pa.types.is_date32(dtype) else UNIT_NANOSECONDS["ms"], is_day=True)
-    if pa.types.is_integer(dtype) or (pa.types.is_null(dtype) and epoch is not None):
+    if (
+        pa.types.is_integer(dtype)
+        or is_whole_decimal(dtype)
+        or (pa.types.is_null(dtype) and epoch is not None)
+    ):
         return StampKind(epoch)
     if pa.types.is_floating(dtype):
         # A double holds today's epoch to about a quarter of a microsecond, in whichever unit.

@@ -13,6 +13,7 @@ from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
 from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
+from uncertain_cep.traces.frames import whole_numbers
 from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
 from uncertain_cep.traces.uncertainty import Stamps, Uncertainty
 
@@ -157,6 +158,7 @@ class IntervalOptions:
     def columns(self, table: pa.Table) -> IntervalColumns:
         """Return the time columns of a table, as `intervals_of` would add them."""
         grid = self.grid(table.schema)
+        table = whole_numbers(table, self.uncertainty.stamps(self.time))
         found = self.uncertainty.intervals(Stamps(table, self.time, self.unit, grid))
         lower, upper, keep = found.lower, found.upper, None
         if any(gap.rows.any() for gap in found.missing):

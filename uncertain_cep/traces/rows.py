@@ -16,6 +16,7 @@ from uncertain_cep.errors import QueryError, QuerySyntaxError, TraceError, Trace
 from uncertain_cep.timedomain import TICK_METADATA, Names, is_text, tick_column
 from uncertain_cep.traces.events_schema import EventsSchema
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
+from uncertain_cep.traces.frames import is_whole_decimal
 from uncertain_cep.traces.intervals import IntervalOptions, Rounding
 from uncertain_cep.traces.uncertainty import Uncertainty
 
@@ -158,7 +159,8 @@ def id_column(
     advice = f'read them as text, [types] and then {template} = "string"'
     if is_text(column.type):
         return column.cast(pa.string())
-    if not pa.types.is_integer(column.type) and not pa.types.is_null(column.type):
+    whole = pa.types.is_integer(column.type) or is_whole_decimal(column.type)
+    if not whole and not pa.types.is_null(column.type):
         message = f"its type is {column.type}, but ids are whole numbers or text: {advice}"
         raise TraceError(TraceFault(message, column=template))
     try:

@@ -73,7 +73,9 @@ def _files(paths: Iterable[str]) -> Iterator[Path]:
 def _parquet_bytes(path: Path) -> int:
     import pyarrow.parquet as pq
 
-    metadata = pq.read_metadata(path)
+    # Arrow itself takes no name that is not UTF-8.
+    with path.open("rb") as file:
+        metadata = pq.read_metadata(file)
     return sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
 
 

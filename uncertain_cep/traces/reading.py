@@ -420,7 +420,8 @@ def raw_tables(
             found = [] if names is None else _absent(file, names, needs)
             if not found:
                 raw = read_file(file, wanted, options, uses)
-                found = _absent(file, raw.column_names, needs) if names is None else []
+                # Where they were known before, too: the file may be another one by now.
+                found = _absent(file, raw.column_names, needs)
         except TraceError as error:
             found = list(error.faults)
         if found:

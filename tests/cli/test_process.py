@@ -133,3 +133,52 @@ def test_signals_leave_nothing_half_written(
     assert said.endswith(last)
     assert "Traceback" not in said
     assert set(os.listdir(tmp_path)) == before
+
+
+def descendants(process: int) -> list[int]:
+    """Return the processes that a process has started, directly or not."""
+    children = Path(f"/proc/{process}/task/{process}/children")
+    found = [int(child) for child in children.read_text().split()] if children.exists() else []
+    return found + [below for child in found for below in descendants(child)]
+
+
+def is_alive(process: int) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_a_command_that_is_terminated_takes_spark_with_it(invoke: Invoke, tmp_path: Path) -> None:
+    trace, temporary = tmp_path / "stream.parquet", tmp_path / "temporary"
+    temporary.mkdir()
+    assert invoke("generate", "stream", "--events", 200_000, "-o", trace).exit_code == 0
+    before = sorted(os.listdir(tmp_path))
+    # Of many matches, so that it takes minutes.
+    query = "PATTERN SEQ(E a, E b, E c, E d) WITHIN 60"
+    command = [*COMMAND, "match", query, trace, "-o", tmp_path / "out", "--master", "local[2]"]
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=os.environ | {"TMPDIR": str(temporary)}
+    ) as process:
+        assert process.stderr is not None
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if line.startswith("matching on Spark"):
+                break
+        time.sleep(3)
+        started = descendants(process.pid)
+        process.terminate()
+        said.append(process.stderr.read())
+    assert process.returncode == 143, said
+    # Java may add what it was at.
+    assert "\nEnded by SIGTERM.\n" in "".join(said), said
+    assert "Traceback" not in "".join(said)
+    assert started
+    until = time.monotonic() + 60
+    while any(map(is_alive, started)) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not [one for one in started if is_alive(one)]
+    assert sorted(os.listdir(tmp_path)) == before
+    assert os.listdir(temporary) == []

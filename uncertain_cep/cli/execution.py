@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -279,8 +280,14 @@ def spark_session(master: str) -> SparkSession:
     """Return a session, saying that one is being started."""
     from uncertain_cep.spark import get_session
 
+    logging.getLogger().addFilter(_is_none_of_py4j)
     with working("starting Spark"):
         return get_session(master)
+
+
+def _is_none_of_py4j(record: logging.LogRecord) -> bool:
+    """Keep the tracebacks off stderr that py4j logs, as root, of errors that it raises besides."""
+    return record.module not in ("java_gateway", "clientserver")
 
 
 def _counted_frame(frame: DataFrame) -> tuple[DataFrame, Callable[[], int]]:

@@ -157,7 +157,7 @@ def test_a_command_that_is_terminated_takes_spark_with_it(invoke: Invoke, tmp_pa
     before = sorted(os.listdir(tmp_path))
     # Of many matches, so that it takes minutes.
     query = "PATTERN SEQ(E a, E b, E c, E d) WITHIN 60"
-    command = [*COMMAND, "match", query, trace, "-o", tmp_path / "out", "--master", "local[2]"]
+    command = [*COMMAND, "match", query, str(trace), "-o", str(tmp_path / "out"), "--master", "local[2]"]
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env=os.environ | {"TMPDIR": str(temporary)}
     ) as process:

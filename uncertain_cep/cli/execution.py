@@ -57,9 +57,10 @@ class Matching:
     before: tuple[tuple[str, Query], ...] = ()
 
     @property
-    def used(self) -> frozenset[str]:
-        """The attributes that the queries speak of."""
-        return attributes_in(self.query).union(*(attributes_in(query) for _, query in self.before))
+    def used(self) -> frozenset[str] | None:
+        """The attributes that the queries speak of; None if one returns them all."""
+        found = [attributes_in(query) for query in (self.query, *(query for _, query in self.before))]
+        return None if None in found else frozenset[str]().union(*(names for names in found if names))
 
     @property
     def options_before(self) -> MatchOptions:

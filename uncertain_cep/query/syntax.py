@@ -270,17 +270,15 @@ def conjuncts_of(expression: Expression) -> Iterator[Expression]:
             yield found
 
 
-def attributes_in(query: Query) -> frozenset[str]:
-    """Return the names of all attributes of events that a query speaks of."""
-    spoken = (
-        part
-        for found in (*query.where, *(item.expression for item in query.returns))
-        for part in expressions_in(found)
-    )
-    names = {part.name for part in spoken if isinstance(part, Attribute | Aggregate | Equivalence)}
-    return frozenset(name for name in names if name is not None) | (
-        frozenset() if query.expected_count is None else frozenset(query.expected_count.by)
-    )
+def attributes_in(query: Query) -> frozenset[str] | None:
+    """Return the names of all attributes of events that a query speaks of; None if it returns them all."""
+    expressions = (*query.where, *(item.expression for item in query.returns))
+    spoken = [part for found in expressions for part in expressions_in(found)]
+    if any(isinstance(part, AllAttributes) for part in spoken):
+        return None
+    names = [part.name for part in spoken if isinstance(part, Attribute | Aggregate | Equivalence)]
+    counted = () if query.expected_count is None else query.expected_count.by
+    return frozenset(name for name in (*names, *counted) if name is not None)
 
 
 def patterns_in(pattern: Pattern) -> Iterator[Pattern]:

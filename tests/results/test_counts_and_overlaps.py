@@ -118,6 +118,15 @@ def test_expected_counts_where_components_share_events(
     assert_counts(found, case.answer(), case, by, every)
 
 
+def test_short_and_long_events_count_nothing_with_themselves() -> None:
+    """How far an event's own ticks are gone through does not depend on the events before it."""
+    events = pa.table({"type": ["A"] * 4, "id": range(4), "lower": [0] * 4, "upper": [0, 0, 0, 4]})
+    (found,) = uc.match(events, "PATTERN SEQ(A a, A b, A c) WITHIN 9 RETURN EXPECTED COUNT").to_pylist()
+    assert found == {"expected_count": 0.0}
+    (found,) = uc.match(events, "PATTERN SEQ(A a, A b) WITHIN 9 RETURN EXPECTED COUNT").to_pylist()
+    assert found["expected_count"] == pytest.approx(3 * 4 / 5)
+
+
 @pytest.mark.parametrize("components", [2, 3, 4, 5])
 @pytest.mark.parametrize("every", ["", "EVERY 7", "BY k EVERY 20"])
 def test_shared_events_are_counted_without_their_matches(

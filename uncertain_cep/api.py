@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -18,7 +17,7 @@ from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.facts import plan_facts
 from uncertain_cep.explanation.text import explain_plan, explain_query
-from uncertain_cep.limits import Limits
+from uncertain_cep.limits import Limits, looked_at
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.results.order import finished
@@ -151,7 +150,11 @@ def match(
 
         result = matches_frame(given, query, options)
         return result  # type: ignore[no-any-return]
-    result = like(finished(*_batches(given, query, options)), given)
+    plan, batches = _batches(given, query, options)
+    table = finished(plan, batches, options.limit)
+    if options.limit is not None and library_of(given) == "pandas":
+        options.limit.check(table.num_rows, table.nbytes)
+    result = like(table, given)
     return result  # type: ignore[no-any-return]
 
 
@@ -219,7 +222,7 @@ def iter_matches(
     plan, batches = _batches(events, query, options)
     if not plan.needs_all:
         return guarded(batches)
-    return iter(finished(plan, batches).to_batches(max_chunksize=batch_rows))
+    return iter(finished(plan, batches, options.limit).to_batches(max_chunksize=batch_rows))
 
 
 def _batches(
@@ -301,7 +304,6 @@ def explained(
         table = event_table(events, options.names)
         schema = table.schema
     plan = make_plan(parsed, schema, options)
-    limit = options.limit
-    with nullcontext() if limit is None else limit.looked_at():
+    with looked_at(options.limit):
         facts = plan_facts(plan, table, Doubts(), analyze=analyze)
         return explain_plan(facts) if format == "text" else json.dumps(plan_dict(facts), indent=2)

@@ -11,7 +11,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from numbers import Integral, Real
 from types import NoneType, TracebackType, UnionType
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Final,
+    Literal,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from uncertain_cep.errors import (
     InternalError,
@@ -100,6 +111,8 @@ def _kinds(hint: Any) -> list[type | None]:
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         return [kind for part in get_args(hint) for kind in _kinds(part)]
+    if origin is Literal:
+        return [type(value) for value in get_args(hint)]
     kind = {int: Integral, float: Real, Any: None}.get(hint, origin or hint)
     return [kind if isinstance(kind, type) and not getattr(kind, "_is_protocol", False) else None]
 

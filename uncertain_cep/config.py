@@ -40,6 +40,12 @@ BATCH_ROWS: Final = 131_072
 MOST_BATCH_ROWS: Final = 1 << 24
 """Rows of a batch at most, whatever the caller says: arrays of so many are made beforehand."""
 
+MOST_CELLS: Final = 1 << 24
+"""Values in a batch: one of very many columns has fewer rows."""
+
+SORTED_AT_ONCE: Final = 1 << 20
+"""Matches that are sorted in a fraction of a second, so that nobody has to be able to end it."""
+
 MAX_MATCHES: Final = 50_000_000
 """Most matches that are collected in one table unless the caller says otherwise."""
 
@@ -144,6 +150,9 @@ FIRST_ROWS: Final = 4096
 
 FEW_TYPES: Final = 16
 """Types that are looked for one by one; more of them are compared with all types that there are."""
+
+TYPE_ROWS: Final = 1 << 18
+"""Rows whose types are gathered at a time, until there are more than are compared."""
 
 MOST_COMPARED_TYPES: Final = 2000
 """Types among which names that are nearly the same are looked for."""

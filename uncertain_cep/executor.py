@@ -18,7 +18,7 @@ from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, Slicing, select
 from uncertain_cep.compiling import announce_compilation, plain_seconds
-from uncertain_cep.config import BATCH_ROWS
+from uncertain_cep.config import BATCH_ROWS, MOST_CELLS
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
 from uncertain_cep.expressions.vectorised import evaluate as evaluate_expression
 from uncertain_cep.limits import within
@@ -189,6 +189,7 @@ def _evaluated(
     best_only = ranked and not plan.compressed
     by_row = plan.counts or best_only or later is not None
     payload = None if by_row else id_payload(plan, table)
+    batch_rows = min(batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1))
     context = ExecutionContext(
         plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows, counters=counters
     )

@@ -8,7 +8,7 @@ import re
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ import pyarrow as pa
 from confidence.budget import looking_at
 from uncertain_cep.errors import MemoryLimitError, OptionError, TimeLimitError
 
-__all__ = ["Limits", "held_memory", "parse_size", "within"]
+__all__ = ["Limits", "held_memory", "looked_at", "parse_size", "within"]
 
 _SIZE: Final = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
 _POWERS: Final = ("", "k", "m", "g", "t")
@@ -46,7 +46,7 @@ class Limits:
 
     seconds: float | None = None
     memory: int | None = None
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=lambda: time.monotonic())
 
     @classmethod
     def of(cls, timeout: float | None, memory_limit: str | int | None = None) -> Limits | None:
@@ -106,6 +106,13 @@ class Limits:
 
         with looking_at(look):
             yield
+
+
+@contextmanager
+def looked_at(limits: Limits | None) -> Iterator[None]:
+    """Look at limits, if there are any, now and at every checkpoint while the context lasts."""
+    with nullcontext() if limits is None else limits.looked_at():
+        yield
 
 
 def within(limits: Limits | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

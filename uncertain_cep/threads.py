@@ -12,7 +12,7 @@ from typing import Final, Generic, TypeVar
 from confidence.budget import checkpoint, looking_at
 from uncertain_cep.config import MOST_AHEAD
 
-__all__ = ["available_cores", "side_by_side"]
+__all__ = ["available_cores", "side_by_side", "waited_for"]
 
 ItemT = TypeVar("ItemT")
 
@@ -58,6 +58,32 @@ def side_by_side(threads: int, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -
         yield from crew.items()
     finally:
         crew.end()
+
+
+def waited_for(work: Callable[[], ItemT]) -> ItemT:
+    """Return what some work returns, done in a thread; meanwhile interrupts and limits are minded.
+
+    It is for one call of another library that takes seconds and that nothing ends. If an interrupt or a limit
+    ends the caller, the thread goes on for nobody until the call is over.
+    """
+    done: Queue[ItemT | _Failure] = Queue(1)
+
+    def run() -> None:
+        try:
+            done.put(work())
+        except BaseException as error:
+            done.put(_Failure(error))
+
+    Thread(target=copy_context().run, args=(run,), daemon=True).start()
+    while True:
+        checkpoint()
+        try:
+            item = done.get(timeout=_WAIT_SECONDS)
+        except Empty:
+            continue
+        if isinstance(item, _Failure):
+            raise item.error
+        return item
 
 
 class _Ended(BaseException):

@@ -72,6 +72,7 @@ class Space:
         """Make room for the events of a match, edges, ticks and forbidden events; 0 asks for nothing."""
         self._sizes = enlarged(self._sizes, need)
         length, edges, ticks, events = self._sizes
+        checkpoint(16 * edges + 24 * length * (ticks + 4 * events))
         self.work = workspace(length, edges, ticks, events)
         self.forbidden = room_for(events, length + 2)
 

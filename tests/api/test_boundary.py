@@ -48,6 +48,7 @@ Derived: Any = type("Derived", (pd.DataFrame,), {"__module__": "geopandas"})
 
 UNFIT: Final[tuple[tuple[str, Callable[[], object]], ...]] = (
     ("path= takes str or Path, not list", lambda: uc.load_schema([])),  # type: ignore[arg-type]
+    ("'exact' is no rule", lambda: uc.by_value("x", {"a": "exact"})),  # type: ignore[dict-item]
     ("upper= takes str, not int", lambda: uc.columns("x", 3)),  # type: ignore[arg-type]
     ("rules= takes Mapping, not int", lambda: uc.by_value("x", 3)),  # type: ignore[arg-type]
     ("schema= takes Schema, not NoneType", lambda: uc.IncrementalMatcher(QUERY, None)),

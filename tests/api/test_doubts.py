@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from uncertain_cep.candidates import doubts
 from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.config import TYPE_ROWS
 from uncertain_cep.executor import execute
 from uncertain_cep.plan import make_plan
 
@@ -175,6 +176,17 @@ def test_the_types_there_are_some_of_many() -> None:
     assert said(uc.match, table, "PATTERN SEQ(Load a) WITHIN 2") == [
         "no event of type Load; there are 50 types, such as t000, t001, t002, t003, t004, t005, t006, t007"
     ]
+
+
+def test_of_very_many_types_some_are_looked_at() -> None:
+    numbers = range(2 * TYPE_ROWS + 1)
+    table = pa.table({"type": [f"t{n}" for n in numbers], "id": numbers, "lower": numbers, "upper": numbers})
+    last = f"t{numbers[-1]}"
+    (message,) = said(uc.match, table, f"PATTERN SEQ(Load a, {last} b) WITHIN 2")
+    assert message.startswith("no event of type Load; there are more than 2,000 types, such as t0, t1, ")
+    many = "|".join(f"T{number}" for number in range(40))
+    query = f"PATTERN SEQ(({many}|t7) a, ({many}|{last}) b) WITHIN 2"
+    assert said(uc.match, table, query)[-1] == "no event of 35 more types that the pattern names"
 
 
 def test_a_variable_is_spoken_of_once_whatever_the_branches() -> None:

@@ -26,7 +26,7 @@ from uncertain_cep.config import MOST_AHEAD
 from uncertain_cep.executor import candidates
 from uncertain_cep.limits import Limits, within
 from uncertain_cep.plan import make_plan
-from uncertain_cep.threads import available_cores, side_by_side
+from uncertain_cep.threads import available_cores, side_by_side, waited_for
 
 QUERY = "PATTERN SEQ(ANY a, ANY b, ANY c) WITHIN 60"
 
@@ -175,3 +175,13 @@ def test_as_many_threads_as_cores_by_default() -> None:
     assert available_cores() >= 1
     with pytest.raises(uc.OptionError, match="threads=0"):
         uc.match(_events(3), QUERY, threads=0)
+
+
+def test_one_long_call_is_waited_for_within_limits() -> None:
+    assert waited_for(lambda: 3) == 3
+    with pytest.raises(ValueError, match="of the call"):
+        waited_for(partial(int, "of the call"))
+    over = threading.Event()
+    with pytest.raises(uc.TimeLimitError), Limits(0.2).looked_at():
+        waited_for(partial(over.wait, 600.0))
+    over.set()

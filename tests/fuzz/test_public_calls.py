@@ -29,7 +29,10 @@ def _is_called(function: object) -> bool:
     )
 
 
-FUNCTIONS: Final = {name: getattr(uc, name) for name in uc.__all__ if _is_called(getattr(uc, name))}
+# What compiles kernels takes minutes on purpose.
+FUNCTIONS: Final = {
+    name: getattr(uc, name) for name in uc.__all__ if _is_called(getattr(uc, name)) and name != "warm_up"
+}
 
 FOLDER: Final = Path(tempfile.mkdtemp(prefix="uncertain-cep-fuzz-"))
 EVENTS: Final = pa.table(
@@ -146,7 +149,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "approximate": (None, 0.1, 0.0, uc.Approximation(0.2, seed=1)),
     **dict.fromkeys(("confidence", "analyze"), (True, False)),
     **dict.fromkeys(("max_matches", "batch_rows", "largest_interval"), (None, 0, 1, 7, -3, 2**63)),
-    **dict.fromkeys(("slice_length", "first_id", "seed"), (None, 0, 1, 7, -3, 2**63)),
+    **dict.fromkeys(("threads", "pmf_ticks", "slice_length", "first_id", "seed"), (None, 0, 1, 7, -3, 2**63)),
     **dict.fromkeys(("latency_weight", "timeout", "std_error"), (None, 0.0, 0.1, 100.0, math.inf, math.nan)),
     "memory_limit": (None, "100GB", "1MB", 0),
 }  # fmt: skip

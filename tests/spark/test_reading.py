@@ -160,7 +160,7 @@ def test_columns_at_fault(spark: SparkSession) -> None:
     with pytest.raises(TraceError, match="at"):
         to_intervals(frame, time="at", uncertainty=plus_minus(1))
     with pytest.raises(OptionError):
-        to_intervals(frame, time="at", uncertainty=plus_minus(1), missing="keep")
+        to_intervals(frame, time="at", uncertainty=plus_minus(1), missing="keep")  # type: ignore[arg-type]
 
 
 def test_bounds_of_which_one_has_no_zone(spark: SparkSession) -> None:

@@ -11,7 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.candidates.selection import rows_taken, type_mask
-from uncertain_cep.config import DOUBT_SAMPLE, FEW_TYPES, FIRST_ROWS, LARGEST_SHARE, MOST_COMPARED_TYPES
+from uncertain_cep.config import (
+    DOUBT_SAMPLE,
+    FEW_TYPES,
+    FIRST_ROWS,
+    LARGEST_SHARE,
+    MOST_COMPARED_TYPES,
+    TYPE_ROWS,
+)
 from uncertain_cep.errors import warn
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import format_expression
@@ -126,7 +133,9 @@ def _missing(types: pa.ChunkedArray, wanted: Iterable[str]) -> list[str]:
     """Return those of some types that no event has."""
     names = list(wanted)
     if len(names) > FEW_TYPES:
-        there = set(_distinct(types))
+        plain = _plain(types)
+        of_them = plain.filter(pc.is_in(plain, pa.array(names, plain.type)))
+        there = set(of_them.unique().to_pylist())
         return [name for name in names if name not in there]
     return [name for name in names if not _occurs(types, name)]
 
@@ -148,11 +157,19 @@ def _index(values: pa.Array, value: str | int) -> int:
     return int(pc.index(values, pa.scalar(value, values.type)).as_py())
 
 
+def _plain(types: pa.ChunkedArray) -> pa.ChunkedArray:
+    return types.cast(types.type.value_type) if pa.types.is_dictionary(types.type) else types
+
+
 def _distinct(types: pa.ChunkedArray) -> list[str]:
-    """Return the types that events have, in order."""
-    if pa.types.is_dictionary(types.type):
-        types = types.cast(types.type.value_type)
-    return sorted(name for name in types.unique().to_pylist() if name is not None)
+    """Return the types that events have, in order; of more than are compared, some."""
+    plain = _plain(types)
+    found = set[str | None]()
+    for start in range(0, len(plain), TYPE_ROWS):
+        found.update(plain.slice(start, TYPE_ROWS).unique().to_pylist())
+        if len(found) > MOST_COMPARED_TYPES:
+            break
+    return sorted(name for name in found if name is not None)
 
 
 def _instead(name: str, there: Sequence[str]) -> str:
@@ -165,7 +182,8 @@ def _instead(name: str, there: Sequence[str]) -> str:
         return f"; did you mean {' or '.join(quote_name(by_letters[found]) for found in near)}?"
     if len(there) <= _MOST_SHOWN:
         return f"; the types are {', '.join(map(quote_name, there))}"
-    return f"; there are {len(there):,} types, such as {', '.join(map(quote_name, there[:_MOST_SHOWN]))}"
+    many = f"{len(there):,}" if len(there) <= MOST_COMPARED_TYPES else f"more than {MOST_COMPARED_TYPES:,}"
+    return f"; there are {many} types, such as {', '.join(map(quote_name, there[:_MOST_SHOWN]))}"
 
 
 def _has_candidate(plan: EvaluationPlan, table: pa.Table, part: PlannedComponent) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint
 from eventbased import Candidates, SharedEvents, lay_out, partition_bases
 from eventbased.config import LONGEST_LINE, POSITION_STEP, SPARE
 from eventbased.joins.pivot_join import COMPONENT_BITS
@@ -20,6 +22,9 @@ from uncertain_cep.query.typed import Column
 __all__ = ["Layout", "laid_out", "layouts", "loader", "shared_events"]
 
 Int64 = NDArray[np.int64]
+
+_BYTES: Final = 100
+"""About what is held of each candidate that is laid out: a dozen numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,7 @@ def laid_out(
         for half in selection.halves():
             yield from laid_out(half, reach, step)
         return
+    checkpoint(_BYTES * sum(map(len, selection.rows)))
     candidates = lay_out(selection.lower, selection.upper, selection.partition, shift, covered, step)
     first = candidates.first
     rows = [part[candidates.source[first[j] : first[j + 1]]] for j, part in enumerate(selection.rows)]

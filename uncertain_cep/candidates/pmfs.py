@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint
+
 __all__ = ["ExplicitPmfs", "explicit_pmfs", "flat_pmfs"]
 
 Int64 = NDArray[np.int64]
@@ -43,6 +45,7 @@ def explicit_pmfs(
     """
     if name not in table.column_names or table.column(name).null_count == table.num_rows:
         return None, lower, upper
+    checkpoint(3 * table.column(name).nbytes)
     lists = table.column(name).cast(pa.large_list(pa.float64())).combine_chunks()
     values = np.array(lists.flatten().to_numpy(zero_copy_only=False), dtype=np.float64)
     lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False))
@@ -50,17 +53,16 @@ def explicit_pmfs(
     ends = np.cumsum(lengths)
     starts = ends - lengths
     given = lengths > 0
-    if given.any():
-        total = np.add.reduceat(values, starts[given])
-        if (total != 1.0).any():
-            values /= np.repeat(total, lengths[given])
-    # The first and last place with a positive probability at or behind, or before, each place.
-    places = np.arange(len(values))
-    positive = values > 0
-    behind = np.minimum.accumulate(np.where(positive, places, len(values))[::-1])[::-1]
-    before = np.maximum.accumulate(np.where(positive, places, -1))
-    first = np.where(given, behind[np.minimum(starts, max(len(values) - 1, 0))], -1)
-    last = before[np.maximum(ends - 1, 0)]
+    if not given.any():
+        return None, lower, upper
+    total = np.add.reduceat(values, starts[given])
+    if (total != 1.0).any():
+        values /= np.repeat(total, lengths[given])
+    # Every pmf has a positive probability: the first one from its start on, and the last one before its end.
+    positive = np.flatnonzero(values > 0)
+    behind = np.minimum(np.searchsorted(positive, starts), len(positive) - 1)
+    first = np.where(given, positive[behind], -1)
+    last = positive[np.searchsorted(positive, ends) - 1]
     trimmed_lower = np.where(given, lower + (first - starts), lower)
     trimmed_upper = np.where(given, upper - (ends - 1 - last), upper)
     # What is on one tick is certain, and is not summed over as probabilities are.

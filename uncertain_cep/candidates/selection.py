@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.codes import codes_of, dense
 from uncertain_cep.expressions.vectorised import column_values, evaluate_mask
@@ -188,6 +189,7 @@ def select(
         begin = slicing.origin + slices.astype(np.int64) * slicing.length
         owned = (given_lower[rows[0]] >= begin) & (given_lower[rows[0]] < begin + slicing.length)
         rows[0], numbers[0] = rows[0][owned], numbers[0][owned]
+    checkpoint(16 * sum(map(len, rows)))
     return Selection(
         rows=tuple(rows),
         lower=tuple(lower[part] for part in rows),

@@ -159,7 +159,7 @@ def _matches_in_process(
         doubts = Doubts()
         batches = _counted(execute_within(plan, table, matching.options, doubts), update)
         if plan.needs_all:
-            batches = iter(finished(plan, batches).to_batches())
+            batches = iter(finished(plan, batches, matching.options.limit).to_batches())
         yield plan.output_schema, batches, doubts
 
 
@@ -182,7 +182,8 @@ def _matches_of(
     announced_kernels()
     update(f"matching {name}")
     with _faults_by_file(matching, plan):
-        return finished(plan, _counted(execute_within(plan, table, options, doubts), update))
+        batches = _counted(execute_within(plan, table, options, doubts), update)
+        return finished(plan, batches, options.limit)
 
 
 def plan_of(query: Query, loaded: LoadedTrace, table: pa.Table, options: MatchOptions) -> EvaluationPlan:

@@ -2,55 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint
 from confidence.kernel import plain_for
 from eventbased import choose_non_overlapping
 from uncertain_cep.compiling import plain_seconds
+from uncertain_cep.config import SORTED_AT_ONCE
 from uncertain_cep.expressions.codes import codes_of, paired
+from uncertain_cep.limits import Limits, looked_at
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.expected_counts import merged_counts
 from uncertain_cep.results.ranking import ranked
+from uncertain_cep.threads import waited_for
 
 __all__ = ["finished", "non_overlapping"]
 
 Int64 = NDArray[np.int64]
 
 
-def finished(plan: EvaluationPlan, batches: Iterable[pa.RecordBatch]) -> pa.Table:
+def finished(
+    plan: EvaluationPlan, batches: Iterable[pa.RecordBatch], limits: Limits | None = None
+) -> pa.Table:
     """Return the result that the batches of :func:`uncertain_cep.executor.execute` make.
 
     They may be of several tables that share no match. Expected counts are added up; of the matches those stay
     that OUTPUT NON OVERLAPPING keeps, the best ones first with ORDER BY CONFIDENCE, ties by signature, and at
     most LIMIT. What HAVING drops is dropped before. Memory is O(k + batch) with LIMIT k and without NON
-    OVERLAPPING, else O(matches).
+    OVERLAPPING, else O(matches). The limits are looked at where that takes long.
     """
     if plan.counts:
         return merged_counts(plan, batches)
     limit = plan.query.limit
     ordered = plan.query.order_by_confidence
     if plan.query.non_overlapping:
-        batches = non_overlapping(
-            plan, pa.Table.from_batches(list(batches), schema=plan.batch_schema)
-        ).to_batches()
+        matches = pa.Table.from_batches(list(batches), schema=plan.batch_schema)
+        batches = _of_all(limits, matches, partial(non_overlapping, plan, matches)).to_batches()
     if limit is None:
         result = pa.Table.from_batches(list(batches), schema=plan.batch_schema)
-        result = result.take(_best_first(plan, result)) if ordered else result
+        if ordered:
+            result = _of_all(limits, result, partial(_sorted, plan, result))
     else:
         result = plan.batch_schema.empty_table()
         for batch in batches:
             result = pa.concat_tables([result, pa.Table.from_batches([batch])])
             if ordered:
-                result = result.take(_best_first(plan, result)[:limit])
+                result = _of_all(limits, result, partial(_sorted, plan, result, limit))
             elif result.num_rows >= limit:
                 break
         result = result.slice(0, limit)
     return result.select(plan.output_schema.names)
+
+
+def _of_all(limits: Limits | None, matches: pa.Table, made: Callable[[], pa.Table]) -> pa.Table:
+    """Return what is made of some matches, of which it makes sorted copies, within limits."""
+    if matches.num_rows <= SORTED_AT_ONCE:
+        return made()
+    with looked_at(limits):
+        checkpoint(2 * matches.nbytes)
+        return waited_for(made)
+
+
+def _sorted(plan: EvaluationPlan, matches: pa.Table, limit: int | None = None) -> pa.Table:
+    return matches.take(_best_first(plan, matches)[:limit])
 
 
 def non_overlapping(plan: EvaluationPlan, matches: pa.Table) -> pa.Table:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from confidence.budget import checkpoint
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate, within_int64
 from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.series import aggregated, event_rows
@@ -35,6 +36,9 @@ def taken(column: pa.ChunkedArray, rows: NDArray[np.int64], wanted: pa.DataType)
     """Return the values of some rows, as the type of the result."""
     if pa.types.is_int64(column.type) and column.null_count == 0:
         return pa.array(np.asarray(column.to_numpy())[rows])
+    # Few long texts of a dictionary become many.
+    texts = column.chunk(0).dictionary if pa.types.is_dictionary(column.type) and len(column) else column
+    checkpoint(2 * len(rows) * (texts.nbytes // max(len(texts), 1)))
     found = column.take(pa.array(rows))
     return (found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)).cast(wanted)
 
@@ -125,6 +129,7 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
         ids[variable] = _each(None if direct else table.column(plan.names.id), found, wanted())
         add(ids[variable])
     for item in plan.bound.returns:
+        checkpoint(8 * len(chunk.lower))
         if item.expression is not None:
             add(_returned(item.expression, table, bound, wanted()))
         elif item.attribute is not None and item.variable is not None:

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.timedomain import TICK_METADATA, Names, check_one_tick, check_tick_type
@@ -87,6 +88,7 @@ def as_spark_path(path: Path) -> str:
     return f"file:///{path.absolute().as_posix().lstrip('/')}"
 
 
+@public
 def arrow_schema(frame: DataFrame, names: Names = _NAMES) -> pa.Schema:
     """Return the Arrow schema in which Spark hands the rows of a frame to Python.
 
@@ -132,6 +134,7 @@ def _is_whole(dtype: t.DataType, kinds: tuple[type[t.DataType], ...]) -> bool:
     return isinstance(dtype, kinds) and not (isinstance(dtype, t.DecimalType) and dtype.scale)
 
 
+@public
 def noted_schema(frame: DataFrame, names: Names = _NAMES) -> pa.Schema:
     """Return the schema of `arrow_schema` with the tick in its metadata, asked of an event if need be.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -15,6 +15,7 @@ from pyspark.sql import types as t
 
 from uncertain_cep.boundary import public
 from uncertain_cep.config import MOST_READING_TASKS
+from uncertain_cep.durations import Duration, duration_text
 from uncertain_cep.errors import TraceError, warn
 from uncertain_cep.spark.dataframes import (
     arrow_schema,
@@ -30,10 +31,11 @@ from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema, intervals_of
 from uncertain_cep.traces.formats import FileOptions, list_files
 from uncertain_cep.traces.instants import warn_of_naive
-from uncertain_cep.traces.intervals import merged_message
+from uncertain_cep.traces.intervals import MissingChoice, merged_message
 from uncertain_cep.traces.reading import all_days, chosen_tick, reading_steps
 from uncertain_cep.traces.rows import Events, Part, assembled
-from uncertain_cep.traces.schema import given_schema
+from uncertain_cep.traces.schema import given_schema, given_uncertainty
+from uncertain_cep.traces.uncertainty import Uncertainty
 
 __all__ = ["read_traces", "to_intervals"]
 
@@ -167,8 +169,17 @@ def _scan(spark: SparkSession, paths: Sequence[Path]) -> DataFrame:
 
 
 @public
-def to_intervals(frame: DataFrame, *, time: str | None = None, **options: Any) -> DataFrame:
-    """Make interval events of raw stamps, as `uncertain_cep.traces.intervals_of` does, with its options.
+def to_intervals(
+    frame: DataFrame,
+    *,
+    time: str | None = None,
+    uncertainty: Uncertainty | str,
+    tick: Duration | None = None,
+    unit: str | None = None,
+    missing: MissingChoice = "error",
+    names: Names | Mapping[str, str] | None = None,
+) -> DataFrame:
+    """Make interval events of raw stamps, as `uncertain_cep.to_intervals` does, with its options.
 
     Returns
     -------
@@ -184,10 +195,17 @@ def to_intervals(frame: DataFrame, *, time: str | None = None, **options: Any) -
     OptionError
         If an option cannot be used, or the tick is shorter than a microsecond.
     """
-    options["time"] = time
-    uncertainty, names = options["uncertainty"], options.get("names", _NAMES)
+    rule, names = given_uncertainty(uncertainty), Names.of(names)
+    options: dict[str, Any] = {
+        "time": time,
+        "uncertainty": rule,
+        "tick": duration_text(tick, what="tick"),
+        "unit": unit,
+        "missing": missing,
+        "names": names,
+    }
     given = arrow_schema(frame, names)
-    warn_of_naive((name, given.field(name).type) for name in uncertainty.stamps(time) if name in given.names)
+    warn_of_naive((name, given.field(name).type) for name in rule.stamps(time) if name in given.names)
     made = intervals_of(given.empty_table(), **options).schema
     added = [name for name in (names.lower, names.upper, names.pmf, names.tick) if name in made.names]
     new = pa.schema([made.field(name) for name in added], made.metadata)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from uncertain_cep.boundary import public
-from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.expressions.codes import places_in
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.offsets import clock_offset
@@ -116,6 +116,9 @@ def by_value(column: str, rules: Mapping[str, Uncertainty], otherwise: Uncertain
     >>> from uncertain_cep.traces import plus_minus, window
     >>> rule = by_value("type", {"CPU": window("15s")}, otherwise=plus_minus("5ms"))
     """
+    for rule in (*rules.values(), *([] if otherwise is None else [otherwise])):
+        if not hasattr(rule, "intervals"):
+            raise OptionError(f'by_value: {rule!r} is no rule: make one, such as plus_minus("500ms")')
     return ByValue(column, tuple(rules.items()), otherwise)
 
 

@@ -143,7 +143,7 @@ class IntervalOptions:
     @property
     def read(self) -> tuple[str, ...]:
         """The columns that intervals are made of."""
-        return self.uncertainty.reads(self.time)
+        return tuple(dict.fromkeys(self.uncertainty.reads(self.time)))
 
     def grid(self, schema: pa.Schema) -> Grid:
         """Return the ticks that the times of a table with these columns are floored to."""

@@ -1,0 +1,60 @@
+"""Whatever is asked of whatever events: a call ends within its limits, with an answer or an error of ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any, Final
+
+import pytest
+
+from benchmarks.resident import is_told
+from tests.conftest import ROOT
+from tests.fuzz.bombs import BOMBS
+
+QUICK: Final = ("dense", "Kleene over 60 events", "all in order", "parentheses", "negated again and again")
+
+MOST_LATE: Final = 8.0
+"""Seconds of processor time beyond a limit: for one call of another library, or planning a long pattern."""
+
+MOST_BEYOND: Final = 384 * 2**20
+"""Bytes beyond a limit: a batch of matches for each thread, and what is made between two looks."""
+
+pytestmark = pytest.mark.skipif(not is_told() and os.environ.get("CI") != "true", reason="needs Linux' /proc")
+
+
+def endings(*names: str) -> list[dict[str, Any]]:
+    """Return how bombs end, each with little time and with little memory, in a process of their own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz.bombs", *names],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=1800,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = list(map(json.loads, done.stdout.splitlines()))
+    assert [ending["name"] for ending in found] == [name for name in names for _ in range(2)]
+    return found
+
+
+def check(*names: str) -> None:
+    for ending in endings(*names):
+        assert ending["late"] < MOST_LATE, ending
+        assert ending["beyond"] < MOST_BEYOND, ending
+
+
+@pytest.mark.compiled
+def test_some_bombs() -> None:
+    check(*QUICK)
+
+
+@pytest.mark.thorough
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", [name for name in BOMBS if name not in QUICK])
+def test_bombs(name: str) -> None:
+    check(name)

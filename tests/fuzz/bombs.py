@@ -33,7 +33,7 @@ ROOM: Final = 16 * 10**9
 SECONDS: Final = 1.0
 """Of processor time, of the first call."""
 
-SECONDS_FOR_MEMORY: Final = 4.0
+SECONDS_FOR_MEMORY: Final = 2.0
 
 MEBIBYTES: Final = 256
 """That the second call may hold more than the events."""

@@ -140,6 +140,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "uncertainty": RULES,
     "names": (None, {"type": "k"}, {"lower": "at"}, uc.Names(id="k"), {"kind": "x"}),
     "tick": (None, *LENGTHS),
+    **dict.fromkeys(("stamp", "title"), (None, "at", "<b>&", "")),
     "unit": (None, "s", "ms", "tick", "parsec"),
     "missing": ("error", "drop", "widen"),
     "format": (None, "csv", "json", "text", "parquet", "yaml"),

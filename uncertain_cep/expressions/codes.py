@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-__all__ = ["Values", "codes_of", "codes_of_values", "dense", "paired", "places_in", "sorted_strings"]
+from confidence.budget import checkpoint
+
+__all__ = [
+    "Values",
+    "bytes_each",
+    "codes_of",
+    "codes_of_values",
+    "decoded",
+    "dense",
+    "paired",
+    "places_in",
+    "sorted_strings",
+]
 
 Int64 = NDArray[np.int64]
+ArrowT = TypeVar("ArrowT", pa.Array, pa.ChunkedArray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +55,22 @@ class Values:
         return Values(data, None if self.valid is None else self.valid[rows])
 
 
+def bytes_each(column: pa.Array | pa.ChunkedArray) -> int:
+    """Return about how many bytes a value takes; of a dictionary, when it stands in place."""
+    if pa.types.is_dictionary(column.type) and len(column):
+        column = (column.chunk(0) if isinstance(column, pa.ChunkedArray) else column).dictionary
+    return int(column.nbytes) // max(len(column), 1)
+
+
+def decoded(column: ArrowT) -> ArrowT:
+    """Return a column with its values in place of those of a dictionary."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    # Few long texts become many.
+    checkpoint(len(column) * bytes_each(column))
+    return column.cast(column.type.value_type)
+
+
 def codes_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[list[Int64], int]:
     """Return codes from 0 for the values of columns, equal ones alike across them, and how many there may be.
 
@@ -56,8 +85,7 @@ def codes_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[list[Int64]
         )
     plain = []
     for column in columns:
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
+        column = decoded(column)
         if pa.types.is_floating(column.type):
             column = pc.if_else(pc.is_nan(column), None, pc.add(column, 0.0))
         plain.append(column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column]))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep.config import EXPRESSION_ROWS
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.expressions.codes import Values
+from uncertain_cep.expressions.codes import Values, decoded
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, kind_of
 
 __all__ = ["Values", "column_values", "evaluate", "evaluate_mask", "within_int64"]
@@ -34,9 +34,7 @@ def column_values(column: pa.ChunkedArray | pa.Array, name: str) -> Values:
     A TraceError says that an integer is beyond int64, or a time beyond the years that int64 nanoseconds
     reach.
     """
-    found = column.type
-    if pa.types.is_dictionary(found):
-        column = column.cast(found.value_type)
+    column = decoded(column)
     kind = kind_of(column.type)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)

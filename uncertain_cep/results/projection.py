@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from uncertain_cep.expressions.codes import bytes_each
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate, within_int64
 from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.series import aggregated, event_rows
@@ -36,9 +37,7 @@ def taken(column: pa.ChunkedArray, rows: NDArray[np.int64], wanted: pa.DataType)
     """Return the values of some rows, as the type of the result."""
     if pa.types.is_int64(column.type) and column.null_count == 0:
         return pa.array(np.asarray(column.to_numpy())[rows])
-    # Few long texts of a dictionary become many.
-    texts = column.chunk(0).dictionary if pa.types.is_dictionary(column.type) and len(column) else column
-    checkpoint(2 * len(rows) * (texts.nbytes // max(len(texts), 1)))
+    checkpoint(2 * len(rows) * bytes_each(column))
     found = column.take(pa.array(rows))
     return (found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)).cast(wanted)
 

@@ -132,7 +132,7 @@ def load_schema(path: str | Path) -> TraceSchema:
         With every mistake in the file, each with its key and what to write.
     """
     file = str(path)
-    if (kind := special_kind(path)) is not None:
+    if (kind := special_kind(Path(path))) is not None:
         raise TraceError(TraceFault(f"the schema file is {kind}: write the schema to a file", file=file))
     try:
         document = tomllib.loads(Path(path).read_text(encoding="utf-8"))

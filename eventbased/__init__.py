@@ -2,6 +2,7 @@
 
 from eventbased.describe import (
     confidences_of_matches,
+    confidences_of_spans,
     describe_matches,
     describe_uncertain,
     matches_of_spans,
@@ -22,6 +23,7 @@ __all__ = [
     "SharedEvents",
     "choose_non_overlapping",
     "confidences_of_matches",
+    "confidences_of_spans",
     "describe_chosen",
     "describe_matches",
     "describe_uncertain",

@@ -32,6 +32,7 @@ Float64 = NDArray[np.float64]
 
 __all__ = [
     "confidences_of_matches",
+    "confidences_of_spans",
     "describe_matches",
     "describe_uncertain",
     "matches_of_spans",
@@ -360,31 +361,51 @@ def describe_matches(
     if chains is None:
         found[:] = np.nan
         return True
-    cursor, chosen, own = np.zeros(3, np.int64), np.empty((2, length), np.int64), np.empty(2 * length)
-    while cursor[SPAN] < count:
-        filled = _chains_of_spans(
-            ordered, blocks, spans, count, cursor, lower, upper, longest[ordered[length - 1]], chosen, own,
-            chains, found,
-        )  # fmt: skip
-        if filled:
-            fill_confidences(chains, filled, w, found)
+    confidences_of_spans(ordered, search, spans, count, w, candidates, longest, chains, found)
     # A sum is NaN if anything in it is, and much cheaper to look at.
     return bool(np.isnan(found.sum()))
 
 
+def confidences_of_spans(
+    ordered: Int64, search: JoinState, spans: Int64, count: int, w: int, candidates: Candidates,
+    longest: Int64, chains: Chains, out: Float64,
+) -> None:  # fmt: skip
+    """Fill the confidences of the matches of some spans as if all intervals were uniform.
+
+    For ``out``, (m,) float64, see :func:`confidence.chain.side_by_side.fill_confidences`, for the other
+    parameters :func:`describe_matches`.
+    """
+    length = ordered.shape[0]
+    cursor, chosen, own = np.zeros(3, np.int64), np.empty((2, length), np.int64), np.empty(2 * length)
+    while cursor[SPAN] < count:
+        filled = _chains_of_spans(
+            ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
+            longest[ordered[length - 1]], chosen, own, chains, out,
+        )  # fmt: skip
+        if filled:
+            fill_confidences(chains, filled, w, out)
+
+
 @kernel(allocates=True)
-def matches_of_spans(ordered, blocks, spans, count, out):
-    """Write the candidates of every match of ``count`` spans to ``out``, (l, m) int64. O(l m)."""
+def matches_of_spans(ordered, blocks, spans, which, out):
+    """Write the candidates of some matches of spans to ``out``, (l, m) int64. O(l m + spans).
+
+    ``which`` are their numbers, (m,) int64, ascending.
+    """
     length = ordered.shape[0]
     chosen = np.empty(length, np.int64)
-    n = 0
-    for k in range(count):
-        trace_back(ordered, blocks, length - 2, spans[PARENT, k], chosen)
-        for x in range(spans[SIZE, k]):
-            chosen[ordered[length - 1]] = spans[BEGIN, k] + x
-            for s in range(length):
-                out[s, n] = chosen[s]
-            n += 1
+    k = -1
+    begin = stop = 0
+    for n in range(which.shape[0]):
+        if which[n] >= stop:
+            while which[n] >= stop:
+                k += 1
+                begin = stop
+                stop += spans[SIZE, k]
+            trace_back(ordered, blocks, length - 2, spans[PARENT, k], chosen)
+        chosen[ordered[length - 1]] = spans[BEGIN, k] + which[n] - begin
+        for s in range(length):
+            out[s, n] = chosen[s]
 
 
 @kernel(allocates=True)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from confidence.kernel import kernel
 from eventbased.config import CLASS_MERGE_EVENTS, CLASS_RATIO_BITS, POSITION_STEP, SPARE
 
-__all__ = ["Candidates", "SharedEvents", "lay_out", "partition_bases"]
+__all__ = ["Candidates", "SharedEvents", "fill_follow", "lay_out", "partition_bases"]
 
 Int64 = NDArray[np.int64]
 
@@ -180,7 +180,7 @@ def _sorted_by_class(lower: Int64, upper: Int64, limits: list[int]) -> tuple[Int
 
 
 @kernel
-def _follow(candidates):
+def fill_follow(candidates):
     """Fill ``follow``; both classes ascend, so one pass over the two does it. O(n c)."""
     first_class, lower, follow = candidates.first_class, candidates.lower, candidates.follow
     class_start, class_stop = candidates.class_start, candidates.class_stop
@@ -275,5 +275,5 @@ def lay_out(
         first=np.array(first, dtype=np.int64),
         position=np.arange(len(lower)) * step,
     )
-    _follow(laid_out)
+    fill_follow(laid_out)
     return laid_out

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from confidence.chain import written_out
 from confidence.config import MOST_EXACT_TICKS
 
-__all__ = ["CHAINS", "Chains", "fill_confidences", "new_chains"]
+__all__ = ["CHAINS", "Chains", "confidences", "fill_confidences", "new_chains"]
 
 Float64 = NDArray[np.float64]
 
@@ -68,3 +68,27 @@ def fill_confidences(chains: Chains, count: int, w: int, out: Float64) -> None:
     """
     kernel: Any = _KERNELS[len(chains.bounds) // 2]
     kernel(chains.bounds, float(w), count, chains.place, chains.values, out)
+
+
+def confidences(lower: NDArray[np.int64], upper: NDArray[np.int64], w: int) -> Float64:
+    """Return the confidences of chains, (m,) float64, NaN where they are not for vectors.
+
+    Parameters
+    ----------
+    lower, upper : (l, m) int64
+        Bounds minus position, ticks.
+    w : int
+        ``W - l``, ticks, at least 0.
+    """
+    length, count = lower.shape
+    chains, out = new_chains(length, w), np.full(count, np.nan)
+    if chains is None:
+        return out
+    for begin in range(0, count, CHAINS):
+        part = slice(begin, min(begin + CHAINS, count))
+        size = part.stop - begin
+        np.subtract(lower[:, part], lower[0, part], out=chains.bounds[::2, :size], casting="unsafe")
+        np.subtract(upper[:, part], lower[0, part], out=chains.bounds[1::2, :size], casting="unsafe")
+        chains.place[:size] = np.arange(begin, part.stop)
+        fill_confidences(chains, size, w, out)
+    return out

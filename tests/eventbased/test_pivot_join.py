@@ -89,7 +89,7 @@ def test_every_feasible_choice_comes_out_once(
             break
         assert size == spans[SIZE, :count].sum() <= capacity
         places = np.empty((length, size), np.int64)
-        matches_of_spans(orders[search.state[PASS]], search.blocks, spans, count, places)
+        matches_of_spans(orders[search.state[PASS]], search.blocks, spans, np.arange(size), places)
         found += [tuple(match) for match in layout.source[places].T.tolist()]
     choices = itertools.product(*(range(len(part)) for part in events))
     expected = [

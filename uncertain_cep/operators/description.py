@@ -15,12 +15,15 @@ from confidence.chain.side_by_side import Chains, new_chains
 from eventbased import (
     JoinState,
     confidences_of_matches,
+    confidences_of_spans,
     describe_chosen,
     describe_uncertain,
     filter_matches,
     filter_spans,
+    matches_of_spans,
 )
 from eventbased.joins.pivot_join import JoinBytecode
+from eventbased.thresholds import needed
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.config import LONGEST_PMF_CHAIN
 from uncertain_cep.errors import TraceError, TraceFault
@@ -28,7 +31,7 @@ from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.next_match import NextMatches
 
-__all__ = ["MatchDescription", "long_chain", "pooled"]
+__all__ = ["MatchDescription", "long_chain", "matches_among", "pooled"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -48,6 +51,13 @@ def long_chain(column: str) -> TraceError:
     return TraceError(TraceFault(message, column=column))
 
 
+def matches_among(ordered: Int64, search: JoinState, spans: Int64, which: Int64) -> Int64:
+    """Return the candidates of those matches of spans that have these numbers, ascending: (l, m) int64."""
+    chosen = np.empty((len(ordered), len(which)), dtype=np.int64)
+    matches_of_spans(ordered, search.blocks, spans, which, chosen)
+    return chosen
+
+
 class MatchDescription:
     """From the candidates of matches of one layout to their ranges and confidences.
 
@@ -64,6 +74,8 @@ class MatchDescription:
     """Whether confidences are."""
     computed: bool
     """Whether confidences are filled."""
+    longest: Int64
+    """(l,) int64. Largest ``upper - lower`` of a candidate of each component."""
     chains: Chains | None
     """Room for those of uniform intervals."""
 
@@ -84,6 +96,7 @@ class MatchDescription:
             self._ranks = threshold.ranks[layout.rows]
         candidates = layout.candidates
         equally_long = candidates.class_shortest == candidates.class_longest
+        self.longest = np.maximum.reduceat(candidates.class_longest, candidates.first_class[:-1])
         self._even = np.logical_and.reduceat(equally_long, candidates.first_class[:-1]) & (pmfs is None)
 
     def _least(self, threshold: Threshold) -> tuple[float, Int64, int]:
@@ -96,13 +109,28 @@ class MatchDescription:
     ) -> Int64:
         """Return the candidates of those of ``found`` matches that can pass a threshold, (l, m) int64."""
         candidates = self._layout.candidates
+        if self.chains is not None and self.is_uniform:
+            # Side by side, confidences themselves cost less than bounds of each.
+            exact = np.empty(found)
+            confidences_of_spans(
+                ordered, search, spans, spans.shape[1], self._layout.w, candidates, self.longest, self.chains,
+                exact,
+            )  # fmt: skip
+            least, ranks, last = self._least(threshold)
+            chosen = matches_among(ordered, search, spans, np.flatnonzero(~(exact < needed(least))))
+            return np.ascontiguousarray(chosen[:, ranks[chosen[0]] <= last]) if len(ranks) else chosen
         chosen = np.empty((len(ordered), found), dtype=np.int64)
-        kept = filter_spans(
+        size = filter_spans(
             ordered, search.blocks, spans, self._layout.w, candidates.lower, candidates.upper, self._offset,
             self._even, *self._least(threshold), chosen,
         )  # fmt: skip
+        return self._likely(chosen[:, :size], threshold)
+
+    def _likely(self, chosen: Int64, threshold: Threshold) -> Int64:
+        """Return those of some matches that can pass a threshold, as what they forbid leaves it possible."""
         # One layout, so that the kernels it is handed to are compiled once.
-        return np.ascontiguousarray(chosen[:, :kept])
+        chosen = np.ascontiguousarray(chosen)
+        return chosen if self._next is None else self._next.likely(chosen, needed(threshold.least))
 
     def filtered(self, chosen: Int64) -> Int64:
         """Return those of some matches, (l, m) int64, that can pass the threshold, if there is one."""
@@ -114,7 +142,7 @@ class MatchDescription:
             chosen, self._layout.w, candidates.lower, candidates.upper, self._offset,
             *self._least(self._threshold), kept,
         )  # fmt: skip
-        return chosen if kept.all() else np.ascontiguousarray(chosen[:, kept])
+        return self._likely(chosen[:, kept], self._threshold)
 
     def fill(
         self, chosen: Int64, lower: Int64, upper: Int64, confidence: Float64, std_error: Float64

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from confidence import CostlyMatchError, Limits, Pmfs
 from eventbased import EventArrays, NextConfidences, next_limits
+from eventbased.gaps.nearest import filter_gaps
 from eventbased.gaps.next_match import Bytecode
 from eventbased.gaps.survival_tables import Classes
 from eventbased.joins.pivot_join import JoinBytecode
@@ -49,18 +50,23 @@ class NextMatches:
             candidates.first_class, candidates.class_start, candidates.class_stop, candidates.class_longest,
         )  # fmt: skip
         start = bytecode.start[0]
+        self._plain = start[:-1] == start[1:]
         self.limit = np.empty(len(rows), dtype=np.int64)
-        next_limits(
-            *self._classes[:3], lower, upper, shared.event, shared.twin, start[:-1] == start[1:], self.limit
-        )
+        next_limits(*self._classes[:3], lower, upper, shared.event, shared.twin, self._plain, self.limit)
         offset = np.full(len(rows), -1) if pmfs is None else pmfs.offset[rows]
         values = np.zeros(0) if pmfs is None else pmfs.values
         self._pmfs = Pmfs.of(values, lower, upper, offset)
         self._events = EventArrays(lower, upper, rows, shared.event >= 0, offset, np.arange(len(rows)))
-        self._base = candidates.base
+        self._candidates, self._w, self._uniform = candidates, layout.w, pmfs is None
         self._bytecode = Bytecode(start, *bytecode[1:])
         limits = Limits(float(MOST_CONFIDENCE_STEPS), *plan.estimates)
         self._confidences = NextConfidences(len(plan.components), layout.w, limits)
+
+    def likely(self, matches: Int64, need: float) -> Int64:
+        """Return those of some matches, (l, m) int64 candidates, that can reach a confidence."""
+        if not self._uniform:
+            return matches
+        return filter_gaps(matches, self._candidates, self._events.event, self._w, self._plain, need)
 
     def describe(
         self,
@@ -83,7 +89,7 @@ class NextMatches:
         except CostlyMatchError as error:
             ids = self._table.column(self._plan.names.id).take(pa.array(error.events)).to_pylist()
             raise too_dear(self._plan, ids, error.steps) from None
-        shift = self._base[matches[0]]
+        shift = self._candidates.base[matches[0]]
         lower -= shift
         upper -= shift
 

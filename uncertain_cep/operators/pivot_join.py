@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, steps_per_call
-from eventbased import PASS, PAUSED, describe_matches, join, matches_of_spans, start_join
+from eventbased import PASS, PAUSED, describe_matches, join, start_join
 from eventbased.config import MATCH_CUBES, SPARE
+from eventbased.gaps.next_match import UNLIMITED
+from eventbased.narrowing import narrowed
 from uncertain_cep.candidates.layout import Layout, layouts, loader
 from uncertain_cep.expressions.bytecode import binding_orders, compile_programs
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.counters import Counters
-from uncertain_cep.operators.description import MatchDescription, pooled
+from uncertain_cep.operators.description import MatchDescription, matches_among, pooled
 
 __all__ = ["pivot_join"]
 
@@ -45,8 +47,15 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
     search = start_join(length, len(candidates.class_start))
     orders = binding_orders(length)
     spans = np.empty((3, batch_rows + 1), dtype=np.int64)
-    longest = np.maximum.reduceat(candidates.class_longest, candidates.first_class[:-1])
     most = max(MATCH_CUBES // length**3, 1)
+    joined, joined_w, limit = candidates, w, description.limit
+    if threshold is not None and threshold.least > 0.0 and context.pmfs is None:
+        joined, joined_w, taken_off = narrowed(candidates, w, threshold.least)
+        if joined_w < 0:
+            return
+        if len(limit) and taken_off.any():
+            following = np.repeat(np.append(taken_off[1:], 0), np.diff(candidates.first))
+            limit = np.where(limit == UNLIMITED, limit, limit - following)
     # Numba types a kernel at its calls.
     kernel: Any = join
     exhausted = False
@@ -60,7 +69,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         while filled < batch_rows:
             checkpoint()
             count, found = kernel(
-                w, candidates, layout.shared, description.limit, orders, bytecode, search, steps_per_call(),
+                joined_w, joined, layout.shared, limit, orders, bytecode, search, steps_per_call(),
                 min(batch_rows - filled, most), spans,
             )  # fmt: skip
             if count == PAUSED:
@@ -72,21 +81,19 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
             part = slice(filled, filled + found)
             if threshold is None and description.is_uniform:
                 if describe_matches(
-                    ordered, search, spans, count, w, candidates, output, longest, description.wanted,
-                    description.chains, filled, (events, lower, upper, confidence),
+                    ordered, search, spans, count, w, candidates, output, description.longest,
+                    description.wanted, description.chains, filled, (events, lower, upper, confidence),
                 ):  # fmt: skip
                     # What is rarely needed, and dear to compile, is a kernel of its own.
                     again = np.flatnonzero(np.isnan(confidence[part]))
-                    chosen = _chosen(ordered, search.blocks, spans[:, :count], found)[:, again]
+                    chosen = matches_among(ordered, search, spans, again)
                     exact = np.empty(len(again))
-                    description.fill(
-                        np.ascontiguousarray(chosen), lower[again], upper[again], exact, std_error
-                    )
+                    description.fill(chosen, lower[again], upper[again], exact, std_error)
                     confidence[filled + again] = exact
                 filled += found
                 continue
             if threshold is None:
-                chosen = _chosen(ordered, search.blocks, spans[:, :count], found)
+                chosen = matches_among(ordered, search, spans, np.arange(found))
             else:
                 chosen = description.filtered_spans(ordered, search, spans[:, :count], found, threshold)
             part = slice(filled, filled + chosen.shape[1])
@@ -110,10 +117,3 @@ def _count(counters: Counters, orders: Int64, found: Int64) -> None:
         for bound, number in enumerate(numbers, 1):
             counters.add(tuple(order[:bound]), number)
     found[:] = 0
-
-
-def _chosen(ordered: Int64, blocks: Int64, spans: Int64, found: int) -> Int64:
-    """Return the candidates of the matches of some spans, (l, found) int64."""
-    chosen = np.empty((len(ordered), found), dtype=np.int64)
-    matches_of_spans(ordered, blocks, spans, spans.shape[1], chosen)
-    return chosen

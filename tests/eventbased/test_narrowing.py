@@ -1,0 +1,84 @@
+"""A join for matches of some confidence finds them all: narrowed bounds against exact fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from confidence import exact_chain_confidence
+from eventbased import lay_out, partition_bases
+from eventbased.layout import Candidates
+from eventbased.narrowing import Narrowed, narrowed
+from tests.cases.sampling import sampled_from
+
+Intervals = list[tuple[int, int]]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[list[Intervals], int]:
+    """Draw a chain, the first candidates of the components, others beside them, and W - l."""
+    length = draw(st.integers(2, 5))
+    scale = draw(sampled_from((4, 30, 1000)))
+    ticks = st.integers(0, scale)
+    size = draw(ticks)
+    components = []
+    for j in range(length):
+        found = []
+        for _ in range(draw(st.integers(1, 3))):
+            low = draw(ticks) + j * draw(sampled_from((0, scale // 4, scale)))
+            found.append((low, low + draw(sampled_from((size, draw(ticks))))))
+        components.append(found)
+    return components, draw(ticks) + draw(sampled_from((0, scale)))
+
+
+def laid_out(components: list[Intervals]) -> Candidates:
+    lower = [np.array([low for low, _ in found]) for found in components]
+    upper = [np.array([high for _, high in found]) for found in components]
+    shift, _, covered = partition_bases(lower, upper, None, 1, 0)
+    return lay_out(lower, upper, None, shift, covered)
+
+
+def feasible(found: Narrowed, chosen: Sequence[int]) -> bool:
+    """Return whether the join takes these candidates, see :mod:`eventbased.joins.pivot_join`."""
+    low, high = found.candidates.lower[[*chosen]], found.candidates.upper[[*chosen]]
+    in_order = all(low[i] <= high[j] for j in range(len(chosen)) for i in range(j + 1))
+    return in_order and bool(low.max() <= high.min() + found.w)
+
+
+@given(cases())
+def test_a_match_of_the_confidence_is_found(case: tuple[list[Intervals], int]) -> None:
+    components, w = case
+    length = len(components)
+    lower, upper = zip(*(found[0] for found in components), strict=True)
+    exact = exact_chain_confidence(lower, upper, w + length)
+    if not exact:
+        return
+    candidates = laid_out(components)
+    found = narrowed(candidates, w, float(exact))
+    assert found.w >= 0
+    found.candidates.check()
+    first = candidates.first
+    chosen = [
+        int(first[j] + np.flatnonzero(candidates.source[first[j] : first[j + 1]] == 0)[0])
+        for j in range(length)
+    ]
+    assert feasible(found, chosen)
+
+
+def test_what_is_left_out_is_most() -> None:
+    """Two events of 101 ticks: what is in order with a probability of 0.9, and nothing else, is kept."""
+    candidates = laid_out([[(5 * k, 5 * k + 100) for k in range(50)]] * 2)
+    found = narrowed(candidates, 10_000, 0.9)
+
+    def probability(pair: tuple[int, int]) -> Fraction:
+        lower = [5 * pair[0], 5 * (pair[1] - 50)]
+        return exact_chain_confidence(lower, [low + 100 for low in lower], 10_002)
+
+    pairs = [(i, 50 + j) for i in range(50) for j in range(50)]
+    likely = [pair for pair in pairs if probability(pair) >= Fraction(9, 10)]
+    assert [pair for pair in pairs if feasible(found, pair)] == likely
+    assert narrowed(candidates, 0, 0.9).w < 0

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from confidence import Intervals, Pmfs, tight_bounds
 from confidence.budget import checkpoint, pieces
 from confidence.chain.exact import redo_exactly
+from confidence.chain.side_by_side import new_chains
 from confidence.gaps.chains import room_for
 from confidence.predicates.conditions import scratch
-from eventbased import describe_chosen, describe_uncertain
+from eventbased import confidences_of_matches, describe_chosen, describe_uncertain
 from eventbased.gaps.gap_events import NO_BOXES, Gathered, MatchEvents, forbidden_in, take_match
 from eventbased.search.state import FoundMatches
 from uncertain_cep.candidates.layout import laid_out
@@ -174,6 +175,7 @@ class Chains:
         self._lower, self._upper, self._offset = np.pad(bounds, ((0, 0), (0, BOXES_AT_ONCE)))
         # Beyond all events a window means nothing, and sums with it have to stay within int64.
         self._w = min(plan.window - size, int(bounds[1].max()) - int(bounds[0].min()) + size)
+        self._chains = new_chains(size, self._w)
 
     def of(self, boxes: Boxes) -> Float64:
         """Return P(match, and one of its events in a box) for each box, (n,) float64."""
@@ -198,9 +200,8 @@ class Chains:
         found = np.ones(each)
         first, last = self._lower[chosen[0]], self._upper[chosen[0]]
         if size > 1:
-            describe_chosen(
-                np.arange(size), chosen, self._w, self._lower, self._upper, base, first, last, found
-            )
+            describe_chosen(chosen, self._w, self._lower, self._upper, base, first, last)
+            confidences_of_matches(chosen, self._w, self._lower, self._upper, self._chains, found)
 
             def bounds(n: int) -> tuple[Int64, Int64, None]:
                 own, position = chosen[:, n], np.arange(size)

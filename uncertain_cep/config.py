@@ -273,6 +273,9 @@ BACKTRACKING_PRICES: Final = Prices(
 MOST_TAKEN: Final = 1000.0
 """Events that a Kleene component is expected to take one after the other at most."""
 
+MOST_PLANS: Final = 64
+"""Plans of query texts that a process remembers; the oldest goes first: `--only latency`."""
+
 # Kernels as plain Python, and compiled: `--only cold --only latency`.
 
 FEW_EVENTS: int = 20_000

@@ -88,3 +88,20 @@ def test_importing_the_library_loads_no_heavy_package() -> None:
 def test_help_loads_nothing_that_takes_time() -> None:
     statement = "from uncertain_cep.cli import main\ntry:\n    main(['--help'])\nexcept SystemExit:\n    pass"
     assert loaded_by(statement, ("pyspark", "pandas", "polars", "numba", "numpy", "pyarrow", "rich")) == ""
+
+
+def test_matching_little_loads_no_compiler_and_no_pandas(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("type,id,lower,upper\nA,1,0,2\nB,2,1,4\nC,3,3,5\n")
+    arguments = [
+        "match",
+        "PATTERN SEQ(A a, B b, !A n, C c) WITHIN 9",
+        str(trace),
+        "-o",
+        f"{tmp_path}/out.csv",
+    ]
+    statement = (
+        f"from uncertain_cep.cli import main\ntry:\n    main({arguments!r})\nexcept SystemExit:\n    pass"
+    )
+    assert loaded_by(statement, ("pyspark", "pandas", "polars", "numba", "duckdb")) == ""
+    assert (tmp_path / "out.csv").read_text().splitlines()[1] == "1,2,3,0,5,0.5"

@@ -26,6 +26,7 @@ from uncertain_cep.cli.progress import (
     of_ticks,
     working,
 )
+from uncertain_cep.cli.startup import without_pandas
 from uncertain_cep.errors import OptionError, QueryError, TraceError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.optimizer.memory import keep_on_disk
@@ -138,6 +139,7 @@ def _matches_in_process(
 ) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch], Doubts]]:
     """Yield the columns of the matches, their batches, and what counts the candidates meanwhile."""
     columns = matching.columns
+    without_pandas()
     keep_on_disk()
     with working("reading") as update:
         loaded = load_traces(matching.traces, columns.schema, tick=columns.tick, used=matching.used)

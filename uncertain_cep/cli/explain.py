@@ -15,6 +15,7 @@ from uncertain_cep.cli.arguments import (
     schema_options,
 )
 from uncertain_cep.cli.progress import show
+from uncertain_cep.cli.startup import without_pandas
 
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
@@ -44,6 +45,7 @@ def explain(
     from uncertain_cep.api import explained
     from uncertain_cep.optimizer.memory import keep_on_disk
 
+    without_pandas()
     keep_on_disk()
     parsed, options = read_query(query), replace(options, tick=columns.tick)
     table = None

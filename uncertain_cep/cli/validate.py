@@ -6,6 +6,7 @@ import click
 
 from uncertain_cep.cli.arguments import TraceOptions, read_query, schema_options, traces_argument
 from uncertain_cep.cli.progress import note, of_ticks, show
+from uncertain_cep.cli.startup import without_pandas
 
 __all__ = ["validate"]
 
@@ -28,6 +29,7 @@ def validate(ctx: click.Context, traces: tuple[str, ...], query: str | None, col
     from uncertain_cep.validation import validated
     from uncertain_cep.wording import counted
 
+    without_pandas()
     parsed = None if query is None else read_query(query)
     found = validated(traces, columns.schema, parsed, None, columns.tick)
     report = found.report

@@ -152,6 +152,8 @@ def rank_strings(values: dict[Column, Values], predicates: Iterable[TypedExpress
     """Replace strings in ``values`` by their ranks among all in play, and return that of each constant."""
     constants = strings_in(predicates)
     texts = {column: found for column, found in values.items() if column.kind == "string"}
+    if not constants and not texts:
+        return {}
     given = pa.array(constants, pa.large_string())
     distinct = sorted_strings([given, *(found.data for found in texts.values())])
     for column, found in texts.items():

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import fields, replace
+from operator import attrgetter
 from typing import Any, Final
 
 import pyarrow as pa
 
+from uncertain_cep.config import MOST_PLANS
 from uncertain_cep.errors import Fault, OptionError, QueryError, TraceError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
 from uncertain_cep.plan.options import PLANNERS, MatchOptions
 from uncertain_cep.plan.trees import parse_tree
-from uncertain_cep.query import Query, bind
+from uncertain_cep.query import Query, bind, query_of
 from uncertain_cep.query.binder import BoundComponent, BoundQuery
 from uncertain_cep.query.branches import is_linear, order_of
 from uncertain_cep.query.syntax import (
@@ -35,7 +37,7 @@ from uncertain_cep.query.typed import (
 from uncertain_cep.timedomain import TimeDomain
 from uncertain_cep.traces.checks import check_columns
 
-__all__ = ["COMPRESSED_COLUMNS", "beyond_plain", "make_plan"]
+__all__ = ["COMPRESSED_COLUMNS", "beyond_plain", "make_plan", "plan_of"]
 
 COMPRESSED_COLUMNS: Final = ("p_nonempty", "expected_subsets", "expected_elements")
 """Columns of a result with ``kleene="compressed"``, behind the confidence."""
@@ -97,6 +99,35 @@ def make_plan(
     plan = _planned(bound, schema, domain, options, keys)
     needed = dict.fromkeys(name for part in parts for name in part.required_columns)
     return replace(plan, branches=tuple(parts), required_columns=tuple(needed))
+
+
+_what_matters: Final = attrgetter(*(field.name for field in fields(MatchOptions) if field.name != "limit"))
+_remembered: Final[dict[object, EvaluationPlan]] = {}
+
+
+def plan_of(query: Query | str, schema: pa.Schema, options: MatchOptions) -> EvaluationPlan:
+    """Return what :func:`make_plan` does; a text planned with this schema before is not even read."""
+    if not isinstance(query, str):
+        return make_plan(query_of(query), schema, options)
+    # Schemas are equal whatever their metadata, which say how long a tick is.
+    key = query, schema, tuple((schema.metadata or {}).items()), _what_matters(options)
+    plan = _remembered.get(key)
+    if plan is None:
+        plan = make_plan(query_of(query), schema, options)
+        if not _warned(plan):
+            while len(_remembered) >= MOST_PLANS:
+                _remembered.pop(next(iter(_remembered)), None)
+            _remembered[key] = plan
+    return plan
+
+
+def _warned(plan: EvaluationPlan) -> bool:
+    """Return whether binding the query may have warned of a number of ticks whose length nobody gave."""
+    counted = plan.query.expected_count
+    lengths = plan.query.window, None if counted is None else counted.every
+    return not plan.domain.named and any(
+        length is not None and length.nanoseconds is None for length in lengths
+    )
 
 
 def _planned(

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+import sys
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, lru_cache
+from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Final, Literal
 
 from lark import Lark, UnexpectedInput
 
 from uncertain_cep.boundary import public
+from uncertain_cep.cache_folder import cache_folder
 from uncertain_cep.errors import Fault, OptionError, QueryError, QuerySyntaxError
 from uncertain_cep.query import syntax
 from uncertain_cep.query.builder import build
@@ -34,14 +38,20 @@ MOST_CHARACTERS: Final = 200_000
 
 @cache
 def _grammar() -> Lark:
-    # Building the tables takes a fraction of a second, so once a process and not at import.
-    return Lark(
-        files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8"),
-        parser="lalr",
-        start=["query", "row_condition"],
-        propagate_positions=True,
-        maybe_placeholders=False,
-    )
+    # Making the tables takes a tenth of a second: once, and lark names what it keeps by grammar and version.
+    options: dict[str, Any] = {
+        "parser": "lalr",
+        "start": ["query", "row_condition"],
+        "propagate_positions": True,
+        "maybe_placeholders": False,
+    }
+    grammar = files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
+    with suppress(OSError, RuntimeError):
+        folder = cache_folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        name = f"grammar-{sha256(grammar.encode()).hexdigest()[:16]}-{sys.version_info.minor}.tables"
+        return Lark(grammar, cache=str(folder / name), **options)
+    return Lark(grammar, **options)
 
 
 def _read(text: str, start: Literal["query", "row_condition"], what: str) -> object:

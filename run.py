@@ -3,6 +3,7 @@
 
     python3 run.py demo             set up, then run the main job on local Spark
     python3 run.py test             set up, then ruff, mypy and pytest (--thorough: the long tests too)
+    python3 run.py wheel            build the project, and its kernels compiled, as wheels in dist/
     python3 run.py lock             write requirements/*.lock anew (needs uv)
 
 Only Python 3.11 or newer is needed to begin with. A second call finds everything in place.
@@ -224,6 +225,26 @@ def all_checks(checks: Mapping[str, Sequence[str | Path]], pytest: Sequence[str 
     return failed
 
 
+def wheel() -> int:
+    """Build the wheel of the project, and that of the kernels compiled for this Python and machine."""
+    install("test")
+    for what, folder in (("the project", ROOT), ("its kernels, which takes some minutes", ROOT / "kernels")):
+        say(f"building {what}")
+        command: list[str | Path] = [
+            PYTHON,
+            "-m",
+            "build",
+            "--no-isolation",
+            "--wheel",
+            "--outdir",
+            ROOT / "dist",
+            folder,
+        ]
+        if code := run(command):
+            return code
+    return 0
+
+
 def lock() -> int:
     """Write the lock files anew from pyproject.toml, the test set first and the others as parts of it."""
     uv = shutil.which("uv")
@@ -249,18 +270,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description="Set up everything in .venv and run the main job or the checks.", allow_abbrev=False
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,test,lock}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,test,wheel,lock}")
     commands.add_parser("demo", help="set up, then run the main job on local Spark")
     tests = commands.add_parser("test", help="set up, then run ruff, mypy and pytest")
     tests.add_argument("--thorough", action="store_true", help="run the tests that take minutes, too")
     tests.add_argument("arguments", nargs="*", help="passed on to pytest (after --)")
+    commands.add_parser("wheel", help="build wheels of the project and of its compiled kernels in dist/")
     commands.add_parser("lock", help="write requirements/*.lock anew (needs uv)")
     chosen = parser.parse_args()
     if chosen.command == "demo":
         return demo()
     if chosen.command == "test":
         return test(chosen.thorough, chosen.arguments)
-    return lock()
+    return wheel() if chosen.command == "wheel" else lock()
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ _MAIN: Final = {
     "memory": "memory",
     "spark": "spark_job",
     "cold": "cold",
+    "latency": "latency",
     "compile": "compiling",
 }
 """Name of a benchmark -> its module, in the order in which they run."""

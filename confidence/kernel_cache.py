@@ -45,6 +45,7 @@ __all__ = [
     "is_marked",
     "kept_by_group",
     "mark",
+    "name_of_mark",
     "portable_processor",
     "read_entry",
     "say_needed",
@@ -263,13 +264,14 @@ def _all_sources_hash() -> str:
     return total.hexdigest()[:40]
 
 
-def _mark(group: str) -> str:
+def name_of_mark(group: str) -> str:
+    """Return the name of the file that notes that all kernels of a group are kept."""
     return f"{group.replace(' ', '_')}-{_all_sources_hash()}.whole"
 
 
 def is_marked(group: str) -> bool:
     """Return whether all kernels of a group have been kept, for the sources as they are now."""
-    return any((folder / _mark(group)).exists() for folder in _folders())
+    return any((folder / name_of_mark(group)).exists() for folder in _folders())
 
 
 def mark(group: str) -> None:
@@ -277,7 +279,7 @@ def mark(group: str) -> None:
     folder = cache_folder()
     if folder is not None:
         with suppress(OSError):
-            _write(folder / _mark(group), b"")
+            _write(folder / name_of_mark(group), b"")
 
 
 def read_entry(name: str) -> bytes | None:

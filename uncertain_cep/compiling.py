@@ -72,6 +72,20 @@ class _Beside:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._asked: set[str] = set()
+        self._kept: set[str] = set()
+        self._looked = 0.0
+        self._missing: tuple[str, ...] = ()
+
+    def missing(self, groups: Sequence[str]) -> tuple[str, ...]:
+        """Return the groups that are not kept as a whole, as of some seconds ago."""
+        if self._kept.issuperset(groups):
+            return ()
+        now = time.monotonic()
+        if now - self._looked > config.BETWEEN_WORDS or not set(groups) <= self._kept.union(self._missing):
+            self._looked = now
+            self._missing = tuple(group for group in groups if not is_marked(group))
+            self._kept.update(set(groups) - set(self._missing))
+        return tuple(group for group in groups if group in self._missing)
 
     def start(self, groups: Sequence[str]) -> None:
         """Have the kernels of some groups compiled, once, and unless another process compiles already."""
@@ -134,7 +148,7 @@ def plain_seconds(events: int, groups: Sequence[str] = ()) -> float:
     _announcer.about(groups)
     if events > config.FEW_EVENTS or NEVER_COMPILED or compiles_always():
         return 0.0
-    missing = [group for group in groups if not is_marked(group)]
+    missing = _beside.missing(groups)
     if not missing:
         return config.PLAIN_SECONDS
     if events > config.TOO_FEW_EVENTS or seconds_plain() > config.SOON_SECONDS:

@@ -22,6 +22,7 @@ from uncertain_cep.cli.match import match
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.report import report
 from uncertain_cep.cli.validate import validate
+from uncertain_cep.cli.warm_up import warm_up
 from uncertain_cep.errors import (
     InternalError,
     MatchLimitError,
@@ -158,5 +159,5 @@ def main(traceback: bool) -> None:
     """
 
 
-for _command in (match, report, explain, validate, generate, casestudy):
+for _command in (match, report, explain, validate, generate, casestudy, warm_up):
     main.add_command(_command)

@@ -1,0 +1,88 @@
+"""How long little work takes: a command and a call on 100 events, and a push of one event."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Literal
+
+import pyarrow.parquet as pq
+
+import uncertain_cep as uc
+from benchmarks.figures import Options, Results, at_most
+from benchmarks.workload import THREE, Stream, sequence_query
+from uncertain_cep import config
+
+__all__ = ["measure"]
+
+_EVENTS: Final = 100
+_CALLS: Final = 300
+_PUSHED: Final = 3_000
+_COMMAND: Final = "from uncertain_cep.cli import main; main()"
+
+
+def _seconds(clock: Literal["wall", "cpu"]) -> float:
+    spent = os.times()
+    # Of this process, and of those that it has waited for.
+    return time.perf_counter() if clock == "wall" else sum(spent[:4])
+
+
+def _timed(work: Callable[[], object], times: int, clock: Literal["wall", "cpu"]) -> float:
+    """Return the seconds that a call takes, of some that are timed together."""
+    started = _seconds(clock)
+    for _ in range(times):
+        work()
+    return (_seconds(clock) - started) / times
+
+
+def _push_all(evaluation: str) -> Callable[[], object]:
+    events = Stream(_PUSHED, 5).table()
+    rows = events.to_pylist()
+
+    def work() -> None:
+        matcher = uc.IncrementalMatcher(
+            sequence_query(THREE), events.schema, evaluation=evaluation, largest_interval=10
+        )
+        for row in rows:
+            matcher.push(row)
+
+    return work
+
+
+def measure(options: Options) -> Results:
+    """Measure the paper's stream and query, d = 5, with confidence, once everything is loaded."""
+    results = Results()
+    events, query = Stream(_EVENTS, 5).table(), sequence_query(THREE)
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Path(folder, "trace.parquet")
+        pq.write_table(events, trace)
+        environment = dict(os.environ)
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+
+        def command() -> None:
+            subprocess.run(
+                [sys.executable, "-c", _COMMAND, "match", query, str(trace)],
+                env=environment, capture_output=True, check=True,
+            )  # fmt: skip
+
+        command()
+        rounds = [_timed(command, 1, options.clock) for _ in range(options.rounds)]
+    results.add_median(f"uncertain-cep match, {_EVENTS} events", rounds, "s", at_most(0.8))
+    # As in a process that has gone over to compiled kernels by itself.
+    config.FEW_EVENTS = 0
+    uc.match(events, query)
+    rounds = [
+        1e3 * _timed(lambda: uc.match(events, query), _CALLS, options.clock) for _ in range(options.rounds)
+    ]
+    results.add_median(f"uc.match of a text, {_EVENTS} events", rounds, "ms", at_most(1.0))
+    for evaluation in ("any_state", "selectivity"):
+        work = _push_all(evaluation)
+        work()
+        rounds = [1e6 * _timed(work, 1, options.clock) / _PUSHED for _ in range(options.rounds)]
+        results.add_median(f"push of one event as a mapping, {evaluation}", rounds, "us", at_most(100.0))
+    return results

@@ -1,0 +1,1 @@
+"""Compiled kernels of uncertain-cep, in the folder ``compiled``."""

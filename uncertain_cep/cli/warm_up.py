@@ -1,0 +1,29 @@
+"""``uncertain-cep warm-up``: compile kernels before they are needed."""
+
+from __future__ import annotations
+
+import time
+
+import click
+
+from uncertain_cep.cli.progress import announced_kernels, note, working
+
+__all__ = ["warm_up"]
+
+
+@click.command("warm-up")
+@click.option("--all", "every", is_flag=True, help="Those of every kind of pattern, not only of sequences.")
+def warm_up(every: bool) -> None:
+    """Compile kernels, so that no later command has to.
+
+    What is compiled already is only looked at. Ctrl-C ends it, and what is done is kept.
+    """
+    from uncertain_cep import warming
+
+    groups = list(warming.GROUPS if every else ("joins",))
+    announced_kernels()
+    for number, group in enumerate(groups, 1):
+        started = time.monotonic()
+        with working(f"kernels of {group} ({number} of {len(groups)})"):
+            warming.warm_up([group])
+        note(f"kernels of {group}: {time.monotonic() - started:.1f} s")

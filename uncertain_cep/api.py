@@ -18,7 +18,7 @@ from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.facts import plan_facts
 from uncertain_cep.explanation.text import explain_plan, explain_query
 from uncertain_cep.limits import Limits, looked_at
-from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan, plan_of
+from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan, remembered_plan
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.results.order import finished
 from uncertain_cep.timedomain import Names
@@ -229,7 +229,7 @@ def _batches(
     events: Any, query: Query | str, options: MatchOptions
 ) -> tuple[EvaluationPlan, Iterator[pa.RecordBatch]]:
     table = event_table(events, options.names)
-    plan = plan_of(query, table.schema, options)
+    plan = remembered_plan(query, table.schema, options)
     return plan, execute_within(plan, table, options, Doubts())
 
 

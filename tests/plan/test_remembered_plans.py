@@ -7,7 +7,7 @@ import pytest
 
 from uncertain_cep.config import MOST_PLANS
 from uncertain_cep.errors import QueryError, UncertainCepWarning
-from uncertain_cep.plan import MatchOptions, plan_of
+from uncertain_cep.plan import MatchOptions, remembered_plan
 from uncertain_cep.query import parse
 from uncertain_cep.timedomain import TICK_METADATA
 
@@ -21,14 +21,14 @@ def noted(tick: str) -> pa.Schema:
 
 def test_one_plan_for_one_text_schema_and_options() -> None:
     options = MatchOptions(tick="1ms")
-    assert plan_of(QUERY, SCHEMA, options) is plan_of(QUERY, SCHEMA, MatchOptions(tick="1ms"))
-    assert plan_of(QUERY, SCHEMA, options).window == 2000
-    assert plan_of(QUERY, SCHEMA, MatchOptions(tick="1s")).window == 2
-    assert plan_of(parse(QUERY), SCHEMA, options) == plan_of(QUERY, SCHEMA, options)
+    assert remembered_plan(QUERY, SCHEMA, options) is remembered_plan(QUERY, SCHEMA, MatchOptions(tick="1ms"))
+    assert remembered_plan(QUERY, SCHEMA, options).window == 2000
+    assert remembered_plan(QUERY, SCHEMA, MatchOptions(tick="1s")).window == 2
+    assert remembered_plan(parse(QUERY), SCHEMA, options) == remembered_plan(QUERY, SCHEMA, options)
 
 
 def test_the_tick_that_a_schema_notes_counts() -> None:
-    assert [plan_of(QUERY, noted(tick), MatchOptions()).window for tick in ("1ms", "1s", "1ms")] == [
+    assert [remembered_plan(QUERY, noted(tick), MatchOptions()).window for tick in ("1ms", "1s", "1ms")] == [
         2000,
         2,
         2000,
@@ -39,16 +39,16 @@ def test_faults_and_warnings_come_each_time() -> None:
     times = SCHEMA.set(2, pa.field("lower", pa.timestamp("us"))).set(3, pa.field("upper", pa.timestamp("us")))
     for _ in range(2):
         with pytest.raises(QueryError, match="unknown length"):
-            plan_of(QUERY, SCHEMA, MatchOptions())
+            remembered_plan(QUERY, SCHEMA, MatchOptions())
         with pytest.warns(UncertainCepWarning, match="WITHIN 7 counts ticks"):
-            plan_of("PATTERN SEQ(A a, B b) WITHIN 7", times, MatchOptions())
+            remembered_plan("PATTERN SEQ(A a, B b) WITHIN 7", times, MatchOptions())
 
 
 def test_the_oldest_plans_go() -> None:
     options = MatchOptions(tick="1ms")
-    first = plan_of(QUERY, SCHEMA, options)
+    first = remembered_plan(QUERY, SCHEMA, options)
     for window in range(3, MOST_PLANS + 4):
-        plan_of(f"PATTERN SEQ(A a, B b) WITHIN {window}", SCHEMA, options)
-    again = plan_of(QUERY, SCHEMA, options)
+        remembered_plan(f"PATTERN SEQ(A a, B b) WITHIN {window}", SCHEMA, options)
+    again = remembered_plan(QUERY, SCHEMA, options)
     assert again is not first
     assert again == first

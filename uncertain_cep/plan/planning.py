@@ -37,7 +37,7 @@ from uncertain_cep.query.typed import (
 from uncertain_cep.timedomain import TimeDomain
 from uncertain_cep.traces.checks import check_columns
 
-__all__ = ["COMPRESSED_COLUMNS", "beyond_plain", "make_plan", "plan_of"]
+__all__ = ["COMPRESSED_COLUMNS", "beyond_plain", "make_plan", "remembered_plan"]
 
 COMPRESSED_COLUMNS: Final = ("p_nonempty", "expected_subsets", "expected_elements")
 """Columns of a result with ``kleene="compressed"``, behind the confidence."""
@@ -105,7 +105,7 @@ _what_matters: Final = attrgetter(*(field.name for field in fields(MatchOptions)
 _remembered: Final[dict[object, EvaluationPlan]] = {}
 
 
-def plan_of(query: Query | str, schema: pa.Schema, options: MatchOptions) -> EvaluationPlan:
+def remembered_plan(query: Query | str, schema: pa.Schema, options: MatchOptions) -> EvaluationPlan:
     """Return what :func:`make_plan` does; a text planned with this schema before is not even read."""
     if not isinstance(query, str):
         return make_plan(query_of(query), schema, options)

@@ -55,7 +55,7 @@ class PartitionNumbers:
             here = np.concatenate(selection.partition)
         _, one, inverse = np.unique(here, return_index=True, return_inverse=True)
         columns = [self._values(table, key.columns, rows[one], component[one]) for key in self._keys]
-        found = [self._number(values) for values in zip(*columns, strict=True)]
+        found = [self.number(values) for values in zip(*columns, strict=True)]
         numbers = np.array(found, dtype=np.int64)[inverse.reshape(-1)]
         return replace(
             selection,
@@ -72,7 +72,8 @@ class PartitionNumbers:
             values[mine] = _plain(table.column(name).take(pa.array(rows[mine])), wanted)
         return list(values)
 
-    def _number(self, values: tuple[Any, ...]) -> int:
+    def number(self, values: tuple[Any, ...]) -> int:
+        """Return the lasting number of the partition with these values."""
         number = self._numbers.get(values)
         if number is None:
             number = self._free.pop() if self._free else len(self._numbers)

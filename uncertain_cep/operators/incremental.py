@@ -116,6 +116,20 @@ class RunEvaluation:
         )
         yield from self.checked(matches)
 
+    def push_alone(
+        self, components: list[int], partitions: list[int], lower: int, upper: int, number: int, safe: int
+    ) -> Iterator[Matches]:
+        """Do what :meth:`push` does for one event with a uniform time, without predicates across components.
+
+        ``components`` can take it, each in one of ``partitions``.
+        """
+        count = len(components)
+        matches = self.method.push(
+            np.array(components), np.array(partitions), np.full(count, lower), np.full(count, upper),
+            np.full(count, number), np.full(count, -1), np.zeros(0), safe=safe,
+        )  # fmt: skip
+        yield from self.checked(matches)
+
     def checked(self, matches: Iterator[Matches]) -> Iterator[Matches]:
         """Yield matches, with the error of a chain that is too long in the user's words."""
         try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,6 +56,13 @@ class UniqueIds:
             # The row would be one of what is known: the value says which event it is.
             raise TraceError([replace(fault, row=None) for fault in faults])
 
+    def takes(self, id: int) -> bool:
+        """Return whether an id alone tells that it is new, and learn it then."""
+        if self._largest is not None and id <= self._largest:
+            return False
+        self._largest = id
+        return True
+
     def _rising(self, ids: pa.ChunkedArray) -> bool:
         if not pa.types.is_int64(ids.type) or not len(ids):
             return False
@@ -72,23 +80,33 @@ class RetainedEvents:
     plan : EvaluationPlan
     schema : pyarrow.Schema
         Of the events.
-
-    Attributes
-    ----------
-    table : pyarrow.Table
-        Ids, partition attributes and what RETURN mentions.
     """
 
     def __init__(self, plan: EvaluationPlan, schema: pa.Schema) -> None:
         wanted = dict.fromkeys((plan.names.id, *plan.partition_attributes, *plan.bound.returned_columns))
-        self.table: pa.Table = pa.schema([schema.field(name) for name in wanted]).empty_table()
+        self._table: pa.Table = pa.schema([schema.field(name) for name in wanted]).empty_table()
+        self._alone: list[dict[str, Any]] = []
         self._numbers: Int64 = np.zeros(0, dtype=np.int64)
         self._next = 0
         self._settled = 0
         self._ids = UniqueIds(plan)
+        self._id = plan.names.id
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return len(self._numbers) + len(self._alone)
+
+    @property
+    def table(self) -> pa.Table:
+        """Ids, partition attributes and what RETURN mentions."""
+        self._gather()
+        return self._table
+
+    def _gather(self) -> None:
+        """Put the events that came one by one with the others."""
+        if self._alone:
+            rows, self._alone = self._alone, []
+            self._next -= len(rows)
+            self.append(pa.Table.from_pylist(rows, schema=self._table.schema))
 
     def check_unique(self, table: pa.Table) -> None:
         """Check that no new event has the id of one that is retained; see :class:`UniqueIds`."""
@@ -96,15 +114,24 @@ class RetainedEvents:
 
     def append(self, table: pa.Table) -> Int64:
         """Retain events and return their numbers, (n,) int64."""
-        new = table.select(self.table.column_names)
-        self.table = pa.concat_tables([self.table, new]).combine_chunks()
+        new = table.select(self._table.column_names)
+        self._table = pa.concat_tables([self.table, new]).combine_chunks()
         numbers = np.arange(self._next, self._next + table.num_rows)
         self._numbers = np.concatenate((self._numbers, numbers))
         self._next += table.num_rows
         return numbers
 
+    def append_alone(self, event: Mapping[str, Any]) -> int | None:
+        """Retain one event and return its number; None, and nothing retained, if its id may not be new."""
+        if not self._ids.takes(event[self._id]):
+            return None
+        self._alone.append({name: event.get(name) for name in self._table.column_names})
+        self._next += 1
+        return self._next - 1
+
     def rows(self, numbers: Int64) -> Int64:
         """Return the rows of ``table`` that hold the events of these numbers. O(numbers + span retained)."""
+        self._gather()
         first = int(self._numbers[0])
         row = np.empty(self._next - first, dtype=np.int64)
         row[self._numbers - first] = np.arange(len(self._numbers))
@@ -118,6 +145,6 @@ class RetainedEvents:
     def keep(self, numbers: Int64) -> None:
         """Let go of all events but those of these numbers, which may repeat."""
         kept = np.unique(numbers)
-        self.table = self.table.take(pa.array(self.rows(kept))) if len(kept) else self.table.slice(0, 0)
+        self._table = self.table.take(pa.array(self.rows(kept))) if len(kept) else self.table.slice(0, 0)
         self._numbers = kept
         self._settled = len(kept)

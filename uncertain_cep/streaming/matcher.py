@@ -35,6 +35,7 @@ from uncertain_cep.results.projection import to_batch
 from uncertain_cep.streaming.event_buffer import RetainedEvents
 from uncertain_cep.streaming.micro_batches import SlicedEvaluation
 from uncertain_cep.streaming.reoptimisation import UsedPlan
+from uncertain_cep.streaming.single_events import SingleEvents
 from uncertain_cep.streaming.watermark import ArrivalPromise
 from uncertain_cep.timedomain import TICK_METADATA, Names, with_noted_tick
 from uncertain_cep.traces.frames import as_arrow
@@ -201,6 +202,9 @@ class IncrementalMatcher:
             self._sliced = SlicedEvaluation(self.plan, schema, slice_length or self.plan.window)
         possible = self._possible and length > 1 and self._sliced is None
         self._evaluation = RunEvaluation(self.plan, self._ids) if possible else None
+        self._nothing = pa.RecordBatch.from_pylist([], schema=self.plan.batch_schema)
+        plain = self._evaluation is not None and not self.plan.joined
+        self._single = SingleEvents.of(self.plan, schema) if plain else None
         self._kernels = kernels_of(self.plan) if self._evaluation is None else ("incremental methods",)
 
     @property
@@ -259,6 +263,10 @@ class IncrementalMatcher:
             If the stream was closed, or an earlier call failed while it computed matches.
         """
         self._check_open()
+        if self._single is not None and isinstance(events, Mapping):
+            batch = self._push_alone(events)
+            if batch is not None:
+                return batch
         plan = self.plan
         table = self._table(events)
         check_table(plan, table)
@@ -340,6 +348,30 @@ class IncrementalMatcher:
             self._tidy()
         return batch
 
+    def _push_alone(self, event: Mapping[str, Any]) -> pa.RecordBatch | None:
+        """Take one event by its plain values; return None, with nothing done, if that is left to tables."""
+        assert self._single is not None
+        assert self._evaluation is not None
+        taken = self._single.look(event)
+        promise = copy(self._promise)
+        if taken is None or not promise.arrive_alone(taken.lower, taken.upper):
+            return None
+        number = self._retained.append_alone(event) if taken.components else 0
+        if number is None:
+            return None
+        self._promise = promise
+        if not taken.components:
+            return self._advance(promise.bound)
+        partitions = [self._partitions.number(key) if key else 0 for key in taken.keys]
+        with self._answering(1):
+            batch = self._named(
+                self._evaluation.push_alone(
+                    taken.components, partitions, taken.lower, taken.upper, number, promise.bound
+                )
+            )
+            self._tidy()
+        return batch
+
     def _advance(self, safe: int) -> pa.RecordBatch:
         if self._sliced is not None:
             with self._answering(self._sliced.size):
@@ -393,7 +425,7 @@ class IncrementalMatcher:
     def _batch(self, chunk: MatchBatch | None, table: pa.Table | None = None) -> pa.RecordBatch:
         kept = None if chunk is None else confident(self.plan, chunk)
         if kept is None or not len(kept.lower):
-            return pa.RecordBatch.from_pylist([], schema=self.plan.batch_schema)
+            return self._nothing
         return to_batch(self.plan, table, kept, False)
 
     def _tidy(self) -> None:

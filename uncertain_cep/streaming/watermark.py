@@ -91,6 +91,20 @@ class ArrivalPromise:
             self.safe = max(self.safe, self._now - self._largest)
         return late
 
+    def arrive_alone(self, lower: int, upper: int) -> bool:
+        """Take one event that is on time, as :meth:`arrive` does, and return whether it was taken.
+
+        A late one is not, nor any after a heartbeat for one type.
+        """
+        if self._of_type or lower < self.safe:
+            return False
+        if self._largest is not None:
+            if upper < self._now or lower < self._now - self._largest:
+                return False
+            self._now = max(self._now, lower)
+            self.safe = max(self.safe, self._now - self._largest)
+        return True
+
     def heartbeat(self, tick: int, of_type: str | None = None) -> None:
         """Learn that no event, or none of a type, with ``lower < tick`` is to come."""
         if of_type is None:

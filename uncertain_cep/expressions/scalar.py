@@ -1,0 +1,131 @@
+"""Typed expressions on the values of one event: the same as :mod:`uncertain_cep.expressions.vectorised`.
+
+None is null. A stream that brings events one by one would spend most of its time on arrays of one element.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from uncertain_cep.query.typed import Aggregated, Column, Constant, TypedExpression
+
+__all__ = ["INT64", "UnsureError", "scalar"]
+
+INT64: Final = range(-(2**63), 2**63)
+
+Row = Mapping[str, Any]
+Scalar = Callable[[Row], Any]
+
+
+class UnsureError(Exception):
+    """A whole number leaves int64: arrays have rules for that."""
+
+
+def scalar(expression: TypedExpression) -> Scalar | None:
+    """Return what evaluates an expression on one event; None if it speaks of times or aggregates.
+
+    Attributes are int, float, str, bool or None, of the kinds of their columns.
+    """
+    if isinstance(expression, Column):
+        if isinstance(expression, Aggregated) or expression.kind not in ("int", "float", "string", "bool"):
+            return None
+        return _column(expression.name, expression.kind == "float")
+    if isinstance(expression, Constant):
+        if expression.kind == "time":
+            return None
+        value = expression.value
+        if expression.kind == "int" and isinstance(value, int) and value not in INT64:
+            value = float(value)
+        return lambda _: value
+    parts = [scalar(operand) for operand in expression.operands]
+    operands = [part for part in parts if part is not None]
+    if len(operands) < len(parts):
+        return None
+    if expression.operator in _LOGIC:
+        return _LOGIC[expression.operator](*operands)
+    if any(operand.kind == "null" for operand in expression.operands):
+        return lambda _: None
+    apply = _OPERATORS[expression.operator]
+    return _applied(apply, operands, expression.kind == "float", expression.operator in _COMPARISONS)
+
+
+def _column(name: str, is_float: bool) -> Scalar:
+    def value(row: Row) -> Any:
+        found = row.get(name)
+        return None if is_float and found is not None and math.isnan(found) else found
+
+    return value
+
+
+def _applied(apply: Callable[..., Any], operands: list[Scalar], as_float: bool, compares: bool) -> Scalar:
+    def value(row: Row) -> Any:
+        given = [operand(row) for operand in operands]
+        if None in given:
+            return None
+        if as_float or (not compares and any(type(part) is float for part in given)):
+            given = [float(part) for part in given]
+        elif compares and type(given[0]) is not type(given[1]) and float in map(type, given):
+            # As arrays of int64 and of float64 are compared.
+            given = [float(part) for part in given]
+        found = apply(*given)
+        if type(found) is int and found not in INT64:
+            raise UnsureError
+        return found
+
+    return value
+
+
+def _divide(x: float, y: float) -> float | None:
+    return None if y == 0.0 else x / y
+
+
+def _remainder(x: Any, y: Any) -> Any:
+    """Return the rest with the sign of ``x``."""
+    if y == 0:
+        return None
+    if type(x) is float:
+        return math.nan if math.isinf(x) or math.isnan(x) or math.isnan(y) else math.fmod(x, y)
+    rest = abs(x) % abs(y)
+    return -rest if x < 0 else rest
+
+
+def _not(part: Scalar) -> Scalar:
+    def value(row: Row) -> Any:
+        found = part(row)
+        return None if found is None else not found
+
+    return value
+
+
+def _and(left: Scalar, right: Scalar) -> Scalar:
+    def value(row: Row) -> Any:
+        x, y = left(row), right(row)
+        if x is False or y is False:
+            return False
+        return None if x is None or y is None else True
+
+    return value
+
+
+def _or(left: Scalar, right: Scalar) -> Scalar:
+    def value(row: Row) -> Any:
+        x, y = left(row), right(row)
+        if x is True or y is True:
+            return True
+        return None if x is None or y is None else False
+
+    return value
+
+
+_LOGIC: Final[dict[str, Callable[..., Scalar]]] = {"not": _not, "and": _and, "or": _or}
+_COMPARISONS: Final[dict[str, Callable[..., Any]]] = {
+    "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt, "less_equal": operator.le,
+    "greater": operator.gt, "greater_equal": operator.ge,
+}  # fmt: skip
+_OPERATORS: Final[dict[str, Callable[..., Any]]] = _COMPARISONS | {
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "negate": operator.neg,
+    "divide": _divide, "remainder": _remainder,
+}  # fmt: skip

@@ -1,0 +1,101 @@
+"""One event at a time, as plain values: which components can take it, and in which partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from uncertain_cep.config import MAX_TICK
+from uncertain_cep.expressions.scalar import INT64, Scalar, UnsureError, scalar
+from uncertain_cep.plan import EvaluationPlan
+
+__all__ = ["SingleEvents", "Taken"]
+
+_KINDS: Final = (
+    (pa.types.is_int64, int),
+    (pa.types.is_float64, float),
+    (pa.types.is_string, str),
+    (pa.types.is_boolean, bool),
+)
+
+
+class Taken(NamedTuple):
+    """An event, and what can take it."""
+
+    lower: int
+    upper: int
+    components: list[int]
+    keys: list[tuple[Any, ...]]
+    """Of each of the components the values that a partition has in common; none without partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class SingleEvents:
+    """Looks at events that are given as mappings, where all columns hold plain values.
+
+    What is not plain, or not sound, is left to the tables of one row that everything can be said of.
+    """
+
+    plan: EvaluationPlan
+    kinds: Mapping[str, type]
+    """Of each column."""
+    local: tuple[tuple[Scalar, ...], ...]
+    """The predicates of each component."""
+
+    @classmethod
+    def of(cls, plan: EvaluationPlan, schema: pa.Schema) -> SingleEvents | None:
+        """Return what looks at events of a schema; None if a column or a predicate is not that plain."""
+        kinds = {}
+        for field in schema:
+            found = next((kind for is_kind, kind in _KINDS if is_kind(field.type)), None)
+            if found is None or field.name in (plan.names.pmf, plan.names.tick):
+                return None
+            kinds[field.name] = found
+        names = plan.names
+        if (kinds[names.lower], kinds[names.upper], kinds[names.id], kinds[names.type]) != (
+            int,
+            int,
+            int,
+            str,
+        ):
+            return None
+        keys = {name for key in plan.split_keys for name in key.columns}
+        if any(kinds[name] not in (int, str) for name in keys):
+            return None
+        local = [[scalar(predicate) for predicate in part.local] for part in plan.components]
+        if any(found is None for part in local for found in part):
+            return None
+        return cls(plan, kinds, tuple(tuple(found for found in part if found) for part in local))
+
+    def look(self, event: Mapping[str, Any]) -> Taken | None:
+        """Return what can take an event; None if it is not plain."""
+        names, kinds = self.plan.names, self.kinds
+        for name, value in event.items():
+            kind = kinds.get(name)
+            if value is None and kind is not None:
+                continue
+            if type(value) is not kind or (kind is int and value not in INT64):
+                return None
+        lower, upper = event.get(names.lower), event.get(names.upper)
+        type_ = event.get(names.type)
+        if lower is None or upper is None or type_ is None or event.get(names.id) is None:
+            return None
+        if not -MAX_TICK <= lower <= upper <= MAX_TICK:
+            return None
+        components, keys = [], []
+        try:
+            for j, part in enumerate(self.plan.components):
+                if part.types and type_ not in part.types:
+                    continue
+                if all(predicate(event) is True for predicate in self.local[j]):
+                    key = tuple(event.get(found.columns[j]) for found in self.plan.split_keys)
+                    if None in key:
+                        return None
+                    components.append(j)
+                    keys.append(key)
+        except UnsureError:
+            return None
+        return Taken(lower, upper, components, keys)

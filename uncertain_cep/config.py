@@ -298,13 +298,13 @@ BETWEEN_WORDS: Final = 5.0
 
 KERNELS: Final = {
     "joins": 60,
-    "joins with skip till next match": 60,
+    "joins with skip till next match": 45,
     "backtracking searches": 60,
-    "searches in sets": 60,
-    "compressed searches": 60,
+    "searches in sets": 55,
+    "compressed searches": 50,
     "point-based automata": 60,
     "incremental methods": 60,
-    "expected counts": 60,
+    "expected counts": 15,
 }
 """Group of kernels -> about how many a first query of it compiles; a test compares."""
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from uncertain_cep.errors import TraceError
 from uncertain_cep.expressions.codes import codes_of, dense
-from uncertain_cep.expressions.vectorised import column_values, evaluate_mask
+from uncertain_cep.expressions.vectorised import Values, column_values, evaluate_mask
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.traces.checks import check_ids
 
@@ -119,12 +119,19 @@ def coded(table: pa.Table, names: Sequence[str]) -> list[Int64]:
 
 
 def rows_taken(
-    plan: EvaluationPlan, table: pa.Table, component: PlannedComponent, seen: dict[str, Mask] | None = None
+    plan: EvaluationPlan,
+    table: pa.Table,
+    component: PlannedComponent,
+    seen: dict[str, Mask] | None = None,
+    loaded: dict[str, Values] | None = None,
 ) -> Int64:
-    """Return the rows of the events that a component's types and local predicates let it take, ascending."""
+    """Return the rows of the events that a component's types and local predicates let it take, ascending.
+
+    ``seen`` holds the masks of types, and ``loaded`` the values of columns, that other components asked for.
+    """
     mask = type_mask(table, plan.names.type, component.types, {} if seen is None else seen)
     for predicate in component.local:
-        found = evaluate_mask(predicate, table)
+        found = evaluate_mask(predicate, table, loaded)
         mask = found if mask is None else mask & found
     return np.arange(table.num_rows) if mask is None else np.flatnonzero(mask)
 
@@ -180,7 +187,8 @@ def select(
         If two candidates of one partition have the same id.
     """
     seen: dict[str, Mask] = {}
-    rows = [rows_taken(plan, table, component, seen) for component in plan.components]
+    loaded: dict[str, Values] = {}
+    rows = [rows_taken(plan, table, component, seen, loaded) for component in plan.components]
     rows, numbers, count = _partition(plan, table, rows, slicing)
     _check_unique(plan, table, rows, slicing)
     if slicing is not None:

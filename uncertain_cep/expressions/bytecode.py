@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -240,5 +241,14 @@ def compile_programs(
     load: Callable[[Column], Values],
 ) -> JoinBytecode:
     """Compile predicates for a layout, as :class:`PreparedPredicates` has it, and a search from any pivot."""
+    if not predicates:
+        return _no_programs(len(variables))
     prepared = PreparedPredicates(predicates, variables, first, load)
     return prepared.programs(prepared.in_orders(binding_orders(len(variables))))
+
+
+@cache
+def _no_programs(length: int) -> JoinBytecode:
+    """Return the bytecode of a pattern of some components without predicates."""
+    compiler = BytecodeCompiler({}, np.zeros(1, dtype=np.int64), {}, {})
+    return JoinBytecode(start=np.zeros((length, length + 1), dtype=np.int64), **compiler.arrays())

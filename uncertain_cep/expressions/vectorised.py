@@ -217,12 +217,15 @@ def _logic(operator: str, left: Values, right: Values) -> Values:
     return Values(true, true | (p & q))
 
 
-def evaluate_mask(expression: TypedExpression, table: pa.Table) -> Mask:
+def evaluate_mask(
+    expression: TypedExpression, table: pa.Table, loaded: dict[str, Values] | None = None
+) -> Mask:
     """Return for each row of a table whether a boolean expression over its columns is true.
 
-    The variables of the expression are ignored: every column is one of the table. O(rows).
+    The variables of the expression are ignored: every column is one of the table. O(rows). ``loaded`` holds
+    the values of columns, and gets those that it lacks.
     """
-    loaded: dict[str, Values] = {}
+    loaded = {} if loaded is None else loaded
 
     def column(found: Column) -> Values:
         if found.name not in loaded:

@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
-from playwright.sync_api import Browser, Page, expect
 
 import uncertain_cep as uc
 from tests.reporting.test_facts import EVENTS, HOSTILE, QUERY, many
 
+IN_CI = os.environ.get("CI") == "true"
+if not IN_CI:
+    pytest.importorskip("playwright", reason="no playwright: install the extra dev to look at pages")
+
+from playwright.sync_api import Browser, Page, expect, sync_playwright  # noqa: E402
+
 MANY = 400
 PROCESSOR_SECONDS = 3.0
+
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium; without it the tests are skipped, and fail where CI=true."""
+    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if path is None:
+        message = "no Chromium: install the package chromium to look at pages"
+        pytest.fail(message) if IN_CI else pytest.skip(message)
+    with sync_playwright() as driver:
+        # Root has no sandbox of Chromium's.
+        chromium = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
 
 
 class Shown:
@@ -46,7 +71,7 @@ def shown(browser: Browser) -> Iterator[Shown]:
     assert found.faults == []
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def hundreds(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("pages") / "hundreds.html"
     uc.report(many(MANY), "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 1 day RETURN b.message AS message", path)
@@ -179,8 +204,6 @@ def test_a_phone_and_a_printer(browser: Browser, small: Path) -> None:
 
 
 def test_what_raw_stamps_invent(shown: Shown, tmp_path: Path) -> None:
-    import pyarrow as pa
-
     table = pa.table(
         {"type": ["A", "B"], "id": [1, 2], "lower": [5, 5], "upper": [9, 5], "at": [1, 5], "host": ["h", "h"]}
     )

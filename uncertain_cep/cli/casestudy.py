@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from uncertain_cep.cli.arguments import out_option, overwrite_option
+from uncertain_cep.cli.arguments import TraceOptions, out_option, overwrite_option
 from uncertain_cep.cli.progress import compiling_aside, note, show, working
 from uncertain_cep.errors import OptionError
 from uncertain_cep.results.output_place import check_output_place
@@ -92,8 +92,8 @@ def casestudy(
         spark.catalog.clearCache()
         most = max(files, key=lambda file: counts[file.stem])
         asked = parse(most.read_text(encoding="utf-8"))
-        trace_files, schema = [str(aside / "trace")], load_schema(queries / "schema.toml")
-        write_report(asked, trace_files, schema, MatchOptions(), aside / REPORT)
+        columns = TraceOptions(load_schema(queries / "schema.toml"), None)
+        write_report(asked, [str(aside / "trace")], columns, MatchOptions(), aside / REPORT)
         describe_result(aside, {"command": "casestudy", "minutes": minutes, "seed": seed, "matches": counts})
     show("\n\n".join(shown))
     show(f"\nTo look at: {Path(out).resolve() / REPORT}")

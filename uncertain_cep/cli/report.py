@@ -30,7 +30,6 @@ from uncertain_cep.results.output_place import check_output_place
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
     from uncertain_cep.query import Query
-    from uncertain_cep.traces import TraceSchema
 
 __all__ = ["report", "write_report"]
 
@@ -69,7 +68,7 @@ def report(
     keep_on_disk()
     parsed, options = read_query(query), replace(options, tick=columns.tick)
     with result_written_aside(Path(out), overwrite=overwrite) as aside:
-        count, said = write_report(parsed, traces, columns.schema, options, aside, title)
+        count, said = write_report(parsed, traces, columns, options, aside, title)
     for warning in said:
         note(f"warning: {warning}")
     found = counted(count, "match", "matches")
@@ -79,13 +78,12 @@ def report(
 def write_report(
     query: Query,
     traces: Sequence[str],
-    schema: TraceSchema | None,
+    columns: TraceOptions,
     options: MatchOptions,
     path: Path,
     title: str | None = None,
 ) -> tuple[int, list[str]]:
     """Write the page of a query over files; return how many matches there are, and what was warned of."""
-    from uncertain_cep.durations import duration_text
     from uncertain_cep.reporting.facts import Asked, report_facts
     from uncertain_cep.reporting.page import page_of
     from uncertain_cep.traces.raw_stamps import rules_of, with_raw_stamps
@@ -95,15 +93,15 @@ def write_report(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UncertainCepWarning)
         with working("reading"):
-            loaded = load_traces(traces, schema, tick=duration_text(options.tick, what="tick"))
+            loaded = load_traces(traces, columns.schema, tick=columns.tick)
             if loaded.table is None or loaded.faults:
                 raise TraceError(loaded.faults)
             loaded.warn()
-            table, stamp = with_raw_stamps(loaded, traces, schema)
+            table, stamp = with_raw_stamps(loaded, traces, columns.schema)
         announced_kernels()
         said = list(dict.fromkeys(str(one.message) for one in caught))
         with working("matching"), nullcontext() if limit is None else limit.looked_at():
-            asked = Asked(table, query, options, stamp, rules_of(schema), title, said)
+            asked = Asked(table, query, options, stamp, rules_of(columns.schema), title, said)
             facts = report_facts(asked)
     path.write_text(page_of(facts), encoding="utf-8")
     return facts["totals"]["matches"], list(dict.fromkeys(str(one.message) for one in caught))

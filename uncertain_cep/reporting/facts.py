@@ -233,9 +233,9 @@ def _round_length(least: int, tick: int | None) -> int:
     if tick is not None:
         for length in _ROUND_LENGTHS:
             if length >= least * tick and length % tick == 0:
-                return length // tick
-    return int(
-        next(step * 10**power for power in range(20) for step in (1, 2, 5) if step * 10**power >= least)
+                return int(length // tick)
+    return next(
+        int(step * 10**power) for power in range(20) for step in (1, 2, 5) if step * 10**power >= least
     )
 
 

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from uncertain_cep import plot as plot
     from uncertain_cep.api import (
         explain as explain,
         iter_matches as iter_matches,
@@ -90,11 +91,16 @@ _MODULES: Final = {
 }  # fmt: skip
 _HOMES: Final = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = sorted(("__version__", *_HOMES))
+_ROOMS: Final = ("plot",)
+"""Modules that are public themselves."""
+
+__all__ = sorted(("__version__", *_HOMES, *_ROOMS))
 
 
 def __getattr__(name: str) -> object:
     """Import the part that holds a public name when it is first used: importing the package stays quick."""
+    if name in _ROOMS:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

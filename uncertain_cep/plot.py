@@ -142,7 +142,7 @@ def _drawn(
     title = f"match {n}"
     if "confidence" in matches.column_names:
         title += f", probability {matches.column('confidence')[n].as_py():.3g}"
-    begin, end = altair.X(f"begin:{kind}", title=None, scale=altair.Scale(zero=False)), altair.X2("end")
+    begin, end = altair.X(f"begin:{kind}", title=None, scale=_axis(altair, kind)), altair.X2("end")
     lanes = altair.Y("lane:N", title=None, sort=list(dict.fromkeys(bar["lane"] for bar in bars)))
     colours = altair.Scale(domain=["event", "could come between"], range=[PALE, AMBER])
     legend = altair.Legend(orient="bottom") if len(pictures.spoiling) else None
@@ -232,9 +232,10 @@ def counts(matches: Any, *, by: str | None = None, every: Duration | int | None 
     kind = "Q"
     if every is not None:
         _check_columns(table, "range_lower", "range_upper")
-        buckets, kind = _buckets(table, every)
+        buckets, length, kind = _buckets(table, every)
         found = found.append_column("begin", pa.array(buckets))
-    keys = [name for name in ("group", "begin") if name in found.column_names]
+        found = found.append_column("end", pa.array([begin + length for begin in buckets]))
+    keys = [name for name in ("group", "begin", "end") if name in found.column_names]
     summed = found.group_by(keys).aggregate([("confidence", "sum")])
     rows = summed.rename_columns([name.replace("confidence_sum", "expected") for name in summed.column_names])
     chart = altair.Chart(_inline(rows.to_pylist())).properties(width=WIDTH)
@@ -242,19 +243,21 @@ def counts(matches: Any, *, by: str | None = None, every: Duration | int | None 
     if every is None:
         group = altair.Y("group:N", title=by, sort="-x")
         return chart.mark_bar(color=TEAL).encode(x=altair.X("expected:Q", title="expected matches"), y=group)  # type: ignore[no-any-return]
-    x = altair.X(f"begin:{kind}", title=None)
-    return chart.mark_bar(color=TEAL).encode(x=x, y=value, **colour)  # type: ignore[no-any-return]
+    x = altair.X(f"begin:{kind}", title=None, scale=_axis(altair, kind))
+    return chart.mark_bar(color=TEAL).encode(x=x, x2="end", y=value, **colour)  # type: ignore[no-any-return]
 
 
-def _buckets(table: pa.Table, every: Duration | int) -> tuple[list[Any], str]:
-    """Return where the bucket of each match begins, in ticks or milliseconds, and the kind of axis."""
+def _buckets(table: pa.Table, every: Duration | int) -> tuple[list[Any], float, str]:
+    """Return where the bucket of each match begins and how long one is, ticks or ms, and the kind of axis."""
     times = [table.column(f"range_{side}") for side in ("lower", "upper")]
     lower, upper = (np.asarray(column.cast(pa.int64()).to_numpy()) for column in times)
     middle = lower + (upper - lower) // 2
     if not pa.types.is_timestamp(times[0].type):
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
             raise OptionError(f"every={every!r}: the times are ticks, so give a number of them, such as 100")
-        return (middle // every * every).tolist(), "Q"
+        return (middle // every * every).tolist(), every, "Q"
+    if isinstance(every, int):
+        raise OptionError(f'every={every!r}: the times are timestamps, so name a unit, such as "5min"')
     text = duration_text(every, what="every")
     length, unit = parse_duration(str(text), what="every"), UNIT_NANOSECONDS[times[0].type.unit]
     if length % unit or not length:
@@ -262,7 +265,7 @@ def _buckets(table: pa.Table, every: Duration | int) -> tuple[list[Any], str]:
             f"every={every!r}: the times are kept in {times[0].type.unit}; give a multiple of one"
         )
     step = length // unit
-    return (middle // step * step * (unit / 1e6)).tolist(), "T"
+    return (middle // step * step * (unit / 1e6)).tolist(), step * (unit / 1e6), "T"
 
 
 @public
@@ -308,6 +311,11 @@ def plan(query: Query | str, events: Any, *, analyze: bool = False, **options: A
         .encode(x="actual:Q", y=step, tooltip=tips)
     )
     return altair.layer(expected, actual).properties(width=WIDTH)  # type: ignore[no-any-return]
+
+
+def _axis(altair: Any, kind: str) -> Any:
+    """Return the scale of an axis of time: of timestamps as they are, not in the reader's time zone."""
+    return altair.Scale(type="utc") if kind == "T" else altair.Scale(zero=False)
 
 
 def _steps(part: dict[str, Any], branch: int) -> Iterator[dict[str, Any]]:

@@ -278,3 +278,23 @@ def test_singular_and_plural() -> None:
     assert "no length" not in uc.explain("PATTERN SEQ(A a, Z z) WITHIN 2", _negated([1]))
     assert "window       1 tick\n" in uc.explain("PATTERN SEQ(A a) WITHIN 1")
     assert uc.explain("PATTERN SEQ(A a) WITHIN 1 LIMIT 1").endswith("limit        1 match")
+
+
+def test_an_explanation_is_shown_as_lines() -> None:
+    text = uc.explain("PATTERN SEQ(A a, B b) WHERE a.x < 3 WITHIN 5")
+    assert repr(text) == str(text)
+    assert "\n" in repr(text)
+    html: str = text._repr_html_()  # type: ignore[attr-defined]
+    assert html.startswith("<pre>")
+    assert json.loads(uc.explain("PATTERN SEQ(A a) WITHIN 5", format="json"))
+
+
+def test_queries_and_plans_are_shown_shortly() -> None:
+    query = uc.parse("PATTERN SEQ(A a, B b)\n  WHERE a.x < 3\n  WITHIN 5")
+    assert repr(query) == "<Query PATTERN SEQ(A a, B b) WHERE a.x < 3 WITHIN 5>"
+    assert query._repr_html_() == "<pre>PATTERN SEQ(A a, B b)\n  WHERE a.x &lt; 3\n  WITHIN 5</pre>"
+    long = uc.parse("PATTERN SEQ(" + ", ".join(f"A a{k}" for k in range(40)) + ") WITHIN 99")
+    assert len(repr(long)) < 80
+    assert repr(long).endswith(" ...>")
+    schema = pa.schema({"type": pa.string(), "id": pa.int64(), "lower": pa.int64(), "upper": pa.int64()})
+    assert repr(make_plan(long, schema)).startswith("<EvaluationPlan of <Query PATTERN")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +21,7 @@ from uncertain_cep.query.typed import variables_of
 from uncertain_cep.timedomain import TimeDomain
 from uncertain_cep.wording import counted
 
-__all__ = ["explain_plan", "explain_query"]
+__all__ = ["Explanation", "explain_plan", "explain_query"]
 
 Row = tuple[str, str]
 
@@ -38,6 +39,19 @@ _BACKTRACKING: Final = "backtracking search: events taken one by one from candid
 _PARTIAL_ORDER: Final = (
     "partial-order search: events chosen component by component, as far as order and window allow"
 )
+
+
+class Explanation(str):
+    """Text that a notebook or a shell shows as the lines that it has, where it is a value."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """Return the lines for a notebook."""
+        return f"<pre>{escape(self)}</pre>"
 
 
 def _aligned(rows: Iterable[Row]) -> str:
@@ -86,15 +100,17 @@ def explain_query(query: Query) -> str:
     if query.window is not None:
         rows.append(("window", _duration(query.window)))
     rows.append(("bound to", "nothing yet: name a trace to see keys, predicates and candidates"))
-    return _aligned(rows + _output(query))
+    return Explanation(_aligned(rows + _output(query)))
 
 
 def explain_plan(facts: Sequence[PlanFacts]) -> str:
     """Explain a plan; with a table, say how many candidates each component has and how they are joined."""
     if len(facts) == 1:
-        return _aligned(_rows(facts[0]))
+        return Explanation(_aligned(_rows(facts[0])))
     parts = [_aligned(_rows(part)) for part in facts]
-    return "\n\n".join(f"branch {number} of {len(parts)}\n{part}" for number, part in enumerate(parts, 1))
+    return Explanation(
+        "\n\n".join(f"branch {number} of {len(parts)}\n{part}" for number, part in enumerate(parts, 1))
+    )
 
 
 def _rows(facts: PlanFacts) -> list[Row]:

@@ -40,7 +40,7 @@ class PlannedNegation:
     """How many positive components stand before it: 0 for a leading negation, all for a trailing one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class EvaluationPlan:
     """What is needed to evaluate a query on any table with the columns it was made for."""
 
@@ -92,6 +92,9 @@ class EvaluationPlan:
     unnamed_keys: tuple[pa.Field, ...] = ()
     """With OUTPUT NON OVERLAPPING, the columns of batches that hold the values of those partition keys that
     the components call differently."""
+
+    def __repr__(self) -> str:
+        return f"<EvaluationPlan of {self.query!r}, planner {self.planner}>"
 
     @property
     def query(self) -> Query:

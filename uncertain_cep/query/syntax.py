@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
+from typing import Final
 from typing import Literal as Choice
 
 __all__ = [
@@ -39,6 +41,9 @@ __all__ = [
     "expressions_in",
     "patterns_in",
 ]
+
+SHOWN_TEXT: Final = 70
+"""Characters of a query's text that its ``repr`` shows."""
 
 SelectionStrategy = Choice[
     "skip_till_any_match", "skip_till_next_match", "partition_contiguity", "strict_contiguity"
@@ -211,7 +216,7 @@ class ExpectedCount:
     position: Position
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Query:
     """A parsed query."""
 
@@ -237,6 +242,14 @@ class Query:
     """The list in ``skip_till_any_match(a, b)``; empty if no strategy is written."""
     clause_positions: tuple[tuple[str, Position], ...] = ()
     """The first keyword of each clause in the text, such as ``WITHIN``, and where it stands."""
+
+    def __repr__(self) -> str:
+        text = " ".join(self.text.split())
+        return f"<Query {text if len(text) <= SHOWN_TEXT else f'{text[: SHOWN_TEXT - 4]} ...'}>"
+
+    def _repr_html_(self) -> str:
+        """Return the text for a notebook."""
+        return f"<pre>{escape(self.text.strip())}</pre>"
 
     def position_of(self, clause: str) -> Position:
         """Return where a clause begins, or the pattern's place if the text has no such clause."""

@@ -215,15 +215,17 @@ def _evaluated(
                 if len(wanted.lower):
                     yield to_batch(plan, table, wanted, payload is not None)
 
+    if counters is not None:
+        threads = 1
+    # Planned once, before threads ask for the tree.
+    with_tree()
     if best_only:
-        best = best_chunk(plan, table, selection, matches)
+        best = best_chunk(plan, table, selection, matches, threads)
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
         return
-    # Planned once, before threads ask for the tree.
-    with_tree()
-    parts = parts_of(plan, selection, 1 if counters is not None else threads)
-    yield from _limited(plan, side_by_side(threads, [partial(_of_part, batches, part) for part in parts]))
+    tasks = [partial(_of_part, batches, part) for part in parts_of(plan, selection, threads)]
+    yield from _limited(plan, side_by_side(threads, tasks))
 
 
 def _of_part(

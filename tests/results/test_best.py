@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.cases import Case, Trace, cases
 from tests.cases.comparison import RELATIVE_ERROR, assert_answer, rows_of, significant
+from tests.cases.cut import cut
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.oracle.model import Strategy
 from tests.oracle.outputs import having
@@ -33,7 +34,7 @@ def _tried_in_parts() -> Iterator[None]:
         yield
 
 
-def _best(case: Case, text: str, limit: int, batch_rows: int) -> None:
+def _best(case: Case, text: str, limit: int, batch_rows: int, threads: int = 1) -> None:
     """Compare the best matches with the first ones of the whole answer in order."""
     table = case.trace.table()
     everything = rows_of(uc.match(table, text), case)
@@ -42,10 +43,9 @@ def _best(case: Case, text: str, limit: int, batch_rows: int) -> None:
     ordered = sorted(
         everything.items(), key=lambda item: (-significant(item[1].confidence or 0.0), sort_key(item[0][1]))
     )
-    with _tried_in_parts():
-        batches = list(
-            uc.iter_matches(table, f"{text} ORDER BY CONFIDENCE DESC LIMIT {limit}", batch_rows=batch_rows)
-        )
+    asked = f"{text} ORDER BY CONFIDENCE DESC LIMIT {limit}"
+    with _tried_in_parts(), cut(100.0):
+        batches = list(uc.iter_matches(table, asked, batch_rows=batch_rows, threads=threads))
     schema = batches[0].schema if batches else uc.match(table, text).schema
     found = rows_of(pa.Table.from_batches(batches, schema), case)
     # Confidences are computed by the same kernels: not even rounding may tell the two apart.
@@ -53,10 +53,17 @@ def _best(case: Case, text: str, limit: int, batch_rows: int) -> None:
 
 
 @STRATEGIES
-@given(case=cases(), limit=st.integers(1, 4), batch_rows=st.sampled_from([1, 3, 1000]))
-def test_the_best_are_the_first_of_all(case: Case, limit: int, batch_rows: int, strategy: Strategy) -> None:
+@given(
+    case=cases(),
+    limit=st.integers(1, 4),
+    batch_rows=st.sampled_from([1, 3, 1000]),
+    threads=st.sampled_from([1, 3]),
+)
+def test_the_best_are_the_first_of_all(
+    case: Case, limit: int, batch_rows: int, threads: int, strategy: Strategy
+) -> None:
     note(case.script())
-    _best(case, text_of(case, strategy), limit, batch_rows)
+    _best(case, text_of(case, strategy), limit, batch_rows, threads)
 
 
 @given(cases(), st.integers(1, 4), st.sampled_from([1, 3, 1000]))

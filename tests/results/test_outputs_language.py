@@ -38,12 +38,13 @@ def test_non_overlapping(case: _AnyCase) -> None:
     assert_answer(case.rows(found), non_overlapping(case.answer()))
 
 
-@given(_CASES, st.integers(1, 4))
-def test_the_best(case: _AnyCase, limit: int) -> None:
+@given(_CASES, st.integers(1, 4), st.sampled_from([1, 2, 5]), REPEATED)
+def test_the_best(case: _AnyCase, limit: int, threads: int, repeated: float) -> None:
     text = case.text(f"ORDER BY CONFIDENCE DESC LIMIT {limit}")
     note(text)
     _distinct(case)
-    found = case.rows(uc.match(case.trace.table(), text))
+    with cut(repeated):
+        found = case.rows(uc.match(case.trace.table(), text, threads=threads))
     best = by_falling_confidence(case.answer())[:limit]
     assert_answer(found, best)
     assert list(found) == [(match.partition, match.signature) for match in best]

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.config import FIRST_SHARE, WORTH_TRYING
 from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.operators.context import Threshold
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.ranking import least_passing, least_ranked_as, ranked
+from uncertain_cep.threads import side_by_side
 
 __all__ = ["best_chunk"]
 
@@ -28,11 +32,12 @@ def best_chunk(
     table: pa.Table,
     selection: Selection,
     chunks: Callable[[Selection, Threshold], Iterator[MatchBatch]],
+    threads: int = 1,
 ) -> MatchBatch | None:
     """Return the best matches among some candidates for ORDER BY CONFIDENCE and LIMIT, best first.
 
     ``chunks`` enumerates the matches among candidates that can pass a threshold (it may yield others as
-    well), with rows of the table as events.
+    well), with rows of the table as events. All ``threads`` raise one threshold.
 
     Notes
     -----
@@ -45,9 +50,19 @@ def best_chunk(
     assert plan.query.limit is not None
     least = least_passing(plan.query.min_confidence or 0.0)
     best = _Best(plan.query.limit, least, _ranks(plan, table, selection))
-    for part in _smallest_first(plan, selection, best.ranks):
-        for chunk in chunks(part, best.threshold):
-            best.offer(chunk)
+    one_at_a_time = Lock()
+
+    def offered(part: Callable[[], Selection]) -> Iterator[None]:
+        some = part()
+        for chunk in () if some.empty else chunks(some, best.threshold):
+            with one_at_a_time:
+                best.offer(chunk)
+        yield
+
+    for first in _smallest_first(plan, selection, best.ranks):
+        tasks = [partial(offered, part) for part in parts_of(plan, first, threads)]
+        for _ in side_by_side(threads, tasks):
+            pass
         if best.settled:
             break
     return best.chunk

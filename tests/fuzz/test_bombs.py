@@ -14,10 +14,13 @@ from benchmarks.resident import is_told
 from tests.conftest import ROOT
 from tests.fuzz.bombs import BOMBS
 
-QUICK: Final = ("dense", "Kleene over 60 events", "all in order", "parentheses", "negated again and again")
+QUICK: Final = ("dense", "all in order", "parentheses", "negated again and again")
 
-MOST_LATE: Final = 8.0
-"""Seconds of processor time beyond a limit: for one call of another library, or planning a long pattern."""
+MOST_LATE: Final = 20.0
+"""Seconds of processor time beyond a limit: to compile a kernel that fewer events did not ask for.
+
+Without that it is at most 4 s, for one call of another library or planning a pattern of 200 components.
+"""
 
 MOST_BEYOND: Final = 384 * 2**20
 """Bytes beyond a limit: a batch of matches for each thread, and what is made between two looks."""

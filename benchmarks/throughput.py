@@ -24,7 +24,7 @@ def measure(options: Options) -> Results:
     pin_to_one_core(options.core)
     results = Results()
     n = options.events(_EVENTS)
-    query = sequence_query(THREE)
+    query, next_query = sequence_query(THREE), sequence_query(THREE, next_match=True)
     events = Stream(n, half_interval=5).table()
     timings = take_turns(
         {
@@ -32,10 +32,15 @@ def measure(options: Options) -> Results:
             "match, with confidence": lambda: uc.match(events, query),
             "iter_matches, signatures and ranges": lambda: consume(events, query, confidence=False),
             "iter_matches, with confidence": lambda: consume(events, query, confidence=True),
+            "match, skip till next, with confidence": lambda: uc.match(events, next_query),
         },
         options.rounds,
     )
-    targets = {"match, signatures and ranges": at_least(6.0), "match, with confidence": at_least(3.0)}
+    targets = {
+        "match, signatures and ranges": at_least(6.0),
+        "match, with confidence": at_least(3.0),
+        "match, skip till next, with confidence": at_least(2.0),
+    }
     for name, timing in timings.items():
         results.add(
             f"d=5, {name}",

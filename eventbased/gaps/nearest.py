@@ -3,14 +3,15 @@
 A match asks that no other candidate of component j comes between its events j - 1 and j. With one such
 candidate x alone,
 
-    P(match)  <=  P(t_{j-1} < t_j < t_{j-1} + W) - P(t_{j-1} < x < t_j < t_{j-1} + W),
+    P(match)  <=  1 - P(t_{j-1} < x < t_j < t_{j-1} + W),
 
-two chains of uniform times. The candidates next to the match's own one are the likeliest to be in between.
+a chain of uniform times. The candidates next to the match's own one are the likeliest to be in between.
 They leave out nearly all matches that are not among the best, at a tenth of what a confidence takes.
 """
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Final
 
 import numpy as np
@@ -23,11 +24,11 @@ __all__ = ["filter_gaps"]
 
 Int64 = NDArray[np.int64]
 
-NEAREST: Final = (-1, -2, 1)
+NEAREST: Final = (-1, -2)
 """Places beside a match's own candidate, by lower bounds: those tried."""
 
 ROUNDING: Final = 1e-10
-"""Above what float64 may lose of a difference of two confidences."""
+"""Above what float64 may lose of one less a confidence."""
 
 
 def filter_gaps(
@@ -50,21 +51,15 @@ def filter_gaps(
     """
     length = len(chosen)
     lower, upper = candidates.lower, candidates.upper
-    start = np.repeat(candidates.class_start, candidates.class_stop - candidates.class_start)
-    stop = np.repeat(candidates.class_stop, candidates.class_stop - candidates.class_start)
     # The match's own event is one position further on where another one comes before it.
     further = np.array([[0], [0], [1]])
-    for j in range(1, length):
-        if not plain[j]:
-            continue
-        pair = chosen[j - 1 : j + 1]
-        in_order = np.nan_to_num(confidences(lower[pair], upper[pair], w + length - 2), nan=1.0)
-        for step in NEAREST:
+    for j, step in product(range(1, length), NEAREST):
+        if plain[j] and chosen.shape[1]:
             before, own = chosen[j - 1 : j + 1]
-            beside = np.clip(own + step, start[own], stop[own] - 1)
+            beside = np.maximum(own + step, candidates.first[j])
             forbidden = (rows[beside] != rows[chosen]).all(axis=0)
             chain = np.stack((before, beside, own))
             between = confidences(lower[chain] - further, upper[chain] - further, w + length - 3)
-            kept = in_order - np.nan_to_num(between) * forbidden >= need - ROUNDING
-            chosen, in_order = chosen[:, kept], in_order[kept]
+            # What is not known leaves out nothing.
+            chosen = chosen[:, ~(forbidden & (1.0 - between < need - ROUNDING))]
     return np.ascontiguousarray(chosen)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from confidence import CostlyMatchError, Limits, Pmfs
 from eventbased import EventArrays, NextConfidences, next_limits
+from eventbased.gaps.few_forbidden import FewForbidden
 from eventbased.gaps.nearest import filter_gaps
 from eventbased.gaps.next_match import Bytecode
 from eventbased.gaps.survival_tables import Classes
@@ -57,6 +58,9 @@ class NextMatches:
         values = np.zeros(0) if pmfs is None else pmfs.values
         self._pmfs = Pmfs.of(values, lower, upper, offset)
         self._events = EventArrays(lower, upper, rows, shared.event >= 0, offset, np.arange(len(rows)))
+        self._few = None
+        if pmfs is None and self._plain[1:].all():
+            self._few = FewForbidden(len(plan.components), layout.w, lower, upper, rows, self._classes)
         self._candidates, self._w, self._uniform = candidates, layout.w, pmfs is None
         self._bytecode = Bytecode(start, *bytecode[1:])
         limits = Limits(float(MOST_CONFIDENCE_STEPS), *plan.estimates)
@@ -80,15 +84,25 @@ class NextMatches:
 
         A match that cannot happen gets an empty range; the standard error is 0 where a confidence is exact.
         """
-        group = np.zeros(matches.shape[1], dtype=np.int64)
+        std_error[:] = 0.0
+        left = np.ones(matches.shape[1], dtype=np.bool_)
+        if self._few is not None:
+            left = ~self._few.describe(matches, lower, upper, confidence)
+        others, out = matches, (lower, upper, confidence, std_error)
+        if not left.all():
+            others = np.ascontiguousarray(matches[:, left])
+            out = lower[left], upper[left], confidence[left], std_error[left]
+        group = np.zeros(others.shape[1], dtype=np.int64)
         try:
-            self._confidences.describe(
-                matches, group, self._events, self._events, self._classes, self._pmfs, self._bytecode,
-                (lower, upper, confidence, std_error),
-            )  # fmt: skip
+            if len(group):
+                self._confidences.describe(
+                    others, group, self._events, self._events, self._classes, self._pmfs, self._bytecode, out
+                )
         except CostlyMatchError as error:
             ids = self._table.column(self._plan.names.id).take(pa.array(error.events)).to_pylist()
             raise too_dear(self._plan, ids, error.steps) from None
+        if others is not matches:
+            lower[left], upper[left], confidence[left], std_error[left] = out
         shift = self._candidates.base[matches[0]]
         lower -= shift
         upper -= shift

@@ -139,7 +139,7 @@ def _warn_of_group() -> None:
         warn(BY_GROUP.format(folder))
 
 
-def plain_seconds(events: int, groups: Sequence[str] = ()) -> float:
+def plain_seconds(events: int, groups: Sequence[str]) -> float:
     """Return how long this process may run kernels as plain Python, all in all, if so much is to be done.
 
     Where the kernels of some groups, see :data:`uncertain_cep.config.KERNELS`, were never compiled, it is

@@ -117,8 +117,7 @@ def plan_facts(
         If the table is not one of events.
     """
     doubts.about(plan)
-    groups = kernels_of(plan) if analyze else ()
-    with plain_for(0.0 if table is None else plain_seconds(table.num_rows, groups)):
+    with plain_for(0.0 if table is None else plain_seconds(table.num_rows, kernels_of(plan))):
         return [_facts(part, table, doubts, analyze) for part in plan.branches or (plan,)]
 
 

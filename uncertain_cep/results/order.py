@@ -17,6 +17,7 @@ from uncertain_cep.compiling import plain_seconds
 from uncertain_cep.config import SORTED_AT_ONCE
 from uncertain_cep.expressions.codes import codes_of, paired
 from uncertain_cep.limits import Limits, looked_at
+from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.expected_counts import merged_counts
 from uncertain_cep.results.ranking import ranked
@@ -91,7 +92,7 @@ def non_overlapping(plan: EvaluationPlan, matches: pa.Table) -> pa.Table:
     place[by_time] = np.arange(len(by_time))
     chosen = np.empty(len(by_time), dtype=np.bool_)
     best = place[_best_first(plan, matches)]
-    with plain_for(plain_seconds(len(best))):
+    with plain_for(plain_seconds(len(best), kernels_of(plan))):
         choose_non_overlapping(best, partition[by_time], lower[by_time], upper[by_time], chosen)
     return matches.take(pa.array(np.sort(by_time[chosen])))
 

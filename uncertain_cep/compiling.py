@@ -89,7 +89,8 @@ class _Beside:
 
     def start(self, groups: Sequence[str]) -> None:
         """Have the kernels of some groups compiled, once, and unless another process compiles already."""
-        if self._asked.issuperset(groups) or not sys.executable:
+        # A program that Python is part of would be started anew.
+        if self._asked.issuperset(groups) or "python" not in Path(sys.executable or "").name.lower():
             return
         self._asked.update(groups)
         self.end()
@@ -146,7 +147,7 @@ def plain_seconds(events: int, groups: Sequence[str]) -> float:
     longer, and a process beside compiles them for calls to come.
     """
     _announcer.about(groups)
-    if events > config.FEW_EVENTS or NEVER_COMPILED or compiles_always():
+    if events >= config.FEW_EVENTS or NEVER_COMPILED or compiles_always():
         return 0.0
     missing = _beside.missing(groups)
     if not missing:

@@ -279,7 +279,7 @@ MOST_PLANS: Final = 64
 # Kernels as plain Python, and compiled: `--only cold --only latency`.
 
 FEW_EVENTS: int = 20_000
-"""Events up to which an evaluation begins with plain Python."""
+"""Events below which an evaluation begins with plain Python."""
 
 PLAIN_SECONDS: float = 1.0
 """Seconds of plain Python in a process until compiled kernels are loaded, which takes about as long."""
@@ -299,10 +299,10 @@ BETWEEN_WORDS: Final = 5.0
 KERNELS: Final = {
     "joins": 60,
     "joins with skip till next match": 45,
-    "backtracking searches": 60,
+    "backtracking searches": 90,
     "searches in sets": 55,
     "compressed searches": 50,
-    "point-based automata": 60,
+    "point-based automata": 100,
     "incremental methods": 60,
     "expected counts": 15,
 }

@@ -4,6 +4,7 @@
     python3 run.py demo             set up, then run the main job on local Spark
     python3 run.py test             set up, then ruff, mypy and pytest (--thorough: the long tests too)
     python3 run.py wheel            build the project, and its kernels compiled, as wheels in dist/
+    python3 run.py pictures         take the pictures of the demo's report for the documents (needs Chromium)
     python3 run.py lock             write requirements/*.lock anew (needs uv)
 
 Only Python 3.11 or newer is needed to begin with. A second call finds everything in place.
@@ -175,6 +176,14 @@ def demo() -> int:
     return run([BINARIES / "uncertain-cep", "casestudy", "-o", RESULTS, "--overwrite"])
 
 
+def pictures() -> int:
+    """Take pictures of the demo's report, which is made first if it is not there."""
+    install("test")
+    if not (RESULTS / "report.html").is_file() and (code := demo()):
+        return code
+    return run([PYTHON, ROOT / "docs" / "take_pictures.py", RESULTS / "report.html"])
+
+
 def test(thorough: bool, arguments: Sequence[str]) -> int:
     """Run every check and return 0 only if all hold."""
     install("test")
@@ -270,19 +279,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description="Set up everything in .venv and run the main job or the checks.", allow_abbrev=False
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,test,wheel,lock}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,test,wheel,pictures,lock}")
     commands.add_parser("demo", help="set up, then run the main job on local Spark")
     tests = commands.add_parser("test", help="set up, then run ruff, mypy and pytest")
     tests.add_argument("--thorough", action="store_true", help="run the tests that take minutes, too")
     tests.add_argument("arguments", nargs="*", help="passed on to pytest (after --)")
     commands.add_parser("wheel", help="build wheels of the project and of its compiled kernels in dist/")
+    commands.add_parser("pictures", help="take the pictures of the demo's report for the documents")
     commands.add_parser("lock", help="write requirements/*.lock anew (needs uv)")
     chosen = parser.parse_args()
     if chosen.command == "demo":
         return demo()
     if chosen.command == "test":
         return test(chosen.thorough, chosen.arguments)
-    return wheel() if chosen.command == "wheel" else lock()
+    return {"wheel": wheel, "pictures": pictures, "lock": lock}[chosen.command]()
 
 
 if __name__ == "__main__":

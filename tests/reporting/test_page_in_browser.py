@@ -214,6 +214,23 @@ def test_what_raw_stamps_invent(shown: Shown, tmp_path: Path) -> None:
     assert page.locator("#matches tr.row").count() == 1
 
 
+def test_a_limit_is_told(shown: Shown, tmp_path: Path) -> None:
+    path = tmp_path / "limited.html"
+    uc.report(EVENTS, f"{QUERY} ORDER BY CONFIDENCE DESC LIMIT 1", path)
+    expect(shown.open(path).locator("#totals")).to_contain_text("The query asks for no more.")
+
+
+def test_types_of_a_variable_filter(shown: Shown, tmp_path: Path) -> None:
+    path = tmp_path / "types.html"
+    uc.report(EVENTS, "PATTERN SEQ(A a, (B|N) b) WITHIN 30", path)
+    page = shown.open(path)
+    panel = page.locator("#charts .panel").filter(has_text="By type of b")
+    before = page.locator("tr.row").count()
+    panel.get_by_role("button", name=re.compile("^N: ")).click()
+    expect(page.locator(".chips button")).to_have_count(1)
+    assert 0 < page.locator("tr.row").count() < before
+
+
 def test_ten_thousand_matches_open_quickly(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "many.html"
     uc.report(many(10_000), "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 1 day", path)

@@ -152,6 +152,7 @@ def report_facts(asked: Asked) -> dict[str, Any]:
             for part in plan.components
         ],
         "totals": _totals(confidence),
+        "limit": plan.query.limit,
         "histogram": _histogram(confidence),
         "moments": _moments(plan, found, clock),
         "groups": _groups(plan, found),

@@ -93,13 +93,14 @@
         draw("rect", { ...bar, class: lane.spoiling ? "spoiler" : "interval" },
           draw("title", {}, `${lane.spoiling ? "could come between: " : ""}${lane.label} ${typeOf(lane.place)}: ${time(begin)} to ${time(end - 1)} (${length(end - begin)})`)),
       );
-      [...(lane.shades || "")].forEach((level, part) => {
-        const wide = bar.width / lane.shades.length;
+      const wide = bar.width / (lane.shades || " ").length;
+      // Neighbours of one shade are one piece, without a seam.
+      for (const run of (lane.shades || "").matchAll(/(.)\1*/g)) {
         picture.append(draw("rect", {
-          class: "shade", x: bar.x + part * wide, y: bar.y, width: wide + 0.6, height: bar.height, "pointer-events": "none",
-          "fill-opacity": (0.95 * LEVELS.indexOf(level)) / (LEVELS.length - 1),
+          class: "shade", x: bar.x + run.index * wide, y: bar.y, width: run[0].length * wide, height: bar.height, "pointer-events": "none",
+          "fill-opacity": (0.95 * LEVELS.indexOf(run[1])) / (LEVELS.length - 1),
         }));
-      });
+      }
       const at = x(stampOf(lane.place) + 0.5);
       if (events.stamp[lane.place] !== null && !lane.spoiling)
         picture.append(draw("path", { class: "stamp", d: `M${at} ${y - 7}l6 7l-6 7l-6 -7z` }, draw("title", {}, `stamp ${time(events.stamp[lane.place])}`)));
@@ -132,12 +133,13 @@
     const box = byId("totals");
     box.append(make("div", { class: "big" }, whole(matches), " ", make("small", {}, matches === 1 ? "possible match" : "possible matches")));
     if (!matches) return box.append(make("p", {}, facts.nothing || "No events match in any possible world."));
-    box.append(
+    fill(box, {}, [
       make("div", { class: "split", role: "img", "aria-label": parts.map(([, n, label]) => `${n} ${label}`).join(", ") },
         parts.filter(([, n]) => n).map(([kind, n]) => make("i", { class: kind, style: `flex:${n}` }))),
       make("ul", { class: "legend" }, parts.map(([kind, n, label]) => make("li", {}, make("i", { class: kind }), `${whole(n)} ${label}`))),
+      facts.limit === matches ? make("p", { class: "note" }, "The query asks for no more.") : null,
       make("p", {}, "On average ", make("b", {}, (+expected.toFixed(1)).toLocaleString("en-US")), " of them happened."),
-    );
+    ]);
     const raw = facts.raw;
     const said = make("div", { class: "verdict" });
     if (raw.matches === null) said.append(make("p", { class: "note" }, "There are too many matches to compare with those on raw stamps."));
@@ -214,7 +216,7 @@
           return middle >= begin(k) && middle < begin(k + 1);
         }, `from ${time(begin(k), true)}`)));
     }
-    for (const group of facts.groups) {
+    for (const group of [...facts.groups, ...byType()]) {
       const most = Math.max(...group.values.map((one) => one.count));
       const step = 21, width = 360, left = 130;
       const picture = draw("svg", { viewBox: `0 0 ${width} ${group.values.length * step}`, role: "group", "aria-label": `Matches by ${group.name}` });
@@ -227,12 +229,27 @@
           draw("rect", { class: "bar pale", x: left, y: k * step + 3, height: 14, width: Math.max(long(one.count), 2), rx: 2 }),
           draw("rect", { class: "bar", x: left, y: k * step + 3, height: 14, width: Math.max(long(one.expected), 1), rx: 2 }),
           draw("text", { class: "dim", x: left + long(one.count) + 6, y: k * step + 14 }, whole(one.count)),
-          draw("rect", { class: "hit", x: 0, y: k * step, width, height: step, "aria-label": said, ...pressed(() => choose(group.name, (i) => column(found, group.name)[i] === one.value, `${group.name} ${shown}`)) }, draw("title", {}, said)),
+          draw("rect", { class: "hit", x: 0, y: k * step, width, height: step, "aria-label": said, ...pressed(() => choose(group.name, group.has ? (i) => group.has(i, one.value) : (i) => column(found, group.name)[i] === one.value, `${group.name} ${shown}`)) }, draw("title", {}, said)),
         );
       });
       const more = group.distinct - group.values.length;
       box.append(make("div", { class: "panel" }, make("h2", {}, `By ${group.name}`), make("p", { class: "note" }, `Possible, and in dark expected, matches.${more > 0 ? ` ${count(more, "value", "values")} more.` : ""}`), picture));
     }
+  }
+
+  function byType() {
+    // Where a variable takes events of several types: which they are, in the matches of the table.
+    return facts.variables.filter((one) => one.types.length !== 1).map((one) => {
+      const typesOf = (i) => new Set(found.drawn[i][0].filter(([name]) => name === one.name).map(([, place]) => typeOf(place)));
+      const kinds = new Map();
+      column(found, "confidence").forEach((p, i) => typesOf(i).forEach((type) => {
+        const [many, expected] = kinds.get(type) || [0, 0];
+        kinds.set(type, [many + 1, expected + p]);
+      }));
+      const values = [...kinds].map(([value, [many, expected]]) => ({ value, count: many, expected }));
+      values.sort((a, b) => b.count - a.count);
+      return { name: `type of ${one.name}`, distinct: values.length, values: values.slice(0, 12), has: (i, type) => typesOf(i).has(type) };
+    }).filter((group) => group.values.length > 1);
   }
 
   // --- the table ------------------------------------------------------------------------------------
@@ -332,7 +349,8 @@
       const sorted = one.name === state.sort;
       const sort = () => { state.down = sorted ? !state.down : one.kind !== "text" && one.name !== "range_lower"; state.sort = one.name; state.page = 0; render(); head.querySelector(`[data-name="${CSS.escape(one.name)}"]`).focus(); };
       const label = one.role === "end" ? titles[one.name] || one.name : one.name;
-      return make("th", { scope: "col", "aria-sort": sorted ? (state.down ? "descending" : "ascending") : null }, make("button", { type: "button", onclick: sort, "data-name": one.name }, label, sorted ? (state.down ? " ↓" : " ↑") : ""));
+      const number = one.kind === "number" && one.role !== "end";
+      return make("th", { scope: "col", class: number ? "number" : null, "aria-sort": sorted ? (state.down ? "descending" : "ascending") : null }, make("button", { type: "button", onclick: sort, "data-name": one.name }, label, sorted ? (state.down ? " ↓" : " ↑") : ""));
     }));
   }
   function move(row, by) {

@@ -117,6 +117,26 @@ def test_values_of_a_trace_are_text() -> None:
     assert "default-src &#x27;none&#x27;" in page or "default-src 'none'" in page
 
 
+def test_times_of_any_unit_and_size() -> None:
+    query = "PATTERN SEQ(A a, B b) WITHIN 10 seconds"
+    seconds = pa.table(
+        {
+            "type": ["A", "B"],
+            "id": [1, 2],
+            "lower": pa.array([10, 12], pa.timestamp("s")),
+            "upper": pa.array([13, 15], pa.timestamp("s")),
+        }
+    )
+    facts = data_of(uc.report(seconds, query))
+    assert facts["raw"] == {"matches": 1, "missed": 0, "invented": 0, "stamped": 0}
+    assert facts["clock"]["tick"] == 1
+    late = EVENTS.set_column(2, "lower", pa.array([2**60 + k for k in (0, 2, 20, 26, 21)]))
+    late = late.set_column(3, "upper", pa.array([2**60 + k for k in (9, 12, 20, 26, 28)]))
+    facts = data_of(uc.report(late, QUERY))
+    assert facts["clock"] == {"kind": "tick", "origin": str(2**60)}
+    assert values(facts["columns"], "range_lower") == [20, 0]
+
+
 def test_nothing_found_says_why() -> None:
     facts = data_of(uc.report(EVENTS, "PATTERN SEQ(A a, B b) WHERE a.load > 1e9 WITHIN 30"))
     assert facts["totals"]["matches"] == 0

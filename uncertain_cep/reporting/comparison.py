@@ -85,9 +85,7 @@ def compared(
     kept = [name for name in table.column_names if name != names.pmf]
     raw_table = table.select(kept)
     for name in (names.lower, names.upper):
-        raw_table = raw_table.set_column(
-            raw_table.schema.get_field_index(name), name, times.cast(table.schema.field(name).type)
-        )
+        raw_table = raw_table.set_column(raw_table.schema.get_field_index(name), name, times)
     raw_table = raw_table.replace_schema_metadata(table.schema.metadata)
     query = replace(
         plan.query, min_confidence=None, limit=None, order_by_confidence=False, non_overlapping=False

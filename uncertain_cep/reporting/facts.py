@@ -97,7 +97,8 @@ class Clock:
         """Return what the page needs to show times."""
         domain = self.plan.domain
         if domain.unit == "tick" or domain.tick_nanoseconds is None:
-            return {"kind": "tick", "origin": self.origin}
+            # As text: a script has no whole numbers beyond 2**53.
+            return {"kind": "tick", "origin": str(self.origin)}
         first = self.origin * domain.tick_nanoseconds
         return {
             "kind": "stamp",
@@ -385,9 +386,9 @@ def _assumed(
     lengths = end - begin
     certain = int((lengths == 0).sum())
     lines.append(f"{counted(table.num_rows, 'event')}, {certain:,} of them with a certain time.")
-    types = table.column(names.type).cast(pa.string()).to_pylist()
-    for kind, count in Counter(types).most_common(TOP):
-        own = lengths[np.array([name == kind for name in types])]
+    types = table.column(names.type).cast(pa.string())
+    for kind, count in Counter(types.to_pylist()).most_common(TOP):
+        own = lengths[np.asarray(pc.equal(types, kind))]
         low, middle, high = (int(value) for value in (own.min(), np.median(own), own.max()))
 
         def length(ticks: int) -> str:

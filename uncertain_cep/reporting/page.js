@@ -29,7 +29,7 @@
     return clock.tick >= 1000 ? 3 : clock.tick >= 1 ? 6 : 9;
   }
   function time(tick, date) {
-    if (clock.kind === "tick") return whole(tick + clock.origin);
+    if (clock.kind === "tick") return (BigInt(clock.origin) + BigInt(Math.round(tick))).toLocaleString("en-US");
     const micros = clock.us + tick * clock.tick;
     const ms = Math.floor(micros / 1000);
     const iso = new Date(clock.ms + ms).toISOString();

@@ -1,0 +1,82 @@
+"""What drawings of matches show: when each event happened, part by part, and what could spoil the match."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, note
+
+from tests.cases.nested import NestedCase, nested_cases
+from tests.oracle.model import Key
+from tests.oracle.patterns import candidates
+from tests.oracle.worlds import is_inside, key_of, own_range, times_given
+from uncertain_cep.executor import execute
+from uncertain_cep.plan import make_plan
+from uncertain_cep.query import parse
+from uncertain_cep.results.order import finished
+from uncertain_cep.results.pictures import Pictures, pictures_of
+
+
+def drawn(case: NestedCase, parts: int) -> tuple[list[dict[str, Any]], Pictures]:
+    """Return the matches of a case and how they are drawn."""
+    table = case.trace.table()
+    plan = make_plan(parse(case.text()), table.schema)
+    matches = finished(plan, execute(plan, table))
+    return matches.to_pylist(), pictures_of(plan, table, matches, parts)
+
+
+def key_of_record(case: NestedCase, record: dict[str, Any]) -> Key:
+    """Return what the oracle calls a match."""
+    held = {found.variable: record[found.variable] for found in case.positives}
+    signature = tuple((name, tuple(ids) if isinstance(ids, list) else ids) for name, ids in held.items())
+    return tuple(record[name] for name in case.query().partition), signature
+
+
+@given(nested_cases("SAO"))
+def test_parts_of_one_tick_are_the_law(case: NestedCase) -> None:
+    note(case.text())
+    laws = times_given(case.query(), case.trace.events)
+    matches, pictures = drawn(case, 100)
+    events = np.split(pictures.share, pictures.start[1:-1])
+    expected = []
+    for record in matches:
+        for law in laws[key_of_record(case, record)]:
+            ticks = sorted(law)
+            expected.append([float(law.get(tick, 0)) for tick in range(ticks[0], ticks[-1] + 1)])
+    assert len(expected) == len(pictures.row)
+    for share, shares in zip(events, expected, strict=False):
+        # What the match excludes at the ends is a part without any probability.
+        assert np.trim_zeros(share).tolist() == pytest.approx(
+            np.trim_zeros(np.array(shares)).tolist(), rel=1e-9
+        )
+
+
+@given(nested_cases("SO"))
+def test_what_could_spoil_a_match_is_shown(case: NestedCase) -> None:
+    note(case.text())
+    query, events = case.query(), case.trace.events
+    rows = {id(event): number for number, event in enumerate(events)}
+    possible: dict[Key, set[int]] = {}
+    named: dict[Key, set[int]] = {}
+    for candidate in candidates(query, events, in_order=True):
+        key = key_of(candidate, query)
+        for gap in candidate.gaps:
+            for other in gap.forbidden:
+                named.setdefault(key, set()).add(rows[id(other)])
+                own = candidate.events
+                for choice in product(*(event.ticks() for event in own)):
+                    world = {event: tick for event, (tick, _) in zip(own, choice, strict=True)}
+                    times = own_range(candidate, query.window, world)
+                    if times is not None and any(
+                        is_inside(gap, tick, *times, query.window, world) for tick, _ in other.ticks()
+                    ):
+                        possible.setdefault(key, set()).add(rows[id(other)])
+                        break
+    matches, pictures = drawn(case, 1)
+    for number, record in enumerate(matches):
+        key = key_of_record(case, record)
+        shown = set(pictures.spoiling[pictures.spoiled == number].tolist())
+        assert possible.get(key, set()) <= shown <= named.get(key, set())

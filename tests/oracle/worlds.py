@@ -181,23 +181,33 @@ def weighted(event: Event) -> Weighted:
     return total, [(tick, int(weight * total)) for tick, weight in ticks]
 
 
+Forbidding = Mapping[Event, Sequence[tuple[int, Gap]]]
+"""The gaps that forbid each event, with the reading of each as a bit."""
+
+
+def _readings(query: Query, events: Sequence[Event]) -> Iterator[tuple[Key, list[Candidate], Forbidding]]:
+    """Yield each signature with its readings, and what these forbid."""
+    readings: dict[Key, list[Candidate]] = defaultdict(list)
+    for candidate in candidates(query, events, in_order=True):
+        readings[key_of(candidate, query)].append(candidate)
+    for key, found in readings.items():
+        forbidding: dict[Event, list[tuple[int, Gap]]] = defaultdict(list)
+        for number, candidate in enumerate(found):
+            for gap in candidate.gaps:
+                for event in gap.forbidden:
+                    forbidding[event].append((1 << number, gap))
+        yield key, found, forbidding
+
+
 def answer(query: Query, events: Sequence[Event]) -> list[Match]:
     """Return the answer by enumerating, for each signature, the worlds of the events that matter to it.
 
     Given the worlds of a match's own events, those of the others count by which of its readings they break.
     """
     rows = _Rows()
-    readings: dict[Key, list[Candidate]] = defaultdict(list)
-    for candidate in candidates(query, events, in_order=True):
-        readings[key_of(candidate, query)].append(candidate)
     ticks = {event: weighted(event) for event in events}
-    for key, found in readings.items():
+    for key, found, forbidding in _readings(query, events):
         own = found[0].events
-        forbidding: dict[Event, list[tuple[int, Gap]]] = defaultdict(list)
-        for number, candidate in enumerate(found):
-            for gap in candidate.gaps:
-                for event in gap.forbidden:
-                    forbidding[event].append((1 << number, gap))
         mass: dict[tuple[int, int], int] = defaultdict(int)
         for choice in product(*(ticks[event][1] for event in own)):
             world = {event: tick for event, (tick, _) in zip(own, choice, strict=True)}
@@ -218,18 +228,10 @@ def times_given(query: Query, events: Sequence[Event]) -> dict[Key, list[dict[in
 
     By enumerating worlds as :func:`answer` does; the events are in pattern order.
     """
-    readings: dict[Key, list[Candidate]] = defaultdict(list)
-    for candidate in candidates(query, events, in_order=True):
-        readings[key_of(candidate, query)].append(candidate)
     ticks = {event: weighted(event) for event in events}
     laws: dict[Key, list[dict[int, Fraction]]] = {}
-    for key, found in readings.items():
+    for key, found, forbidding in _readings(query, events):
         own = found[0].events
-        forbidding: dict[Event, list[tuple[int, Gap]]] = defaultdict(list)
-        for number, candidate in enumerate(found):
-            for gap in candidate.gaps:
-                for event in gap.forbidden:
-                    forbidding[event].append((1 << number, gap))
         mass: list[dict[int, int]] = [defaultdict(int) for _ in own]
         for choice in product(*(ticks[event][1] for event in own)):
             world = {event: tick for event, (tick, _) in zip(own, choice, strict=True)}
@@ -248,7 +250,7 @@ def times_given(query: Query, events: Sequence[Event]) -> dict[Key, list[dict[in
 
 def _whole(
     readings: int,
-    forbidding: Mapping[Event, Sequence[tuple[int, Gap]]],
+    forbidding: Forbidding,
     ticks: Mapping[Event, Weighted],
     window: int,
     times: tuple[int, int],

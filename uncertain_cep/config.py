@@ -297,7 +297,7 @@ BETWEEN_WORDS: Final = 5.0
 """Seconds between two lines on how far compiling is."""
 
 KERNELS: Final = {
-    "joins": 60,
+    "joins": 50,
     "joins with skip till next match": 45,
     "backtracking searches": 90,
     "searches in sets": 55,
@@ -306,7 +306,7 @@ KERNELS: Final = {
     "incremental methods": 60,
     "expected counts": 15,
 }
-"""Group of kernels -> about how many a first query of it compiles; a test compares."""
+"""Group of kernels -> how many there are, more or less: what users are told while they are compiled."""
 
 # Streams: `python -m benchmarks incremental`.
 

@@ -364,8 +364,8 @@ CONNECT_SECONDS: Final = 15.0
 """Longest time that a Spark Connect server may take to answer."""
 
 TASK_TRIES: Final = 2
-"""How often a local session tries a task that fails or loses its worker. An error that comes at each try, such
-as that of a match whose confidence costs too much, is computed as often."""
+"""How often a local session tries a task that fails or loses its worker. An error that comes at each try is
+computed as often."""
 
 STOP_AGAIN_SECONDS: Final = 0.5
 """Seconds after which a job that began behind a time limit is stopped as well."""

@@ -81,7 +81,7 @@ def test_the_schema_is_that_of_the_main_job() -> None:
 def test_commands_and_options_exist() -> None:
     commands = {command.name for command in every_command(main)} | set(main.commands)
     text = "\n".join([README, *DOCS.values()])
-    named = set(re.findall(r"^uncertain-cep ([a-z]+)", text, re.MULTILINE))
+    named = set(re.findall(r"^uncertain-cep ([a-z-]+)", text, re.MULTILINE))
     assert {"match", "explain", "validate"} <= named <= commands
     known = {
         option for command in every_command(main) for parameter in command.params for option in parameter.opts

@@ -13,13 +13,20 @@ from typing import Literal
 from playwright.sync_api import Browser, sync_playwright
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
+PICTURES: dict[str, tuple[Literal["light", "dark"], int, int]] = {
+    "light": ("light", 1200, 860),
+    "dark": ("dark", 1200, 860),
+    "match": ("light", 1200, 700),
+    "phone": ("light", 390, 844),
+}
+"""Name -> colours, width and height; ``match`` shows a match that is open, the others the first screen."""
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def take(
-    browser: Browser, report: Path, name: str, scheme: Literal["light", "dark"], width: int, height: int
-) -> None:
-    """Write a picture of the first screen, or, as ``match``, of a match that is open."""
+def take(browser: Browser, report: Path, name: str) -> None:
+    """Write a picture of a report."""
+    scheme, width, height = PICTURES[name]
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme, device_scale_factor=1.5
     )
@@ -42,10 +49,8 @@ def main(report: Path) -> None:
     FOLDER.mkdir(exist_ok=True)
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        take(browser, report, "light", "light", 1200, 860)
-        take(browser, report, "dark", "dark", 1200, 860)
-        take(browser, report, "match", "light", 1200, 700)
-        take(browser, report, "phone", "light", 390, 844)
+        for name in PICTURES:
+            take(browser, report, name)
         browser.close()
 
 

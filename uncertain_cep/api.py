@@ -18,6 +18,7 @@ from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.facts import plan_facts
 from uncertain_cep.explanation.text import explain_plan, explain_query
 from uncertain_cep.limits import Limits, looked_at
+from uncertain_cep.meter import metered
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan, remembered_plan
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.results.order import finished
@@ -46,6 +47,7 @@ def match(
     threads: int | None = None,
     timeout: float | None = None,
     memory_limit: str | int | None = None,
+    progress: bool | None = None,
 ) -> FrameT:
     """Return the matches of a query over events with uncertain times.
 
@@ -85,6 +87,10 @@ def match(
     memory_limit : str or int, optional
         What this process may hold in memory, such as ``"4GB"`` or a number of bytes, before it stops with an
         error. It is looked at several times a second, and before large arrays are made. Not for Spark frames.
+    progress : bool, optional
+        Whether a line on stderr says how many matches there are, how fast they come and, with several
+        threads, when the end is expected. By default on a terminal and in a notebook, for calls of over two
+        seconds. Spark shows its own.
 
     Returns
     -------
@@ -151,6 +157,7 @@ def match(
         result = matches_frame(given, query, options)
         return result  # type: ignore[no-any-return]
     plan, batches = _batches(given, query, options)
+    batches = metered(progress, batches)
     table = finished(plan, batches, options.limit)
     if options.limit is not None and library_of(given) == "pandas":
         options.limit.check(table.num_rows, table.nbytes)
@@ -176,6 +183,7 @@ def iter_matches(
     threads: int | None = None,
     timeout: float | None = None,
     memory_limit: str | int | None = None,
+    progress: bool | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the matches of a query in batches, in memory bounded by the batch whatever their number.
 
@@ -191,7 +199,7 @@ def iter_matches(
     timeout : float, optional
         Seconds, from this call on, after which the search for the next batch is stopped with an error; what
         the caller does between batches is never stopped, and its time counts.
-    memory_limit : str or int, optional
+    memory_limit, progress
         As for :func:`match`.
 
     Yields
@@ -220,6 +228,7 @@ def iter_matches(
         limit=Limits.of(timeout, memory_limit),
     )
     plan, batches = _batches(events, query, options)
+    batches = metered(progress, batches)
     if not plan.needs_all:
         return guarded(batches)
     return iter(finished(plan, batches, options.limit).to_batches(max_chunksize=batch_rows))

@@ -69,6 +69,14 @@ MOST_REPEATED: Final = 1.25
 MOST_AHEAD: Final = 4
 """Batches that a thread has ready before anyone asks for them."""
 
+# What a call says of its progress.
+
+LONG_CALL: Final = 2.0
+"""Seconds from which on a call says how far it is, if somebody sees it."""
+
+BETWEEN_LINES: Final = 0.2
+"""Seconds between two lines of it."""
+
 # What one answer may cost: `--only language --only points --only expected`.
 
 LONGEST_PMF_CHAIN: Final = 10_000_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import NoReturn
@@ -22,6 +22,7 @@ from uncertain_cep.config import BATCH_ROWS, MOST_CELLS
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
 from uncertain_cep.expressions.vectorised import evaluate as evaluate_expression
 from uncertain_cep.limits import within
+from uncertain_cep.meter import current_meter
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
@@ -224,7 +225,10 @@ def _evaluated(
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
         return
+    tasks: Sequence[Callable[[], Iterator[pa.RecordBatch]]]
     tasks = [partial(_of_part, batches, part) for part in parts_of(plan, selection, threads)]
+    if (meter := current_meter()) is not None:
+        tasks = meter.count(tasks)
     yield from _limited(plan, side_by_side(threads, tasks))
 
 

@@ -11,6 +11,7 @@ from typing import Final, Generic, TypeVar
 
 from confidence.budget import checkpoint, looking_at
 from uncertain_cep.config import MOST_AHEAD
+from uncertain_cep.meter import current_meter
 
 __all__ = ["available_cores", "side_by_side", "waited_for"]
 
@@ -132,8 +133,11 @@ class _Crew(Generic[ItemT]):
 
     def _next(self, queue: Queue[ItemT | _Failure | None]) -> ItemT | _Failure | None:
         self._limits = copy_context()
+        meter = current_meter()
         while True:
             checkpoint()
+            if meter is not None:
+                meter.look()
             try:
                 return queue.get(timeout=_WAIT_SECONDS)
             except Empty:

@@ -45,8 +45,8 @@ ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
 """Which options each function takes."""
 
 BESIDE: Final[dict[Callable[..., Any], dict[str, object]]] = {
-    uc.match: {},
-    uc.iter_matches: {},
+    uc.match: {"progress": None},
+    uc.iter_matches: {"progress": None},
     uc.explain: {"analyze": False, "format": "text"},
     match_on_spark: {"partitions": None, "slice_length": None, "prune": None, "doubts": None},
     match_to_parquet: {

@@ -20,6 +20,7 @@ LEVELS: Final = (
         "durations",
         "errors",
         "limits",
+        "meter",
         "special_files",
         "threads",
         "timedomain",

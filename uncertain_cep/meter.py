@@ -1,0 +1,113 @@
+"""How far a call is: how many matches there are, how fast they come, when the end is expected."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from typing import Final, TypeVar
+
+import pyarrow as pa
+
+from uncertain_cep.config import BETWEEN_LINES, LONG_CALL
+from uncertain_cep.wording import counted
+
+__all__ = ["current_meter", "metered"]
+
+ItemT = TypeVar("ItemT")
+
+_meter: Final[ContextVar[Meter | None]] = ContextVar("meter", default=None)
+
+
+class Meter:
+    """What a call has done, and the line that says so: after each batch, and while threads compute one."""
+
+    def __init__(self, after: float) -> None:
+        self.found = 0
+        self._after = after
+        self._started = time.monotonic()
+        self._said: float | None = None
+        self._parts = self._done = 0
+
+    def count(self, tasks: Sequence[Callable[[], Iterator[ItemT]]]) -> list[Callable[[], Iterator[ItemT]]]:
+        """Return tasks that say when they are done; they are all there is to do."""
+        self._parts += len(tasks)
+
+        def counted_task(task: Callable[[], Iterator[ItemT]]) -> Callable[[], Iterator[ItemT]]:
+            def run() -> Iterator[ItemT]:
+                yield from task()
+                self._done += 1
+
+            return run
+
+        return [counted_task(task) for task in tasks]
+
+    def look(self) -> None:
+        """Write the line anew, if it is time to."""
+        now = time.monotonic()
+        last = self._started + self._after - BETWEEN_LINES if self._said is None else self._said
+        if now - last >= BETWEEN_LINES:
+            self._said = now
+            self._write(self.line(now - self._started))
+
+    def line(self, seconds: float) -> str:
+        """Return what there is to say after so many seconds."""
+        said = [counted(self.found, "match", "matches"), f"{self.found / max(seconds, 1e-9):,.0f} a second"]
+        if 0 < self._done < self._parts:
+            left = seconds * (self._parts - self._done) / self._done
+            said += [f"{100 * self._done // self._parts}%", f"about {left:,.0f} s left"]
+        return ", ".join(said)
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self._said is not None:
+            self._write("")
+
+    def _write(self, line: str) -> None:
+        if sys.stderr is not None:
+            sys.stderr.write(f"\r\x1b[K{line}")
+            sys.stderr.flush()
+
+
+def current_meter() -> Meter | None:
+    """Return what measures this call; None if nobody does."""
+    return _meter.get()
+
+
+def metered(progress: bool | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield batches, and say meanwhile how far the call is.
+
+    Parameters
+    ----------
+    progress : bool or None
+        Whether to say so on stderr; None: on a terminal and in a notebook, if a call takes longer than
+        ``LONG_CALL``.
+    """
+    if progress is None and not _is_watched():
+        progress = False
+    if progress is False:
+        yield from batches
+        return
+    meter = Meter(0.0 if progress else LONG_CALL)
+    try:
+        while True:
+            token = _meter.set(meter)
+            try:
+                batch = next(batches, None)
+            finally:
+                _meter.reset(token)
+            if batch is None:
+                return
+            meter.found += batch.num_rows
+            meter.look()
+            yield batch
+    finally:
+        meter.close()
+
+
+def _is_watched() -> bool:
+    """Return whether somebody sees stderr as it is written."""
+    if "ipykernel" in sys.modules:
+        return True
+    return sys.stderr is not None and sys.stderr.isatty()

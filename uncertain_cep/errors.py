@@ -36,7 +36,7 @@ class UncertainCepWarning(UserWarning):
     """The answer is right, but something about the input or the query may not be what was meant."""
 
 
-_OURS: Final = ("uncertain_cep.", "confidence.")
+_OURS: Final = ("uncertain_cep.", "confidence.", "contextlib")
 """What the names of modules begin with that stand between the caller and what warns."""
 
 

@@ -218,11 +218,20 @@ def test_too_dear_is_said_before_the_work(
 
 @pytest.mark.parametrize("strategy", ["skip_till_next_match", "partition_contiguity"])
 def test_too_dear_under_strategies(strategy: str) -> None:
+    last = 2**32 - 1
     table = pa.table(
-        {"type": ["A", "B", "B"], "id": [1, 2, 3], "lower": [0, 0, 5], "upper": [2**32 - 1, 2**32 - 1, 9]}
+        {"type": ["A", *"BBB"], "id": [1, 2, 3, 4], "lower": [0, 0, 5, 5], "upper": [last, last, 9, 9]}
     )
     with pytest.raises(uc.ConfidenceCostError):
         uc.match(table, f"PATTERN SEQ(A a, B b) WHERE {strategy}(a, b) WITHIN {MAX_TICK}")
+
+
+def test_one_forbidden_event_takes_no_ticks() -> None:
+    n = 2**32
+    table = pa.table({"type": ["A", *"BB"], "id": [1, 2, 3], "lower": [0, 0, 5], "upper": [n - 1, n - 1, 9]})
+    found = uc.match(table, f"PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) WITHIN {MAX_TICK}")
+    between = sum(Fraction(t, n) * Fraction(n - 1 - t, n) for t in range(5, 10)) / 5
+    assert found["confidence"][0].as_py() == pytest.approx(float(Fraction(n - 1, 2 * n) - between), rel=1e-11)
 
 
 def test_a_pmf_beside_an_interval_of_all_time() -> None:

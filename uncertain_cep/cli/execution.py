@@ -284,13 +284,14 @@ def spark_session(master: str) -> SparkSession:
     """Return a session, saying that one is being started."""
     from uncertain_cep.spark import get_session
 
-    logging.getLogger().addFilter(_is_none_of_py4j)
+    for name in (None, "py4j.java_gateway", "py4j.clientserver"):
+        logging.getLogger(name).addFilter(_is_none_of_py4j)
     with working("starting Spark"):
         return get_session(master)
 
 
 def _is_none_of_py4j(record: logging.LogRecord) -> bool:
-    """Keep the tracebacks off stderr that py4j logs, as root, of errors that it raises besides."""
+    """Keep the tracebacks off stderr that py4j logs, also as root, of errors that it raises besides."""
     return record.module not in ("java_gateway", "clientserver")
 
 

@@ -130,6 +130,10 @@ def _body(length: int) -> Iterator[str]:
     last = length - 1
     for j in range(length):
         yield f"l{j}, h{j} = bounds[{2 * j}, n], bounds[{2 * j + 1}, n]"
+    # Of the bounds as they are given: what float64 rounds must not be taken for empty.
+    yield "low, high = l0, h0"
+    for j in range(1, length):
+        yield f"low, high = min(low, l{j}), max(high, h{j})"
     yield "sizes = h0 - l0 + 1.0"
     for j in range(1, length):
         yield f"sizes *= h{j} - l{j} + 1.0"
@@ -147,9 +151,9 @@ def _body(length: int) -> Iterator[str]:
     for j in range(1, length):
         yield f"everything *= t{j}1"
         yield f"fewest = min(fewest, t{j}1)"
-    yield f"reach = max(b{last}, -a0)"
-    yield "value = count / sizes if count >= least * everything and reach <= REACH else np.nan"
-    yield "values[n] = value if fewest >= 1.0 else 0.0"
+    yield "value = count / sizes if count >= least * everything else np.nan"
+    yield "value = value if fewest >= 1.0 else 0.0"
+    yield "values[n] = value if max(high, -low) <= REACH else np.nan"
 
 
 def written_out() -> str:

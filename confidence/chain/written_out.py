@@ -27,6 +27,8 @@ def chains_of_2(bounds, w, chains, place, values, out):
     for n in range(chains):
         l0, h0 = bounds[0, n], bounds[1, n]
         l1, h1 = bounds[2, n], bounds[3, n]
+        low, high = l0, h0
+        low, high = min(low, l1), max(high, h1)
         sizes = h0 - l0 + 1.0
         sizes *= h1 - l1 + 1.0
         l1 = max(l0, l1)
@@ -51,9 +53,9 @@ def chains_of_2(bounds, w, chains, place, values, out):
         everything, fewest = t01, t01
         everything *= t11
         fewest = min(fewest, t11)
-        reach = max(b1, -a0)
-        value = count / sizes if count >= least * everything and reach <= REACH else np.nan
-        values[n] = value if fewest >= 1.0 else 0.0
+        value = count / sizes if count >= least * everything else np.nan
+        value = value if fewest >= 1.0 else 0.0
+        values[n] = value if max(high, -low) <= REACH else np.nan
     for n in range(chains):
         out[place[n]] = values[n]
 
@@ -66,6 +68,9 @@ def chains_of_3(bounds, w, chains, place, values, out):
         l0, h0 = bounds[0, n], bounds[1, n]
         l1, h1 = bounds[2, n], bounds[3, n]
         l2, h2 = bounds[4, n], bounds[5, n]
+        low, high = l0, h0
+        low, high = min(low, l1), max(high, h1)
+        low, high = min(low, l2), max(high, h2)
         sizes = h0 - l0 + 1.0
         sizes *= h1 - l1 + 1.0
         sizes *= h2 - l2 + 1.0
@@ -117,9 +122,9 @@ def chains_of_3(bounds, w, chains, place, values, out):
         fewest = min(fewest, t11)
         everything *= t21
         fewest = min(fewest, t21)
-        reach = max(b2, -a0)
-        value = count / sizes if count >= least * everything and reach <= REACH else np.nan
-        values[n] = value if fewest >= 1.0 else 0.0
+        value = count / sizes if count >= least * everything else np.nan
+        value = value if fewest >= 1.0 else 0.0
+        values[n] = value if max(high, -low) <= REACH else np.nan
     for n in range(chains):
         out[place[n]] = values[n]
 
@@ -133,6 +138,10 @@ def chains_of_4(bounds, w, chains, place, values, out):
         l1, h1 = bounds[2, n], bounds[3, n]
         l2, h2 = bounds[4, n], bounds[5, n]
         l3, h3 = bounds[6, n], bounds[7, n]
+        low, high = l0, h0
+        low, high = min(low, l1), max(high, h1)
+        low, high = min(low, l2), max(high, h2)
+        low, high = min(low, l3), max(high, h3)
         sizes = h0 - l0 + 1.0
         sizes *= h1 - l1 + 1.0
         sizes *= h2 - l2 + 1.0
@@ -216,9 +225,9 @@ def chains_of_4(bounds, w, chains, place, values, out):
         fewest = min(fewest, t21)
         everything *= t31
         fewest = min(fewest, t31)
-        reach = max(b3, -a0)
-        value = count / sizes if count >= least * everything and reach <= REACH else np.nan
-        values[n] = value if fewest >= 1.0 else 0.0
+        value = count / sizes if count >= least * everything else np.nan
+        value = value if fewest >= 1.0 else 0.0
+        values[n] = value if max(high, -low) <= REACH else np.nan
     for n in range(chains):
         out[place[n]] = values[n]
 
@@ -233,6 +242,11 @@ def chains_of_5(bounds, w, chains, place, values, out):
         l2, h2 = bounds[4, n], bounds[5, n]
         l3, h3 = bounds[6, n], bounds[7, n]
         l4, h4 = bounds[8, n], bounds[9, n]
+        low, high = l0, h0
+        low, high = min(low, l1), max(high, h1)
+        low, high = min(low, l2), max(high, h2)
+        low, high = min(low, l3), max(high, h3)
+        low, high = min(low, l4), max(high, h4)
         sizes = h0 - l0 + 1.0
         sizes *= h1 - l1 + 1.0
         sizes *= h2 - l2 + 1.0
@@ -360,9 +374,9 @@ def chains_of_5(bounds, w, chains, place, values, out):
         fewest = min(fewest, t31)
         everything *= t41
         fewest = min(fewest, t41)
-        reach = max(b4, -a0)
-        value = count / sizes if count >= least * everything and reach <= REACH else np.nan
-        values[n] = value if fewest >= 1.0 else 0.0
+        value = count / sizes if count >= least * everything else np.nan
+        value = value if fewest >= 1.0 else 0.0
+        values[n] = value if max(high, -low) <= REACH else np.nan
     for n in range(chains):
         out[place[n]] = values[n]
 
@@ -378,6 +392,12 @@ def chains_of_6(bounds, w, chains, place, values, out):
         l3, h3 = bounds[6, n], bounds[7, n]
         l4, h4 = bounds[8, n], bounds[9, n]
         l5, h5 = bounds[10, n], bounds[11, n]
+        low, high = l0, h0
+        low, high = min(low, l1), max(high, h1)
+        low, high = min(low, l2), max(high, h2)
+        low, high = min(low, l3), max(high, h3)
+        low, high = min(low, l4), max(high, h4)
+        low, high = min(low, l5), max(high, h5)
         sizes = h0 - l0 + 1.0
         sizes *= h1 - l1 + 1.0
         sizes *= h2 - l2 + 1.0
@@ -552,9 +572,9 @@ def chains_of_6(bounds, w, chains, place, values, out):
         fewest = min(fewest, t41)
         everything *= t51
         fewest = min(fewest, t51)
-        reach = max(b5, -a0)
-        value = count / sizes if count >= least * everything and reach <= REACH else np.nan
-        values[n] = value if fewest >= 1.0 else 0.0
+        value = count / sizes if count >= least * everything else np.nan
+        value = value if fewest >= 1.0 else 0.0
+        values[n] = value if max(high, -low) <= REACH else np.nan
     for n in range(chains):
         out[place[n]] = values[n]
 
@@ -571,6 +591,13 @@ def chains_of_7(bounds, w, chains, place, values, out):
         l4, h4 = bounds[8, n], bounds[9, n]
         l5, h5 = bounds[10, n], bounds[11, n]
         l6, h6 = bounds[12, n], bounds[13, n]
+        low, high = l0, h0
+        low, high = min(low, l1), max(high, h1)
+        low, high = min(low, l2), max(high, h2)
+        low, high = min(low, l3), max(high, h3)
+        low, high = min(low, l4), max(high, h4)
+        low, high = min(low, l5), max(high, h5)
+        low, high = min(low, l6), max(high, h6)
         sizes = h0 - l0 + 1.0
         sizes *= h1 - l1 + 1.0
         sizes *= h2 - l2 + 1.0
@@ -806,9 +833,9 @@ def chains_of_7(bounds, w, chains, place, values, out):
         fewest = min(fewest, t51)
         everything *= t61
         fewest = min(fewest, t61)
-        reach = max(b6, -a0)
-        value = count / sizes if count >= least * everything and reach <= REACH else np.nan
-        values[n] = value if fewest >= 1.0 else 0.0
+        value = count / sizes if count >= least * everything else np.nan
+        value = value if fewest >= 1.0 else 0.0
+        values[n] = value if max(high, -low) <= REACH else np.nan
     for n in range(chains):
         out[place[n]] = values[n]
 
@@ -826,6 +853,14 @@ def chains_of_8(bounds, w, chains, place, values, out):
         l5, h5 = bounds[10, n], bounds[11, n]
         l6, h6 = bounds[12, n], bounds[13, n]
         l7, h7 = bounds[14, n], bounds[15, n]
+        low, high = l0, h0
+        low, high = min(low, l1), max(high, h1)
+        low, high = min(low, l2), max(high, h2)
+        low, high = min(low, l3), max(high, h3)
+        low, high = min(low, l4), max(high, h4)
+        low, high = min(low, l5), max(high, h5)
+        low, high = min(low, l6), max(high, h6)
+        low, high = min(low, l7), max(high, h7)
         sizes = h0 - l0 + 1.0
         sizes *= h1 - l1 + 1.0
         sizes *= h2 - l2 + 1.0
@@ -1123,8 +1158,8 @@ def chains_of_8(bounds, w, chains, place, values, out):
         fewest = min(fewest, t61)
         everything *= t71
         fewest = min(fewest, t71)
-        reach = max(b7, -a0)
-        value = count / sizes if count >= least * everything and reach <= REACH else np.nan
-        values[n] = value if fewest >= 1.0 else 0.0
+        value = count / sizes if count >= least * everything else np.nan
+        value = value if fewest >= 1.0 else 0.0
+        values[n] = value if max(high, -low) <= REACH else np.nan
     for n in range(chains):
         out[place[n]] = values[n]

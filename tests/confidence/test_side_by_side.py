@@ -109,7 +109,9 @@ def test_certain_times_are_one_or_nothing(length: int) -> None:
 
 def test_chains_that_float64_cannot_place_are_asked_for_again() -> None:
     far = MOST_EXACT_TICKS
-    assert math.isnan(side_by_side([[(0, 9), (far, far + 9)]], MOST_EXACT_TICKS // 2 + 2)[0]) is False
+    assert math.isnan(side_by_side([[(0, 9), (far, far + 9)]], MOST_EXACT_TICKS // 2 + 2)[0])
+    # Rounded, none of the ticks that are left would be.
+    assert math.isnan(side_by_side([[(-(2**61), 2**61 - 1), (2**61, 2**61)]], 2)[0])
     found = side_by_side([[(0, far), (0, far)], [(0, 9), (5, 14)]], MOST_EXACT_TICKS // 2 + 2)
     assert math.isnan(found[0])
     assert found[1] == float(exact([(0, 9), (5, 14)], 100))

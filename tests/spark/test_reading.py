@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ import uncertain_cep as uc
 from tests.spark.traces import KEYED, as_rows, random_trace
 from uncertain_cep.errors import OptionError, TraceError, UncertainCepWarning
 from uncertain_cep.spark import match, read_traces, to_intervals, worker_errors
+from uncertain_cep.spark.reading import used_of_traces
 from uncertain_cep.timedomain import TICK_METADATA
 from uncertain_cep.traces import columns, histogram, intervals_of, load_schema, plus_minus
 from uncertain_cep.traces import read_traces as read_table
@@ -167,3 +169,12 @@ def test_bounds_of_which_one_has_no_zone(spark: SparkSession) -> None:
     frame = spark.sql("SELECT timestamp_ntz'2024-05-31 10:00:00' AS lo, timestamp'2024-05-31 11:00:00' AS hi")
     with pytest.warns(UncertainCepWarning, match="^no time zone in lo, and UTC in hi"):
         to_intervals(frame, uncertainty=columns("lo", "hi"))
+
+
+def test_columns_that_nobody_asks_for_may_hold_anything(spark: SparkSession, tmp_path: Path) -> None:
+    rows = [{"type": "A", "id": n, "lower": n, "upper": n + 1, "x": n, "note": n or "text"} for n in range(3)]
+    path = tmp_path / "trace.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    events = used_of_traces(spark, [path], None, None, frozenset({"x"}))
+    assert sorted(row["x"] for row in events.collect()) == [0, 1, 2]
+    assert "note" not in events.columns

@@ -253,9 +253,10 @@ def _deliver_from_spark(matching: Matching, destination: Destination, master: st
 
 def _write_on_spark(matching: Matching, folder: str, destination: Destination, master: str) -> int:
     """Have Spark write the matches as a directory of part files and return their number."""
-    from uncertain_cep.spark import read_traces, worker_errors, write_matches
+    from uncertain_cep.spark import worker_errors, write_matches
     from uncertain_cep.spark.jobs import stopped_in_time
     from uncertain_cep.spark.matching import matches_frame
+    from uncertain_cep.spark.reading import used_of_traces
     from uncertain_cep.spark.writing import matches_to_parquet
 
     if master.startswith("local"):
@@ -267,7 +268,8 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
     options = matching.options
     doubts = Doubts()
     with working("matching on Spark"), stopped_in_time(spark, options.limit), worker_errors():
-        events = read_traces(spark, matching.traces, matching.columns.schema, tick=matching.columns.tick)
+        columns = matching.columns
+        events = used_of_traces(spark, matching.traces, columns.schema, columns.tick, matching.used)
         if destination.format_name == "parquet":
             count = matches_to_parquet(
                 events, matching.query, folder, options, overwrite=destination.overwrite, doubts=doubts

@@ -37,7 +37,7 @@ from uncertain_cep.traces.rows import Events, Part, assembled
 from uncertain_cep.traces.schema import given_schema, given_uncertainty
 from uncertain_cep.traces.uncertainty import Uncertainty
 
-__all__ = ["read_traces", "to_intervals"]
+__all__ = ["read_traces", "to_intervals", "used_of_traces"]
 
 _NAMES: Final = Names()
 
@@ -82,6 +82,20 @@ def read_traces(
     UncertainCepWarning
         If certain times of one file that differ are now in one tick, so that none is before the other.
     """
+    return used_of_traces(spark, paths, schema, tick, None)
+
+
+def used_of_traces(
+    spark: SparkSession,
+    paths: Sequence[str | Path] | str | Path,
+    schema: TraceSchema | str | Path | None,
+    tick: str | None,
+    used: frozenset[str] | None,
+) -> DataFrame:
+    """Return what :func:`read_traces` does, with the attributes ``used`` alone where the schema lists none.
+
+    Others are not read, and may hold anything; but Parquet files of the model are scanned whole, by columns.
+    """
     schema = given_schema(schema)
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
     if schema is None and any("://" in str(path) for path in given):
@@ -96,7 +110,7 @@ def read_traces(
     work = tuple((file, tuple(parts)) for file, parts in steps.items())
     if schema is not None:
         tick = chosen_tick(tick, schema)
-    reading = Reading(work, FileOptions() if schema is None else schema.options, schema is None, tick)
+    reading = Reading(work, FileOptions() if schema is None else schema.options, schema is None, tick, used)
     numbers = spark.range(0, len(work), 1, min(len(work), MOST_READING_TASKS))
     with worker_errors():
         rows = numbers.mapInArrow(

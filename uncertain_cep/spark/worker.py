@@ -164,6 +164,8 @@ class Reading:
     """Whether the columns are those of the model already."""
     tick: str | None
     """Length of a tick, if one was chosen."""
+    used: frozenset[str] | None = None
+    """The attributes to read where the schema lists none; None: all."""
 
 
 def step_events(
@@ -234,7 +236,7 @@ def _raw_files(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[
         for number in batch.column(0).to_pylist():
             file, steps = reading.work[number]
             faults: list[TraceFault] = []
-            found = list(raw_tables({file: list(steps)}, reading.options, faults))
+            found = list(raw_tables({file: list(steps)}, reading.options, faults, used=reading.used))
             if faults:
                 raise TraceError(faults)
             yield from ((number, raw) for _, raw in found)

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 import pyarrow as pa
 
 from uncertain_cep.config import BETWEEN_LINES, LONG_CALL
+from uncertain_cep.errors import OptionError
 from uncertain_cep.wording import counted
 
 __all__ = ["current_meter", "metered"]
@@ -76,7 +77,7 @@ def current_meter() -> Meter | None:
 
 
 def metered(progress: bool | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield batches, and say meanwhile how far the call is.
+    """Return batches that say, while they are asked for, how far the call is.
 
     Parameters
     ----------
@@ -84,12 +85,14 @@ def metered(progress: bool | None, batches: Iterator[pa.RecordBatch]) -> Iterato
         Whether to say so on stderr; None: on a terminal and in a notebook, if a call takes longer than
         ``LONG_CALL``.
     """
-    if progress is None and not _is_watched():
-        progress = False
-    if progress is False:
-        yield from batches
-        return
-    meter = Meter(0.0 if progress else LONG_CALL)
+    if progress is not None and not isinstance(progress, bool):
+        raise OptionError(f"progress={progress!r}: it must be True, False or None")
+    if progress or (progress is None and _is_watched()):
+        return _metered(Meter(0.0 if progress else LONG_CALL), batches)
+    return batches
+
+
+def _metered(meter: Meter, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     try:
         while True:
             token = _meter.set(meter)

@@ -69,3 +69,9 @@ def test_the_line_goes_when_nobody_waits(
     said = capsys.readouterr().err
     assert "1,000 matches" in said
     assert said.endswith("\r\x1b[K")
+
+
+def test_what_it_takes() -> None:
+    given: Any = "yes"
+    with pytest.raises(uc.OptionError, match="progress='yes': it must be True, False or None"):
+        uc.iter_matches(EVENTS, QUERY, progress=given)

@@ -153,6 +153,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys(("threads", "pmf_ticks", "slice_length", "first_id", "seed"), (None, 0, 1, 7, -3, 2**63)),
     **dict.fromkeys(("latency_weight", "timeout", "std_error"), (None, 0.0, 0.1, 100.0, math.inf, math.nan)),
     "memory_limit": (None, "100GB", "1MB", 0),
+    "progress": (None, False, "yes"),
 }  # fmt: skip
 STRANGE: Final[tuple[Any, ...]] = (
     *(None, True, 0, -1, 2**80, 1.5, math.nan, "", "x", "\ud800", b"x", (), [], {}, set(), object, ...),

@@ -19,8 +19,9 @@ __all__ = ["CHAINS", "Chains", "confidences", "fill_confidences", "new_chains"]
 
 Float64 = NDArray[np.float64]
 
-CHAINS: Final = 2048
-"""Chains side by side at most: few calls from Python, and no more than a cache holds."""
+CHAINS: Final = 8192
+"""Chains side by side at most: few calls from Python, where threads wait for each other, and no more than a
+cache holds."""
 
 _SPARE: Final = 24
 """Places behind the last chain that may be written; so many that columns do not share lines of a cache."""

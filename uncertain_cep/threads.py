@@ -76,15 +76,7 @@ def waited_for(work: Callable[[], ItemT]) -> ItemT:
             done.put(_Failure(error))
 
     Thread(target=copy_context().run, args=(run,), daemon=True).start()
-    while True:
-        checkpoint()
-        try:
-            item = done.get(timeout=_WAIT_SECONDS)
-        except Empty:
-            continue
-        if isinstance(item, _Failure):
-            raise item.error
-        return item
+    return _taken(done)
 
 
 class _Ended(BaseException):
@@ -96,6 +88,22 @@ class _Failure:
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
+
+
+def _taken(queue: Queue[ItemT | _Failure]) -> ItemT:
+    """Return what a thread hands over next, or raise what it raised; meanwhile limits are minded."""
+    meter = current_meter()
+    while True:
+        checkpoint()
+        if meter is not None:
+            meter.look()
+        try:
+            item = queue.get(timeout=_WAIT_SECONDS)
+        except Empty:
+            continue
+        if isinstance(item, _Failure):
+            raise item.error
+        return item
 
 
 class _Crew(Generic[ItemT]):
@@ -117,9 +125,8 @@ class _Crew(Generic[ItemT]):
         running = list(self._queues)
         while running:
             for queue in tuple(running):
-                item = self._next(queue)
-                if isinstance(item, _Failure):
-                    raise item.error
+                self._limits = copy_context()
+                item = _taken(queue)
                 if item is None:
                     running.remove(queue)
                     continue
@@ -130,18 +137,6 @@ class _Crew(Generic[ItemT]):
         self._ended = True
         for thread in self._threads:
             thread.join()
-
-    def _next(self, queue: Queue[ItemT | _Failure | None]) -> ItemT | _Failure | None:
-        self._limits = copy_context()
-        meter = current_meter()
-        while True:
-            checkpoint()
-            if meter is not None:
-                meter.look()
-            try:
-                return queue.get(timeout=_WAIT_SECONDS)
-            except Empty:
-                continue
 
     def _work(
         self, tasks: Sequence[Callable[[], Iterator[ItemT]]], queue: Queue[ItemT | _Failure | None]

@@ -115,32 +115,30 @@ def main_job(
     _run(jobs, Options(rounds, scale, clock, core), json_path, check)
 
 
-@main.command("fit")
-@_measured("fit")
-def fit_job(
-    rounds: int,
-    scale: float,
-    clock: Literal["wall", "cpu"],
-    core: int | None,
-    json_path: Path,
-    check: bool,
-) -> None:
-    """Fit the prices that the planners go by to runs of random patterns on this machine."""
-    _run({"fit": "fitting"}, Options(rounds, scale, clock, core), json_path, check)
+def _add_job(name: str, module: str, explanation: str) -> None:
+    """Add a command for a benchmark that is not among those of the main job."""
+
+    @main.command(name, help=explanation)
+    @_measured(name)
+    def job(
+        rounds: int,
+        scale: float,
+        clock: Literal["wall", "cpu"],
+        core: int | None,
+        json_path: Path,
+        check: bool,
+    ) -> None:
+        _run({name: module}, Options(rounds, scale, clock, core), json_path, check)
 
 
-@main.command("incremental")
-@_measured("incremental")
-def incremental_job(
-    rounds: int,
-    scale: float,
-    clock: Literal["wall", "cpu"],
-    core: int | None,
-    json_path: Path,
-    check: bool,
-) -> None:
-    """Measure the incremental methods: throughput in batches and by event, and the state they hold."""
-    _run({"incremental": "incremental"}, Options(rounds, scale, clock, core), json_path, check)
+_add_job(
+    "fit", "fitting", "Fit the prices that the planners go by to runs of random patterns on this machine."
+)
+_add_job(
+    "incremental",
+    "incremental",
+    "Measure the incremental methods: throughput in batches and by event, and the state they hold.",
+)
 
 
 def _figures(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:

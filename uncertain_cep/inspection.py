@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,7 +11,7 @@ from uncertain_cep.boundary import public
 from uncertain_cep.config import PMF_TICKS
 from uncertain_cep.durations import Duration
 from uncertain_cep.errors import OptionError
-from uncertain_cep.limits import Limits
+from uncertain_cep.limits import Limits, looked_at
 from uncertain_cep.plan import COMPRESSED_COLUMNS, MatchOptions, make_plan
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.query import Query, query_of
@@ -165,8 +164,7 @@ def posteriors(
     from uncertain_cep.results.posteriors import posterior_table
 
     check_table(plan, table)
-    limit = options.limit
-    with nullcontext() if limit is None else limit.looked_at():
+    with looked_at(options.limit):
         found: Any = like(posterior_table(plan, table, held, pmf_ticks), given)
     return found  # type: ignore[no-any-return]
 
@@ -219,8 +217,7 @@ def report(
     if library_of(events) == "pyspark":
         raise OptionError("report reads frames in this process: collect the events, or a part of them")
     asked = Asked(event_table(events, options.names), query_of(query), options, stamp, title=title)
-    limit = options.limit
-    with nullcontext() if limit is None else limit.looked_at():
+    with looked_at(options.limit):
         page = page_of(report_facts(asked))
     if path is not None:
         Path(path).write_text(page, encoding="utf-8")

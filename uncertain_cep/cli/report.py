@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,12 +83,12 @@ def write_report(
     title: str | None = None,
 ) -> tuple[int, list[str]]:
     """Write the page of a query over files; return how many matches there are, and what was warned of."""
+    from uncertain_cep.limits import looked_at
     from uncertain_cep.reporting.facts import Asked, report_facts
     from uncertain_cep.reporting.page import page_of
     from uncertain_cep.traces.raw_stamps import rules_of, with_raw_stamps
     from uncertain_cep.traces.reading import load_traces
 
-    limit = options.limit
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UncertainCepWarning)
         with working("reading"):
@@ -100,7 +99,7 @@ def write_report(
             table, stamp = with_raw_stamps(loaded, traces, columns.schema)
         announced_kernels()
         said = list(dict.fromkeys(str(one.message) for one in caught))
-        with working("matching"), nullcontext() if limit is None else limit.looked_at():
+        with working("matching"), looked_at(options.limit):
             asked = Asked(table, query, options, stamp, rules_of(columns.schema), title, said)
             facts = report_facts(asked)
     path.write_text(page_of(facts), encoding="utf-8")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from uncertain_cep.query.typed import Aggregated, Column, Constant, TypedExpression
@@ -100,27 +101,21 @@ def _not(part: Scalar) -> Scalar:
     return value
 
 
-def _and(left: Scalar, right: Scalar) -> Scalar:
+def _decided_by(decides: bool, left: Scalar, right: Scalar) -> Scalar:
+    """Return AND of two parts, which false decides whatever the other is, or OR, which true does."""
+
     def value(row: Row) -> Any:
         x, y = left(row), right(row)
-        if x is False or y is False:
-            return False
-        return None if x is None or y is None else True
+        if x is decides or y is decides:
+            return decides
+        return None if x is None or y is None else not decides
 
     return value
 
 
-def _or(left: Scalar, right: Scalar) -> Scalar:
-    def value(row: Row) -> Any:
-        x, y = left(row), right(row)
-        if x is True or y is True:
-            return True
-        return None if x is None or y is None else False
-
-    return value
-
-
-_LOGIC: Final[dict[str, Callable[..., Scalar]]] = {"not": _not, "and": _and, "or": _or}
+_LOGIC: Final[dict[str, Callable[..., Scalar]]] = {
+    "not": _not, "and": partial(_decided_by, False), "or": partial(_decided_by, True),
+}  # fmt: skip
 _COMPARISONS: Final[dict[str, Callable[..., Any]]] = {
     "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt, "less_equal": operator.le,
     "greater": operator.gt, "greater_equal": operator.ge,

@@ -50,7 +50,7 @@ def keys_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> list[Ke
     for found in matched_events(plan, table, matches):
         component = np.array([places[name] for name in found.variables])[found.component]
         pairs = list(zip(component.tolist(), found.row.tolist(), strict=True))
-        bounds = [*np.flatnonzero(np.diff(found.match, prepend=-1)).tolist(), len(pairs)]
+        bounds = [*found.begins.tolist(), len(pairs)]
         for begin, end in pairwise(bounds):
             keys[int(found.match[begin])] = tuple(pairs[begin:end])
     return keys

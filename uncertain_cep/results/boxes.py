@@ -48,6 +48,11 @@ class Events(NamedTuple):
     offset: Int64
     """Each (m,) int64. Without ticks of probability 0 at the ends; -1 for uniform."""
 
+    def of(self, some: Int64) -> tuple[Int64, Int64]:
+        """Return the events of some matches, (n,) int64 places, behind the number of the match of each."""
+        sizes = np.diff(self.start)[some]
+        return np.repeat(some, sizes), np.repeat(self.start[some], sizes) + counting(sizes)
+
 
 class Boxes(NamedTuple):
     """One event of a match each, and the ticks that are asked of it; all (n,) int64."""
@@ -115,9 +120,8 @@ def weighed_matches(
     pmfs, lower, upper = explicit_pmfs(table, names.pmf, *given)
     offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
     for found in matched_events(plan, table, matches):
-        begins = np.flatnonzero(np.diff(found.match, prepend=-1))
         events = Events(
-            np.append(begins, len(found.match)), found.component, found.row, lower[found.row],
+            np.append(found.begins, len(found.match)), found.component, found.row, lower[found.row],
             upper[found.row], offset[found.row],
         )  # fmt: skip
         yield found, events, engines(found.plan, table, events, (lower, upper), given[0], pmfs)

@@ -51,6 +51,11 @@ class MatchedEvents:
         """The variable of each component."""
         return tuple(component.variable for component in self.plan.components)
 
+    @property
+    def begins(self) -> Int64:
+        """(k,) int64. Where the events of each match begin."""
+        return np.flatnonzero(np.diff(self.match, prepend=-1))
+
 
 def check_columns_of(plan: EvaluationPlan, names: list[str]) -> None:
     """Raise OptionError if columns are not those of a query's matches."""

@@ -59,9 +59,7 @@ def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts:
         columns.append((found.match, found.component, found.position, found.row, sizes))
         begin = found.match[events.start[:-1]]
         for some, confidences in groups:
-            lengths = np.diff(events.start)[some]
-            event = np.repeat(events.start[some], lengths) + counting(lengths)
-            match = np.repeat(some, lengths)
+            match, event = events.of(some)
             for piece in pieces_of(sizes[event]):
                 own = event[piece]
                 each = np.repeat(own, sizes[own])

@@ -126,9 +126,7 @@ def plan_id_type(plan: EvaluationPlan, table: pa.Table) -> pa.DataType:
 
 def _fill(laws: Laws, events: Events, some: Int64, confidences: Confidences, found: MatchedEvents) -> None:
     """Fill the laws of the events of some matches."""
-    sizes = np.diff(events.start)[some]
-    match = np.repeat(some, sizes)
-    event = np.repeat(events.start[some], sizes) + counting(sizes)
+    match, event = events.of(some)
     of_pmf = np.concatenate(([0], np.cumsum(laws.sizes)))
     listed = laws.sizes[event] > 0
     for part in pieces_of(laws.sizes[event[listed]]):
@@ -161,8 +159,7 @@ def _fill(laws: Laws, events: Events, some: Int64, confidences: Confidences, fou
 
 def _check_possible(total: Float64, match: Int64, found: MatchedEvents) -> None:
     if not (total > 0.0).all():
-        begins = np.flatnonzero(np.diff(found.match, prepend=-1))
-        number = int(found.match[begins[match[int(np.argmin(total > 0.0))]]])
+        number = int(found.match[found.begins[match[int(np.argmin(total > 0.0))]]])
         raise OptionError(f"row {number} of the matches is no match of the query in any world")
 
 

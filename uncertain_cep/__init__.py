@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         events_of as events_of,
         posteriors as posteriors,
         report as report,
+        show as show,
     )
     from uncertain_cep.intervals import to_intervals as to_intervals
     from uncertain_cep.plan import Approximation as Approximation
@@ -77,7 +78,7 @@ _MODULES: Final = {
         "QueryError", "QuerySyntaxError", "RuntimeEnvironmentError", "TimeLimitError", "TraceError",
         "TraceFault", "UncertainCepError", "UncertainCepWarning",
     ),
-    "uncertain_cep.inspection": ("events_of", "posteriors", "report"),
+    "uncertain_cep.inspection": ("events_of", "posteriors", "report", "show"),
     "uncertain_cep.intervals": ("to_intervals",),
     "uncertain_cep.plan": ("Approximation",),
     "uncertain_cep.query": ("Query", "parse"),

@@ -16,10 +16,11 @@ from uncertain_cep.plan import COMPRESSED_COLUMNS, MatchOptions, make_plan
 from uncertain_cep.plan.options import is_whole
 from uncertain_cep.query import Query, query_of
 from uncertain_cep.results.matched_events import events_table
+from uncertain_cep.results.shown import MatchTable, match_table
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.frames import as_arrow, event_table, library_of, like
 
-__all__ = ["events_of", "posteriors", "report"]
+__all__ = ["events_of", "posteriors", "report", "show"]
 
 FrameT = TypeVar("FrameT")
 
@@ -222,3 +223,56 @@ def report(
     if path is not None:
         Path(path).write_text(page, encoding="utf-8")
     return page
+
+
+@public
+def show(matches: Any, query: Query | str | None = None, *, rows: int = 20) -> MatchTable:
+    """Return matches as a table to look at, the best first.
+
+    Parameters
+    ----------
+    matches : frame
+        What :func:`uncertain_cep.match` returned, or some of its rows or columns. Of a Spark frame only the
+        rows shown are fetched, and nothing is counted.
+    query : Query or str, optional
+        With it, what RETURN says of a variable stands for the id of its event.
+    rows : int
+        Show at most so many.
+
+    Returns
+    -------
+    MatchTable
+        A notebook shows it as a table, a shell and ``print`` as text. ``range`` is the time range, in UTC
+        if times have a time zone; ``probability`` the confidence.
+
+    Raises
+    ------
+    OptionError, TraceError
+        If ``rows`` is no whole number from 1 on, or there is no such kind of frame.
+    QuerySyntaxError
+        If the query cannot be parsed.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({
+    ...     "type": ["A", "B", "B"], "id": [7, 8, 9], "lower": [1, 3, 8], "upper": [4, 4, 9],
+    ...     "host": ["x", "y", "z"],
+    ... })
+    >>> query = "PATTERN SEQ(A a, B b) WITHIN 9 RETURN b.host"
+    >>> uc.show(uc.match(events, query), query)
+    2 matches, the best first
+      a  b.host  range  probability
+      7  z       1 \N{EN DASH} 9  certain
+      7  y       1 \N{EN DASH} 4  62.5%
+    """
+    if not is_whole(rows) or rows < 1:
+        raise OptionError(f"rows={rows!r}: it must be a whole number, at least 1")
+    parsed = None if query is None else query_of(query)
+    if library_of(matches) != "pyspark":
+        table = as_arrow(matches)
+        return match_table(table, parsed, rows, table.num_rows)
+    if "confidence" in matches.columns:
+        matches = matches.orderBy("confidence", ascending=False)
+    return match_table(matches.limit(rows).toArrow(), parsed, rows, None)

@@ -151,6 +151,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys(("confidence", "analyze"), (True, False)),
     **dict.fromkeys(("max_matches", "batch_rows", "largest_interval"), (None, 0, 1, 7, -3, 2**63)),
     **dict.fromkeys(("threads", "pmf_ticks", "slice_length", "first_id", "seed"), (None, 0, 1, 7, -3, 2**63)),
+    "rows": (1, 20, 0),
     **dict.fromkeys(("latency_weight", "timeout", "std_error"), (None, 0.0, 0.1, 100.0, math.inf, math.nan)),
     "memory_limit": (None, "100GB", "1MB", 0),
     "progress": (None, False, "yes"),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,8 +14,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from uncertain_cep.cli.arguments import Compression, Format
+from uncertain_cep.results.shown import as_text
 
-__all__ = ["as_text", "shown_rows", "write_batches"]
+__all__ = ["write_batches"]
 
 BatchWriter = Callable[[pa.RecordBatch], None]
 
@@ -88,40 +88,3 @@ def _flat(table: pa.Table) -> pa.Table:
             column = pc.binary_join_element_wise("[", joined, "]", "")
             table = table.set_column(number, field.name, column)
     return table
-
-
-def as_text(table: pa.Table) -> pa.Table:
-    """Return a table with its timestamps as ISO 8601 text."""
-    for number, field in enumerate(table.schema):
-        if pa.types.is_timestamp(field.type):
-            column = table.column(number)
-            pattern = "%Y-%m-%dT%H:%M:%S"
-            if field.type.tz is not None:
-                column = column.cast(pa.timestamp(field.type.unit, "UTC"))
-                pattern += "Z"
-            table = table.set_column(number, field.name, pc.strftime(column, pattern))
-    return table
-
-
-_TRAILING_ZEROS: Final = re.compile(r"(?:\.0+|(\.\d*[1-9])0+)(Z?)$")
-
-
-def shown_rows(table: pa.Table, indent: str = "  ") -> str:
-    """Return a table as text: a line of names, a line for each row, numbers to the right."""
-    columns = []
-    for field, column in zip(table.schema, as_text(table).columns, strict=True):
-        cells = [field.name, *map(_cell, column.to_pylist())]
-        if pa.types.is_timestamp(field.type):
-            cells[1:] = [_TRAILING_ZEROS.sub(r"\1\2", cell) for cell in cells[1:]]
-        width = max(map(len, cells))
-        numeric = pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
-        columns.append([cell.rjust(width) if numeric else cell.ljust(width) for cell in cells])
-    return "\n".join(indent + "  ".join(row).rstrip() for row in zip(*columns, strict=True))
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return ""
-    text = f"{value:.6g}" if isinstance(value, float) else str(value)
-    # A value of a log must not steer the reader's terminal.
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

@@ -58,12 +58,12 @@ def casestudy(
             "or name its folder datasets/cluster with --queries"
         )
     check_output_place(out, [("the query file", file) for file in (*files, queries / "schema.toml")])
-    from uncertain_cep.cli.batch_writers import shown_rows
     from uncertain_cep.cli.execution import spark_session
     from uncertain_cep.cli.outputs import describe_result, result_written_aside
     from uncertain_cep.cli.report import write_report
     from uncertain_cep.plan import MatchOptions
     from uncertain_cep.query import parse
+    from uncertain_cep.results.shown import shown_rows
     from uncertain_cep.spark import match_to_parquet, read_traces, worker_errors
     from uncertain_cep.traces import load_schema
     from uncertain_cep.traces.cluster import cluster_trace, write_cluster

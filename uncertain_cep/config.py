@@ -306,6 +306,7 @@ BETWEEN_WORDS: Final = 5.0
 
 KERNELS: Final = {
     "joins": 50,
+    "joins of other lengths": 35,
     "joins with skip till next match": 45,
     "backtracking searches": 90,
     "searches in sets": 55,

@@ -23,8 +23,10 @@ __all__ = ["GROUPS", "warm_up"]
 
 _THREE: Final = "PATTERN SEQ(A a, B b, C c)"
 _FOUR: Final = "PATTERN SEQ(A a, B b, C c, D d)"
+_VARIABLES: Final = "abcdefgh"
 _ACROSS: Final = "WHERE [k] AND a.k + 0.5 > b.k WITHIN 5"
 _KLEENE: Final = "PATTERN SEQ(A a, B+ b[], C c)"
+_OTHER_LENGTHS: Final = "joins of other lengths"
 _NEXT: Final = "skip_till_next_match"
 
 
@@ -50,6 +52,12 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
             f"{_THREE} WITHIN 5 ORDER BY CONFIDENCE DESC LIMIT 2",
             f"{_THREE} WITHIN 5 OUTPUT NON OVERLAPPING",
         ),
+    ),
+    _OTHER_LENGTHS: _alone(
+        *(
+            f"PATTERN SEQ({', '.join(f'(A|B|C|D) {name}' for name in _VARIABLES[:length])}) WITHIN 12"
+            for length in (2, 5, 6, 7, 8)
+        )
     ),
     "joins with skip till next match": _alone(
         f"{_THREE} WHERE {_NEXT}(a, b, c) WITHIN 5",
@@ -92,9 +100,10 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
 
 
 @cache
-def _events() -> tuple[pa.Table, pa.Table]:
-    """Return events with uniform times, and the same with probabilities."""
-    lower, upper = [1, 2, 3, 4] * 2, [3, 4, 5, 6] * 2
+def _events(long: bool) -> tuple[pa.Table, pa.Table]:
+    """Return events with uniform times, and the same with probabilities; if ``long``, a match can have them all."""
+    lower = list(range(1, 9)) if long else [1, 2, 3, 4] * 2
+    upper = [tick + 2 for tick in lower]
     events = {
         "type": ["A", "B", "C", "D"] * 2,
         "id": range(8),
@@ -137,7 +146,7 @@ def warm_up(
 
 
 def _compile(group: str) -> None:
-    uniform, explicit = _events()
+    uniform, explicit = _events(group == _OTHER_LENGTHS)
     with always_compiled(), warnings.catch_warnings():
         warnings.simplefilter("ignore", UncertainCepWarning)
         for query, options in GROUPS[group]:

@@ -101,7 +101,7 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
 
 @cache
 def _events(long: bool) -> tuple[pa.Table, pa.Table]:
-    """Return events with uniform times, and the same with probabilities; if ``long``, a match can have them all."""
+    """Return events with uniform times, and with probabilities; if ``long``, one match can have them all."""
     lower = list(range(1, 9)) if long else [1, 2, 3, 4] * 2
     upper = [tick + 2 for tick in lower]
     events = {

@@ -20,7 +20,7 @@ from uncertain_cep.explanation.text import explain_plan, explain_query
 from uncertain_cep.limits import Limits, looked_at
 from uncertain_cep.meter import metered
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan, remembered_plan
-from uncertain_cep.query import Query, query_of
+from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.results.order import finished
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.frames import event_table, library_of, like
@@ -44,6 +44,7 @@ def match(
     kleene: str = "matches",
     planner: str = "auto",
     latency_weight: float = 0.0,
+    parameters: Mapping[str, Any] | None = None,
     threads: int | None = None,
     timeout: float | None = None,
     memory_limit: str | int | None = None,
@@ -78,6 +79,9 @@ def match(
         give the same answer.
     latency_weight : float
         How much planners count what is left to do once the last event is there. It changes no answer.
+    parameters : mapping, optional
+        The values of the query's parameters, such as ``{"limit": 5}`` for ``$limit``: numbers, text, truth
+        values, datetimes, lengths of time and None.
     threads : int, optional
         Most threads that look for matches at once; by default one for each core. Without ORDER BY the order
         of the matches depends on it. Not for Spark frames, where every task has one thread.
@@ -104,11 +108,11 @@ def match(
     Raises
     ------
     QuerySyntaxError, QueryError
-        If the query cannot be read, or not be answered on these columns.
+        If the query cannot be read, or not be answered on these columns, or a parameter has no value.
     TraceError
         If the events are not as described.
     OptionError
-        If an option has no such value.
+        If an option has no such value, or the query no such parameter.
     MatchLimitError
         If there are more than ``max_matches`` matches to hold.
     TimeLimitError
@@ -138,6 +142,7 @@ def match(
         kleene=kleene,
         planner=planner,
         latency_weight=latency_weight,
+        parameters=values_of(parameters),
         threads=threads,
         max_matches=max_matches,
         limit=Limits.of(timeout, memory_limit),
@@ -180,6 +185,7 @@ def iter_matches(
     kleene: str = "matches",
     planner: str = "auto",
     latency_weight: float = 0.0,
+    parameters: Mapping[str, Any] | None = None,
     threads: int | None = None,
     timeout: float | None = None,
     memory_limit: str | int | None = None,
@@ -191,7 +197,7 @@ def iter_matches(
     ----------
     events : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
     query, names, tick, evaluation, confidence, approximate, max_matches, kleene, planner, latency_weight
-        As for :func:`match`; by default there is no limit.
+        As for :func:`match`; by default there is no limit. So are ``parameters``.
     batch_rows : int
         Most matches in a batch.
     threads : int, optional
@@ -222,6 +228,7 @@ def iter_matches(
         kleene=kleene,
         planner=planner,
         latency_weight=latency_weight,
+        parameters=values_of(parameters),
         threads=threads,
         max_matches=max_matches,
         batch_rows=batch_rows,
@@ -252,6 +259,7 @@ def explain(
     evaluation: str = "auto",
     planner: str = "auto",
     latency_weight: float = 0.0,
+    parameters: Mapping[str, Any] | None = None,
     analyze: bool = False,
     format: str = "text",
     timeout: float | None = None,
@@ -264,7 +272,7 @@ def explain(
     query : Query or str
     events : frame, optional
         As for :func:`match`.
-    names, tick, evaluation, planner, latency_weight
+    names, tick, evaluation, planner, latency_weight, parameters
         As for :func:`match`.
     analyze : bool
         Whether to find the matches, and set the actual numbers of partial matches beside the estimated ones.
@@ -288,6 +296,7 @@ def explain(
         evaluation=evaluation,
         planner=planner,
         latency_weight=latency_weight,
+        parameters=values_of(parameters),
         limit=Limits.of(timeout, memory_limit),
     )
     return explained(query, events, options, analyze=analyze, format=format)
@@ -302,7 +311,7 @@ def explained(
     on_spark = library_of(events) == "pyspark"
     if analyze and (events is None or on_spark):
         raise OptionError("analyze=True runs the query in this process: give it events that are not Spark's")
-    parsed = query_of(query)
+    parsed = query_of(query, options.parameters)
     if events is None:
         return explain_query(parsed) if format == "text" else json.dumps(query_dict(parsed), indent=2)
     if on_spark:

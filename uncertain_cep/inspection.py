@@ -14,7 +14,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.limits import Limits, looked_at
 from uncertain_cep.plan import COMPRESSED_COLUMNS, MatchOptions, make_plan
 from uncertain_cep.plan.options import is_whole
-from uncertain_cep.query import Query, query_of
+from uncertain_cep.query import Query, parse, query_of, values_of
 from uncertain_cep.results.matched_events import events_table
 from uncertain_cep.results.shown import MatchTable, match_table
 from uncertain_cep.timedomain import Names
@@ -33,6 +33,7 @@ def events_of(
     *,
     names: Names | Mapping[str, str] | None = None,
     tick: Duration | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> FrameT:
     """Return the events of matches, a row each, with all their columns.
 
@@ -44,7 +45,7 @@ def events_of(
     events : frame
         The events that were matched, as for :func:`uncertain_cep.match`.
     query : Query or str
-    names, tick
+    names, tick, parameters
         As they were for :func:`uncertain_cep.match`.
 
     Returns
@@ -77,7 +78,7 @@ def events_of(
     [{'match': 0, 'variable': 'a', 'id': 7, 'cpu': 90}, {'match': 0, 'variable': 'b', 'id': 8, 'cpu': 20}]
     """
     options = MatchOptions(names=Names.of(names), tick=tick)
-    parsed = query_of(query)
+    parsed = query_of(query, values_of(parameters))
     kinds = {library_of(matches) == "pyspark", library_of(events) == "pyspark"}
     if len(kinds) == 2:
         raise OptionError("the matches and the events must both be Spark frames, or neither")
@@ -102,6 +103,7 @@ def posteriors(
     *,
     names: Names | Mapping[str, str] | None = None,
     tick: Duration | None = None,
+    parameters: Mapping[str, Any] | None = None,
     pmf_ticks: int = PMF_TICKS,
     timeout: float | None = None,
     memory_limit: str | int | None = None,
@@ -110,7 +112,7 @@ def posteriors(
 
     Parameters
     ----------
-    matches, events, query, names, tick
+    matches, events, query, names, tick, parameters
         As for :func:`events_of`, but not Spark frames.
     pmf_ticks : int
         List the probability of every tick of intervals with at most so many; 0 for none.
@@ -157,7 +159,7 @@ def posteriors(
         raise OptionError(f"pmf_ticks={pmf_ticks!r}: it must be a whole number, at least 0")
     given: Any = events
     table = event_table(given, options.names)
-    plan = make_plan(query_of(query), table.schema, options)
+    plan = make_plan(query_of(query, values_of(parameters)), table.schema, options)
     held = as_arrow(matches)
     if set(COMPRESSED_COLUMNS) <= set(held.column_names):
         raise OptionError('a row of kleene="compressed" is many matches: match without it')
@@ -180,6 +182,7 @@ def report(
     title: str | None = None,
     names: Names | Mapping[str, str] | None = None,
     tick: Duration | None = None,
+    parameters: Mapping[str, Any] | None = None,
     timeout: float | None = None,
     memory_limit: str | int | None = None,
 ) -> str:
@@ -197,7 +200,7 @@ def report(
         Where an event has none, the middle of its interval stands for it.
     title : str, optional
         Default: the comment that the query begins with, or its pattern in words.
-    names, tick, timeout, memory_limit
+    names, tick, parameters, timeout, memory_limit
         As for :func:`uncertain_cep.match`.
 
     Raises
@@ -217,7 +220,8 @@ def report(
     options = MatchOptions(names=Names.of(names), tick=tick, limit=Limits.of(timeout, memory_limit))
     if library_of(events) == "pyspark":
         raise OptionError("report reads frames in this process: collect the events, or a part of them")
-    asked = Asked(event_table(events, options.names), query_of(query), options, stamp, title=title)
+    parsed = query_of(query, values_of(parameters))
+    asked = Asked(event_table(events, options.names), parsed, options, stamp, title=title)
     with looked_at(options.limit):
         page = page_of(report_facts(asked))
     if path is not None:
@@ -269,7 +273,8 @@ def show(matches: Any, query: Query | str | None = None, *, rows: int = 20) -> M
     """
     if not is_whole(rows) or rows < 1:
         raise OptionError(f"rows={rows!r}: it must be a whole number, at least 1")
-    parsed = None if query is None else query_of(query)
+    # What parameters stand for does not show.
+    parsed = query if query is None or isinstance(query, Query) else parse(query)
     if library_of(matches) != "pyspark":
         table = as_arrow(matches)
         return match_table(table, parsed, rows, table.num_rows)

@@ -18,7 +18,7 @@ from uncertain_cep.boundary import public
 from uncertain_cep.durations import UNIT_NANOSECONDS, Duration, duration_text, parse_duration
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
-from uncertain_cep.query import Query, query_of
+from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.results.pictures import Pictures, pictures_of
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.frames import as_arrow, event_table, library_of
@@ -50,12 +50,13 @@ def timeline(
     most: int = 5,
     names: Names | Mapping[str, str] | None = None,
     tick: Duration | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> alt.VConcatChart:
     """Return the events of some matches, on a time line each.
 
     Parameters
     ----------
-    matches, events, query, names, tick
+    matches, events, query, names, tick, parameters
         As for :func:`uncertain_cep.posteriors`.
     most : int
         How many matches to draw: the first ones.
@@ -80,7 +81,8 @@ def timeline(
         raise OptionError("timeline draws frames in this process: collect some matches and their events")
     model = Names.of(names)
     table = event_table(events, model)
-    bound = make_plan(query_of(query), table.schema, MatchOptions(names=model, tick=tick))
+    parsed = query_of(query, values_of(parameters))
+    bound = make_plan(parsed, table.schema, MatchOptions(names=model, tick=tick))
     chosen = as_arrow(matches).slice(0, most)
     _check_columns(chosen, "range_lower", "range_upper")
     pictures = pictures_of(bound, table, chosen, PARTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from uncertain_cep.candidates.doubts import EMPTY_TRACE, Doubts
 from uncertain_cep.errors import OptionError, TraceFault, UncertainCepError, warn
 from uncertain_cep.executor import candidates
 from uncertain_cep.plan import EvaluationPlan, make_plan
-from uncertain_cep.query import Query, query_of
+from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.traces.frames import library_of
 from uncertain_cep.traces.reading import GivenSchema, LoadedTrace, load_frame, load_traces
 
@@ -38,6 +39,7 @@ def validate(
     query: Query | str | None = None,
     format: str | None = None,
     tick: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> list[TraceFault]:
     """Return every fault of a trace.
 
@@ -55,6 +57,8 @@ def validate(
         As for :func:`uncertain_cep.read_traces`. Only for files.
     tick : str, optional
         Length of a tick. Default: what the schema or the events say, else 1us.
+    parameters : mapping, optional
+        The values of the query's parameters, as for :func:`uncertain_cep.match`.
 
     Returns
     -------
@@ -87,7 +91,7 @@ def validate(
     row 2, column 'lower', value 5: the interval ends before it begins: upper is 4
     row 2, column 'id', value 1: an earlier event has this id: give each event one of its own
     """
-    parsed = None if query is None else query_of(query)
+    parsed = None if query is None else query_of(query, values_of(parameters))
     return list(validated(paths_or_frame, schema, parsed, format, tick).report.faults)
 
 

@@ -24,7 +24,7 @@ from uncertain_cep.timedomain import Names
 
 SCHEMA = pa.schema([("type", pa.string()), ("id", pa.int64()), ("lower", pa.int64()), ("upper", pa.int64())])
 SEQUENCE = "PATTERN SEQ(A a, B b, C c) WITHIN 10"
-PLANNING: Final = ("names", "tick", "evaluation", "planner", "latency_weight")
+PLANNING: Final = ("names", "tick", "evaluation", "planner", "latency_weight", "parameters")
 MATCHING: Final = (*PLANNING, "confidence", "approximate", "kleene")
 ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
     uc.match: (*MATCHING, "max_matches", "threads", "timeout", "memory_limit"),
@@ -38,6 +38,7 @@ ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
         "evaluation",
         "confidence",
         "approximate",
+        "parameters",
         "timeout",
         "memory_limit",
     ),
@@ -67,6 +68,8 @@ WRONG: Final[list[tuple[dict[str, Any], str]]] = [
     ({"latency_weight": 1, "evaluation": "any_state"}, "latency_weight=1 is heeded by a planner"),
     ({"latency_weight": 1, "planner": "((a b) c)"}, "latency_weight=1 is heeded by planners"),
     ({"names": {"kind": "k"}}, "its keys are among type, id"),
+    ({"parameters": {"x": [1]}}, r"\$x is \[1\]: it must be a finite number"),
+    ({"parameters": ("x", 1)}, "must be a mapping of names to values"),
 ]
 
 
@@ -81,7 +84,7 @@ def defaults_of(function: Callable[..., Any]) -> dict[str, object]:
 )
 def test_the_functions_have_the_defaults_of_the_options(function: Callable[..., Any]) -> None:
     declared: dict[str, object] = {field.name: field.default for field in fields(MatchOptions)}
-    declared |= {"timeout": declared.pop("limit"), "memory_limit": None, "names": None}
+    declared |= {"timeout": declared.pop("limit"), "memory_limit": None, "names": None, "parameters": None}
     if function is uc.match:
         declared["max_matches"] = MAX_MATCHES
     wanted = {name: declared[name] for name in ENTRANCES[function]} | BESIDE[function]

@@ -73,6 +73,7 @@ QUERIES: Final = (
     "PATTERN SEQ(A a, !C n, B+ b[]) WITHIN 9 RETURN a.x AS y",
     "PATTERN SEQ(A a, B b) WITHIN 5 seconds",
     "PATTERN SEQ(A a, B b) WITHIN 5 RETURN EXPECTED COUNT BY k",
+    "PATTERN SEQ(A a, B b) WHERE a.x > $x WITHIN $w HAVING CONFIDENCE >= $c LIMIT $k",
     "PATTERN SEQ(A a",
 )
 FRAMES: Final = (
@@ -155,6 +156,10 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys(("latency_weight", "timeout", "std_error"), (None, 0.0, 0.1, 100.0, math.inf, math.nan)),
     "memory_limit": (None, "100GB", "1MB", 0),
     "progress": (None, False, "yes"),
+    "parameters": (
+        None, {}, {"x": 1.0, "w": 5, "c": 0.1, "k": 3}, {"x": "u", "w": "5s", "c": 2, "k": -1}, {"x": None},
+        {"x": dt.datetime(2026, 1, 5), "w": dt.timedelta(1), "c": math.nan, "k": 2**70}, {1: 2},
+    ),
 }  # fmt: skip
 STRANGE: Final[tuple[Any, ...]] = (
     *(None, True, 0, -1, 2**80, 1.5, math.nan, "", "x", "\ud800", b"x", (), [], {}, set(), object, ...),

@@ -60,6 +60,8 @@ def dump(expression: syntax.Expression) -> str:
             return repr(expression.value)
         case syntax.Variable():
             return expression.name
+        case syntax.Parameter():
+            return f"${expression.name}"
         case syntax.AllAttributes():
             return f"{expression.variable}.*"
         case syntax.Attribute():

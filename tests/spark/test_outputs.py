@@ -149,3 +149,13 @@ def test_variables_without_candidates(spark: SparkSession) -> None:
         "no event can be c: none of type Bb is there: check its type and conditions",
     ]
     assert all(found.filename == __file__ for found in caught)
+
+
+def test_parameters(spark: SparkSession) -> None:
+    table = random_trace(13, 120, keys=4)
+    text = "PATTERN SEQ(A a, B b) WHERE [key] AND a.id > $least WITHIN $window HAVING CONFIDENCE >= $c"
+    values = {"least": 20, "window": 30, "c": 0.2}
+    expected = uc.match(table, text, parameters=values)
+    assert expected.num_rows > 0
+    _assert_same(match(to_spark(spark, table), text, parameters=values).toArrow(), expected)
+    _assert_same(uc.match(to_spark(spark, table), text, parameters=values).toArrow(), expected)

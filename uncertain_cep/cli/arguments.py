@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
@@ -31,8 +31,10 @@ __all__ = [
     "format_of_name",
     "out_option",
     "overwrite_option",
+    "parameter_option",
     "query_argument",
     "query_file",
+    "read_queries",
     "read_query",
     "schema_options",
     "told_apart",
@@ -156,6 +158,31 @@ evaluation_options: Final = _gathered(
 """Adds the options of every evaluation to a command, which gets them as ``options``, a `MatchOptions`."""
 
 
+def _parameters(
+    _context: click.Context, _parameter: click.Parameter, given: tuple[str, ...]
+) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for one in given:
+        name, equals, value = one.partition("=")
+        name = name.strip().removeprefix("$")
+        if not equals or not name:
+            raise OptionError(f"--param {one!r}: write NAME=VALUE, such as --param limit=5 for $limit")
+        if name in found:
+            raise OptionError(f"--param gives {name} twice")
+        found[name] = value
+    return found
+
+
+parameter_option: Final = click.option(
+    "--param",
+    "parameters",
+    multiple=True,
+    metavar="NAME=VALUE",
+    callback=_parameters,
+    help="The value of a parameter of the query: limit=5 for $limit. It may be given several times.",
+)
+
+
 def out_option(explanation: str, *, required: bool = False) -> Callable[[Command], Command]:
     """Return the option -o of a command."""
     return click.option("-o", "--out", metavar="OUT", required=required, help=explanation)
@@ -214,19 +241,39 @@ def query_file(argument: str) -> str | None:
     return None if _QUERY_TEXT.match(argument) else argument
 
 
-def read_query(argument: str) -> Query:
-    """Return the query of an argument: its text if that begins with PATTERN, else the file of that name."""
-    from uncertain_cep.query import parse
+def read_queries(arguments: Sequence[str], parameters: Mapping[str, str]) -> tuple[Query, ...]:
+    """Return the queries of arguments, each with the values of those parameters that it has.
 
+    The query is the argument itself if that begins with PATTERN, else what is in the file of that name. An
+    OptionError says that none has a parameter.
+    """
+    from uncertain_cep.query import parse, query_of
+    from uncertain_cep.query.syntax import Untyped
+
+    queries = [parse(_text_of(argument)) for argument in arguments]
+    known = {name for query in queries for name in query.parameters}
+    typed = tuple(sorted((name, Untyped(value)) for name, value in parameters.items()))
+    return tuple(
+        query_of(query, tuple(one for one in typed if one[0] in query.parameters or one[0] not in known))
+        for query in queries
+    )
+
+
+def read_query(argument: str, parameters: Mapping[str, str]) -> Query:
+    """Return the query of one argument, see :func:`read_queries`."""
+    return read_queries((argument,), parameters)[0]
+
+
+def _text_of(argument: str) -> str:
     if _QUERY_TEXT.match(argument):
-        return parse(argument)
+        return argument
     kind = special_kind(argument)
     if kind == "a named pipe":
         note(f"reading the query from the pipe {argument} ...")
     elif kind is not None:
         raise OptionError(f"the query file {argument} is {kind}: write the query to a file")
     try:
-        text = Path(argument).read_text(encoding="utf-8-sig")
+        return Path(argument).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise OptionError(f"the query file {argument} is not UTF-8 text: {error.reason}") from None
     except (OSError, ValueError) as error:
@@ -235,7 +282,6 @@ def read_query(argument: str) -> Query:
         raise OptionError(
             f"cannot read the query file {shown!r}: {reason}. (A query given as text starts with PATTERN.)"
         ) from None
-    return parse(text)
 
 
 _SCHEMA_OPTIONS: Final = (

@@ -76,6 +76,7 @@ class Matching:
         return {
             "program": f"uncertain-cep {__version__}",
             "query": self.query.text,
+            "parameters": {name: str(value) for name, value in self.query.values},
             "before": {name: query.text for name, query in self.before},
             "min_confidence": self.query.min_confidence,
             "limit": self.query.limit,

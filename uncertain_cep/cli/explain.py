@@ -10,6 +10,7 @@ import click
 from uncertain_cep.cli.arguments import (
     TraceOptions,
     evaluation_options,
+    parameter_option,
     query_argument,
     read_query,
     schema_options,
@@ -28,12 +29,14 @@ __all__ = ["explain"]
 @click.argument("traces", nargs=-1, metavar="[TRACE...]")
 @click.option("--analyze", is_flag=True, help="Find the matches, and set actual numbers beside estimates.")
 @click.option("--json", "as_json", is_flag=True, help="Write a JSON object instead of words.")
+@parameter_option
 @evaluation_options
 @schema_options
 def explain(
     query: str,
     traces: tuple[str, ...],
     columns: TraceOptions,
+    parameters: dict[str, str],
     options: MatchOptions,
     analyze: bool,
     as_json: bool,
@@ -47,7 +50,7 @@ def explain(
 
     without_pandas()
     keep_on_disk()
-    parsed, options = read_query(query), replace(options, tick=columns.tick)
+    parsed, options = read_query(query, parameters), replace(options, tick=columns.tick)
     table = None
     if traces:
         from uncertain_cep.cli.execution import plan_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -18,9 +19,10 @@ from uncertain_cep.cli.arguments import (
     format_of_name,
     out_option,
     overwrite_option,
+    parameter_option,
     query_argument,
     query_file,
-    read_query,
+    read_queries,
     schema_options,
     told_apart,
     traces_argument,
@@ -99,6 +101,7 @@ Engine = Literal["local", "spark"]
     show_default=True,
     help="compressed: one row for each choice of the other events, with expected numbers of Kleene events.",
 )
+@parameter_option
 @evaluation_options
 @schema_options
 def match(
@@ -118,6 +121,7 @@ def match(
     engine: Literal["auto", "local", "spark"],
     master: str | None,
     kleene: str,
+    parameters: dict[str, str],
     options: MatchOptions,
 ) -> None:
     """Find the matches of QUERY in one or more traces.
@@ -142,9 +146,10 @@ def match(
     if chosen == "spark" and len(queries) > 1:
         raise OptionError("not supported yet: several queries on Spark; use --engine local")
     note(f"engine: {'Spark' if chosen == 'spark' else 'in process'} ({reason})")
+    *before, last = read_queries(queries, parameters)
     matching = Matching(
-        query=with_controls(read_query(queries[-1]), min_confidence, top),
-        before=named_queries(queries[:-1], types),
+        query=with_controls(last, min_confidence, top),
+        before=named_queries(queries[:-1], types, before),
         traces=traces,
         columns=columns,
         options=replace(
@@ -192,7 +197,9 @@ def inputs_of(
     return inputs
 
 
-def named_queries(queries: tuple[str, ...], types: tuple[str, ...]) -> tuple[tuple[str, Query], ...]:
+def named_queries(
+    queries: tuple[str, ...], types: tuple[str, ...], read: Sequence[Query]
+) -> tuple[tuple[str, Query], ...]:
     """Return the queries before the last one, each with the type of the events that its matches are."""
     if len(types) > len(queries):
         raise OptionError(
@@ -200,7 +207,7 @@ def named_queries(queries: tuple[str, ...], types: tuple[str, ...]) -> tuple[tup
             f"{len(queries)} such queries"
         )
     named: dict[str, Query] = {}
-    for number, query in enumerate(queries):
+    for number, (query, found) in enumerate(zip(queries, read, strict=True)):
         if number < len(types):
             name = types[number]
         elif query.lower().endswith(".sase"):
@@ -209,8 +216,8 @@ def named_queries(queries: tuple[str, ...], types: tuple[str, ...]) -> tuple[tup
             raise OptionError("a query that is given as text has no name for its matches: add --as TYPE")
         if name in named:
             raise OptionError(f"the matches of two queries would be called {name}: name them with --as")
-        named[name] = read_query(query)
-        if named[name].expected_count is not None:
+        named[name] = found
+        if found.expected_count is not None:
             raise OptionError(f"{name} returns expected counts, not matches that a query could go on with")
     return tuple(named.items())
 

@@ -16,6 +16,7 @@ from uncertain_cep.cli.arguments import (
     evaluation_options,
     out_option,
     overwrite_option,
+    parameter_option,
     query_argument,
     query_file,
     read_query,
@@ -39,6 +40,7 @@ __all__ = ["report", "write_report"]
 @out_option("The page, such as report.html.", required=True)
 @overwrite_option
 @click.option("--title", metavar="TEXT", help="Default: the comment that the query begins with.")
+@parameter_option
 @evaluation_options
 @schema_options
 def report(
@@ -48,6 +50,7 @@ def report(
     out: str,
     overwrite: bool,
     title: str | None,
+    parameters: dict[str, str],
     options: MatchOptions,
 ) -> None:
     """Write the matches of QUERY in one or more traces as one page that opens anywhere.
@@ -65,7 +68,7 @@ def report(
 
     check_output_place(out, inputs_of((query,) if query_file(query) else (), traces, columns))
     keep_on_disk()
-    parsed, options = read_query(query), replace(options, tick=columns.tick)
+    parsed, options = read_query(query, parameters), replace(options, tick=columns.tick)
     with result_written_aside(Path(out), overwrite=overwrite) as aside:
         count, said = write_report(parsed, traces, columns, options, aside, title)
     for warning in said:

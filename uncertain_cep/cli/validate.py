@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
-from uncertain_cep.cli.arguments import TraceOptions, read_query, schema_options, traces_argument
+from uncertain_cep.cli.arguments import (
+    TraceOptions,
+    parameter_option,
+    read_query,
+    schema_options,
+    traces_argument,
+)
 from uncertain_cep.cli.progress import note, of_ticks, show
 from uncertain_cep.cli.startup import without_pandas
 
@@ -19,9 +25,16 @@ __all__ = ["validate"]
     help="Also check that this query, a file or a text, can be asked of the traces: its columns and types, "
     "whether ids are unique in its partitions, and how many events each variable can be.",
 )
+@parameter_option
 @schema_options
 @click.pass_context
-def validate(ctx: click.Context, traces: tuple[str, ...], query: str | None, columns: TraceOptions) -> None:
+def validate(
+    ctx: click.Context,
+    traces: tuple[str, ...],
+    query: str | None,
+    parameters: dict[str, str],
+    columns: TraceOptions,
+) -> None:
     """Check that traces can be read and matched, and print every fault with its file and row.
 
     Exit code 0 without faults, else 2.
@@ -30,7 +43,7 @@ def validate(ctx: click.Context, traces: tuple[str, ...], query: str | None, col
     from uncertain_cep.wording import counted
 
     without_pandas()
-    parsed = None if query is None else read_query(query)
+    parsed = None if query is None else read_query(query, parameters)
     found = validated(traces, columns.schema, parsed, None, columns.tick)
     report = found.report
     for fault in report.faults:

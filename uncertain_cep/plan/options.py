@@ -12,6 +12,7 @@ from uncertain_cep.config import BATCH_ROWS
 from uncertain_cep.durations import Duration, duration_text
 from uncertain_cep.errors import OptionError
 from uncertain_cep.limits import Limits
+from uncertain_cep.query import Parameters
 from uncertain_cep.timedomain import Names
 
 __all__ = [
@@ -125,6 +126,8 @@ class MatchOptions:
         Most threads that look for matches at once, at least 1; None: as many as this process has cores. The
         matches are the same; without ORDER BY their order depends on the number of threads, and never on the
         run. So do the last digits of expected counts. Not used on Spark, where a task has one thread.
+    parameters : tuple of (name, value)
+        The values of the query's parameters, see :func:`uncertain_cep.query.values_of`.
     limit : Limits or None
         When to stop with an error. On Spark, whoever runs the job looks at it.
 
@@ -145,6 +148,7 @@ class MatchOptions:
     max_matches: int | None = None
     batch_rows: int = BATCH_ROWS
     threads: int | None = None
+    parameters: Parameters = ()
     limit: Limits | None = None
 
     def __post_init__(self) -> None:

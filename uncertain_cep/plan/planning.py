@@ -14,10 +14,13 @@ from uncertain_cep.errors import Fault, OptionError, QueryError, TraceError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
 from uncertain_cep.plan.options import PLANNERS, MatchOptions
+from uncertain_cep.plan.other_values import with_other_values
 from uncertain_cep.plan.trees import parse_tree
 from uncertain_cep.query import Query, bind, query_of
 from uncertain_cep.query.binder import BoundComponent, BoundQuery
 from uncertain_cep.query.branches import is_linear, order_of
+from uncertain_cep.query.parameters import kinds_of
+from uncertain_cep.query.parser import read_query
 from uncertain_cep.query.syntax import (
     Component,
     Conjunction,
@@ -101,19 +104,30 @@ def make_plan(
     return replace(plan, branches=tuple(parts), required_columns=tuple(needed))
 
 
-_what_matters: Final = attrgetter(*(field.name for field in fields(MatchOptions) if field.name != "limit"))
+_what_matters: Final = attrgetter(
+    *(field.name for field in fields(MatchOptions) if field.name not in ("limit", "parameters"))
+)
 _remembered: Final[dict[object, EvaluationPlan]] = {}
 
 
 def remembered_plan(query: Query | str, schema: pa.Schema, options: MatchOptions) -> EvaluationPlan:
-    """Return what :func:`make_plan` does; a text planned with this schema before is not even read."""
+    """Return what :func:`make_plan` does; a text planned with this schema before is not even read.
+
+    With parameters the plan is that of other values of the same kinds, with these in their places.
+    """
+    values = options.parameters
     if not isinstance(query, str):
-        return make_plan(query_of(query), schema, options)
+        return make_plan(query_of(query, values), schema, options)
     # Schemas are equal whatever their metadata, which say how long a tick is.
-    key = query, schema, tuple((schema.metadata or {}).items()), _what_matters(options)
+    key: tuple[object, ...] = query, schema, tuple((schema.metadata or {}).items()), _what_matters(options)
+    if values:
+        clauses = frozenset(opened.parameter.name for opened in read_query(query).open_clauses)
+        key = *key, kinds_of(values, clauses)
     plan = _remembered.get(key)
+    if plan is not None and values:
+        plan = with_other_values(plan, dict(values))
     if plan is None:
-        plan = make_plan(query_of(query), schema, options)
+        plan = make_plan(query_of(query, values), schema, options)
         if not _warned(plan):
             while len(_remembered) >= MOST_PLANS:
                 _remembered.pop(next(iter(_remembered)), None)

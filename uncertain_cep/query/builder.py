@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, Final, Literal, NoReturn
 
 from lark import ParseTree, Token, Transformer_NonRecursive, v_args
@@ -35,6 +34,12 @@ class _StrategyCall:
     strategy: syntax.SelectionStrategy
     variables: tuple[syntax.ListedVariable, ...]
     position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class _OpenDuration:
+    parameter: syntax.Parameter
+    unit: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +89,12 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
             "min_confidence": None, "returns": (), "expected_count": None, "order_by_confidence": False,
             "limit": None, "non_overlapping": False,
         }  # fmt: skip
+        opened: list[syntax.OpenClause] = []
         for clause in clauses:
             fields |= clause.fields
+            opened += fields.pop("open_clauses", ())
         positions = tuple((clause.keyword, clause.position) for clause in clauses)
-        return syntax.Query(**fields, text=self._text, clause_positions=positions)
+        return syntax.Query(**fields, text=self._text, clause_positions=positions, open_clauses=tuple(opened))
 
     def row_condition(self, children: list[Expression]) -> Expression:
         self._check_expression(children[0])
@@ -154,24 +161,33 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return _Clause("WHERE", _at(keyword), fields)
 
     def within_clause(self, children: list[Any]) -> _Clause:
-        return _Clause("WITHIN", _at(children[0]), {"window": children[1]})
+        return self._valued("WITHIN", children[0], "window", children[1])
 
-    def duration(self, children: list[Token]) -> syntax.Duration:
-        amount, position = self._number(children[0]), _at(children[0])
+    def _valued(
+        self, clause: Literal["WITHIN", "HAVING", "LIMIT"], keyword: Token, field: str, value: Any
+    ) -> _Clause:
+        """Return a clause of one value, which may be a parameter."""
+        if isinstance(value, syntax.Parameter):
+            value = _OpenDuration(value, None)
+        if not isinstance(value, _OpenDuration):
+            return _Clause(clause, _at(keyword), {field: value})
+        opened = syntax.OpenClause(clause, value.parameter, value.unit)
+        return _Clause(clause, _at(keyword), {"open_clauses": (opened,)})
+
+    def duration(self, children: list[Any]) -> syntax.Duration | _OpenDuration:
         unit = str(children[1]) if len(children) > 1 else None
-        if unit is None or unit.lower() in ("tick", "ticks"):
-            return syntax.Duration(amount, None, None, position)
-        length = unit_nanoseconds(unit)
-        if length is None:
+        if unit is not None and unit.lower() not in ("tick", "ticks") and unit_nanoseconds(unit) is None:
             self._refuse(f"unknown unit of time '{unit}'", _at(children[1]), (*UNIT_NANOSECONDS, "ticks"))
-        # The shortest text of the float is what the user wrote: 0.1 s is exactly 100 ms.
-        nanoseconds = Fraction(str(amount)) * length
-        if nanoseconds.denominator != 1:
-            self._refuse("this is not a whole number of nanoseconds", position)
-        return syntax.Duration(amount, unit, int(nanoseconds), position)
+        if isinstance(children[0], syntax.Parameter):
+            return _OpenDuration(children[0], unit)
+        position = _at(children[0])
+        found = syntax.duration_of(self._number(children[0]), unit, position)
+        return found or self._refuse("this is not a whole number of nanoseconds", position)
 
     def having_clause(self, children: list[Any]) -> _Clause:
-        return _Clause("HAVING", _at(children[0]), {"min_confidence": float(children[-1].value)})
+        found: Any = children[-1]
+        value = found if isinstance(found, syntax.Parameter) else float(found.value)
+        return self._valued("HAVING", children[0], "min_confidence", value)
 
     def return_clause(self, children: list[Any]) -> _Clause:
         return _Clause("RETURN", _at(children[0]), {"returns": tuple(children[1:])})
@@ -194,9 +210,12 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def expected_clause(self, children: list[Any]) -> _Clause:
         tokens = [child for child in children if isinstance(child, Token)]
         by = tuple(_name(token) for token in tokens if token.type in ("WORD", "QUOTED"))
-        every = children[-1] if isinstance(children[-1], syntax.Duration) else None
-        count = syntax.ExpectedCount(by, every, _at(children[1]))
-        return _Clause("RETURN", _at(children[0]), {"expected_count": count})
+        last = children[-1]
+        every = last if isinstance(last, syntax.Duration) else None
+        fields: dict[str, Any] = {"expected_count": syntax.ExpectedCount(by, every, _at(children[1]))}
+        if isinstance(last, _OpenDuration):
+            fields["open_clauses"] = (syntax.OpenClause("EVERY", last.parameter, last.unit),)
+        return _Clause("RETURN", _at(children[0]), fields)
 
     def output_clause(self, children: list[Token]) -> _Clause:
         return _Clause("OUTPUT", _at(children[0]), {"non_overlapping": True})
@@ -204,11 +223,11 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def order_clause(self, children: list[Token]) -> _Clause:
         return _Clause("ORDER BY", _at(children[0]), {"order_by_confidence": True})
 
-    def limit_clause(self, children: list[Token]) -> _Clause:
-        limit = self._number(children[1])
-        if not isinstance(limit, int):
+    def limit_clause(self, children: list[Any]) -> _Clause:
+        limit = children[1] if isinstance(children[1], syntax.Parameter) else self._number(children[1])
+        if isinstance(limit, float):
             self._refuse("LIMIT takes a whole number", _at(children[1]))
-        return _Clause("LIMIT", _at(children[0]), {"limit": limit})
+        return self._valued("LIMIT", children[0], "limit", limit)
 
     # Expressions
 
@@ -257,6 +276,9 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def constant(self, children: list[Token]) -> Expression:
         value = {"TRUE": True, "FALSE": False, "NULL": None}[children[0].type]
         return syntax.Literal(value, _at(children[0]))
+
+    def parameter(self, children: list[Token]) -> Expression:
+        return syntax.Parameter(children[0][1:], _at(children[0]))
 
     def attribute(self, children: list[Any]) -> Expression:
         variable, name = children[0], children[-1]

@@ -315,10 +315,10 @@ def _returned_series_faults(found: Attribute | Aggregate | Variable) -> Iterator
 
 
 def _window_faults(query: Query) -> Iterator[Fault]:
-    if query.window is None:
+    if query.window is None and "WITHIN" not in {opened.clause for opened in query.open_clauses}:
         message = "WITHIN is missing: say how long a match may last, such as WITHIN 15 seconds"
         yield _fault(message, query.pattern.position)
-    else:
+    elif query.window is not None:
         yield from _length_faults(query.window, "a window of 0 holds no event: WITHIN")
 
 
@@ -341,13 +341,14 @@ def _output_faults(query: Query) -> Iterator[Fault]:
 
 
 def _expected_count_faults(query: Query, wanted: ExpectedCount) -> Iterator[Fault]:
+    written = {clause for clause, _ in query.clause_positions}
     for clause, name, present in (
         ("HAVING", "HAVING CONFIDENCE", query.min_confidence is not None),
         ("OUTPUT", "OUTPUT NON OVERLAPPING", query.non_overlapping),
         ("ORDER BY", "ORDER BY CONFIDENCE", query.order_by_confidence),
         ("LIMIT", "LIMIT", query.limit is not None),
     ):
-        if present:
+        if present or clause in written:
             message = f"{name} chooses among matches, and RETURN EXPECTED COUNT returns none"
             yield _fault(f"{message}: leave one of them out", query.position_of(clause))
     for name in dict.fromkeys(name for name in wanted.by if wanted.by.count(name) > 1):

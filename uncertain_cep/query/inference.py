@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, cast
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from uncertain_cep.errors import Fault
 from uncertain_cep.query import syntax
 from uncertain_cep.query.checker import did_you_mean
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS, format_expression
+from uncertain_cep.query.parameters import guessed
 from uncertain_cep.query.syntax import Expression, Position
 from uncertain_cep.query.typed import (
     KIND_NAMES,
@@ -35,6 +36,9 @@ _OPERATORS: Final[dict[str, Operator]] = {
 }
 _NUMBERS: Final[frozenset[Kind]] = frozenset({"int", "float"})
 _NULL: Final = Constant(None, "null")
+_KINDS: Final[dict[type, Kind]] = {
+    bool: "bool", str: "string", float: "float", int: "int", syntax.Instant: "time",
+}  # fmt: skip
 _PARTS_OF_AN_EVENT: Final = ("type", "id", "lower", "upper", "pmf")
 _NUMERAL: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _SHOWN_COLUMNS: Final = 20
@@ -102,6 +106,11 @@ class Binding:
         match expression:
             case syntax.Literal():
                 return self._literal(expression)
+            case syntax.Parameter():
+                self.refuse(
+                    f"no value for ${expression.name}: give it one in parameters=", expression.position
+                )
+                return None
             case syntax.Attribute():
                 found = self.column(expression.name, expression.position)
                 if found is None:
@@ -142,16 +151,20 @@ class Binding:
         return Aggregated(aggregate.variable, name, kind, function=function, span=span, of=of)
 
     def _literal(self, literal: syntax.Literal) -> TypedExpression | None:
-        value = literal.value
+        value, name = literal.value, literal.parameter
+        if isinstance(value, syntax.Untyped):
+            value = guessed(value)
         if value is None:
-            return _NULL
-        kinds: dict[type, Kind] = {bool: "bool", str: "string", float: "float", int: "int"}
-        kind = kinds[type(value)]
+            return _NULL if name is None else Constant(None, "null", name)
+        kind = _KINDS.get(type(value))
+        if kind is None:
+            self.refuse(f"${name} is a length of time, and this takes a value", literal.position)
+            return None
         if kind == "int" and not -(2**63) <= int(value) < 2**63:
             message = "this whole number does not fit in 64 bits: write it with a decimal point"
             self.refuse(message, literal.position)
             return None
-        return Constant(value, kind)
+        return Constant(int(value) if kind == "time" else value, kind, name)
 
     def _boolean(self, typed: TypedExpression, position: Position) -> TypedExpression | None:
         if typed.kind in ("bool", "null"):
@@ -183,6 +196,7 @@ class Binding:
         left, right = self.expression(expression.left), self.expression(expression.right)
         if left is None or right is None:
             return None
+        left, right = _as_text(expression.left, left, right), _as_text(expression.right, right, left)
         operator = expression.operator
         if operator in ("and", "or"):
             sides = ((left, expression.left.position), (right, expression.right.position))
@@ -239,7 +253,15 @@ class Binding:
             message = "is no time: write ISO 8601, such as '2024-05-01T12:00:00Z' or '2024-05-01'"
             self.refuse(f"{_shown(constant)} {message}", position)
             return None
-        return Constant(nanoseconds, "time")
+        return replace(constant, value=nanoseconds, kind="time")
+
+
+def _as_text(given: Expression, typed: TypedExpression, other: TypedExpression) -> TypedExpression:
+    """Return what may be a number or text as text beside text and times."""
+    beside = other.kind in ("string", "time")
+    if beside and isinstance(given, syntax.Literal) and isinstance(given.value, syntax.Untyped):
+        return Constant(str(given.value), "string", given.parameter)
+    return typed
 
 
 def _remedy(one: TypedExpression, other: TypedExpression) -> str:

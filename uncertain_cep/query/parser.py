@@ -20,6 +20,7 @@ from uncertain_cep.query import syntax
 from uncertain_cep.query.builder import build
 from uncertain_cep.query.checker import check
 from uncertain_cep.query.expression_text import CLAUSES, RESERVED, quote_name
+from uncertain_cep.query.parameters import Parameters, with_values
 from uncertain_cep.query.syntax import expressions_in
 
 __all__ = [
@@ -103,13 +104,13 @@ def parse(text: str) -> syntax.Query:
     return query
 
 
-def query_of(query: syntax.Query | str) -> syntax.Query:
-    """Return a query that is given as such or as text, see `parse`."""
+def query_of(query: syntax.Query | str, values: Parameters = ()) -> syntax.Query:
+    """Return a query that is given as such or as text, see `parse`, with the values of its parameters."""
     if isinstance(query, syntax.Query):
-        return query
+        return with_values(query, values)
     if not isinstance(query, str):
         raise OptionError(f"a query is text, or what parse makes of it, and this is a {type(query).__name__}")
-    return parse(query)
+    return with_values(parse(query), values)
 
 
 # Whoever asks one query of several traces has it read once.
@@ -151,6 +152,8 @@ def _part_of_pattern(expression: syntax.Expression) -> str | None:
             return f"{expression.function}(...)"
         case syntax.Equivalence():
             return f"[{quote_name(expression.name)}]"
+        case syntax.Parameter():
+            return f"${expression.name}"
     return None
 
 
@@ -169,7 +172,7 @@ def _with_columns(expression: syntax.Expression) -> syntax.Expression:
 
 _OPERAND: Final = frozenset(
     {"NAME", "QUOTED", "NUMBER", "PERCENT", "STRING", "TRUE", "FALSE", "NULL", "NOT", "MINUS", "LPAR", "LSQB"}
-    | {"AGGREGATE", "STRATEGY"}
+    | {"AGGREGATE", "PARAMETER", "STRATEGY"}
 )
 _ARITHMETIC: Final = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "REMAINDER"})
 _COMPARISON: Final = frozenset({"COMPARATOR", "GREATER_EQUAL"})
@@ -187,6 +190,7 @@ WORDS: Final = {
     "UNIT": "a unit of time",
     "PERCENT": "",
     "STRING": "a string",
+    "PARAMETER": "",
     "AGGREGATE": "an aggregate",
     "STRATEGY": "a selection strategy",
     "NOT": "NOT",

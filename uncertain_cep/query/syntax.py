@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from html import escape
 from typing import Final
 from typing import Literal as Choice
+
+from uncertain_cep.durations import unit_nanoseconds
 
 __all__ = [
     "Aggregate",
@@ -24,8 +27,11 @@ __all__ = [
     "ExpectedCount",
     "Expression",
     "Index",
+    "Instant",
     "ListedVariable",
     "Literal",
+    "OpenClause",
+    "Parameter",
     "Pattern",
     "Position",
     "Query",
@@ -33,11 +39,13 @@ __all__ = [
     "SelectionStrategy",
     "Sequence",
     "Unary",
+    "Untyped",
     "Variable",
     "attributes_in",
     "children_of",
     "components_of",
     "conjuncts_of",
+    "duration_of",
     "expressions_in",
     "patterns_in",
 ]
@@ -58,16 +66,36 @@ class Position:
     column: int
 
 
+class Instant(int):
+    """A time: nanoseconds since 1970."""
+
+
+class Untyped(str):
+    """Text that is a number, a time, a truth value or text, as the place where it stands tells."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Literal:
     """A constant: a whole number, a decimal number (``95%`` is 0.95), a string, TRUE/FALSE or NULL.
 
-    ``percent`` tells that a number was written with a percent sign.
+    ``percent`` tells that a number was written with a percent sign, ``parameter`` which one it is the value
+    of.
     """
 
     value: int | float | str | bool | None
     position: Position
     percent: bool = False
+    parameter: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """``$name``: a value that is given beside the text."""
+
+    name: str
+    position: Position
 
 
 Index = Choice["first", "current", "previous", "last", "all", "before"]
@@ -138,7 +166,9 @@ class Equivalence:
     position: Position
 
 
-Expression = Literal | Attribute | Variable | AllAttributes | Aggregate | Unary | Binary | Equivalence
+Expression = (
+    Literal | Parameter | Attribute | Variable | AllAttributes | Aggregate | Unary | Binary | Equivalence
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +220,15 @@ class Duration:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenClause:
+    """A clause that a parameter belongs to: WITHIN, HAVING, EVERY or LIMIT; ``unit`` as of a duration."""
+
+    clause: Choice["WITHIN", "HAVING", "EVERY", "LIMIT"]
+    parameter: Parameter
+    unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ListedVariable:
     """A variable in the list of a selection strategy; ``kleene`` if written ``a[]``."""
 
@@ -226,7 +265,7 @@ class Query:
     strategy: SelectionStrategy
     strategy_position: Position | None
     window: Duration | None
-    """None if WITHIN is missing (a fault that the checker reports)."""
+    """None if WITHIN is missing (a fault that the checker reports) or open."""
     min_confidence: float | None
     """``HAVING CONFIDENCE >= x``."""
     returns: tuple[ReturnItem, ...]
@@ -242,6 +281,10 @@ class Query:
     """The list in ``skip_till_any_match(a, b)``; empty if no strategy is written."""
     clause_positions: tuple[tuple[str, Position], ...] = ()
     """The first keyword of each clause in the text, such as ``WITHIN``, and where it stands."""
+    open_clauses: tuple[OpenClause, ...] = ()
+    """Clauses whose values are parameters without a value yet; their fields are None."""
+    values: tuple[tuple[str, object], ...] = ()
+    """Those of parameters, by name."""
 
     def __repr__(self) -> str:
         text = " ".join(self.text.split())
@@ -251,9 +294,33 @@ class Query:
         """Return the text for a notebook."""
         return f"<pre>{escape(self.text.strip())}</pre>"
 
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the parameters that have no value yet, in the order of the text."""
+        found = [clause.parameter for clause in self.open_clauses]
+        for expression in (*self.where, *(item.expression for item in self.returns)):
+            found += [part for part in expressions_in(expression) if isinstance(part, Parameter)]
+        found.sort(key=lambda one: (one.position.line, one.position.column))
+        return tuple(dict.fromkeys(one.name for one in found))
+
+    @property
+    def text_with_values(self) -> str:
+        """The text and, as comments below it, the values of parameters."""
+        return "\n".join((self.text.strip(), *(f"-- ${name} = {value!s}" for name, value in self.values)))
+
     def position_of(self, clause: str) -> Position:
         """Return where a clause begins, or the pattern's place if the text has no such clause."""
         return dict(self.clause_positions).get(clause, self.pattern.position)
+
+
+def duration_of(amount: float | int, unit: str | None, position: Position) -> Duration | None:
+    """Return a length in a known unit, or in ticks; None if it is no whole number of nanoseconds."""
+    length = None if unit is None else unit_nanoseconds(unit)
+    if length is None:
+        return Duration(amount, None, None, position)
+    # The shortest text of the float is what the user wrote: 0.1 s is exactly 100 ms.
+    nanoseconds = Fraction(str(amount)) * length
+    return Duration(amount, unit, int(nanoseconds), position) if nanoseconds.denominator == 1 else None
 
 
 def children_of(expression: Expression) -> tuple[Expression, ...]:

@@ -70,10 +70,11 @@ class Aggregated(Column):
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A literal; ``value`` is None exactly for the kind ``null``."""
+    """A literal, or the value of a parameter; ``value`` is None exactly for the kind ``null``."""
 
     value: int | float | str | bool | None
     kind: Kind
+    parameter: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,7 @@ def report_facts(asked: Asked) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "title": asked.title or title_of(asked.query),
         "words": words_of(plan),
-        "query": asked.query.text.strip(),
+        "query": asked.query.text_with_values,
         "version": __version__,
         "clock": clock.described(),
         "variables": [

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +18,7 @@ from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import Slicing
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan
-from uncertain_cep.query import Query, query_of
+from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.spark.dataframes import (
     column,
     from_arrow_schema,
@@ -84,6 +85,7 @@ def match(
     prune: bool | None = None,
     kleene: str = "matches",
     latency_weight: float = 0.0,
+    parameters: Mapping[str, Any] | None = None,
     doubts: Doubts | None = None,
 ) -> DataFrame:
     """Return the matches of a query among the events of a frame, as `uncertain_cep.match` does for others.
@@ -91,7 +93,7 @@ def match(
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
-    query, names, tick, evaluation, confidence, approximate, planner, kleene, latency_weight
+    query, names, tick, evaluation, confidence, approximate, planner, kleene, latency_weight, parameters
         As for `uncertain_cep.match`. Each task plans by its own events.
     partitions : int, optional
         In how many partitions to match. Default: one for each core, unless the candidates are few, or more
@@ -151,6 +153,7 @@ def match(
         kleene=kleene,
         planner=planner,
         latency_weight=latency_weight,
+        parameters=values_of(parameters),
     )
     return matches_frame(frame, query, options, Spread(partitions, slice_length, prune), doubts)
 
@@ -227,7 +230,7 @@ def prepare(
     if partitions is not None and partitions < 1:
         raise OptionError(f"partitions must be 1 or more, not {partitions}")
     model = options.names
-    parsed = query_of(query)
+    parsed = query_of(query, options.parameters)
     frame = whole_numbers(frame, model)
     schema = noted_schema(frame, model)
     plan = make_plan(parsed, schema, options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pyspark.sql import DataFrame
 
@@ -14,7 +14,7 @@ from uncertain_cep.boundary import public
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import Approximation, MatchOptions
-from uncertain_cep.query import Query
+from uncertain_cep.query import Query, values_of
 from uncertain_cep.results.output_place import check_output_place, local_path
 from uncertain_cep.spark.dataframes import as_spark_path, files_read
 from uncertain_cep.spark.jobs import worker_errors
@@ -85,6 +85,7 @@ def match_to_parquet(
     prune: bool | None = None,
     kleene: str = "matches",
     latency_weight: float = 0.0,
+    parameters: Mapping[str, Any] | None = None,
     doubts: Doubts | None = None,
 ) -> int:
     """Write the matches of a query as a folder of Parquet files and return their number.
@@ -102,6 +103,7 @@ def match_to_parquet(
         kleene=kleene,
         planner=planner,
         latency_weight=latency_weight,
+        parameters=values_of(parameters),
     )
     spread = Spread(partitions, slice_length, prune)
     return matches_to_parquet(frame, query, folder, options, spread, overwrite=overwrite, doubts=doubts)

@@ -29,7 +29,7 @@ from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.incremental import RunEvaluation
 from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, beyond_plain, make_plan
-from uncertain_cep.query import Query, query_of
+from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.query.syntax import components_of
 from uncertain_cep.results.projection import to_batch
 from uncertain_cep.streaming.event_buffer import RetainedEvents
@@ -118,6 +118,8 @@ class IncrementalMatcher:
         bound on unseen events (``safe``) moves on before what has become final is evaluated. With 1 every
         match comes out at once; the longer, the fewer events are looked at again in the next slice. Calls
         with many events make longer slices by themselves. Default: the window.
+    parameters : mapping, optional
+        The values of the query's parameters, as for :func:`uncertain_cep.match`.
     timeout : float, optional
         Seconds that one call of :meth:`push`, :meth:`heartbeat` or :meth:`close` may take to compute matches.
         Beyond it ends with a :class:`uncertain_cep.TimeLimitError`. Those matches are lost, and the matcher
@@ -161,13 +163,14 @@ class IncrementalMatcher:
         approximate: Approximation | float | None = None,
         largest_interval: int | None = None,
         slice_length: int | None = None,
+        parameters: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         memory_limit: str | int | None = None,
     ) -> None:
         if evaluation not in INCREMENTAL_EVALUATIONS:
             known = ", ".join(INCREMENTAL_EVALUATIONS)
             raise OptionError(f"evaluation={evaluation!r} is unknown for streams: use one of {known}")
-        parsed = query_of(query)
+        parsed = query_of(query, values_of(parameters))
         if parsed.order_by_confidence or parsed.limit is not None:
             raise OptionError(
                 "ORDER BY and LIMIT choose among all matches, and a stream has not had all: leave them out, "

@@ -19,6 +19,12 @@ PACKAGES = ("confidence", "eventbased", "pointbased", "uncertain_cep")
 
 TRACE = "type,id,lower,upper\nA,1,1,5\nC,2,3,5\nB,3,3,5\nC,4,4,8\n"
 QUERY = "PATTERN SEQ(A a, B b, C c) WITHIN 4"
+EXAMPLE = """
+import uncertain_cep as uc
+
+events, query = uc.examples.events("chemotherapy"), uc.examples.queries("chemotherapy")["low_blood_count"]
+print(uc.match(events, query).num_rows)
+"""
 FIGURE_1 = {("1", "3", "2", "1", "5"): 25 / 225, ("1", "3", "4", "1", "7"): 27 / 225}
 
 
@@ -48,7 +54,7 @@ def wheel(distributions: Path) -> Path:
     return wheel
 
 
-def test_wheel_holds_the_four_packages_and_nothing_else(wheel: Path) -> None:
+def test_wheel_holds_the_four_packages_the_examples_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         shipped = {name for name in archive.namelist() if ".dist-info/" not in name}
     source = {
@@ -57,8 +63,13 @@ def test_wheel_holds_the_four_packages_and_nothing_else(wheel: Path) -> None:
         for file in (ROOT / package).rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
+    examples = {
+        f"uncertain_cep/{file.relative_to(ROOT).as_posix()}"
+        for file in (ROOT / "datasets").rglob("*")
+        if file.is_file()
+    }
     # It writes kernels into the source tree.
-    assert shipped == source - {"confidence/chain/write_out.py"}
+    assert shipped == source - {"confidence/chain/write_out.py"} | examples
     assert "uncertain_cep/query/grammar.lark" in shipped
     assert {f"{package}/py.typed" for package in PACKAGES} <= shipped
 
@@ -128,6 +139,7 @@ def test_wheel_answers_a_query_in_an_environment_without_spark(wheel: Path, tmp_
     # The in-process engine must not need its 450 MB.
     binaries = linked(tmp_path, wheel, without=("pyspark", "py4j"))
     assert answer_of_figure_1(binaries, tmp_path) == pytest.approx(FIGURE_1)
+    assert int(run(binaries / "python", "-c", EXAMPLE)) > 0
 
 
 @pytest.mark.thorough

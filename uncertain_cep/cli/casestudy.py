@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from uncertain_cep import examples
 from uncertain_cep.cli.arguments import TraceOptions, out_option, overwrite_option
 from uncertain_cep.cli.progress import compiling_aside, note, show, working
 from uncertain_cep.errors import OptionError
@@ -34,16 +35,14 @@ REPORT: Final = "report.html"
 @click.option(
     "--queries",
     type=click.Path(path_type=Path),
-    default=Path("datasets/cluster"),
-    show_default=True,
-    help="The directory of schema.toml and the queries, *.query.",
+    help="The directory of schema.toml and the queries, *.query.  [default: those of the example cluster]",
 )
 @click.option("--master", default="local[*]", show_default=True, help="Spark's master, on this machine.")
 @click.option("--minutes", type=int, default=60, show_default=True, help="Length of the simulated trace.")
 @click.option("--nodes", type=int, default=10, show_default=True, help="Number of simulated machines.")
 @click.option("--seed", type=int, default=2010, show_default=True, help="The same seed gives the same trace.")
 def casestudy(
-    out: str, overwrite: bool, queries: Path, master: str, minutes: int, nodes: int, seed: int
+    out: str, overwrite: bool, queries: Path | None, master: str, minutes: int, nodes: int, seed: int
 ) -> None:
     """Simulate an hour of cluster monitoring and run four queries over it on Spark.
 
@@ -51,11 +50,12 @@ def casestudy(
     stamps; the true times are written beside them and not used.
     """
     started = time.monotonic()
+    queries = examples.folder("cluster") if queries is None else queries
     files = sorted(queries.glob("*.query"))
     if not files or not (queries / "schema.toml").is_file():
         raise OptionError(
-            f"{queries} does not hold schema.toml and *.query files: run this where the project's source is, "
-            "or name its folder datasets/cluster with --queries"
+            f"{queries} does not hold schema.toml and *.query files: name a folder that does, or leave out "
+            "--queries"
         )
     check_output_place(out, [("the query file", file) for file in (*files, queries / "schema.toml")])
     from uncertain_cep.cli.execution import spark_session

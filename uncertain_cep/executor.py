@@ -29,11 +29,13 @@ from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.table import kernels_of, operator_of
 from uncertain_cep.optimizer.choice import choose
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
+from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.results.buckets import evaluate_bucketed
 from uncertain_cep.results.expected_counts import bucketed_counts, counts_of_matches, expected_counts
+from uncertain_cep.results.having import had, kept_by_having
 from uncertain_cep.results.projection import id_payload, to_batch, widened
 from uncertain_cep.results.ranking import least_passing, passing
-from uncertain_cep.results.top_k import best_chunk
+from uncertain_cep.results.top_k import RisingThreshold, best_chunk
 from uncertain_cep.threads import available_cores, side_by_side
 from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
 
@@ -199,6 +201,15 @@ def _evaluated(
     def matches(among: Selection, threshold: Threshold | None = None) -> Iterator[MatchBatch]:
         return _owned(operator.matches(with_tree().among(among, threshold)), later)
 
+    def having(among: Selection, threshold: Threshold) -> Iterator[MatchBatch]:
+        for chunk in matches(among, threshold):
+            if plan.having is not None and chunk.confidence is not None:
+                chunk = chunk.keep(chunk.confidence >= threshold.least)
+                chunk = chunk.keep(kept_by_having(plan, to_batch(plan, table, chunk, False)))
+            yield chunk
+
+    rising = _rising(plan, pmfs)
+
     @cache
     def with_tree() -> ExecutionContext:
         if not operator.plans_joins:
@@ -211,17 +222,22 @@ def _evaluated(
         elif plan.counts:
             yield from bucketed_counts(plan, table, _owned(evaluate_bucketed(context.among(part)), later))
         else:
-            for chunk in matches(part, _threshold(plan, pmfs)):
+            for chunk in matches(part, _threshold(plan, pmfs) if rising is None else rising.threshold):
                 wanted = confident(plan, chunk)
+                if rising is not None and wanted.confidence is not None:
+                    wanted = wanted.keep(wanted.confidence >= rising.threshold.least)
                 if len(wanted.lower):
-                    yield to_batch(plan, table, wanted, payload is not None)
+                    batch = had(plan, to_batch(plan, table, wanted, payload is not None))
+                    if rising is not None:
+                        rising.offer(np.asarray(batch.column("confidence").to_numpy()))
+                    yield batch
 
     if counters is not None:
         threads = 1
     # Planned once, before threads ask for the tree.
     with_tree()
     if best_only:
-        best = best_chunk(plan, table, selection, matches, threads)
+        best = best_chunk(plan, table, selection, having, threads)
         if best is not None and len(best.lower):
             yield to_batch(plan, table, best, False)
         return
@@ -256,7 +272,7 @@ def _owned(chunks: Iterator[MatchBatch], is_owned: Mask | None) -> Iterator[Matc
 def _limited(plan: EvaluationPlan, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield batches until LIMIT alone has enough."""
     query = plan.query
-    if query.limit is None or query.order_by_confidence or query.non_overlapping:
+    if query.limit is None or query.is_ordered or query.non_overlapping:
         yield from batches
         return
     left = query.limit
@@ -269,10 +285,20 @@ def _limited(plan: EvaluationPlan, batches: Iterator[pa.RecordBatch]) -> Iterato
 
 def _threshold(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> Threshold | None:
     """Return what HAVING asks of confidences, if these cost more than upper bounds of them."""
-    least = plan.query.min_confidence
+    least = plan.least_confidence
     skips_any = plan.query.strategy == "skip_till_any_match"
     dear = not plan.is_plain or pmfs is not None or len(plan.components) > 3 or not skips_any
-    return Threshold(least_passing(least)) if dear and least is not None and least > 0.0 else None
+    return Threshold(least_passing(least)) if dear and least > 0.0 else None
+
+
+def _rising(plan: EvaluationPlan, pmfs: ExplicitPmfs | None) -> RisingThreshold | None:
+    """Return what finds the least confidence that can be among the best, for an order by it and by more."""
+    query = plan.query
+    if query.limit is None or query.non_overlapping or plan.compressed or not plan.sort_keys:
+        return None
+    if plan.sort_keys[0] != SortKey("confidence", descending=True):
+        return None
+    return RisingThreshold(query.limit, _threshold(plan, pmfs) or Threshold(0.0))
 
 
 def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:

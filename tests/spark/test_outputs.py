@@ -159,3 +159,15 @@ def test_parameters(spark: SparkSession) -> None:
     assert expected.num_rows > 0
     _assert_same(match(to_spark(spark, table), text, parameters=values).toArrow(), expected)
     _assert_same(uc.match(to_spark(spark, table), text, parameters=values).toArrow(), expected)
+
+
+def test_having_and_order(spark: SparkSession) -> None:
+    table = random_trace(14, 120, keys=4)
+    text = (
+        "PATTERN SEQ(A a, B b) WHERE [key] WITHIN 30 HAVING confidence < 0.9 AND (gap > 2 OR NOT key = 1) "
+        "RETURN b.id - a.id AS gap ORDER BY gap DESC, confidence LIMIT 9"
+    )
+    expected = uc.match(table, text)
+    assert expected.num_rows == 9
+    found = match(to_spark(spark, table), text, confidence=False).toArrow()
+    assert found.to_pylist() == expected.select(found.column_names).to_pylist()

@@ -227,7 +227,7 @@ def with_controls(query: Query, min_confidence: float | None, top: int | None) -
     if min_confidence is not None:
         query = replace(query, min_confidence=max(min_confidence, query.min_confidence or 0.0))
     if top is not None:
-        query = replace(query, order_by_confidence=True, limit=min(top, query.limit or top))
+        query = replace(query, order_by_confidence=True, order_by=(), limit=min(top, query.limit or top))
     return query
 
 

@@ -62,12 +62,19 @@ def _aligned(rows: Iterable[Row]) -> str:
 
 def _output(query: Query) -> list[Row]:
     rows = []
-    if query.min_confidence is not None:
+    if query.having is not None:
+        rows.append(("having", query.having.text))
+    elif query.min_confidence is not None:
         rows.append(("having", f"confidence >= {query.min_confidence:g}"))
     if query.non_overlapping:
         rows.append(("output", "in each partition, matches whose ranges do not overlap, best first"))
     if query.order_by_confidence:
         rows.append(("order", "by falling confidence, ties by signature"))
+    if query.order_by:
+        keys = ", ".join(
+            f"{item.text} {'descending' if item.descending else 'ascending'}" for item in query.order_by
+        )
+        rows.append(("order", f"by {keys}, nulls last, ties by falling confidence and signature"))
     if query.limit is not None:
         rows.append(("limit", counted(query.limit, "match", "matches")))
     if query.expected_count is not None:

@@ -8,11 +8,12 @@ import pyarrow as pa
 
 from uncertain_cep.plan.equivalence import PartitionKey
 from uncertain_cep.plan.options import Approximation, Method
+from uncertain_cep.plan.result_columns import SortKey, least_confidence
 from uncertain_cep.plan.trees import Tree
 from uncertain_cep.query import Query
 from uncertain_cep.query.binder import BoundQuery
 from uncertain_cep.query.branches import PartialOrder, Term
-from uncertain_cep.query.typed import TypedExpression
+from uncertain_cep.query.typed import TypedExpression, columns_in
 from uncertain_cep.timedomain import Names, TimeDomain
 
 __all__ = ["EvaluationPlan", "PlannedComponent", "PlannedNegation"]
@@ -93,6 +94,12 @@ class EvaluationPlan:
     """With OUTPUT NON OVERLAPPING, the columns of batches that hold the values of those partition keys that
     the components call differently."""
 
+    having: TypedExpression | None = None
+    """What HAVING asks besides ``CONFIDENCE >= x``, of the columns of batches as those of a variable ``""``;
+    those of other branches are null."""
+    sort_keys: tuple[SortKey, ...] = ()
+    """The columns of ORDER BY, unless it is by falling confidence alone."""
+
     def __repr__(self) -> str:
         return f"<EvaluationPlan of {self.query!r}, planner {self.planner}>"
 
@@ -152,7 +159,8 @@ class EvaluationPlan:
     def batch_schema(self) -> pa.Schema:
         """Columns of the engine's batches: the result's, and those that only choose among the matches."""
         query, schema = self.query, self.output_schema
-        if (query.order_by_confidence or query.non_overlapping) and not self.confidence:
+        chosen_by = query.is_ordered or query.non_overlapping or self._having_asks_confidence
+        if chosen_by and not self.confidence:
             schema = schema.append(pa.field("confidence", pa.float64()))
         for field in self.unnamed_keys:
             schema = schema.append(field)
@@ -162,8 +170,19 @@ class EvaluationPlan:
     def needs_confidence(self) -> bool:
         """Whether confidences have to be computed, shown or not."""
         query = self.query
-        chosen_by = query.min_confidence is not None or query.order_by_confidence or query.non_overlapping
-        return self.confidence or chosen_by
+        chosen_by = query.min_confidence is not None or query.is_ordered or query.non_overlapping
+        return self.confidence or chosen_by or self._having_asks_confidence
+
+    @property
+    def _having_asks_confidence(self) -> bool:
+        return self.having is not None and any(
+            column.name == "confidence" for column in columns_in(self.having)
+        )
+
+    @property
+    def least_confidence(self) -> float:
+        """A confidence that every match reaches which HAVING keeps, but for rounding; 0 if it asks none."""
+        return max(self.query.min_confidence or 0.0, least_confidence(self.having))
 
     @property
     def counts(self) -> bool:
@@ -174,7 +193,7 @@ class EvaluationPlan:
     def needs_all(self) -> bool:
         """Whether the result is known only once all batches are: ordered, chosen from, or added up."""
         query = self.query
-        return self.counts or query.non_overlapping or query.order_by_confidence or query.limit is not None
+        return self.counts or query.non_overlapping or query.is_ordered or query.limit is not None
 
     @property
     def collects(self) -> bool:

@@ -15,6 +15,7 @@ from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
 from uncertain_cep.plan.options import PLANNERS, MatchOptions
 from uncertain_cep.plan.other_values import with_other_values
+from uncertain_cep.plan.result_columns import bound_having, bound_order
 from uncertain_cep.plan.trees import parse_tree
 from uncertain_cep.query import Query, bind, query_of
 from uncertain_cep.query.binder import BoundComponent, BoundQuery
@@ -81,7 +82,7 @@ def make_plan(
         return _counting_plan(matches, bound, counted, schema)
     branches = bound.branches()
     if len(branches) == 1:
-        return _ordered(_planned(branches[0], schema, domain, options), options)
+        return _with_controls(_ordered(_planned(branches[0], schema, domain, options), options))
     if options.gives_tree:
         raise OptionError(
             f"planner={options.planner!r}: a tree is for one pattern, and OR(...) stands for several: name a "
@@ -101,7 +102,19 @@ def make_plan(
     keys = tuple(PartitionKey((name,) * positive, (name,) * negated) for name in shared)
     plan = _planned(bound, schema, domain, options, keys)
     needed = dict.fromkeys(name for part in parts for name in part.required_columns)
-    return replace(plan, branches=tuple(parts), required_columns=tuple(needed))
+    plan = _with_controls(plan)
+    controlled = (replace(part, having=plan.having, sort_keys=plan.sort_keys) for part in parts)
+    return replace(plan, branches=tuple(controlled), required_columns=tuple(needed))
+
+
+def _with_controls(plan: EvaluationPlan) -> EvaluationPlan:
+    """Return a plan with what HAVING and ORDER BY ask of the columns of its result."""
+    query, schema = plan.query, plan.output_schema
+    if query.having is None and not query.order_by:
+        return plan
+    if "confidence" not in schema.names:
+        schema = schema.append(pa.field("confidence", pa.float64()))
+    return replace(plan, having=bound_having(query, schema), sort_keys=bound_order(query, schema))
 
 
 _what_matters: Final = attrgetter(

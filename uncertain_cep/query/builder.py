@@ -49,6 +49,22 @@ class _Clause:
     fields: dict[str, Any]
 
 
+def _is_confidence(expression: Expression) -> bool:
+    return isinstance(expression, syntax.Variable) and expression.name.lower() == "confidence"
+
+
+def _least_confidence(condition: Expression) -> syntax.Literal | syntax.Parameter | None:
+    """Return the bound of a condition ``CONFIDENCE >= number``, or None if it is another."""
+    match condition:
+        case syntax.Binary(">=", left, syntax.Parameter() as bound) if _is_confidence(left):
+            return bound
+        case syntax.Binary(">=", left, syntax.Literal(value=int() | float() as value) as bound) if (
+            _is_confidence(left) and not isinstance(value, bool)
+        ):
+            return bound
+    return None
+
+
 def _at(token: Token) -> Position:
     return Position(token.line or 1, token.column or 1)
 
@@ -87,7 +103,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         fields: dict[str, Any] = {
             "where": (), "strategy": "skip_till_any_match", "strategy_position": None, "window": None,
             "min_confidence": None, "returns": (), "expected_count": None, "order_by_confidence": False,
-            "limit": None, "non_overlapping": False,
+            "having": None, "order_by": (), "limit": None, "non_overlapping": False,
         }  # fmt: skip
         opened: list[syntax.OpenClause] = []
         for clause in clauses:
@@ -185,9 +201,22 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         return found or self._refuse("this is not a whole number of nanoseconds", position)
 
     def having_clause(self, children: list[Any]) -> _Clause:
-        found: Any = children[-1]
-        value = found if isinstance(found, syntax.Parameter) else float(found.value)
-        return self._valued("HAVING", children[0], "min_confidence", value)
+        expression, text, position = children[1]
+        least: list[float] = []
+        opened: list[syntax.OpenClause] = []
+        rest: list[Expression] = []
+        for condition in conjuncts_of(expression):
+            value = _least_confidence(condition)
+            if isinstance(value, syntax.Parameter) and not opened:
+                opened.append(syntax.OpenClause("HAVING", value))
+            elif isinstance(value, syntax.Literal):
+                least.append(float(value.value or 0))
+            else:
+                rest.append(condition)
+        fields: dict[str, Any] = {"min_confidence": max(least, default=None), "open_clauses": tuple(opened)}
+        if rest:
+            fields["having"] = syntax.Having(tuple(rest), text, position)
+        return _Clause("HAVING", _at(children[0]), fields)
 
     def return_clause(self, children: list[Any]) -> _Clause:
         return _Clause("RETURN", _at(children[0]), {"returns": tuple(children[1:])})
@@ -220,8 +249,16 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def output_clause(self, children: list[Token]) -> _Clause:
         return _Clause("OUTPUT", _at(children[0]), {"non_overlapping": True})
 
-    def order_clause(self, children: list[Token]) -> _Clause:
-        return _Clause("ORDER BY", _at(children[0]), {"order_by_confidence": True})
+    def order_clause(self, children: list[Any]) -> _Clause:
+        items: tuple[syntax.OrderItem, ...] = tuple(children[2:])
+        if len(items) == 1 and items[0].descending and _is_confidence(items[0].expression):
+            return _Clause("ORDER BY", _at(children[0]), {"order_by_confidence": True})
+        return _Clause("ORDER BY", _at(children[0]), {"order_by": items})
+
+    def order_item(self, children: list[Any]) -> syntax.OrderItem:
+        expression, text, position = children[0]
+        descending = len(children) > 1 and children[1].type == "DESC"
+        return syntax.OrderItem(expression, descending, text, position)
 
     def limit_clause(self, children: list[Any]) -> _Clause:
         limit = children[1] if isinstance(children[1], syntax.Parameter) else self._number(children[1])

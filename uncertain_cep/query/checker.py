@@ -334,6 +334,11 @@ def _output_faults(query: Query) -> Iterator[Fault]:
     if query.min_confidence is not None and not 0 <= query.min_confidence <= 1:
         message = f"a confidence lies between 0 and 1 (or 0% and 100%), not at {query.min_confidence:g}"
         yield _fault(message, query.position_of("HAVING"))
+    conditions = () if query.having is None else query.having.conditions
+    for found in (*conditions, *(item.expression for item in query.order_by)):
+        for part in expressions_in(found):
+            if isinstance(part, Equivalence):
+                yield _fault(f"[{part.name}] is a condition on events: it belongs in WHERE", part.position)
     if query.limit is not None and not 1 <= query.limit <= _LARGEST:
         yield _fault(f"LIMIT must be from 1 to {_LARGEST}", query.position_of("LIMIT"))
     if query.expected_count is not None:
@@ -343,9 +348,9 @@ def _output_faults(query: Query) -> Iterator[Fault]:
 def _expected_count_faults(query: Query, wanted: ExpectedCount) -> Iterator[Fault]:
     written = {clause for clause, _ in query.clause_positions}
     for clause, name, present in (
-        ("HAVING", "HAVING CONFIDENCE", query.min_confidence is not None),
+        ("HAVING", "HAVING", query.min_confidence is not None),
         ("OUTPUT", "OUTPUT NON OVERLAPPING", query.non_overlapping),
-        ("ORDER BY", "ORDER BY CONFIDENCE", query.order_by_confidence),
+        ("ORDER BY", "ORDER BY", query.order_by_confidence),
         ("LIMIT", "LIMIT", query.limit is not None),
     ):
         if present or clause in written:

@@ -121,6 +121,10 @@ def with_values(query: syntax.Query, values: Parameters) -> syntax.Query:
     changes: dict[str, Any] = {
         "where": tuple(_mapped(condition, put) for condition in query.where),
         "returns": tuple(replace(item, expression=_mapped(item.expression, put)) for item in query.returns),
+        "having": query.having
+        and replace(
+            query.having, conditions=tuple(_mapped(condition, put) for condition in query.having.conditions)
+        ),
         "open_clauses": (),
         "values": values,
     }
@@ -186,8 +190,9 @@ def _limit(_query: syntax.Query, _clause: syntax.OpenClause, value: Value) -> di
     return {"limit": number}
 
 
-def _having(_query: syntax.Query, _clause: syntax.OpenClause, value: Value) -> dict[str, Any]:
-    return {"min_confidence": float(_number(value))}
+def _having(query: syntax.Query, _clause: syntax.OpenClause, value: Value) -> dict[str, Any]:
+    least = float(_number(value))
+    return {"min_confidence": least if query.min_confidence is None else max(least, query.min_confidence)}
 
 
 def _length(clause: syntax.OpenClause, value: Value) -> syntax.Duration:

@@ -26,11 +26,13 @@ __all__ = [
     "Equivalence",
     "ExpectedCount",
     "Expression",
+    "Having",
     "Index",
     "Instant",
     "ListedVariable",
     "Literal",
     "OpenClause",
+    "OrderItem",
     "Parameter",
     "Pattern",
     "Position",
@@ -247,6 +249,25 @@ class ReturnItem:
 
 
 @dataclass(frozen=True, slots=True)
+class Having:
+    """The conditions of HAVING that AND joins, but for ``CONFIDENCE >= x``, and all of it as written."""
+
+    conditions: tuple[Expression, ...]
+    text: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class OrderItem:
+    """A column of the result to order by, and how it is written."""
+
+    expression: Expression
+    descending: bool
+    text: str
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
 class ExpectedCount:
     """``RETURN EXPECTED COUNT [BY attr, ...] [EVERY n unit]``."""
 
@@ -267,11 +288,12 @@ class Query:
     window: Duration | None
     """None if WITHIN is missing (a fault that the checker reports) or open."""
     min_confidence: float | None
-    """``HAVING CONFIDENCE >= x``."""
+    """``CONFIDENCE >= x``, alone in HAVING or joined to the rest by AND."""
     returns: tuple[ReturnItem, ...]
     """Empty without RETURN: every positive variable."""
     expected_count: ExpectedCount | None
     order_by_confidence: bool
+    """``ORDER BY CONFIDENCE DESC`` alone."""
     limit: int | None
     non_overlapping: bool
     """``OUTPUT NON OVERLAPPING``."""
@@ -281,6 +303,10 @@ class Query:
     """The list in ``skip_till_any_match(a, b)``; empty if no strategy is written."""
     clause_positions: tuple[tuple[str, Position], ...] = ()
     """The first keyword of each clause in the text, such as ``WITHIN``, and where it stands."""
+    having: Having | None = None
+    """The rest of HAVING."""
+    order_by: tuple[OrderItem, ...] = ()
+    """What ORDER BY names, but for ``CONFIDENCE DESC`` alone, which is ``order_by_confidence``."""
     open_clauses: tuple[OpenClause, ...] = ()
     """Clauses whose values are parameters without a value yet; their fields are None."""
     values: tuple[tuple[str, object], ...] = ()
@@ -295,10 +321,16 @@ class Query:
         return f"<pre>{escape(self.text.strip())}</pre>"
 
     @property
+    def is_ordered(self) -> bool:
+        """Whether the result has an order."""
+        return self.order_by_confidence or bool(self.order_by)
+
+    @property
     def parameters(self) -> tuple[str, ...]:
         """The names of the parameters that have no value yet, in the order of the text."""
         found = [clause.parameter for clause in self.open_clauses]
-        for expression in (*self.where, *(item.expression for item in self.returns)):
+        rest = () if self.having is None else self.having.conditions
+        for expression in (*self.where, *(item.expression for item in self.returns), *rest):
             found += [part for part in expressions_in(expression) if isinstance(part, Parameter)]
         found.sort(key=lambda one: (one.position.line, one.position.column))
         return tuple(dict.fromkeys(one.name for one in found))

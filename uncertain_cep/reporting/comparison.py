@@ -88,8 +88,9 @@ def compared(
         raw_table = raw_table.set_column(raw_table.schema.get_field_index(name), name, times)
     raw_table = raw_table.replace_schema_metadata(table.schema.metadata)
     query = replace(
-        plan.query, min_confidence=None, limit=None, order_by_confidence=False, non_overlapping=False
-    )
+        plan.query, min_confidence=None, having=None, limit=None, order_by_confidence=False, order_by=(),
+        non_overlapping=False,
+    )  # fmt: skip
     raw = _all(make_plan(query, raw_table.schema, options, confidence=False), raw_table, options)
     likely_plan = make_plan(replace(query, min_confidence=LIKELY), table.schema, options)
     likely = _all(likely_plan, table, options)

@@ -129,8 +129,9 @@ def report_facts(asked: Asked) -> dict[str, Any]:
     stamps, has = _stamps(plan, table, asked.stamp, begin)
     comparison = compared(plan, table, options, stamps, has)
     confidence = np.asarray(found.column("confidence").to_numpy())
-    shown = found
-    if not plan.query.order_by_confidence or found.num_rows > SHOWN_MATCHES:
+    if plan.query.is_ordered:
+        shown = found.slice(0, SHOWN_MATCHES)
+    else:
         shown = found.take(pa.array(np.argsort(-confidence, kind="stable")[:SHOWN_MATCHES]))
     clock = Clock(plan, int(begin.min()) if len(begin) else 0)
     pictures = pictures_of(plan, table, shown, PARTS)

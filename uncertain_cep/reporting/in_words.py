@@ -42,12 +42,14 @@ def words_of(plan: EvaluationPlan) -> list[str]:
         conditions = " and ".join(map(format_expression, bound.predicates))
         sentences.append(f"It holds that {conditions}.")
     sentences.append(_STRATEGIES[query.strategy])
-    if query.min_confidence is not None:
+    if query.having is not None:
+        sentences.append(f"Only matches with {query.having.text}.")
+    elif query.min_confidence is not None:
         sentences.append(f"Only matches of a probability of at least {query.min_confidence:.4g}.")
     if query.non_overlapping:
         sentences.append("Only the best of matches that overlap in time.")
     if query.limit is not None:
-        which = "best " if query.order_by_confidence else ""
+        which = "best " if query.order_by_confidence else "first " if query.order_by else ""
         sentences.append(f"At most {counted(query.limit, f'{which}match', f'{which}matches')}.")
     return sentences
 

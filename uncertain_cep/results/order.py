@@ -19,6 +19,7 @@ from uncertain_cep.expressions.codes import codes_of, paired
 from uncertain_cep.limits import Limits, looked_at
 from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.results.expected_counts import merged_counts
 from uncertain_cep.results.ranking import ranked
 from uncertain_cep.threads import waited_for
@@ -34,14 +35,14 @@ def finished(
     """Return the result that the batches of :func:`uncertain_cep.executor.execute` make.
 
     They may be of several tables that share no match. Expected counts are added up; of the matches those stay
-    that OUTPUT NON OVERLAPPING keeps, the best ones first with ORDER BY CONFIDENCE, ties by signature, and at
-    most LIMIT. What HAVING drops is dropped before. Memory is O(k + batch) with LIMIT k and without NON
-    OVERLAPPING, else O(matches). The limits are looked at where that takes long.
+    that OUTPUT NON OVERLAPPING keeps, in the order of ORDER BY, ties by falling confidence and by signature,
+    and at most LIMIT. What HAVING drops is dropped before. Memory is O(k + batch) with LIMIT k and without
+    NON OVERLAPPING, else O(matches). The limits are looked at where that takes long.
     """
     if plan.counts:
         return merged_counts(plan, batches)
     limit = plan.query.limit
-    ordered = plan.query.order_by_confidence
+    ordered = plan.query.is_ordered
     if plan.query.non_overlapping:
         matches = pa.Table.from_batches(list(batches), schema=plan.batch_schema)
         batches = _of_all(limits, matches, partial(non_overlapping, plan, matches)).to_batches()
@@ -71,7 +72,7 @@ def _of_all(limits: Limits | None, matches: pa.Table, made: Callable[[], pa.Tabl
 
 
 def _sorted(plan: EvaluationPlan, matches: pa.Table, limit: int | None = None) -> pa.Table:
-    return matches.take(_best_first(plan, matches)[:limit])
+    return matches.take(_best_first(plan, matches, plan.sort_keys)[:limit])
 
 
 def non_overlapping(plan: EvaluationPlan, matches: pa.Table) -> pa.Table:
@@ -97,20 +98,32 @@ def non_overlapping(plan: EvaluationPlan, matches: pa.Table) -> pa.Table:
     return matches.take(pa.array(np.sort(by_time[chosen])))
 
 
-def _best_first(plan: EvaluationPlan, matches: pa.Table) -> Int64:
-    """Return the order by falling confidence, ties by the values of the ids, nulls last."""
-    columns = [pa.array(ranked(np.asarray(matches.column("confidence").to_numpy())))]
-    for component in plan.components:
-        columns += _sortable(matches.column(component.variable))
-    table = pa.table(columns, names=[str(number) for number in range(len(columns))])
-    keys = [(name, "ascending" if number else "descending") for number, name in enumerate(table.column_names)]
-    return np.asarray(pc.sort_indices(table, sort_keys=keys)).astype(np.int64)
+def _best_first(plan: EvaluationPlan, matches: pa.Table, given: tuple[SortKey, ...] = ()) -> Int64:
+    """Return the order by keys, then by falling confidence, then by the values of the ids, nulls last."""
+    keys = [*given, SortKey("confidence", descending=True)]
+    keys += [SortKey(component.variable, descending=False) for component in plan.components]
+    columns, directions = [], []
+    for key in dict.fromkeys(keys):
+        column = matches.column(key.column)
+        if key.column == "confidence":
+            column = pa.array(ranked(np.asarray(column.to_numpy())))
+        found = _sortable(column)
+        columns += found
+        # Nulls come last in either direction.
+        falling = ["descending" if key.descending else "ascending"] * len(found)
+        directions += falling if len(found) == 1 else ["ascending", *falling[1:]]
+    names = [str(number) for number in range(len(columns))]
+    table = pa.table(columns, names=names)
+    found = pc.sort_indices(table, sort_keys=list(zip(names, directions, strict=True)))
+    return np.asarray(found).astype(np.int64)
 
 
 def _sortable(column: pa.ChunkedArray) -> list[pa.ChunkedArray]:
     """Return columns by which to sort: a list element by element, before those that it begins."""
+    if pa.types.is_floating(column.type):
+        return [pc.if_else(pc.is_nan(column), None, column)]
     if not pa.types.is_list(column.type):
-        return [column]
+        return [] if pa.types.is_null(column.type) else [column]
     lists = column.combine_chunks()
     lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
     lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0))

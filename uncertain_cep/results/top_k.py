@@ -21,9 +21,10 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.ranking import least_passing, least_ranked_as, ranked
 from uncertain_cep.threads import side_by_side
 
-__all__ = ["best_chunk"]
+__all__ = ["RisingThreshold", "best_chunk"]
 
 Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
@@ -48,7 +49,7 @@ def best_chunk(
     candidates lies between the first and the last event, and so in reach of the first one.
     """
     assert plan.query.limit is not None
-    least = least_passing(plan.query.min_confidence or 0.0)
+    least = least_passing(plan.least_confidence)
     best = _Best(plan.query.limit, least, _ranks(plan, table, selection))
     one_at_a_time = Lock()
 
@@ -66,6 +67,25 @@ def best_chunk(
         if best.settled:
             break
     return best.chunk
+
+
+@dataclass(slots=True)
+class RisingThreshold:
+    """What the k best confidences seen ask of those to come, where all that tie with the k-th are wanted."""
+
+    limit: int
+    threshold: Threshold
+    _ranks: Float64 = field(default_factory=lambda: np.zeros(0))
+    _lock: Lock = field(default_factory=Lock)
+
+    def offer(self, confidence: Float64) -> None:
+        """Take the confidences of some matches into account, (n,) float64."""
+        with self._lock:
+            ranks = np.concatenate((self._ranks, ranked(confidence)))
+            if len(ranks) >= self.limit:
+                ranks = np.partition(ranks, len(ranks) - self.limit)[len(ranks) - self.limit :]
+                self.threshold.least = max(least_ranked_as(float(ranks[0])), self.threshold.least)
+            self._ranks = ranks
 
 
 @dataclass(slots=True)

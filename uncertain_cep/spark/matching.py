@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
@@ -18,6 +18,7 @@ from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import Slicing
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.spark.dataframes import (
     column,
@@ -188,7 +189,7 @@ def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
     if plan.query.non_overlapping:
         frame = _in_one_place(plan, frame.mapInArrow(evaluate, schema))
         evaluate = partial(non_overlapping_in_partition, plan=plan)
-    if not plan.query.order_by_confidence:
+    if not plan.query.is_ordered:
         matches = frame.mapInArrow(evaluate, schema)
     else:
         # Rounded where the engine does it: Spark has other ways to round.
@@ -196,10 +197,19 @@ def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
         with_rank = t.StructType([*schema.fields, t.StructField(rank, t.DoubleType())])
         matches = frame.mapInArrow(partial(rank_partition, evaluate=evaluate, name=rank), with_rank)
         signature = (column(component.variable).asc_nulls_last() for component in plan.components)
-        matches = matches.orderBy(column(rank).desc(), *signature)
+        keys = (_sorted_by(plan, key, rank) for key in plan.sort_keys)
+        matches = matches.orderBy(*keys, column(rank).desc(), *signature)
     if plan.query.limit is not None:
         matches = matches.limit(plan.query.limit)
     return matches.select(*map(column, plan.output_schema.names))
+
+
+def _sorted_by(plan: EvaluationPlan, key: SortKey, rank: str) -> Column:
+    """Return what Spark sorts by for a key of ORDER BY: nulls last, and what is no number as null."""
+    found = column(rank if key.column == "confidence" else key.column)
+    if pa.types.is_floating(plan.batch_schema.field(key.column).type):
+        found = f.when(~f.isnan(found), found)
+    return found.desc_nulls_last() if key.descending else found.asc_nulls_last()
 
 
 def _added_up(plan: EvaluationPlan, counts: DataFrame) -> DataFrame:

@@ -31,6 +31,7 @@ from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, beyond_plain, make_plan
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.query.syntax import components_of
+from uncertain_cep.results.having import had
 from uncertain_cep.results.projection import to_batch
 from uncertain_cep.streaming.event_buffer import RetainedEvents
 from uncertain_cep.streaming.micro_batches import SlicedEvaluation
@@ -171,7 +172,7 @@ class IncrementalMatcher:
             known = ", ".join(INCREMENTAL_EVALUATIONS)
             raise OptionError(f"evaluation={evaluation!r} is unknown for streams: use one of {known}")
         parsed = query_of(query, values_of(parameters))
-        if parsed.order_by_confidence or parsed.limit is not None:
+        if parsed.is_ordered or parsed.limit is not None:
             raise OptionError(
                 "ORDER BY and LIMIT choose among all matches, and a stream has not had all: leave them out, "
                 "use HAVING CONFIDENCE >= x, or order what the matcher returned"
@@ -429,7 +430,7 @@ class IncrementalMatcher:
         kept = None if chunk is None else confident(self.plan, chunk)
         if kept is None or not len(kept.lower):
             return self._nothing
-        return to_batch(self.plan, table, kept, False)
+        return had(self.plan, to_batch(self.plan, table, kept, False))
 
     def _tidy(self) -> None:
         """Let go of events, partitions and strings that nothing in the method names any more."""

@@ -285,6 +285,12 @@ def _text_of(argument: str) -> str:
 
 
 _SCHEMA_OPTIONS: Final = (
+    click.option(
+        "--input-format",
+        metavar="F",
+        help="What all traces are, whatever their names: csv, tsv, json, parquet, or a format that needs no "
+        "schema, such as spark-eventlog.",
+    ),
     click.option("--schema", metavar="FILE", help="A schema file (TOML); instead of the options below."),
     click.option("--type", metavar="T", help="The type of all events."),
     click.option("--type-column", metavar="COL", help="The column of the types."),
@@ -312,9 +318,12 @@ class TraceOptions:
 
     schema: TraceSchema | None
     tick: str | None
+    format: str | None = None
 
 
-def _trace_options(schema: str | None, tick: str | None, **flags: str | None) -> TraceOptions:
+def _trace_options(
+    schema: str | None, tick: str | None, input_format: str | None, **flags: str | None
+) -> TraceOptions:
     from uncertain_cep.traces import TraceSchema, load_schema
 
     given = {name: value for name, value in flags.items() if value is not None}
@@ -322,21 +331,43 @@ def _trace_options(schema: str | None, tick: str | None, **flags: str | None) ->
         if given or tick is not None:
             flag = next(iter(given), "tick").replace("_", "-")
             raise OptionError(f"--{flag} and --schema exclude each other: write it into the schema file")
-        return TraceOptions(load_schema(schema), None)
+        return TraceOptions(_of_format(load_schema(schema), input_format), None, input_format)
     if not given:
-        return TraceOptions(None, tick)
+        return TraceOptions(None, tick, input_format)
     if "uncertainty" not in given:
         raise OptionError(
             "say how uncertain the times are: --uncertainty plus_minus:500ms, granularity:1min, window:15s, "
             "columns:LOWER,UPPER, ..., or --uncertainty exact"
         )
-    return TraceOptions(TraceSchema.from_flags(tick=tick, **given), None)
+    made = TraceSchema.from_flags(tick=tick, **given)
+    return TraceOptions(_of_format(made, input_format), None, input_format)
+
+
+def _of_format(schema: TraceSchema, input_format: str | None) -> TraceSchema:
+    """Return the schema for files of a format, which goes before the one that it names itself."""
+    if input_format is None:
+        return schema
+    return replace(schema, options=replace(schema.options, format=input_format))
 
 
 schema_options: Final = _gathered(
     _SCHEMA_OPTIONS,
     "columns",
     _trace_options,
-    ("schema", "tick", "type", "type_column", "id", "time", "unit", "uncertainty", "where", "missing"),
+    (
+        *(
+            "input_format",
+            "schema",
+            "tick",
+            "type",
+            "type_column",
+            "id",
+            "time",
+            "unit",
+            "uncertainty",
+            "where",
+        ),
+        "missing",
+    ),
 )
 """Adds the options to a command, which gets what they say as ``columns``, `TraceOptions`."""

@@ -143,7 +143,9 @@ def _matches_in_process(
     without_pandas()
     keep_on_disk()
     with working("reading") as update:
-        loaded = load_traces(matching.traces, columns.schema, tick=columns.tick, used=matching.used)
+        loaded = load_traces(
+            matching.traces, columns.schema, format=columns.format, tick=columns.tick, used=matching.used
+        )
         table = loaded.sound()
         # A line in between would disturb the moving one.
         ticks = of_ticks(loaded.tick, loaded.floored)
@@ -206,7 +208,7 @@ def _faults_by_file(matching: Matching, plan: EvaluationPlan) -> Iterator[None]:
         yield
     except TraceError:
         columns = matching.columns
-        loaded = load_traces(matching.traces, columns.schema, tick=columns.tick)
+        loaded = load_traces(matching.traces, columns.schema, format=columns.format, tick=columns.tick)
         if faults := loaded.with_checked_ids(plan.partition_attributes).faults:
             raise TraceError(faults) from None
         raise
@@ -270,7 +272,9 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
     doubts = Doubts()
     with working("matching on Spark"), stopped_in_time(spark, options.limit), worker_errors():
         columns = matching.columns
-        events = used_of_traces(spark, matching.traces, columns.schema, columns.tick, matching.used)
+        events = used_of_traces(
+            spark, matching.traces, columns.schema, columns.tick, matching.used, columns.format
+        )
         if destination.format_name == "parquet":
             count = matches_to_parquet(
                 events, matching.query, folder, options, overwrite=destination.overwrite, doubts=doubts

@@ -57,7 +57,9 @@ def explain(
         from uncertain_cep.query import attributes_in
         from uncertain_cep.traces.reading import load_traces
 
-        loaded = load_traces(traces, columns.schema, tick=columns.tick, used=attributes_in(parsed))
+        loaded = load_traces(
+            traces, columns.schema, format=columns.format, tick=columns.tick, used=attributes_in(parsed)
+        )
         table = loaded.sound()
         plan_of(parsed, loaded, table, options)
     shown = explained(parsed, table, options, analyze=analyze, format="json" if as_json else "text")

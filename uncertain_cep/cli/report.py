@@ -95,7 +95,7 @@ def write_report(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UncertainCepWarning)
         with working("reading"):
-            loaded = load_traces(traces, columns.schema, tick=columns.tick)
+            loaded = load_traces(traces, columns.schema, format=columns.format, tick=columns.tick)
             if loaded.table is None or loaded.faults:
                 raise TraceError(loaded.faults)
             loaded.warn()

@@ -44,7 +44,7 @@ def validate(
 
     without_pandas()
     parsed = None if query is None else read_query(query, parameters)
-    found = validated(traces, columns.schema, parsed, None, columns.tick)
+    found = validated(traces, columns.schema, parsed, columns.format, columns.tick)
     report = found.report
     for fault in report.faults:
         show(str(fault))

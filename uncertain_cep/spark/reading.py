@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -29,7 +30,7 @@ from uncertain_cep.spark.jobs import worker_errors
 from uncertain_cep.spark.worker import Reading, add_intervals, describe_files, events_of_files, step_events
 from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema, intervals_of
-from uncertain_cep.traces.formats import FileOptions, list_files
+from uncertain_cep.traces.formats import FileOptions, list_files, reader_tick
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import MissingChoice, merged_message
 from uncertain_cep.traces.reading import all_days, chosen_tick, reading_steps
@@ -48,6 +49,7 @@ def read_traces(
     paths: Sequence[str | Path] | str | Path,
     schema: TraceSchema | str | Path | None = None,
     *,
+    format: str | None = None,
     tick: str | None = None,
 ) -> DataFrame:
     """Read files into a frame of events, as `uncertain_cep.read_traces` does into a table.
@@ -61,9 +63,11 @@ def read_traces(
     schema : path, TraceSchema or None
         A schema file of this machine, or what `load_schema` made of one. None for files whose columns are
         those of the model.
+    format : str, optional
+        As for `uncertain_cep.read_traces`.
     tick : str or None
-        Length of a tick. Default: what the schema or the files say, else 1us; a day where all stamps are
-        dates.
+        Length of a tick. Default: what the schema, the files or their format say, else 1us; a day where all
+        stamps are dates.
 
     Returns
     -------
@@ -82,7 +86,7 @@ def read_traces(
     UncertainCepWarning
         If certain times of one file that differ are now in one tick, so that none is before the other.
     """
-    return used_of_traces(spark, paths, schema, tick, None)
+    return used_of_traces(spark, paths, schema, tick, None, format)
 
 
 def used_of_traces(
@@ -91,6 +95,7 @@ def used_of_traces(
     schema: TraceSchema | str | Path | None,
     tick: str | None,
     used: frozenset[str] | None,
+    format: str | None = None,
 ) -> DataFrame:
     """Return what :func:`read_traces` does, with the attributes ``used`` alone where the schema lists none.
 
@@ -101,16 +106,20 @@ def used_of_traces(
     if schema is None and any("://" in str(path) for path in given):
         return spark.read.parquet(*map(str, given))
     # The workers' folder may be another one.
-    files, faults = list_files([Path(path).absolute() for path in given])
+    options = FileOptions() if schema is None else schema.options
+    if format is not None:
+        options = replace(options, format=format)
+    places = [Path(path).absolute() for path in given]
+    files, faults = list_files(places, options.format, with_schema=schema is not None)
     if schema is None and files and not faults and _scannable([file.path for file in files]):
         return _scan(spark, [file.path for file in files])
-    steps = reading_steps(files, schema, faults)
+    steps = reading_steps(files, schema, faults, named_formats=options.format is None)
     if faults or not steps:
         raise TraceError(faults or "no file is given: name one or more")
     work = tuple((file, tuple(parts)) for file, parts in steps.items())
     if schema is not None:
         tick = chosen_tick(tick, schema)
-    reading = Reading(work, FileOptions() if schema is None else schema.options, schema is None, tick, used)
+    reading = Reading(work, options, tick, tick or reader_tick(steps), used)
     numbers = spark.range(0, len(work), 1, min(len(work), MOST_READING_TASKS))
     with worker_errors():
         rows = numbers.mapInArrow(
@@ -126,7 +135,7 @@ def used_of_traces(
     days = schema is None or all_days([(work[number][0], table) for number, table in empty.items()], steps)
     merged = sum(row["merged"] for row in rows)
     if merged:
-        warn(merged_message(merged, tick))
+        warn(merged_message(merged, reading.own_tick))
     model, faults = assembled(
         [
             Part(str(file.path), Events(step_events(table, step, reading, days=days).table, None, 0))

@@ -160,10 +160,10 @@ class Reading:
 
     work: FileWork
     options: FileOptions
-    model: bool
-    """Whether the columns are those of the model already."""
     tick: str | None
     """Length of a tick, if one was chosen."""
+    own_tick: str | None
+    """Length of a tick of the events that are not in the columns of the model already, if there is one."""
     used: frozenset[str] | None = None
     """The attributes to read where the schema lists none; None: all."""
 
@@ -172,9 +172,9 @@ def step_events(
     raw: pa.Table, step: Step, reading: Reading, *, days: bool = True, first_id: int = 1
 ) -> Events:
     """Return what a table of a schema makes of the rows of a file."""
-    if reading.model:
+    if step.model:
         return model_events(raw, reading.tick)
-    return events_of_rows(raw, step.events, step.rule, tick=reading.tick, days=days, first_id=first_id)
+    return events_of_rows(raw, step.events, step.rule, tick=reading.own_tick, days=days, first_id=first_id)
 
 
 def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> Iterator[pa.RecordBatch]:
@@ -184,18 +184,19 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
     metadata, and how many certain times share a tick that was chosen for them with different ones.
     """
     for number, raw in _raw_files(batches, reading):
-        noted = with_noted_tick(raw) if reading.model else raw
+        steps = reading.work[number][1]
+        noted = with_noted_tick(raw) if steps[0].model else raw
         found = {
             "file": number,
             "rows": raw.num_rows,
             "schema": noted.schema.serialize().to_pybytes(),
-            "merged": _merged(raw, reading.work[number][1], reading),
+            "merged": _merged(raw, steps, reading),
         }
         yield pa.RecordBatch.from_pylist([found])
 
 
 def _merged(raw: pa.Table, steps: tuple[Step, ...], reading: Reading) -> int:
-    if reading.tick is None or reading.model:
+    if reading.own_tick is None or steps[0].model:
         return 0
     roundings = []
     for step in steps:

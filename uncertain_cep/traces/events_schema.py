@@ -13,6 +13,7 @@ import pyarrow as pa
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.expressions.codes import places_in
+from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.offsets import clock_offset
 from uncertain_cep.traces.uncertainty import (
@@ -28,7 +29,16 @@ from uncertain_cep.traces.uncertainty import (
     window,
 )
 
-__all__ = ["KINDS", "OTHERWISE", "ByValue", "EventsSchema", "Kind", "UncertaintySpec", "by_value"]
+__all__ = [
+    "KINDS",
+    "OTHERWISE",
+    "READ_EVENTS",
+    "ByValue",
+    "EventsSchema",
+    "Kind",
+    "UncertaintySpec",
+    "by_value",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,3 +221,12 @@ class EventsSchema:
     where: str | None = None
     attributes: tuple[tuple[str, str], ...] | None = None
     missing: Literal["error", "drop"] = "error"
+
+
+_NAMES: Final = Names()
+READ_EVENTS: Final = EventsSchema(
+    UncertaintySpec("columns", (("lower", _NAMES.lower), ("upper", _NAMES.upper))),
+    type_column=_NAMES.type,
+    id=_NAMES.id,
+)
+"""Rows that are events as they are read, in columns that are named like those of the model."""

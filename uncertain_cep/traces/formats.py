@@ -7,8 +7,8 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.config import FAULT_LIMIT
-from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
 from uncertain_cep.special_files import special_kind
 from uncertain_cep.traces.bounded import (
     CSV_BLOCKS,
@@ -41,6 +41,7 @@ from uncertain_cep.traces.extracting import (
 from uncertain_cep.traces.faulty_rows import row_faults, shown, unreadable_rows
 from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
 from uncertain_cep.traces.jsonlines import json_line_faults, kept_columns
+from uncertain_cep.traces.readers import LOOKED_AT, READERS, finest_tick, read_events, recognised
 
 __all__ = [
     "COLUMN_TYPES",
@@ -52,6 +53,7 @@ __all__ = [
     "format_of",
     "list_files",
     "read_file",
+    "reader_tick",
 ]
 
 ColumnType = Literal["string", "int", "float", "bool", "timestamp"]
@@ -64,7 +66,7 @@ _ARROW: Final[dict[str, pa.DataType]] = {
     "bool": pa.bool_(),
     "timestamp": pa.timestamp("ns"),
 }
-_COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+_COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 _FORMATS: Final = {
     ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
     ".parquet": "parquet", ".pq": "parquet",
@@ -88,11 +90,12 @@ class FileOptions:
     extract: tuple[Extraction, ...] = ()
     """Columns and the regular expressions whose named groups are cut out of them as further columns."""
     format: str | None = None
-    """One of ``FILE_FORMATS``, whatever the files are called. None: as their names say."""
+    """One of ``FILE_FORMATS`` or ``READERS``, whatever the files are called. None: as each file says."""
 
     def __post_init__(self) -> None:
-        if self.format is not None and self.format not in FILE_FORMATS:
-            raise OptionError(f"format={self.format!r} is unknown: use one of {', '.join(FILE_FORMATS)}")
+        known = (*FILE_FORMATS, *READERS)
+        if self.format is not None and self.format not in known:
+            raise OptionError(f"format={self.format!r} is unknown: use one of {', '.join(known)}")
 
 
 _DEFAULT: Final = FileOptions()
@@ -104,6 +107,8 @@ class TraceFile:
 
     path: Path
     root: Path
+    reader: str | None = None
+    """The format, if it is one of ``READERS``."""
 
     def matches(self, pattern: str) -> bool:
         """Tell whether a glob pattern fits the file, or a folder between it and the one given."""
@@ -121,13 +126,18 @@ class TraceFile:
 
 
 def list_files(
-    paths: Sequence[str | Path], format: str | None = None
+    paths: Sequence[str | Path], format: str | None = None, *, with_schema: bool = False
 ) -> tuple[list[TraceFile], list[TraceFault]]:
     """Return the files to read: those given, and those in the folders given.
 
-    Of folders these are the files whose names say a known format or, if a format is given, all files.
-    Files and folders whose names start with ``_`` or ``.`` are passed over in folders, as Spark does.
+    Of folders these are the files whose names say a known format or, if a format is given, all files; if no
+    name says one, those that begin as a format of ``READERS`` does. Files and folders whose names start with
+    ``_`` or ``.`` are passed over in folders, as Spark does. Without a format a file that begins as one of
+    ``READERS`` is read as such, and a warning says so, unless its name says that it is a table, or that it is
+    JSON and a schema tells of its columns.
     """
+    reader = format if format in READERS else None
+    asks = format is None
     files: list[TraceFile] = []
     faults: list[TraceFault] = []
     for given in map(Path, paths):
@@ -137,20 +147,52 @@ def list_files(
             message = f"it is {kind}, and traces are read several times: write it to a file"
             faults.append(TraceFault(message, file=str(given)))
         elif not given.is_dir():
-            files.append(TraceFile(given, given))
+            found = _recognised(given, with_schema=with_schema) if asks else reader
+            files.append(TraceFile(given, given, found))
         else:
             inside = sorted(
                 path
                 for path in given.rglob("*")
-                if path.is_file()
-                and not any(part[0] in "_." for part in path.relative_to(given).parts)
-                and (format is not None or format_of(path) is not None)
+                if path.is_file() and not any(part[0] in "_." for part in path.relative_to(given).parts)
             )
-            files += [TraceFile(path, given) for path in inside]
+            readers = {
+                path: _recognised(path, with_schema=with_schema) if asks else reader for path in inside
+            }
+            if asks:
+                named = [path for path in inside if format_of(path) is not None]
+                inside = named or [path for path in inside if readers[path]]
+            elif reader:
+                # Beside its rolled event logs Spark leaves an empty file that tells its state.
+                inside = [path for path in inside if path.stat().st_size]
+            files += [TraceFile(path, given, readers[path]) for path in inside]
             if not inside:
                 lacking = f"no file of {_KNOWN}" if format is None else "no file"
                 faults.append(TraceFault(f"the folder holds {lacking}", file=str(given)))
+    if asks:
+        _warn_of_readers(files)
     return files, faults
+
+
+def _recognised(path: Path, *, with_schema: bool) -> str | None:
+    """Return the format of ``READERS`` that a file begins as, where it may be one."""
+    if format_of(path) not in (None, "json") or (with_schema and format_of(path) is not None):
+        return None
+    # What cannot be read is met again.
+    with suppress(OSError, ValueError, pa.ArrowException), _opened(path) as stream:
+        return recognised(stream.read(LOOKED_AT))
+    return None
+
+
+def _warn_of_readers(files: Sequence[TraceFile]) -> None:
+    for name in dict.fromkeys(file.reader for file in files if file.reader is not None):
+        first, *others = (file.path.name for file in files if file.reader == name)
+        more = f" and {len(others)} more" if others else ""
+        warn(f"{first}{more}: read as {name}, as what is in there says; name the format to be sure")
+
+
+def reader_tick(files: Iterable[TraceFile]) -> str | None:
+    """Return the tick of the files that readers read, where nobody names one; None without such files."""
+    return finest_tick({file.reader for file in files if file.reader is not None})
 
 
 def _stem_suffix(path: Path) -> str:
@@ -170,7 +212,7 @@ def column_names(file: TraceFile, options: FileOptions = _DEFAULT) -> list[str] 
 
     A TraceError says that the file cannot be read, or names a column twice.
     """
-    names = _own_columns(file.path, options)
+    names = None if file.reader else _own_columns(file.path, options)
     if names is None:
         return None
     names += [name for name, _ in file.partitions if name not in names]
@@ -213,14 +255,17 @@ def read_file(
     """
     given = file if isinstance(file, TraceFile) else TraceFile(file, file)
     path = given.path
-    kind = _known_format(path, options)
-    names = _own_columns(path, options)
+    kind = given.reader or _known_format(path, options)
+    names = None if given.reader else _own_columns(path, options)
     folders = dict(given.partitions)
     asked = None if columns is None else set(columns)
     needed = None if asked is None else asked | sources_of(options.extract, asked)
     wanted = None if names is None or needed is None else [name for name in names if name in needed]
     with _naming(path):
-        if kind == "parquet":
+        if given.reader:
+            with _opened(path) as stream:
+                table = read_events(given.reader, stream, str(path), needed)
+        elif kind == "parquet":
             table = _read_parquet(path, wanted)
         elif kind == "csv":
             table = _read_csv(path, wanted, options)
@@ -274,11 +319,12 @@ def _naming(path: Path) -> Iterator[None]:
 
 def _opened(path: Path) -> Any:
     """Return a stream of a file's text, decompressed as its name says."""
+    compression = _COMPRESSED.get(path.suffix.lower())
     try:
-        return pa.input_stream(str(path), compression="detect")
+        return pa.input_stream(str(path), compression=compression)
     except UnicodeEncodeError:
         # Arrow takes no name that is not UTF-8.
-        return pa.input_stream(path.open("rb"), compression=_COMPRESSED.get(path.suffix.lower()))
+        return pa.input_stream(path.open("rb"), compression=compression)
 
 
 def _delimiter(path: Path, options: FileOptions) -> str:

@@ -22,7 +22,7 @@ from uncertain_cep.traces.checks import (
     check_nulls,
     check_pmfs,
 )
-from uncertain_cep.traces.events_schema import EventsSchema, UncertaintySpec
+from uncertain_cep.traces.events_schema import READ_EVENTS, EventsSchema
 from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.formats import (
     FileOptions,
@@ -31,6 +31,7 @@ from uncertain_cep.traces.formats import (
     format_of,
     list_files,
     read_file,
+    reader_tick,
 )
 from uncertain_cep.traces.frames import event_table
 from uncertain_cep.traces.instants import warn_of_naive
@@ -66,11 +67,6 @@ __all__ = [
 Paths = Sequence[str | Path] | str | Path
 GivenSchema = TraceSchema | str | Path | None
 _NAMES = Names()
-_MODEL = EventsSchema(
-    UncertaintySpec("columns", (("lower", _NAMES.lower), ("upper", _NAMES.upper))),
-    type_column=_NAMES.type,
-    id=_NAMES.id,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +132,8 @@ class Step:
     name: str
     events: EventsSchema
     rule: Uncertainty
+    model: bool = False
+    """Whether the columns are those of the model already."""
 
 
 @public
@@ -147,16 +145,20 @@ def read_traces(
     Parameters
     ----------
     paths : path or sequence of paths
-        CSV, JSON lines or Parquet files (text also compressed), or folders of such files.
+        CSV, JSON lines or Parquet files (text also compressed), files of a format that is known by itself, or
+        folders of such files.
     schema : path, TraceSchema or None
-        A schema file, or what `load_schema` made of one. None for files whose columns are those of the model:
-        type, id, lower, upper and, if wanted, pmf and tick.
-    format : {"csv", "tsv", "json", "jsonl", "ndjson", "parquet", "pq"}, optional
-        What all files are, whatever their names; folders are then read whole. Whether text is compressed is
-        always told by the name. Default: by the name of each file, and in folders only those of known names.
+        A schema file, or what `load_schema` made of one. None for files whose columns are those of the model
+        (type, id, lower, upper and, if wanted, pmf and tick), and for formats that are known by themselves.
+    format : str, optional
+        What all files are, whatever their names; folders are then read whole. It is one of ``csv``, ``tsv``,
+        ``json``, ``jsonl``, ``ndjson``, ``parquet``, ``pq``, or a format known by itself:
+        ``spark-eventlog`` (see docs/traces.md).
+        Whether text is compressed is always told by the name. Default: by the name of each file, and in
+        folders only those of known names; a format known by itself is also found out by what is in a file.
     tick : str or None
-        Length of a tick, such as ``1ms``. Default: what the schema or the files say, else 1us; a day where
-        all stamps are dates.
+        Length of a tick, such as ``1ms``. Default: what the schema, the files or their format say, else
+        1us; a day where all stamps are dates.
 
     Returns
     -------
@@ -176,9 +178,9 @@ def read_traces(
     Warns
     -----
     UncertainCepWarning
-        If an ``[extract]`` names a column that no file has, or is never found; if stamps with a time zone and
-        others without are put together; if certain times that differ are now in one tick, so that none is
-        before the other.
+        If the format of a file is found out by what is in it; if an ``[extract]`` names a column that no file
+        has, or is never found; if stamps with a time zone and others without are put together; if certain
+        times that differ are now in one tick, so that none is before the other.
     """
     return load_traces(paths, schema, format=format, tick=tick).sound()
 
@@ -204,7 +206,7 @@ def load_traces(
     given = [asked] if isinstance(asked, (str, Path)) or not isinstance(asked, Iterable) else list(asked)
     if not all(isinstance(path, (str, Path)) for path in given):
         raise OptionError(f"paths={asked!r}: it takes the path of a file or a folder, or several")
-    files, faults = list_files(given, options.format)
+    files, faults = list_files(given, options.format, with_schema=schema is not None)
     if not given:
         faults.append(TraceFault("no file is given: name one or more"))
     plan = reading_steps(files, schema, faults, named_formats=options.format is None)
@@ -214,9 +216,10 @@ def load_traces(
     raws: Iterable[tuple[TraceFile, pa.Table]] = raw_tables(plan, options, faults, uses, used)
     if schema is not None:
         tick = chosen_tick(tick, schema)
-        if tick is None:
-            raws = list(raws)
-            days = all_days(raws, plan)
+    of_rows = tick or reader_tick(plan)
+    if schema is not None and of_rows is None:
+        raws = list(raws)
+        days = all_days(raws, plan)
     stamps: dict[tuple[str, ...], pa.Schema] = {}
     for file, raw in raws:
         rows += raw.num_rows
@@ -225,8 +228,10 @@ def load_traces(
             try:
                 events = (
                     model_events(raw, tick)
-                    if schema is None
-                    else events_of_rows(raw, step.events, step.rule, tick=tick, days=days, first_id=next_id)
+                    if step.model
+                    else events_of_rows(
+                        raw, step.events, step.rule, tick=of_rows, days=days, first_id=next_id
+                    )
                 )
                 parts.append(Part(str(file.path), events))
             except TraceError as error:
@@ -334,9 +339,9 @@ def reading_steps(
     ``named_formats`` tells that the names of files say their formats, of which a folder may not have several.
     """
     if schema is None:
-        step = Step("the trace", _MODEL, _MODEL.uncertainty.rule())
+        step = Step("the trace", READ_EVENTS, READ_EVENTS.uncertainty.rule(), model=True)
         faults += _mixed_formats(files, step.name) if named_formats else []
-        return {file: [step] for file in files}
+        return {file: [replace(step, model=file.reader is None)] for file in files}
     first = schema.folder or Path()
     folders = [first, *dict.fromkeys(folder for file in files for folder in (file.path.parent, file.root))]
     folders = [folder for folder in folders if folder.is_dir()]
@@ -375,7 +380,7 @@ def _mixed_formats(files: Sequence[TraceFile], name: str) -> list[TraceFault]:
     """Return a fault for each folder of which files of several formats were taken, by no pattern."""
     found: dict[Path, dict[str, Path]] = {}
     for file in files:
-        kind = format_of(file.path)
+        kind = file.reader or format_of(file.path)
         if file.path != file.root and kind is not None:
             found.setdefault(file.root, {}).setdefault(kind, file.path)
     choice = "name those that are meant" if name == "the trace" else f"say in {name}.files which it takes"
@@ -474,7 +479,9 @@ def model_events(raw: pa.Table, tick: str | None = None) -> Events:
         pa.types.is_timestamp(times.type) or pa.types.is_int64(times.type) for times in (lower, upper)
     ):
         noted = metadata.get(TICK_METADATA)
-        options = IntervalOptions(None, _MODEL.uncertainty.rule(), tick if noted is None else noted.decode())
+        options = IntervalOptions(
+            None, READ_EVENTS.uncertainty.rule(), tick if noted is None else noted.decode()
+        )
         made = options.columns(raw)
         lower, upper = made.lower, made.upper
         if noted is None and made.grid.text is not None and made.grid.countable:
@@ -482,8 +489,8 @@ def model_events(raw: pa.Table, tick: str | None = None) -> Events:
     elif tick is not None:
         metadata.setdefault(TICK_METADATA, tick.encode())
     columns = {
-        _NAMES.type: type_column(raw, _MODEL),
-        _NAMES.id: id_column(raw, _MODEL.id),
+        _NAMES.type: type_column(raw, READ_EVENTS),
+        _NAMES.id: id_column(raw, READ_EVENTS.id),
         _NAMES.lower: lower,
         _NAMES.upper: upper,
     }

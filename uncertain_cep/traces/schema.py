@@ -37,6 +37,7 @@ class TraceSchema:
     -----
     A schema file is TOML::
 
+        format = "spark-eventlog"  # optional, of all files whatever their names, as for `read_traces`
         tick = "1ms"               # optional
         delimiter = ";"            # optional, of CSV files
         nulls = ["NA", "-"]        # optional, texts of CSV files that stand for null besides the empty one
@@ -57,6 +58,9 @@ class TraceSchema:
         attributes = ["job", "host"]   # or { new_name = "column" }; default: the columns not used above
         uncertainty = { kind = "clock_offset", table = "offsets.csv", key = "host" }
         missing = "drop"           # rows without time or offset: "error" (default) or "drop"
+
+    With a format that `read_traces` reads without a schema, ``[[events]]`` may be left out. Its rows have the
+    columns ``type``, ``id``, ``lower``, ``upper`` and attributes; any other field of it can be named, too.
 
     Kinds of uncertainty: ``exact``; ``plus_minus`` (``by``); ``granularity`` (``of``); ``window``
     (``length``); ``columns`` (``lower``, ``upper``: columns, or sums such as ``"launch + slack"``);

@@ -9,13 +9,14 @@ from typing import Any, Final, cast
 from uncertain_cep.durations import UNIT_NANOSECONDS, number_unit, parse_duration
 from uncertain_cep.errors import OptionError, QueryError, QuerySyntaxError
 from uncertain_cep.timedomain import Names
-from uncertain_cep.traces.events_schema import KINDS, EventsSchema, UncertaintySpec
+from uncertain_cep.traces.events_schema import KINDS, READ_EVENTS, EventsSchema, UncertaintySpec
 from uncertain_cep.traces.extracting import extraction_groups
-from uncertain_cep.traces.formats import COLUMN_TYPES, ColumnType, FileOptions
+from uncertain_cep.traces.formats import COLUMN_TYPES, FILE_FORMATS, ColumnType, FileOptions
+from uncertain_cep.traces.readers import READERS
 
 __all__ = ["SchemaReader"]
 
-_TOP: Final = ("tick", "delimiter", "nulls", "types", "extract", "events")
+_TOP: Final = ("format", "tick", "delimiter", "nulls", "types", "extract", "events")
 _EVENTS: Final = (
     "files", "type", "type_column", "id", "time", "unit", "where", "attributes", "uncertainty",
     "uncertainty_by", "missing",
@@ -44,7 +45,14 @@ class SchemaReader:
             self._fault("nulls", 'must be a list of texts, such as ["NA", "-"]')
             nulls = []
         types = self._types(document.get("types", {}))
-        options = FileOptions(types, tuple(nulls), delimiter, self._extract(document.get("extract", {})))
+        given = self._text(document, "format", "")
+        if given is not None and given not in (*FILE_FORMATS, *READERS):
+            self._fault("format", f"must be one of {', '.join((*FILE_FORMATS, *READERS))}, not {given!r}")
+            given = None
+        extract = self._extract(document.get("extract", {}))
+        options = FileOptions(types, tuple(nulls), delimiter, extract, given)
+        if given in READERS and "events" not in document:
+            return tick, (READ_EVENTS,), options
         tables = document.get("events", [])
         if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
             self._fault("events", "write one or more tables [[events]], one for each event a row stands for")

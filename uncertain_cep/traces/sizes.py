@@ -11,7 +11,7 @@ import pyarrow as pa
 
 __all__ = ["unpacked_bytes"]
 
-_COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
+_COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 _PIECE: Final = 4096
 """Packed bytes read at a time: how many were needed is known to within so many."""
 

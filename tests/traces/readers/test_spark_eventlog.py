@@ -1,0 +1,129 @@
+"""Event logs of Spark: intervals of tasks, rolled and unfinished logs, and fields by their names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import uncertain_cep as uc
+from tests.integration.raw import rows
+from tests.traces.files import put
+from tests.traces.readers.samples import SAMPLES
+
+LOG = SAMPLES["spark-eventlog"]
+
+
+def brief(table: pa.Table) -> list[tuple[str, str, int, int]]:
+    stamps = [table.column(name).cast(pa.int64()).to_pylist() for name in ("lower", "upper")]
+    return list(zip(table.column("type").to_pylist(), table.column("id").to_pylist(), *stamps, strict=True))
+
+
+def test_a_log_tells_starts_and_ends(tmp_path: Path) -> None:
+    table = uc.read_traces(put(tmp_path / "app-1", LOG), format="spark-eventlog")
+    assert brief(table) == [
+        ("ApplicationStart", "app-1:start", 1000, 1000),
+        ("ExecutorStart", "app-1:executor:1:start", 1500, 1500),
+        ("JobStart", "app-1:job:0:start", 2000, 2000),
+        ("StageStart", "app-1:stage:3.0:start", 2100, 2100),
+        ("TaskStart", "app-1:task:7:start", 2200, 2250),
+        ("TaskEnd", "app-1:task:7:end", 2950, 3000),
+        ("ExecutorEnd", "app-1:executor:1:end", 3500, 3500),
+        ("StageEnd", "app-1:stage:3.0:end", 3600, 3600),
+        ("JobEnd", "app-1:job:0:end", 3700, 3700),
+        ("ApplicationEnd", "app-1:end", 4000, 4000),
+        ("TaskStart", "app-1:task:8:start", 2300, 4000),
+    ]
+    task = table.slice(5, 1).to_pylist()[0]
+    names = ("app", "job_id", "stage_id", "task_id", "executor", "host", "failed", "end_reason", "tick")
+    assert [task[name] for name in names] == ["app-1", 0, 3, 7, "1", "n1", False, "Success", "1ms"]
+    assert table.column("host").to_pylist()[6] == "n1"
+
+
+def test_any_field_can_be_named(tmp_path: Path) -> None:
+    schema = put(
+        tmp_path / "schema.toml",
+        """
+        format = "spark-eventlog"
+
+        [[events]]
+        type = "Launch"
+        id = "{task_id}"
+        time = "Task Info.Launch Time"
+        unit = "ms"
+        where = "type = 'TaskEnd'"
+        attributes = { where = "Task Info.Locality", run = "Task Metrics.Executor Run Time" }
+        uncertainty = { kind = "exact" }
+        """,
+    )
+    (event,) = uc.read_traces(put(tmp_path / "log", LOG), schema).to_pylist()
+    assert (event["id"], event["where"], event["run"], event["tick"]) == ("7", "ANY", 600, "1ms")
+    assert event["lower"] == event["upper"]
+    wrong = put(tmp_path / "wrong.toml", schema.read_text().replace("Launch Time", "Lunch Time"))
+    with pytest.raises(uc.TraceError, match=r"'Task Info.Lunch Time'.*named in events\[1\]\.time|Lunch Time"):
+        uc.read_traces(tmp_path / "log", wrong)
+
+
+def test_a_schema_may_name_only_the_format_and_the_tick(tmp_path: Path) -> None:
+    log = put(tmp_path / "log.json", LOG)
+    schema = put(tmp_path / "schema.toml", 'format = "spark-eventlog"\n')
+    assert uc.read_traces(log, schema).equals(uc.read_traces(log, format="spark-eventlog"))
+    put(schema, 'format = "spark-eventlog"\ntick = "100ms"\n')
+    assert set(uc.read_traces(log, schema).column("tick").to_pylist()) == {"100ms"}
+    put(schema, 'format = "sparkly"\n')
+    with pytest.raises(uc.TraceError, match=r"format: must be one of .*spark-eventlog"):
+        uc.load_schema(schema)
+    with pytest.raises(uc.OptionError, match=r"'sparkly' is unknown: use one of .*spark-eventlog"):
+        uc.read_traces(log, format="sparkly")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_rolled_log_is_a_folder(tmp_path: Path, named: bool) -> None:
+    head, tail = LOG.splitlines(keepends=True)[:8], LOG.splitlines(keepends=True)[8:]
+    folder = tmp_path / "eventlog_v2_app-1"
+    put(folder / "appstatus_app-1", "")
+    put(folder / "events_1_app-1", "".join(head))
+    put(folder / "events_2_app-1", "".join(tail))
+    if named:
+        table = uc.read_traces(folder, format="spark-eventlog")
+    else:
+        with pytest.warns(uc.UncertainCepWarning, match="events_1_app-1 and 1 more: read as spark-eventlog"):
+            table = uc.read_traces(folder)
+    whole = uc.read_traces(put(tmp_path / "log", LOG), format="spark-eventlog")
+    # The task that never ended began in a file before the last one.
+    assert [*brief(table), brief(whole)[-1]] == brief(whole)
+    assert set(table.column("app").to_pylist()) == {"app-1"}
+
+
+def test_tasks_are_as_uncertain_as_their_metrics_leave_them(shared_data: Path) -> None:
+    folder = shared_data / "spark_eventlogs"
+    table = uc.read_traces(folder / "raw" / "gpu_oom_eventlog.zstd", format="spark-eventlog")
+    ends = table.filter(pc.equal(table.column("type"), "TaskEnd"))
+    found = zip(ends.column("task_id").to_pylist(), brief(ends), strict=True)
+    expected = {
+        int(row["task_id"]): (int(row["finish_ms"]) - int(row["slack_ms"]), int(row["finish_ms"]))
+        for row in rows(folder / "tasks_gpu_oom.csv.gz")
+    }
+    assert {task: (lower, upper) for task, (_, _, lower, upper) in found} == expected
+
+
+FAULTS = {
+    "cut": (LOG[: LOG.index("Task Metrics") + 20], r"row 9, value .*cut off"),
+    "no JSON": (LOG.replace('"Launch Time":2300', '"Launch Time":2300x'), r"row 8, .*no JSON, or cut off"),
+    "text for a time": (LOG.replace('"Launch Time":2300', '"Launch Time":"x"'), r"row 8, .*Expected `int`"),
+    "no time": (LOG.replace('"Launch Time":2300,', ""), r"row 8, .*missing required field `Launch Time`"),
+    "huge": (LOG.replace("2300", "9" * 30), r"row 8, .*Expected `int` <="),
+    "nested": (LOG.replace('"Host":"n1","Total', '"Host":' + "[" * 9999 + ',"Total'), r"row 3, .*"),
+    "other": (LOG + '{"Evento":1}\n', r"row 14, .*missing required field `Event`"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_broken_line_is_told_with_its_row(tmp_path: Path, fault: str) -> None:
+    text, message = FAULTS[fault]
+    file = put(tmp_path / "log", text)
+    with pytest.raises(uc.TraceError, match=f"log, {message}") as caught:
+        uc.read_traces(file, format="spark-eventlog")
+    assert len(caught.value.faults) == 1

@@ -1,0 +1,14 @@
+"""Formats that other programs write, read as events: no schema has to say what their columns are."""
+
+from __future__ import annotations
+
+from uncertain_cep.traces.readers.registry import (
+    LOOKED_AT,
+    READERS,
+    Reader,
+    finest_tick,
+    read_events,
+    recognised,
+)
+
+__all__ = ["LOOKED_AT", "READERS", "Reader", "finest_tick", "read_events", "recognised"]

@@ -7,13 +7,14 @@ every opcode works on one kind; nulls travel beside the values and follow SQL's 
 from __future__ import annotations
 
 import enum
+import math
 from typing import Final
 
 import numpy as np
 
 from confidence.kernel import kernel
 
-__all__ = ["STACK_DEPTH", "Opcode", "holds"]
+__all__ = ["STACK_DEPTH", "Function", "Opcode", "holds"]
 
 STACK_DEPTH: Final = 64
 """Operands that a predicate may hold at once."""
@@ -50,14 +51,59 @@ class Opcode(enum.IntEnum):
     AND = 25
     OR = 26
     NOT = 27
+    IS_NULL = 28
+    TO_WHOLE = 29
+    FUNCTION_F = 30
+    POWER_F = 31
+    # Copies an operand below the last one, as far down as the argument says, on top.
+    PICK = 32
+    # The last ones leave one of their operands: the last, the last unless it is null, or the last but one if
+    # the last is true and else the one below.
+    NIP = 33
+    OTHERWISE = 34
+    SELECT = 35
+
+
+class Function(enum.IntEnum):
+    """What a row with FUNCTION_F applies to a float64."""
+
+    FLOOR = 0
+    ROUND = 1
+    SQRT = 2
+    LN = 3
+    EXP = 4
 
 
 # Kernels take plain numbers.
 (
     LOAD, LOAD_F, CONSTANT, CONSTANT_F, NULL, TO_FLOAT, ADD, SUBTRACT, MULTIPLY, REMAINDER, NEGATE, ADD_F,
     SUBTRACT_F, MULTIPLY_F, DIVIDE_F, REMAINDER_F, NEGATE_F, EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, EQUAL_F,
-    NOT_EQUAL_F, LESS_F, LESS_EQUAL_F, AND, OR, NOT,
+    NOT_EQUAL_F, LESS_F, LESS_EQUAL_F, AND, OR, NOT, IS_NULL, TO_WHOLE, FUNCTION_F, POWER_F, PICK, NIP,
+    OTHERWISE, SELECT,
 ) = map(int, Opcode)  # fmt: skip
+FLOOR, ROUND, SQRT, LN, EXP = map(int, Function)
+
+LARGEST_EXPONENT: Final = 709.782712893384
+"""Above it exp is beyond float64."""
+
+
+@kernel
+def _applied(function, x):
+    """Return a function's value, NaN if it has none. Python's own functions would refuse some arguments."""
+    if function == FLOOR:
+        return np.floor(x)
+    if function == ROUND:
+        whole = np.floor(abs(x))
+        if abs(x) - whole >= 0.5:
+            whole += 1.0
+        return math.copysign(whole, x)
+    if function == SQRT:
+        return math.sqrt(x) if x >= 0.0 else np.nan
+    if function == LN:
+        if x > 0.0:
+            return math.log(x)
+        return -np.inf if x == 0.0 else np.nan
+    return math.exp(x) if x <= LARGEST_EXPONENT else x * np.inf
 
 
 @kernel
@@ -118,6 +164,33 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
             real[top] = -real[top]
         elif op == NOT:
             whole[top] = 1 - whole[top]
+        elif op == IS_NULL:
+            whole[top] = absent[top]
+            absent[top] = False
+        elif op == TO_WHOLE:
+            nearest = np.rint(real[top])
+            if -(2.0**63) <= nearest < 2.0**63:
+                whole[top] = int(nearest)
+            else:
+                absent[top] = True
+        elif op == FUNCTION_F:
+            real[top] = _applied(argument, real[top])
+            absent[top] = absent[top] or np.isnan(real[top])
+        elif op == PICK:
+            whole[top + 1] = whole[top - argument]
+            real[top + 1] = real[top - argument]
+            absent[top + 1] = absent[top - argument]
+            top += 1
+        elif op >= NIP:
+            top -= 1
+            taken = op == NIP or not absent[top + 1]
+            if op == SELECT:
+                taken = taken and whole[top + 1] != 0
+                top -= 1
+            if taken:
+                whole[top] = whole[top + 1]
+                real[top] = real[top + 1]
+                absent[top] = absent[top + 1]
         else:
             top -= 1
             x = whole[top]
@@ -176,4 +249,7 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
                     absent[top] = True
                 else:
                     real[top] = np.fmod(p, q)
+            elif op == POWER_F:
+                real[top] = p**q
+                absent[top] = absent[top] or np.isnan(real[top])
     return True

@@ -86,6 +86,8 @@ class Apply:
 
     def text(self) -> str:
         """Return it in the query language."""
+        if self.operator in _WRITTEN:
+            return _WRITTEN[self.operator].format(*(f"({operand.text()})" for operand in self.operands))
         level = _level(self)
         # Operators group to the left, so only a right operand of the same level needs parentheses;
         # comparisons do not group at all, and two minus signs would begin a comment.
@@ -103,6 +105,8 @@ class Apply:
     def value(self, events: Mapping[str, Event]) -> Value:
         """Return its value for the events bound to the variables; None is null."""
         values = [operand.value(events) for operand in self.operands]
+        if self.operator in _WRITTEN:
+            return _function(self.operator, values)
         if self.operator in ("and", "or"):
             decisive = self.operator == "or"
             if decisive in values:
@@ -124,7 +128,54 @@ class Apply:
 Expression = Attribute | Constant | Apply
 
 
+# Each in parentheses of its own or of its name, so that it binds like a name.
+_WRITTEN = {
+    "is null": "({} IS NULL)", "in": "({} IN ({}, {}))", "between": "({} BETWEEN {} AND {})",
+    "case": "CASE WHEN {} THEN {} ELSE {} END", "coalesce": "COALESCE({}, {})", "nullif": "NULLIF({}, {})",
+    "abs": "ABS({})", "least": "LEAST({}, {})", "greatest": "GREATEST({}, {})", "floor": "FLOOR({})",
+    "lower": "LOWER({})", "length": "LENGTH({})",
+}  # fmt: skip
+
+
+def _function(name: str, values: list[Value]) -> Value:
+    """Return what a function comes to."""
+    given: list[Any] = [value for value in values if value is not None]
+    first: Any = values[0]
+    if name == "is null":
+        return first is None
+    if name == "case":
+        return values[1] if first is True else values[2]
+    if name == "coalesce":
+        return given[0] if given else None
+    if name in ("least", "greatest"):
+        return (min if name == "least" else max)(given) if given else None
+    if first is None:
+        return None
+    if name == "in":
+        return True if first in given[1:] else None if None in values else False
+    if name == "nullif":
+        return None if first == values[1] else first
+    if name == "between":
+        outside = [value is not None and sign * first < sign * value for value, sign in _sides(values)]
+        return False if any(outside) else None if None in values else True
+    functions: dict[str, Callable[[Any], Value]] = {
+        "abs": abs, "floor": _floor, "lower": str.lower, "length": len,
+    }  # fmt: skip
+    return functions[name](first)
+
+
+def _floor(number: float) -> float:
+    whole = isinstance(number, int) or not math.isfinite(number)
+    return number if whole else float(math.floor(number))
+
+
+def _sides(values: list[Value]) -> list[tuple[Any, int]]:
+    return [(values[1], 1), (values[2], -1)]
+
+
 def _level(expression: Expression) -> int:
+    if isinstance(expression, Apply) and expression.operator in _WRITTEN:
+        return _PRIMARY
     if not isinstance(expression, Apply):
         # A negative literal is written with a minus sign.
         return _MINUS if expression.text().startswith("-") else _PRIMARY
@@ -185,6 +236,8 @@ def values_of(
     draw: st.DrawFn, kind: Kind, variables: tuple[str, ...], columns: Mapping[str, Kind], depth: int
 ) -> Expression:
     """Draw an expression of a kind; an int may stand where a float may."""
+    if kind != "clock" and depth > 0 and draw(st.integers(0, 5)) == 0:
+        return draw(_chosen(kind, variables, columns, depth - 1))
     wanted: set[Kind] = {"int", "float"} if kind == "float" else {kind}
     names = sorted(name for name, column in columns.items() if column in wanted)
     choice = draw(st.integers(0, 9))
@@ -197,6 +250,32 @@ def values_of(
     if kind != "clock" and (choice == 9 or not names):
         return draw(literals(kind))
     return Attribute(draw(sampled_from(variables)), draw(sampled_from(names)))
+
+
+@st.composite
+def _chosen(
+    draw: st.DrawFn, kind: Kind, variables: tuple[str, ...], columns: Mapping[str, Kind], depth: int
+) -> Expression:
+    """Draw a function of a kind."""
+    names = ["case", "coalesce", "nullif"]
+    if kind in ("int", "float"):
+        names += ["abs", "least", "greatest", "floor", "length"]
+    if kind == "string":
+        # One of two events cannot be worked out where it is compared.
+        return Apply("lower", (draw(values_of("string", variables[:1], columns, 0)),), "")
+    name = draw(sampled_from(names))
+    if name == "length":
+        return Apply(name, (draw(values_of("string", variables[:1], columns, 0)),), "")
+    kinds = {"case": ["bool", kind, kind], "abs": [kind], "floor": [kind]}.get(name, [kind, kind])
+    operands = [
+        draw(
+            conditions(variables, columns, depth)
+            if part == "bool"
+            else values_of(part, variables, columns, depth)
+        )
+        for part in kinds
+    ]
+    return Apply(name, tuple(operands), "")
 
 
 @st.composite
@@ -223,6 +302,10 @@ def conditions(
     if choice == 4:
         # A comparison with NULL is never true, and neither is its NOT.
         left = draw(values_of("int", variables, columns, 0))
+        name = draw(sampled_from(["is null", "in", "between", "="]))
+        if name != "=":
+            others = tuple(draw(values_of("int", variables, columns, 0)) for _ in range(2))
+            return Apply(name, (left, *(others if name != "is null" else ())), "")
         return Apply("=", (left, Constant(None, "NULL")), "=")
     kind = draw(sampled_from(kinds))
     sign = draw(sampled_from(sorted(_COMPARISONS)))

@@ -72,6 +72,8 @@ def dump(expression: syntax.Expression) -> str:
         case syntax.Aggregate():
             name = "" if expression.name is None else f".{expression.name}"
             return f"{expression.function}({expression.variable}{_INDEXES[expression.index]}{name})"
+        case syntax.Call():
+            return f"({expression.function} {' '.join(map(dump, expression.arguments))})"
         case syntax.Unary():
             return f"({expression.operator} {dump(expression.operand)})"
         case syntax.Binary():

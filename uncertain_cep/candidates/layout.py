@@ -15,7 +15,7 @@ from eventbased import Candidates, SharedEvents, lay_out, partition_bases
 from eventbased.config import LONGEST_LINE, POSITION_STEP, SPARE
 from eventbased.joins.pivot_join import COMPONENT_BITS
 from uncertain_cep.candidates.selection import Selection
-from uncertain_cep.expressions.vectorised import Values, column_values
+from uncertain_cep.expressions.vectorised import Values, loaded_from
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Column
 
@@ -125,12 +125,10 @@ def loader(plan: EvaluationPlan, table: pa.Table, layout: Layout) -> Callable[[C
     """Return a function for the values of a column, one for each candidate of the column's component."""
     variables = [component.variable for component in plan.components]
     first = layout.candidates.first
-    whole: dict[str, Values] = {}
+    whole = loaded_from(table.column)
 
     def load(column: Column) -> Values:
         component = variables.index(column.variable)
-        if column.name not in whole:
-            whole[column.name] = column_values(table.column(column.name), column.name)
-        return whole[column.name].take(layout.rows[first[component] : first[component + 1]])
+        return whole(column).take(layout.rows[first[component] : first[component + 1]])
 
     return load

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence.predicates.bytecode import STACK_DEPTH, Opcode
+from confidence.predicates.bytecode import STACK_DEPTH, Function, Opcode
 from eventbased.joins.pivot_join import JoinBytecode
 from uncertain_cep.errors import Fault, QueryError
 from uncertain_cep.expressions.codes import places_in, sorted_strings
 from uncertain_cep.expressions.vectorised import Values, within_int64
-from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, leaves_of, variables_of
+from uncertain_cep.query.expression_text import OPERATOR_SIGNS
+from uncertain_cep.query.typed import Apply, Column, Constant, Kind, TypedExpression, leaves_of, variables_of
 
 __all__ = [
     "BytecodeCompiler",
@@ -109,6 +110,9 @@ class BytecodeCompiler:
             self._emit(Opcode.TO_FLOAT)
 
     def _apply(self, expression: Apply) -> bool:
+        if expression.operator not in OPERATOR_SIGNS:
+            self._function(expression)
+            return expression.kind == "float"
         operands = expression.operands
         operator: str = expression.operator
         if operator in _MIRRORED:
@@ -124,6 +128,138 @@ class BytecodeCompiler:
             self.push(part, real=real)
         self._emit(Opcode[operator.upper() + ("_F" if real else "")], pushes=1 - len(operands))
         return expression.kind == "float"
+
+    def _number(self, value: float, *, real: bool) -> None:
+        """Emit code that leaves a number on the stack."""
+        self.push(Constant(float(value) if real else int(value), "float" if real else "int"), real=real)
+
+    def _pick(self, depth: int) -> None:
+        """Emit code that leaves a copy of an operand on the stack, 0 for the last."""
+        self._emit(Opcode.PICK, depth, pushes=1)
+
+    def _function(self, expression: Apply) -> None:
+        """Emit code for a function; one that takes an operand several times works it out once."""
+        operator, operands = expression.operator, expression.operands
+        real = "float" in (expression.kind, *(operand.kind for operand in operands))
+        suffix = "_F" if real else ""
+        binary = partial(self._emit, pushes=-1)
+        match operator:
+            case "is_null":
+                self.push(operands[0], real=False)
+                self._emit(Opcode.IS_NULL)
+            case "in":
+                self.push(operands[0], real=real)
+                for place, operand in enumerate(operands[1:]):
+                    self.push(operand, real=real)
+                    self._pick(2 if place else 1)
+                    binary(Opcode["EQUAL" + suffix])
+                    if place:
+                        binary(Opcode.OR)
+                binary(Opcode.NIP)
+            case "between":
+                self.push(operands[0], real=real)
+                self.push(operands[1], real=real)
+                self._pick(1)
+                binary(Opcode["LESS_EQUAL" + suffix])
+                self._pick(1)
+                self.push(operands[2], real=real)
+                binary(Opcode["LESS_EQUAL" + suffix])
+                binary(Opcode.AND)
+                binary(Opcode.NIP)
+            case "case":
+                real = expression.kind == "float"
+                self.push(operands[-1], real=real)
+                for place in range(len(operands) - 3, -1, -2):
+                    self.push(operands[place + 1], real=real)
+                    self.push(operands[place], real=False)
+                    self._emit(Opcode.SELECT, pushes=-2)
+            case "coalesce":
+                self.push(operands[-1], real=real)
+                for operand in operands[-2::-1]:
+                    self.push(operand, real=real)
+                    binary(Opcode.OTHERWISE)
+            case "nullif":
+                self.push(operands[0], real=expression.kind == "float")
+                self._emit(Opcode.NULL, pushes=1)
+                self._pick(1)
+                if real and expression.kind != "float":
+                    self._emit(Opcode.TO_FLOAT)
+                self.push(operands[1], real=real)
+                binary(Opcode["EQUAL" + suffix])
+                self._emit(Opcode.SELECT, pushes=-2)
+            case "least" | "greatest":
+                self.push(operands[0], real=real)
+                for operand in operands[1:]:
+                    self.push(operand, real=real)
+                    # The new one if it is better, else the old one; if that is null, the new one.
+                    for depth in (1, 1, 0, 2) if operator == "least" else (1, 1, 1, 1):
+                        self._pick(depth)
+                    binary(Opcode["LESS" + suffix])
+                    self._emit(Opcode.SELECT, pushes=-2)
+                    binary(Opcode.OTHERWISE)
+                    binary(Opcode.NIP)
+            case "abs":
+                self.push(operands[0], real=real)
+                self._pick(0)
+                self._emit(Opcode["NEGATE" + suffix])
+                self._pick(1)
+                self._number(0, real=real)
+                binary(Opcode["LESS" + suffix])
+                self._emit(Opcode.SELECT, pushes=-2)
+            case "sign":
+                self.push(operands[0], real=real)
+                self._number(0, real=real)
+                self._pick(1)
+                binary(Opcode["LESS" + suffix])
+                self._pick(1)
+                self._number(0, real=real)
+                binary(Opcode["LESS" + suffix])
+                binary(Opcode.SUBTRACT)
+                binary(Opcode.NIP)
+            case "power":
+                self.push(operands[0], real=True)
+                self.push(operands[1], real=True)
+                binary(Opcode.POWER_F)
+            case "cast":
+                self._cast(operands[0], expression.kind)
+            case "ceil":
+                self.push(operands[0], real=True)
+                self._emit(Opcode.NEGATE_F)
+                self._emit(Opcode.FUNCTION_F, Function.FLOOR)
+                self._emit(Opcode.NEGATE_F)
+            case "round" if len(operands) > 1:
+                self._round(operands[0], operands[1])
+            case _:
+                self.push(operands[0], real=True)
+                self._emit(Opcode.FUNCTION_F, Function[operator.upper()])
+
+    def _round(self, operand: TypedExpression, digits: TypedExpression) -> None:
+        """Emit code for the rounded value; for the value itself where that is beyond float64."""
+        assert isinstance(digits, Constant)
+        places = int(digits.value or 0)
+        there, back = (Opcode.MULTIPLY_F, Opcode.DIVIDE_F)[:: 1 if places >= 0 else -1]
+        self.push(operand, real=True)
+        self._pick(0)
+        self._number(10.0 ** abs(places), real=True)
+        self._emit(there, pushes=-1)
+        self._emit(Opcode.FUNCTION_F, Function.ROUND)
+        self._number(10.0 ** abs(places), real=True)
+        self._emit(back, pushes=-1)
+        self._pick(0)
+        self._pick(0)
+        self._emit(Opcode.SUBTRACT_F, pushes=-1)
+        self._number(0, real=True)
+        self._emit(Opcode.EQUAL_F, pushes=-1)
+        self._emit(Opcode.SELECT, pushes=-2)
+
+    def _cast(self, operand: TypedExpression, kind: Kind) -> None:
+        self.push(operand, real=kind == "float")
+        real = operand.kind == "float"
+        if kind == "int" and real:
+            self._emit(Opcode.TO_WHOLE)
+        elif kind == "bool" and operand.kind in ("int", "float"):
+            self._number(0, real=real)
+            self._emit(Opcode.NOT_EQUAL_F if real else Opcode.NOT_EQUAL, pushes=-1)
 
     def predicate(self, expression: TypedExpression) -> None:
         """Emit a whole predicate."""

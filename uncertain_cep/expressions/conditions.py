@@ -31,6 +31,7 @@ from uncertain_cep.query.typed import (
     Aggregated,
     Apply,
     Column,
+    Computed,
     TypedExpression,
     columns_in,
     variables_of,
@@ -89,6 +90,8 @@ class _ConditionCompiler(BytecodeCompiler):
 
 def attribute_of(column: Column) -> Column:
     """Return the attribute behind a mention of one or several events: what is loaded for each candidate."""
+    if isinstance(column, Computed):
+        return replace(column, index="single")
     kind = column.of if isinstance(column, Aggregated) else column.kind
     return Column(column.variable, column.name, kind)
 

@@ -156,7 +156,7 @@ class RunPredicates:
     def _learn_extremes(self, values: Mapping[Column, Values]) -> bool:
         """Widen the extremes of the integer columns; return whether that changes a predicate."""
         for column in self.columns:
-            if column.kind == "int" and len(values[column].data):
+            if column.kind in ("int", "time", "duration") and len(values[column].data):
                 low, high = values[column].extremes
                 before = self._extremes.get(column, (low, high))
                 self._extremes[column] = min(low, before[0]), max(high, before[1])

@@ -11,7 +11,12 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from uncertain_cep.query.typed import Aggregated, Column, Constant, TypedExpression
+import numpy as np
+import pyarrow as pa
+
+from uncertain_cep.expressions.codes import Values
+from uncertain_cep.expressions.functions import applied
+from uncertain_cep.query.typed import Aggregated, Apply, Column, Constant, TypedExpression
 
 __all__ = ["INT64", "UnsureError", "scalar"]
 
@@ -35,7 +40,7 @@ def scalar(expression: TypedExpression) -> Scalar | None:
             return None
         return _column(expression.name, expression.kind == "float")
     if isinstance(expression, Constant):
-        if expression.kind == "time":
+        if expression.kind in ("time", "duration"):
             return None
         value = expression.value
         if expression.kind == "int" and isinstance(value, int) and value not in INT64:
@@ -47,10 +52,61 @@ def scalar(expression: TypedExpression) -> Scalar | None:
         return None
     if expression.operator in _LOGIC:
         return _LOGIC[expression.operator](*operands)
+    if expression.operator not in _OPERATORS:
+        return _function(expression, operands)
     if any(operand.kind == "null" for operand in expression.operands):
         return lambda _: None
     apply = _OPERATORS[expression.operator]
     return _applied(apply, operands, expression.kind == "float", expression.operator in _COMPARISONS)
+
+
+_DTYPES: Final[dict[str, Any]] = {
+    "int": np.int64, "float": np.float64, "bool": np.bool_, "null": np.int64,
+}  # fmt: skip
+
+
+def _row_of(kind: str, value: Any) -> Values:
+    """Return a value as one row."""
+    valid = None if value is not None else np.zeros(1, dtype=np.bool_)
+    if kind == "string":
+        return Values(pa.array([value], pa.large_string()), valid)
+    return Values(np.array([0 if value is None else value], dtype=_DTYPES[kind]), valid)
+
+
+def _constant(expression: TypedExpression) -> Values | None:
+    if not isinstance(expression, Constant) or expression.value is None:
+        return None
+    value = expression.value
+    return Values(pa.scalar(value, pa.large_string()) if isinstance(value, str) else value, None)
+
+
+def _function(expression: Apply, operands: list[Scalar]) -> Scalar:
+    """Return what applies a function as to the rows of a table."""
+    if expression.operator == "is_null":
+        return lambda row: operands[0](row) is None
+    kinds = [operand.kind for operand in expression.operands]
+    constants = [_constant(operand) for operand in expression.operands]
+
+    def value(row: Row) -> Any:
+        given = [operand(row) for operand in operands]
+        if expression.operator == "abs" and given == [INT64.start]:
+            raise UnsureError
+        rows = [
+            constant or _row_of(kind, part)
+            for constant, kind, part in zip(constants, kinds, given, strict=True)
+        ]
+        with np.errstate(all="ignore"):
+            found = applied(expression, rows)
+        if found.valid is not None and not np.all(found.valid):
+            return None
+        data = found.data
+        if isinstance(data, pa.Array | pa.Scalar):
+            return (data if isinstance(data, pa.Scalar) else data[0]).as_py()
+        plain = np.asarray(data).reshape(-1)[0].item()
+        # What stood beside a null of no kind came out as a number.
+        return bool(plain) if expression.kind == "bool" else plain
+
+    return value
 
 
 def _column(name: str, is_float: bool) -> Scalar:

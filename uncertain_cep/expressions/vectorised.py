@@ -13,15 +13,16 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.config import EXPRESSION_ROWS
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.expressions.codes import Values, decoded
-from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, kind_of
+from uncertain_cep.expressions.functions import NULL, applied, both_valid, compared
+from uncertain_cep.query.expression_text import OPERATOR_SIGNS
+from uncertain_cep.query.typed import Apply, Column, Constant, Kind, TypedExpression, columns_in, kind_of
 
-__all__ = ["Values", "column_values", "evaluate", "evaluate_mask", "within_int64"]
+__all__ = ["Values", "column_values", "evaluate", "evaluate_mask", "loaded_from", "within_int64"]
 
 _INT64: Final = (-(2**63), 2**63 - 1)
 
@@ -60,6 +61,8 @@ def column_values(column: pa.ChunkedArray | pa.Array, name: str) -> Values:
             return Values(data, valid)
         if kind == "time":
             column = column.cast(pa.timestamp("ns", getattr(column.type, "tz", None)))
+        if kind == "duration":
+            column = column.cast(pa.duration("ns"))
         whole = column.cast(pa.int64())
     except pa.ArrowInvalid as error:
         what = "a time beyond the years 1678 to 2261" if kind == "time" else "an integer beyond int64"
@@ -79,10 +82,22 @@ def within_int64(expression: TypedExpression, extremes: Extremes) -> TypedExpres
     return _bounded(expression, extremes if _can_leave_int64(expression) else _unbounded)[0]
 
 
+_WHOLE: Final = frozenset[Kind]({"int", "time", "duration"})
+"""Kinds of what is worked out in int64."""
+
+_FIXED: Final[dict[str, tuple[int, int]]] = {
+    "sign": (-1, 1), "length": (0, 2**31), "hour": (0, 23), "dayofweek": (0, 6), "cast": _INT64,
+}  # fmt: skip
+"""Functions whose whole numbers stay in some bounds, whatever their operands are."""
+
+_GROWING: Final = frozenset({"add", "subtract", "multiply", "negate", "abs"})
+_YEAR: Final = 366 * 86_400 * 10**9
+
+
 def _can_leave_int64(expression: TypedExpression) -> bool:
     if not isinstance(expression, Apply):
         return False
-    grows = expression.kind == "int" and expression.operator != "remainder"
+    grows = expression.kind in _WHOLE and expression.operator in _GROWING
     return grows or any(_can_leave_int64(operand) for operand in expression.operands)
 
 
@@ -94,9 +109,9 @@ def _unbounded(_: Column) -> tuple[int, int]:
 def _bounded(expression: TypedExpression, extremes: Extremes) -> tuple[TypedExpression, tuple[int, int]]:
     nothing = (0, 0)
     if isinstance(expression, Column):
-        return expression, extremes(expression) if expression.kind == "int" else nothing
+        return expression, extremes(expression) if expression.kind in _WHOLE else nothing
     if isinstance(expression, Constant):
-        if expression.kind == "int" and isinstance(expression.value, int):
+        if expression.kind in _WHOLE and isinstance(expression.value, int):
             value = int(expression.value)
             if not _INT64[0] <= value <= _INT64[1]:
                 return Constant(float(value), "float"), nothing
@@ -104,31 +119,34 @@ def _bounded(expression: TypedExpression, extremes: Extremes) -> tuple[TypedExpr
         return expression, nothing
     parts = [_bounded(operand, extremes) for operand in expression.operands]
     operands = tuple(part for part, _ in parts)
-    if expression.kind != "int":
+    operator = expression.operator
+    if expression.kind not in _WHOLE:
         return replace(expression, operands=operands), nothing
-    if any(operand.kind == "float" for operand in operands):
+    if operator in _FIXED:
+        return replace(expression, operands=operands), _FIXED[operator]
+    # Conditions of CASE, and what NULLIF compares with, are no results.
+    given = parts
+    if operator == "case":
+        given = [*parts[1::2], parts[-1]]
+    elif operator == "nullif":
+        given = parts[:1]
+    if any(operand.kind == "float" for operand, _ in given):
         return replace(expression, operands=operands, kind="float"), nothing
-    (low, high), (low2, high2) = parts[0][1], parts[-1][1]
+    lows, highs = zip(*(bounds for _, bounds in given), strict=True)
+    low, high, low2, high2 = lows[0], highs[0], lows[-1], highs[-1]
     corners = {
         "add": (low + low2, high + high2),
         "subtract": (low - high2, high - low2),
         "multiply": (low * low2, low * high2, high * low2, high * high2),
         "negate": (-high, -low),
         "remainder": (min(low, 0), max(high, 0)),
-    }[expression.operator]
+        "abs": (0, -low, high),
+        "date_trunc": (max(low2 - _YEAR, _INT64[0]), high2),
+    }.get(operator, (*lows, *highs))
     smallest, largest = min(corners), max(corners)
     if smallest < _INT64[0] or largest > _INT64[1]:
         return replace(expression, operands=operands, kind="float"), nothing
     return replace(expression, operands=operands), (smallest, largest)
-
-
-_NULL: Final = Values(np.int64(0), np.zeros((), dtype=np.bool_))
-
-
-def _both(left: Mask | None, right: Mask | None) -> Mask | None:
-    if left is None:
-        return right
-    return left if right is None else left & right
 
 
 def _remainder(left: Any, right: Any, valid: Mask | None) -> tuple[Any, Mask | None]:
@@ -142,19 +160,9 @@ def _remainder(left: Any, right: Any, valid: Mask | None) -> tuple[Any, Mask | N
         return rest, valid
     zero = np.asarray(right == 0)
     if zero.any():
-        valid = _both(valid, np.broadcast_to(~zero, np.broadcast_shapes(np.shape(left), zero.shape)))
+        valid = both_valid(valid, np.broadcast_to(~zero, np.broadcast_shapes(np.shape(left), zero.shape)))
         right = np.where(zero, 1, right)
     return np.fmod(left, right), valid
-
-
-def _compare(operator: str, left: Any, right: Any) -> Any:
-    strings = isinstance(left, (pa.Array, pa.Scalar)) or isinstance(right, (pa.Array, pa.Scalar))
-    if strings:
-        found = getattr(pc, operator)(left, right)
-        if isinstance(found, pa.Scalar):
-            return np.bool_(bool(found.as_py()))
-        return np.asarray(found.fill_null(False).to_numpy(zero_copy_only=False))
-    return getattr(np, operator)(left, right)
 
 
 def evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> Values:
@@ -172,12 +180,14 @@ def _evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> 
         return load(expression)
     if isinstance(expression, Constant):
         if expression.value is None:
-            return _NULL
+            return NULL
         if isinstance(expression.value, str):
             return Values(pa.scalar(expression.value, pa.large_string()), None)
         return Values(expression.value, None)
     parts = [_evaluate(operand, load) for operand in expression.operands]
     operator = expression.operator
+    if operator not in OPERATOR_SIGNS:
+        return applied(expression, parts)
     left = parts[0]
     if operator == "not":
         return Values(~np.asarray(left.data, dtype=np.bool_), left.valid)
@@ -187,10 +197,10 @@ def _evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> 
     if operator in ("and", "or"):
         return _logic(operator, left, right)
     if any(operand.kind == "null" for operand in expression.operands):
-        return _NULL
-    valid = _both(left.valid, right.valid)
+        return NULL
+    valid = both_valid(left.valid, right.valid)
     if operator in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
-        return Values(_compare(operator, left.data, right.data), valid)
+        return Values(compared(operator, left.data, right.data), valid)
     x, y = left.data, right.data
     if expression.kind == "float":
         x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
@@ -199,7 +209,7 @@ def _evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> 
     if operator == "divide":
         zero = y == 0.0
         if zero.any():
-            valid = _both(valid, np.broadcast_to(~zero, np.broadcast_shapes(np.shape(x), np.shape(y))))
+            valid = both_valid(valid, np.broadcast_to(~zero, np.broadcast_shapes(np.shape(x), np.shape(y))))
             y = np.where(zero, 1.0, y)
         return Values(x / y, valid)
     return Values(getattr(np, operator)(x, y), valid)
@@ -215,6 +225,36 @@ def _logic(operator: str, left: Values, right: Values) -> Values:
         return Values(x & y, (p & ~x) | (q & ~y) | (p & q))
     true = (p & x) | (q & y)
     return Values(true, true | (p & q))
+
+
+def _for_rows(values: Values, rows: int) -> Values:
+    """Return a value for each row."""
+    data, valid = values.data, values.valid
+    if isinstance(data, pa.Scalar):
+        data = pa.repeat(data, rows)
+    elif not isinstance(data, pa.Array):
+        data = np.broadcast_to(data, rows)
+    return Values(data, None if valid is None else np.broadcast_to(valid, rows))
+
+
+def loaded_from(get: Callable[[str], pa.ChunkedArray]) -> Callable[[Column], Values]:
+    """Return what loads an attribute, or what is computed from attributes of its event, each once.
+
+    ``get`` returns a column of the rows by its name.
+    """
+    loaded: dict[object, Values] = {}
+
+    def load(column: Column) -> Values:
+        source = column.source
+        if source not in loaded:
+            if isinstance(source, str):
+                loaded[source] = column_values(get(source), source)
+            else:
+                found = evaluate(within_int64(source, lambda part: load(part).extremes), load)
+                loaded[source] = _for_rows(found, len(load(columns_in(source)[0]).data))
+        return loaded[source]
+
+    return load
 
 
 def evaluate_mask(

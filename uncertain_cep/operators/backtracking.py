@@ -41,7 +41,7 @@ from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.config import FIRST_EVENTS, FIRST_MATCHES, MOST_BITS, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.expressions.conditions import compile_conditions
-from uncertain_cep.expressions.vectorised import Values, column_values
+from uncertain_cep.expressions.vectorised import Values, loaded_from
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
@@ -360,12 +360,10 @@ def _compiled(
     negated = [negation.component.variable for negation in plan.negations]
     rows_of = dict(zip(negated, forbidden.negated_rows, strict=True))
     rows_of |= {variable: rows[first[j] : first[j + 1]] for j, variable in enumerate(variables)}
-    full: dict[str, Values] = {}
+    full = loaded_from(table.column)
 
     def load(column: Column) -> Values:
-        if column.name not in full:
-            full[column.name] = column_values(table.column(column.name), column.name)
-        return full[column.name].take(rows_of[column.variable])
+        return full(column).take(rows_of[column.variable])
 
     return compile_conditions(
         plan.joined,

@@ -24,7 +24,7 @@ from uncertain_cep.compiling import announce_compilation
 from uncertain_cep.config import LONGEST_PMF_CHAIN, MOST_CONFIDENCE_STEPS
 from uncertain_cep.errors import OptionError
 from uncertain_cep.expressions.run_bytecode import RunPredicates, Taken
-from uncertain_cep.expressions.vectorised import Values, column_values
+from uncertain_cep.expressions.vectorised import Values, loaded_from
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.description import long_chain
@@ -154,12 +154,9 @@ class RunEvaluation:
         if not columns:
             return None
         component = {part.variable: j for j, part in enumerate(self._plan.components)}
-        whole = {
-            name: column_values(table.column(name), name)
-            for name in dict.fromkeys(column.name for column in columns)
-        }
+        whole = loaded_from(table.column)
         values: dict[Column, Values] = {
-            column: whole[column.name].take(selection.rows[component[column.variable]]) for column in columns
+            column: whole(column).take(selection.rows[component[column.variable]]) for column in columns
         }
         ends = np.cumsum([0, *sizes]).tolist()
         spans = [slice(ends[j], ends[j + 1]) for j in range(len(sizes))]

@@ -25,7 +25,7 @@ from uncertain_cep.config import LONGEST_POINT_INTERVAL, MOST_CONFIDENCE_STEPS, 
 from uncertain_cep.errors import OptionError
 from uncertain_cep.expressions.conditions import compile_conditions
 from uncertain_cep.expressions.point_formulas import formulas_of
-from uncertain_cep.expressions.vectorised import Values, column_values
+from uncertain_cep.expressions.vectorised import Values, loaded_from
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.next_match import ids_by_component, too_dear
@@ -85,14 +85,12 @@ def point_candidates(
     component, row = rows.component, rows.row
     variables = [planned.variable for planned in plan.components]
     negated = [negation.component.variable for negation in plan.negations]
-    full: dict[str, Values] = {}
+    full = loaded_from(table.column)
 
     def load(column: Column) -> Values:
-        if column.name not in full:
-            full[column.name] = column_values(table.column(column.name), column.name)
         # What other components have there is not looked at, and must not decide what fits in int64.
         mine = component == [*variables, *negated].index(column.variable)
-        return full[column.name].take(np.where(mine, row, row[np.argmax(mine)]))
+        return full(column).take(np.where(mine, row, row[np.argmax(mine)]))
 
     kleene = [planned.kleene for planned in plan.components]
     conditions = compile_conditions(

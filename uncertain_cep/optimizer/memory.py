@@ -27,7 +27,7 @@ from uncertain_cep.optimizer.measuring import measure
 from uncertain_cep.optimizer.statistics import Statistics
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.query import format_expression
-from uncertain_cep.query.typed import columns_in
+from uncertain_cep.query.typed import attribute_names
 
 __all__ = ["MEMORY", "Recent", "StatisticsMemory", "fingerprint", "keep_on_disk", "remembered"]
 
@@ -152,9 +152,7 @@ def fingerprint(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> 
         np.concatenate([part[some] for part, some in zip(column, places, strict=True)]) for column in columns
     ]
     digest.update(np.concatenate(sampled).tobytes())
-    names = sorted(
-        {column.name for predicate in plan.joined for column in columns_in(predicate) if column.name}
-    )
+    names = sorted({name for predicate in plan.joined for name in attribute_names(predicate)})
     if plan.negations:
         # Nobody selects the events of negated components before they are asked.
         model = [plan.names.type, plan.names.lower, plan.names.upper]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -22,7 +22,7 @@ from uncertain_cep.candidates.reach import (
 )
 from uncertain_cep.config import SAMPLED_PAIRS, UNKNOWN_SELECTIVITY
 from uncertain_cep.expressions.codes import codes_of_values, dense
-from uncertain_cep.expressions.vectorised import Values, column_values, evaluate, within_int64
+from uncertain_cep.expressions.vectorised import Values, evaluate, loaded_from, within_int64
 from uncertain_cep.optimizer.statistics import (
     EqualityStatistics,
     PairStatistics,
@@ -56,7 +56,7 @@ class JointSample:
     ) -> None:
         self._plan, self._table, self._window, self._rng = plan, table, window, rng
         self._number = {component.variable: j for j, component in enumerate(plan.components)}
-        self._values: dict[tuple[int, str], Values] = {}
+        self._values: dict[int, Callable[[Column], Values]] = {}
         self._values_equated = _values_equated(plan.joined, self._number)
         spans = [(int(part.low.min()), int(part.high.max())) for part in samples if len(part.rows)]
         self._span = min((low for low, _ in spans), default=0), max((high for _, high in spans), default=0)
@@ -243,12 +243,12 @@ class JointSample:
 
         def load(column: Column) -> Values:
             component = self._number[column.variable]
-            key = (component, column.name)
-            if key not in self._values:
+            if component not in self._values:
                 rows = pa.array(self._samples[component].rows)
-                self._values[key] = column_values(self._table.column(column.name).take(rows), column.name)
+                self._values[component] = loaded_from(lambda name: self._table.column(name).take(rows))
             places = chosen[component]
-            return self._values[key] if places is None else self._values[key].take(places)
+            found: Values = self._values[component](column)
+            return found if places is None else found.take(places)
 
         def extremes(column: Column) -> tuple[int, int]:
             data = load(column).data

@@ -5,15 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from uncertain_cep.query.syntax import Literal, Query
+from uncertain_cep.durations import parse_duration
+from uncertain_cep.query.syntax import Call, Literal, Query, expressions_in
 from uncertain_cep.query.typed import Constant, parse_time
 from uncertain_cep.timedomain import Names, TimeDomain
 
 __all__ = ["with_other_values"]
 
 PlanT = TypeVar("PlanT")
+
+
+_OF_ANY_VALUES: Final = frozenset(
+    {"is_null", "in", "between", "case", "coalesce", "nullif", "least", "greatest"}
+)
 
 
 class _UnfitError(Exception):
@@ -36,6 +42,9 @@ def _changed(part: Any, values: Mapping[str, Any]) -> Any:
         return part if part.parameter is None else replace(part, value=_fit(part, values[part.parameter]))
     if not is_dataclass(part) or isinstance(part, Names | TimeDomain):
         return part
+    if isinstance(part, Call) and part.function not in _OF_ANY_VALUES and _has_parameter(part):
+        # Patterns and digits are looked at, and functions of values alone worked out, when the plan is made.
+        raise _UnfitError
     changes: dict[str, Any] = {"values": tuple(values.items())} if isinstance(part, Query) else {}
     kind: Any = type(part)
     for name in _names(kind):
@@ -44,6 +53,10 @@ def _changed(part: Any, values: Mapping[str, Any]) -> Any:
         if new is not old:
             changes[name] = new
     return replace(part, **changes) if changes else part  # type: ignore[type-var]
+
+
+def _has_parameter(call: Call) -> bool:
+    return any(isinstance(part, Literal) and part.parameter is not None for part in expressions_in(call))
 
 
 def _same(one: object, other: object) -> bool:
@@ -62,6 +75,8 @@ def _names(kind: type) -> tuple[str, ...]:
 def _fit(part: Constant | Literal, value: Any) -> Any:
     if isinstance(part, Literal):
         return value
+    if part.kind == "duration":
+        return parse_duration(value)
     if part.kind == "time":
         value = parse_time(value) if isinstance(value, str) else int(value)
     if value is None and part.kind != "null":

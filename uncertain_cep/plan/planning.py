@@ -13,6 +13,7 @@ from uncertain_cep.config import MOST_PLANS
 from uncertain_cep.errors import Fault, OptionError, QueryError, TraceError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
+from uncertain_cep.plan.once_a_row import once_a_row
 from uncertain_cep.plan.options import PLANNERS, MatchOptions
 from uncertain_cep.plan.other_values import with_other_values
 from uncertain_cep.plan.result_columns import bound_having, bound_order
@@ -27,13 +28,16 @@ from uncertain_cep.query.syntax import (
     Conjunction,
     Disjunction,
     ExpectedCount,
+    compares_with_null,
     components_of,
     patterns_in,
+    spoken_in,
 )
 from uncertain_cep.query.typed import (
     Aggregated,
     Column,
     TypedExpression,
+    attribute_names,
     columns_in,
     speaks_of_each_event,
     variables_of,
@@ -48,7 +52,7 @@ COMPRESSED_COLUMNS: Final = ("p_nonempty", "expected_subsets", "expected_element
 
 _TYPES: Final[dict[str, pa.DataType]] = {
     "int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_(),
-    "time": pa.timestamp("ns"), "null": pa.null(),
+    "time": pa.timestamp("ns"), "duration": pa.duration("ns"), "null": pa.null(),
 }  # fmt: skip
 
 
@@ -149,7 +153,9 @@ def remembered_plan(query: Query | str, schema: pa.Schema, options: MatchOptions
 
 
 def _warned(plan: EvaluationPlan) -> bool:
-    """Return whether binding the query may have warned of a number of ticks whose length nobody gave."""
+    """Return whether binding the query may have warned: of NULL, or of ticks whose length nobody gave."""
+    if any(map(compares_with_null, spoken_in(plan.query))):
+        return True
     counted = plan.query.expected_count
     lengths = plan.query.window, None if counted is None else counted.every
     return not plan.domain.named and any(
@@ -185,7 +191,7 @@ def _planned(
         needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
     needed.update(dict.fromkeys(bound.returned_columns))
     for expression in equivalences.rest:
-        needed.update(dict.fromkeys(column.name for column in columns_in(expression) if column.name))
+        needed.update(dict.fromkeys(sorted(attribute_names(expression))))
     planned = [
         PlannedComponent(part.variable, part.types, tuple(local[part.variable]), part.kleene)
         for part in bound.components
@@ -205,7 +211,7 @@ def _planned(
         keys=keys,
         split_keys=equivalences.split,
         constant=tuple(constant),
-        joined=tuple(joined),
+        joined=tuple(map(once_a_row, joined)),
         evaluation=options.method,
         confidence=options.confidence,
         approximate=options.approximate,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import reduce
 from typing import Any, Final
 
 import pyarrow as pa
@@ -46,10 +47,26 @@ def bound_having(query: Query, schema: pa.Schema) -> TypedExpression | None:
         typed = None if resolved is None else columns.binding.condition(resolved)
         found += [] if typed is None else [typed]
     columns.check()
-    bound = found[0]
-    for other in found[1:]:
-        bound = Apply("and", (bound, other), "bool")
-    return bound
+    columns.binding.warn()
+    return reduce(_both, map(_compared, found))
+
+
+def _both(one: TypedExpression, other: TypedExpression) -> Apply:
+    return Apply("and", (one, other), "bool")
+
+
+def _compared(expression: TypedExpression) -> TypedExpression:
+    """Return a condition whose BETWEEN and IN are comparisons where they speak of the confidence."""
+    if not isinstance(expression, Apply):
+        return expression
+    first, *others = operands = tuple(map(_compared, expression.operands))
+    if first == CONFIDENCE and expression.operator == "between":
+        low, high = others
+        return _both(Apply("greater_equal", (first, low), "bool"), Apply("less_equal", (first, high), "bool"))
+    if first == CONFIDENCE and expression.operator == "in":
+        equal = (Apply("equal", (first, other), "bool") for other in others)
+        return reduce(lambda one, other: Apply("or", (one, other), "bool"), equal)
+    return replace(expression, operands=operands)
 
 
 def bound_order(query: Query, schema: pa.Schema) -> tuple[SortKey, ...]:
@@ -70,6 +87,8 @@ def least_confidence(having: TypedExpression | None, *, negated: bool = False) -
     if operator in ("and", "or"):
         both = [least_confidence(operand, negated=negated) for operand in operands]
         return max(both) if (operator == "and") != negated else min(both)
+    if len(operands) != 2:
+        return 0.0
     for sign, (column, bound) in ((operator, operands), (_MIRRORED.get(operator), operands[::-1])):
         asks = sign in ("less", "less_equal") if negated else sign in ("greater", "greater_equal", "equal")
         if asks and column == CONFIDENCE and isinstance(bound, Constant) and bound.kind in ("int", "float"):

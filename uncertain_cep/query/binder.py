@@ -145,6 +145,8 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     returns = [bound for item in query.returns for bound in _bound_returns(item, variables, binding)]
     if binding.faults:
         raise QueryError(binding.faults, text=query.text)
+    if not counting:
+        binding.warn()
     return BoundQuery(
         query=query,
         components=tuple(
@@ -171,8 +173,9 @@ def bind_row_condition(expression: Expression, schema: pa.Schema, *, text: str =
     # The rows of a raw table have no tick yet.
     binding = Binding(schema, Names(tick=""))
     typed = binding.condition(expression)
-    if typed is None:
+    if typed is None or binding.faults:
         raise QueryError(binding.faults, text=text)
+    binding.warn()
     return typed
 
 

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final, Literal, NoReturn
 
 from lark import ParseTree, Token, Transformer_NonRecursive, v_args
@@ -15,7 +16,9 @@ from lark.tree import Meta
 from uncertain_cep.durations import UNIT_NANOSECONDS, unit_nanoseconds
 from uncertain_cep.errors import QuerySyntaxError
 from uncertain_cep.query import syntax
-from uncertain_cep.query.syntax import Expression, Position, children_of, conjuncts_of
+from uncertain_cep.query.functions import FUNCTIONS, function_name, unknown_function
+from uncertain_cep.query.syntax import Expression, Position, children_of, conjuncts_of, expressions_in
+from uncertain_cep.query.typed import parse_time
 
 __all__ = ["MAX_DEPTH", "build"]
 
@@ -24,6 +27,7 @@ MAX_DEPTH: Final = 100
 
 _COMPARISONS: Final = {"==": "=", "<>": "!="}
 _MAX_DIGITS: Final = 400
+_MOST_COPIES: Final = 10_000
 
 # White space and comments between words; what is quoted is kept as it is (group 1).
 _GAP: Final = re.compile(r"""('[^'\n]*'|"[^"\n]*"|`[^`\n]*`)|(?:\s|--[^\n]*\n)+""")
@@ -40,6 +44,13 @@ class _StrategyCall:
 class _OpenDuration:
     parameter: syntax.Parameter
     unit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    condition: Expression
+    value: Expression
+    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +102,7 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def __init__(self, text: str) -> None:
         super().__init__(visit_tokens=False)
         self._text = text
+        self._copies = 0
 
     def _refuse(self, message: str, position: Position, expected: SequenceOf[str] = ()) -> NoReturn:
         raise QuerySyntaxError(
@@ -295,11 +307,91 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     arithmetic = comparison
 
+    def null_test(self, children: list[Any]) -> Expression:
+        return self._unless(children, syntax.Call("is_null", (children[0],), _at(children[1])))
+
+    def membership(self, children: list[Any]) -> Expression:
+        return self._predicate("in", children)
+
+    def between(self, children: list[Any]) -> Expression:
+        return self._predicate("between", children)
+
+    def text_match(self, children: list[Any]) -> Expression:
+        named = next(token for token in children if isinstance(token, Token) and token.type != "NOT")
+        return self._predicate(named.lower(), children)
+
+    def _predicate(self, function: str, children: list[Any]) -> Expression:
+        tokens = [child for child in children if isinstance(child, Token)]
+        operands = tuple(child for child in children if not isinstance(child, Token))
+        return self._unless(children, syntax.Call(function, operands, _at(tokens[0])))
+
+    def _unless(self, children: list[Any], call: syntax.Call) -> Expression:
+        """Return a condition, or its opposite if it is written with NOT."""
+        said = (child for child in children if isinstance(child, Token) and child.type == "NOT")
+        token = next(said, None)
+        return call if token is None else syntax.Unary("not", call, _at(token))
+
+    def call(self, children: list[Any]) -> Expression:
+        token, count = children[0], len(children) - 1
+        name, position = function_name(token), _at(token)
+        function = FUNCTIONS.get(name)
+        if function is None:
+            self._refuse(f"unknown function {token}{unknown_function(token)}", position)
+        most = len(function.takes)
+        if count < function.least or (count > most and not function.repeats):
+            some = "more" if count < function.least else "fewer"
+            self._refuse(f"write {function.written}: it takes {some} than {count} values", position)
+        return syntax.Call(name, tuple(children[1:]), position)
+
+    def cast(self, children: list[Any]) -> Expression:
+        type_ = syntax.Literal(str(children[3]), _at(children[3]))
+        return syntax.Call("cast", (children[1], type_), _at(children[0]))
+
+    def case(self, children: list[Any]) -> Expression:
+        position = _at(children[0])
+        written = [child for child in children if not isinstance(child, Token)]
+        branches = [child for child in written if isinstance(child, _Branch)]
+        others = [child for child in written if not isinstance(child, _Branch)]
+        last: Expression = syntax.Literal(None, position)
+        if any(isinstance(child, Token) and child.type == "ELSE" for child in children):
+            last = others.pop()
+        # CASE x WHEN y asks whether x is y. Nested, the copies of x would be too many to look at.
+        if others:
+            size = sum(1 for _ in islice(expressions_in(others[0]), _MOST_COPIES))
+            self._copies += size * (len(branches) - 1)
+            if self._copies > _MOST_COPIES:
+                self._refuse("CASE x WHEN y is too large here: write CASE WHEN x = y", position)
+        conditions = [
+            syntax.Binary("=", others[0], branch.condition, branch.position) if others else branch.condition
+            for branch in branches
+        ]
+        values = [branch.value for branch in branches]
+        pairs = [part for pair in zip(conditions, values, strict=True) for part in pair]
+        return syntax.Call("case", (*pairs, last), position)
+
+    def when(self, children: list[Any]) -> _Branch:
+        return _Branch(children[1], children[3], _at(children[0]))
+
+    def length(self, children: list[Token]) -> Expression:
+        duration = self.duration(children)
+        assert isinstance(duration, syntax.Duration)
+        if duration.nanoseconds is not None and duration.nanoseconds >= 2**63:
+            self._refuse("a length of time is at most 292 years", duration.position)
+        return syntax.Literal(duration.nanoseconds, duration.position, kind="duration")
+
+    def moment(self, children: list[Token]) -> Expression:
+        keyword, text = children[0].upper(), children[1][1:-1]
+        nanoseconds = parse_time(text)
+        if nanoseconds is None or (keyword == "DATE" and len(text.strip()) != len("2024-05-01")):
+            example = "2024-05-01" if keyword == "DATE" else "2024-05-01T12:00:00Z"
+            self._refuse(f"this is no {keyword.lower()}: write {keyword} '{example}'", _at(children[1]))
+        return syntax.Literal(nanoseconds, _at(children[0]), kind="time")
+
     def minus(self, children: list[Any]) -> Expression:
         position, operand = _at(children[0]), children[1]
         value = operand.value if isinstance(operand, syntax.Literal) else None
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return syntax.Literal(-value, position, operand.percent)
+            return syntax.Literal(-value, position, percent=operand.percent, kind=operand.kind)
         return syntax.Unary("-", operand, position)
 
     def number(self, children: list[Token]) -> Expression:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from typing import Final
 
+from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.query.typed import (
     Aggregated,
     Apply,
     Column,
+    Computed,
     Constant,
+    Kind,
     Operator,
     TypedExpression,
     format_time,
@@ -48,6 +52,10 @@ OPERATOR_SIGNS: Final[dict[Operator, str]] = {
     "and": "AND", "or": "OR", "not": "NOT",
 }  # fmt: skip
 
+CAST_NAMES: Final[dict[Kind, str]] = {
+    "int": "BIGINT", "float": "DOUBLE", "string": "VARCHAR", "bool": "BOOLEAN", "null": "VARCHAR",
+}  # fmt: skip
+
 _NEGATE: Final = 7
 _ATOM: Final = 8
 _BINDING: Final[dict[Operator, int]] = {
@@ -66,6 +74,8 @@ def format_expression(expression: TypedExpression) -> str:
 
 def _format(expression: TypedExpression) -> tuple[str, int]:
     if isinstance(expression, Column):
+        if isinstance(expression, Computed) and expression.of is not None:
+            return _format(_of_event(expression.of, expression))
         if not expression.variable:
             return quote_name(expression.name, reserved=True), _ATOM
         if isinstance(expression, Aggregated):
@@ -91,22 +101,79 @@ def _constant(constant: Constant) -> str:
     if isinstance(value, str):
         return "'" + value.replace("'", "''") + "'"
     if constant.kind == "time":
-        return f"'{format_time(int(value))}'"
+        keyword = "TIMESTAMP " if isinstance(constant, _Moment) else ""
+        return f"{keyword}'{format_time(int(value))}'"
+    if constant.kind == "duration":
+        return _duration(int(value))
     return repr(value)
+
+
+def _duration(nanoseconds: int) -> str:
+    unit = next(unit for unit, size in reversed(UNIT_NANOSECONDS.items()) if nanoseconds % size == 0)
+    return f"{nanoseconds // UNIT_NANOSECONDS[unit]} {unit}"
+
+
+def _of_event(expression: TypedExpression, event: Column) -> TypedExpression:
+    """Return an expression over columns as one over the attributes of an event."""
+    if isinstance(expression, Apply):
+        return replace(expression, operands=tuple(_of_event(part, event) for part in expression.operands))
+    if isinstance(expression, Column):
+        return replace(expression, variable=event.variable, index=event.index)
+    return expression
 
 
 def _apply(expression: Apply) -> tuple[str, int]:
     operator = expression.operator
+    if operator not in OPERATOR_SIGNS:
+        return _function(expression)
     binding, sign = _BINDING[operator], OPERATOR_SIGNS[operator]
     if operator == "not":
         return f"NOT {_within(expression.operands[0], binding)}", binding
     if operator == "negate":
         # Tighter than itself, for `--` would begin a comment.
         return f"-{_within(expression.operands[0], _ATOM)}", binding
+    if binding != _BINDING["equal"]:
+        expression = replace(expression, operands=_moments(expression.operands))
     left, right = expression.operands
     left_binding = binding + 1 if binding == _BINDING["equal"] else binding
     right_binding = binding if operator in ("and", "or") else binding + 1
     return f"{_within(left, left_binding)} {sign} {_within(right, right_binding)}", binding
+
+
+_POSTFIX: Final = {"is_null": "IS NULL", "like": "LIKE", "ilike": "ILIKE", "regexp": "REGEXP"}
+
+
+def _function(expression: Apply) -> tuple[str, int]:
+    operator, operands = expression.operator, expression.operands
+    comparison = _BINDING["equal"]
+    first = _within(operands[0], comparison + 1)
+    rest = [_within(operand, comparison + 1) for operand in operands[1:]]
+    if operator in _POSTFIX:
+        text = " ".join([first, _POSTFIX[operator], *rest[:1]])
+        return f"{text} ESCAPE {rest[1]}" if len(rest) > 1 else text, comparison
+    if operator == "between":
+        return f"{first} BETWEEN {rest[0]} AND {rest[1]}", comparison
+    if operator == "in":
+        return f"{first} IN ({', '.join(map(format_expression, operands[1:]))})", comparison
+    shown = [format_expression(operand) for operand in _moments(operands)]
+    if operator == "case":
+        pairs = zip(shown[:-1:2], shown[1::2], strict=True)
+        return " ".join(["CASE", *(f"WHEN {x} THEN {y}" for x, y in pairs), "ELSE", shown[-1], "END"]), _ATOM
+    if operator == "cast":
+        return f"CAST({shown[0]} AS {CAST_NAMES[expression.kind]})", _ATOM
+    return f"{operator.upper()}({', '.join(shown)})", _ATOM
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment(Constant):
+    """A time that nothing beside it tells from a text."""
+
+
+def _moments(operands: tuple[TypedExpression, ...]) -> tuple[TypedExpression, ...]:
+    return tuple(
+        _Moment(part.value, part.kind) if isinstance(part, Constant) and part.kind == "time" else part
+        for part in operands
+    )
 
 
 def _within(expression: TypedExpression, least: int) -> str:

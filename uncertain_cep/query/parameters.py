@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -16,7 +16,7 @@ from uncertain_cep.durations import Duration, parse_duration
 from uncertain_cep.errors import Fault, OptionError, QueryError
 from uncertain_cep.query import syntax
 from uncertain_cep.query.checker import did_you_mean
-from uncertain_cep.query.syntax import Expression, Instant, Untyped, duration_of
+from uncertain_cep.query.syntax import Expression, Instant, Untyped, duration_of, with_leaves
 
 __all__ = ["Parameters", "guessed", "kinds_of", "values_of", "with_values"]
 
@@ -105,7 +105,9 @@ def with_values(query: syntax.Query, values: Parameters) -> syntax.Query:
         return query
     faults: list[Fault] = []
 
-    def put(parameter: syntax.Parameter) -> Expression:
+    def put(parameter: Expression) -> Expression:
+        if not isinstance(parameter, syntax.Parameter):
+            return parameter
         if parameter.name not in given:
             faults.append(
                 _fault(
@@ -119,11 +121,14 @@ def with_values(query: syntax.Query, values: Parameters) -> syntax.Query:
         return syntax.Literal(value, parameter.position, parameter=parameter.name)
 
     changes: dict[str, Any] = {
-        "where": tuple(_mapped(condition, put) for condition in query.where),
-        "returns": tuple(replace(item, expression=_mapped(item.expression, put)) for item in query.returns),
+        "where": tuple(with_leaves(condition, put) for condition in query.where),
+        "returns": tuple(
+            replace(item, expression=with_leaves(item.expression, put)) for item in query.returns
+        ),
         "having": query.having
         and replace(
-            query.having, conditions=tuple(_mapped(condition, put) for condition in query.having.conditions)
+            query.having,
+            conditions=tuple(with_leaves(condition, put) for condition in query.having.conditions),
         ),
         "open_clauses": (),
         "values": values,
@@ -145,20 +150,6 @@ def with_values(query: syntax.Query, values: Parameters) -> syntax.Query:
 def _fault(parameter: syntax.Parameter, message: str, *, start: str = "") -> Fault:
     place = parameter.position
     return Fault(f"{start} ${parameter.name}: {message}".strip(), place.line, place.column)
-
-
-def _mapped(expression: Expression, put: Callable[[syntax.Parameter], Expression]) -> Expression:
-    """Return an expression with something else in place of its parameters."""
-    match expression:
-        case syntax.Parameter():
-            return put(expression)
-        case syntax.Unary():
-            return replace(expression, operand=_mapped(expression.operand, put))
-        case syntax.Binary():
-            return replace(
-                expression, left=_mapped(expression.left, put), right=_mapped(expression.right, put)
-            )
-    return expression
 
 
 def guessed(text: str) -> int | float | bool | str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -141,7 +140,7 @@ def parse_row_condition(text: str) -> syntax.Expression:
     ]
     if faults:
         raise QueryError(faults, text=text)
-    return _with_columns(expression)
+    return syntax.with_leaves(expression, _with_column)
 
 
 def _part_of_pattern(expression: syntax.Expression) -> str | None:
@@ -157,25 +156,20 @@ def _part_of_pattern(expression: syntax.Expression) -> str | None:
     return None
 
 
-def _with_columns(expression: syntax.Expression) -> syntax.Expression:
-    match expression:
-        case syntax.Variable():
-            return syntax.Attribute("", expression.name, None, expression.position)
-        case syntax.Unary():
-            return replace(expression, operand=_with_columns(expression.operand))
-        case syntax.Binary():
-            return replace(
-                expression, left=_with_columns(expression.left), right=_with_columns(expression.right)
-            )
+def _with_column(expression: syntax.Expression) -> syntax.Expression:
+    if isinstance(expression, syntax.Variable):
+        return syntax.Attribute("", expression.name, None, expression.position)
     return expression
 
 
 _OPERAND: Final = frozenset(
     {"NAME", "QUOTED", "NUMBER", "PERCENT", "STRING", "TRUE", "FALSE", "NULL", "NOT", "MINUS", "LPAR", "LSQB"}
-    | {"AGGREGATE", "PARAMETER", "STRATEGY"}
+    | {"AGGREGATE", "PARAMETER", "STRATEGY", "FUNCTION", "CASE", "CAST", "MOMENT"}
 )
 _ARITHMETIC: Final = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "REMAINDER"})
-_COMPARISON: Final = frozenset({"COMPARATOR", "GREATER_EQUAL"})
+_COMPARISON: Final = frozenset(
+    {"COMPARATOR", "GREATER_EQUAL", "IS", "IN", "BETWEEN", "LIKE", "ILIKE", "REGEXP", "NOT"}
+)
 
 # Every terminal, in the order in which what was expected is listed; "" is not worth a mention.
 WORDS: Final = {
@@ -197,6 +191,9 @@ WORDS: Final = {
     "TRUE": "TRUE",
     "FALSE": "FALSE",
     "NULL": "NULL",
+    "FUNCTION": "", "CAST": "", "CASE": "", "MOMENT": "", "LENGTH": "",
+    "IS": "IS", "IN": "IN", "BETWEEN": "BETWEEN", "LIKE": "LIKE", "ILIKE": "ILIKE", "REGEXP": "REGEXP",
+    "ESCAPE": "", "WHEN": "WHEN", "THEN": "THEN", "ELSE": "ELSE", "END": "END",
     "INDEX_FIRST": "1",
     "INDEX_CURRENT": "i",
     "INDEX_PREVIOUS": "i-1",
@@ -238,7 +235,7 @@ WORDS: Final = {
     "DESC": "DESC",
     "LIMIT": "LIMIT",
     "$END": "the end",
-}
+}  # fmt: skip
 
 _FOUND: Final = re.compile(
     r"""[^\W\d]\w*|[0-9][\w.]*|[<>=!]+|&+|[|]+|'[^'\n]*'|"[^"\n]*"|`[^`\n]*`|.""", re.DOTALL
@@ -295,7 +292,7 @@ def _expected(accepted: frozenset[str]) -> list[str]:
         words.append("an operator (+ - * / %)")
         rest -= _ARITHMETIC
     if accepted >= _COMPARISON:
-        words.append("a comparison (= != < <= > >=)")
+        words.append("a comparison (= != < <= > >= IS IN BETWEEN LIKE ILIKE REGEXP)")
         rest -= _COMPARISON
     return words + [word for terminal, word in WORDS.items() if terminal in rest and word]
 

@@ -5,8 +5,8 @@ No walk over it recurses, so a tree of any depth is safe.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
 from typing import Final
@@ -19,6 +19,7 @@ __all__ = [
     "AllAttributes",
     "Attribute",
     "Binary",
+    "Call",
     "Component",
     "Conjunction",
     "Disjunction",
@@ -45,11 +46,14 @@ __all__ = [
     "Variable",
     "attributes_in",
     "children_of",
+    "compares_with_null",
     "components_of",
     "conjuncts_of",
     "duration_of",
     "expressions_in",
     "patterns_in",
+    "spoken_in",
+    "with_leaves",
 ]
 
 SHOWN_TEXT: Final = 70
@@ -83,13 +87,14 @@ class Literal:
     """A constant: a whole number, a decimal number (``95%`` is 0.95), a string, TRUE/FALSE or NULL.
 
     ``percent`` tells that a number was written with a percent sign, ``parameter`` which one it is the value
-    of.
+    of. With a kind it is the nanoseconds of a ``time`` (since 1970) or of a ``duration``.
     """
 
     value: int | float | str | bool | None
     position: Position
     percent: bool = False
     parameter: str | None = None
+    kind: Choice["time", "duration"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +173,31 @@ class Equivalence:
     position: Position
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function, named in lower case, or what is written otherwise and takes as many operands.
+
+    ``IS NULL`` is ``is_null``; ``in``, ``between``, ``like``, ``ilike`` and ``regexp`` have first what stands
+    to their left; ``case`` has conditions, each with its value, and at last the value of ELSE; ``cast`` has
+    the name of a type as its second argument.
+    """
+
+    function: str
+    arguments: tuple[Expression, ...]
+    position: Position
+
+
 Expression = (
-    Literal | Parameter | Attribute | Variable | AllAttributes | Aggregate | Unary | Binary | Equivalence
+    Literal
+    | Parameter
+    | Attribute
+    | Variable
+    | AllAttributes
+    | Aggregate
+    | Unary
+    | Binary
+    | Call
+    | Equivalence
 )
 
 
@@ -359,7 +387,24 @@ def children_of(expression: Expression) -> tuple[Expression, ...]:
     """Return the operands of an expression, left to right."""
     if isinstance(expression, Binary):
         return (expression.left, expression.right)
+    if isinstance(expression, Call):
+        return expression.arguments
     return (expression.operand,) if isinstance(expression, Unary) else ()
+
+
+def with_leaves(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """Return an expression with what a function makes of its leaves."""
+    match expression:
+        case Unary():
+            return replace(expression, operand=with_leaves(expression.operand, change))
+        case Binary():
+            left, right = (with_leaves(side, change) for side in children_of(expression))
+            return replace(expression, left=left, right=right)
+        case Call():
+            return replace(
+                expression, arguments=tuple(with_leaves(part, change) for part in expression.arguments)
+            )
+    return change(expression)
 
 
 def expressions_in(expression: Expression) -> Iterator[Expression]:
@@ -382,10 +427,22 @@ def conjuncts_of(expression: Expression) -> Iterator[Expression]:
             yield found
 
 
+def spoken_in(query: Query) -> list[Expression]:
+    """Return all that WHERE and RETURN say, part by part."""
+    expressions = (*query.where, *(item.expression for item in query.returns))
+    return [part for found in expressions for part in expressions_in(found)]
+
+
+def compares_with_null(expression: Expression) -> bool:
+    """Return whether an expression is a comparison with NULL, which is never true."""
+    return isinstance(expression, Binary) and any(
+        isinstance(side, Literal) and side.value is None for side in (expression.left, expression.right)
+    )
+
+
 def attributes_in(query: Query) -> frozenset[str] | None:
     """Return the names of all attributes of events that a query speaks of; None if it returns them all."""
-    expressions = (*query.where, *(item.expression for item in query.returns))
-    spoken = [part for found in expressions for part in expressions_in(found)]
+    spoken = spoken_in(query)
     if any(isinstance(part, AllAttributes) for part in spoken):
         return None
     names = [part.name for part in spoken if isinstance(part, Attribute | Aggregate | Equivalence)]

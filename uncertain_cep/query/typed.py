@@ -14,12 +14,14 @@ __all__ = [
     "Aggregated",
     "Apply",
     "Column",
+    "Computed",
     "Constant",
     "Element",
     "Function",
     "Kind",
     "Operator",
     "TypedExpression",
+    "attribute_names",
     "columns_in",
     "format_time",
     "kind_of",
@@ -28,14 +30,18 @@ __all__ = [
     "variables_of",
 ]
 
-Kind = Literal["int", "float", "string", "bool", "time", "null"]
-"""``time`` is a timestamp or date column, compared as whole nanoseconds; ``null`` is that of NULL, of
-columns of nothing else, and of arithmetic with either."""
+Kind = Literal["int", "float", "string", "bool", "time", "duration", "null"]
+"""``time`` is a timestamp or date column, compared as whole nanoseconds, and ``duration`` what lies between
+two of them; ``null`` is that of NULL, of columns of nothing else, and of arithmetic with either."""
 
 Operator = Literal[
     "add", "subtract", "multiply", "divide", "remainder", "negate",
     "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
     "and", "or", "not",
+    "is_null", "in", "between", "like", "ilike", "regexp", "case", "coalesce", "nullif", "cast",
+    "abs", "round", "floor", "ceil", "sqrt", "ln", "exp", "power", "sign", "least", "greatest",
+    "lower", "upper", "trim", "length", "substring", "concat", "starts_with", "contains", "replace",
+    "regexp_extract", "date_trunc", "hour", "dayofweek",
 ]  # fmt: skip
 
 Element = Literal["single", "first", "current", "previous", "last"]
@@ -53,6 +59,11 @@ class Column:
     kind: Kind
     index: Element = "single"
 
+    @property
+    def source(self) -> str | TypedExpression:
+        """What has its values, one for each row of the trace: the name, or what they are computed by."""
+        return self.name
+
 
 @dataclass(frozen=True, slots=True)
 class Aggregated(Column):
@@ -69,6 +80,21 @@ class Aggregated(Column):
 
 
 @dataclass(frozen=True, slots=True)
+class Computed(Column):
+    """What an expression of one event's attributes comes to: computed once a row, and a column from then on.
+
+    ``of`` speaks of the columns alone: their variable is ``""``. The name is its text.
+    """
+
+    of: TypedExpression | None = None
+
+    @property
+    def source(self) -> str | TypedExpression:
+        """The expression, whose attributes are columns of the trace."""
+        return self.of or self.name
+
+
+@dataclass(frozen=True, slots=True)
 class Constant:
     """A literal, or the value of a parameter; ``value`` is None exactly for the kind ``null``."""
 
@@ -79,11 +105,13 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """An operator applied to one operand (negate, not) or two.
+    """An operator or a function applied to its operands.
 
     Kinds: arithmetic is null if an operand is; else ``divide`` is always float, and the rest is int if both
     operands are int, else float. ``remainder`` takes the sign of the dividend; a zero divisor gives null.
-    Comparisons, ``and``, ``or`` and ``not`` are bool with SQL's three-valued logic.
+    Comparisons, ``and``, ``or`` and ``not`` are bool with SQL's three-valued logic. The operands of ``case``
+    are conditions, each with its value, and at last the value of ELSE. For functions see
+    :mod:`uncertain_cep.query.functions`.
     """
 
     operator: Operator
@@ -111,6 +139,15 @@ def columns_in(expression: TypedExpression) -> tuple[Column, ...]:
     return tuple(leaf for leaf in leaves_of(expression) if isinstance(leaf, Column))
 
 
+def attribute_names(expression: TypedExpression) -> frozenset[str]:
+    """Return the attributes, columns of the trace, that an expression is computed from."""
+    found = columns_in(expression)
+    own = {column.name for column in found if column.name and not isinstance(column, Computed)}
+    return frozenset(own).union(
+        *(attribute_names(column.of) for column in found if isinstance(column, Computed) and column.of)
+    )
+
+
 def variables_of(expression: TypedExpression) -> frozenset[str]:
     """Return the variables that an expression mentions."""
     return frozenset(column.variable for column in columns_in(expression))
@@ -122,6 +159,7 @@ KIND_NAMES: Final[dict[Kind, str]] = {
     "string": "a string",
     "bool": "true or false",
     "time": "a time",
+    "duration": "a length of time",
     "null": "NULL",
 }
 
@@ -154,6 +192,8 @@ def kind_of(type_: pa.DataType) -> Kind | None:
         return "bool"
     if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
         return "time"
+    if pa.types.is_duration(type_):
+        return "duration"
     return "null" if pa.types.is_null(type_) else None
 
 

@@ -30,7 +30,7 @@ _MIRRORED: Final[dict[Operator, Operator]] = {
 }  # fmt: skip
 _TYPES: Final[dict[Kind, pa.DataType]] = {
     "int": pa.int64(), "float": pa.float64(), "string": pa.large_string(), "bool": pa.bool_(),
-    "time": pa.int64(), "null": pa.null(),
+    "time": pa.int64(), "duration": pa.int64(), "null": pa.null(),
 }  # fmt: skip
 
 

@@ -86,18 +86,25 @@ def _returned(
         if _is_computed(column):
             return _INT64
         # Over the whole column, so that every batch of a result decides alike.
-        low, high = pc.min_max(table.column(column.name)).values()
-        return (int(low.as_py() or 0), int(high.as_py() or 0))
+        # Two rows: as for all columns, times are whole numbers then.
+        ends = pa.array(pc.min_max(table.column(column.name)).values())
+        return column_values(ends, column.name).extremes
 
     found = evaluate(within_int64(expression, extremes), load)
     data: Any = found.data
-    if isinstance(data, (pa.Scalar, pa.Array)):
-        return pa.array([data.as_py()] * size, wanted) if isinstance(data, pa.Scalar) else data.cast(wanted)
     if pa.types.is_null(wanted):
         return pa.nulls(size)
+    valid = None if found.valid is None else np.broadcast_to(found.valid, (size,))
+    if isinstance(data, (pa.Scalar, pa.Array)):
+        texts = pa.repeat(data, size) if isinstance(data, pa.Scalar) else data
+        return (texts if valid is None else pc.if_else(pa.array(valid), texts, None)).cast(wanted)
     values = np.broadcast_to(np.asarray(data), (size,))
-    invalid = None if found.valid is None else ~np.broadcast_to(found.valid, (size,))
-    return pa.array(values, mask=invalid).cast(wanted)
+    if pa.types.is_temporal(wanted) and values.dtype.kind == "f":
+        # Worked out beyond int64 as it may have been, what does not fit is null.
+        fits = np.abs(values) < 2.0**63
+        valid = fits if valid is None else valid & fits
+        values = np.where(fits, np.rint(values), 0.0).astype(np.int64)
+    return pa.array(values, mask=None if valid is None else ~valid).cast(wanted)
 
 
 def _is_computed(column: Column) -> bool:

@@ -1,0 +1,147 @@
+"""The functions of the language: what each takes and gives. They mean what DuckDB's of these names mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from uncertain_cep.query.checker import did_you_mean
+from uncertain_cep.query.typed import (
+    Aggregated,
+    Apply,
+    Column,
+    Kind,
+    TypedExpression,
+    columns_in,
+)
+
+__all__ = [
+    "ALIASES",
+    "DATE_PARTS",
+    "FUNCTIONS",
+    "MOST_DIGITS",
+    "TYPES",
+    "Function",
+    "Parameter",
+    "by_row",
+    "function_name",
+    "is_of_one_event",
+    "speaks_of_one_event",
+    "unknown_function",
+]
+
+Parameter = Literal["number", "text", "time", "any", "whole constant", "text constant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function: how it is written, the kinds that it takes, and the kind that it gives.
+
+    ``gives`` is None where the operands have a kind in common, which is the result's. Of ``takes`` the first
+    ``least`` are needed; with ``repeats`` the last may be given again and again.
+    """
+
+    written: str
+    takes: tuple[Parameter, ...]
+    gives: Kind | None
+    least: int = 1
+    repeats: bool = False
+
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    "abs": Function("ABS(x)", ("number",), None),
+    "round": Function("ROUND(x, digits)", ("number", "whole constant"), None),
+    "floor": Function("FLOOR(x)", ("number",), None),
+    "ceil": Function("CEIL(x)", ("number",), None),
+    "sqrt": Function("SQRT(x)", ("number",), "float"),
+    "ln": Function("LN(x)", ("number",), "float"),
+    "exp": Function("EXP(x)", ("number",), "float"),
+    "power": Function("POWER(x, y)", ("number", "number"), "float", 2),
+    "sign": Function("SIGN(x)", ("number",), "int"),
+    "least": Function("LEAST(x, y, ...)", ("any",), None, repeats=True),
+    "greatest": Function("GREATEST(x, y, ...)", ("any",), None, repeats=True),
+    "coalesce": Function("COALESCE(x, y, ...)", ("any",), None, repeats=True),
+    "nullif": Function("NULLIF(x, y)", ("any", "any"), None, 2),
+    "lower": Function("LOWER(text)", ("text",), "string"),
+    "upper": Function("UPPER(text)", ("text",), "string"),
+    "trim": Function("TRIM(text)", ("text",), "string"),
+    "length": Function("LENGTH(text)", ("text",), "int"),
+    "substring": Function(
+        "SUBSTRING(text, start, length)", ("text", "whole constant", "whole constant"), "string", 2
+    ),
+    "concat": Function("CONCAT(x, y, ...)", ("any",), "string", repeats=True),
+    "starts_with": Function("STARTS_WITH(text, start)", ("text", "text"), "bool", 2),
+    "contains": Function("CONTAINS(text, part)", ("text", "text"), "bool", 2),
+    "replace": Function("REPLACE(text, old, new)", ("text", "text constant", "text constant"), "string", 3),
+    "regexp_extract": Function(
+        "REGEXP_EXTRACT(text, regex, group)", ("text", "text constant", "whole constant"), "string", 2
+    ),
+    "date_trunc": Function("DATE_TRUNC(part, time)", ("text constant", "time"), "time", 2),
+    "hour": Function("HOUR(time)", ("time",), "int"),
+    "dayofweek": Function("DAYOFWEEK(time)", ("time",), "int"),
+}
+"""By their names in lower case."""
+
+ALIASES: Final = {
+    "ceiling": "ceil", "pow": "power", "substr": "substring", "len": "length", "ifnull": "coalesce",
+    "prefix": "starts_with", "datetrunc": "date_trunc",
+}  # fmt: skip
+"""Other names of functions."""
+
+TYPES: Final[dict[str, Kind]] = {
+    "bigint": "int", "int": "int", "integer": "int", "long": "int",
+    "double": "float", "float": "float", "real": "float",
+    "varchar": "string", "string": "string", "text": "string",
+    "boolean": "bool", "bool": "bool",
+}  # fmt: skip
+"""What CAST makes values into. All whole numbers have 64 bits, as have all others."""
+
+DATE_PARTS: Final = (
+    "microsecond", "millisecond", "second", "minute", "hour", "day", "week", "month", "quarter", "year",
+)  # fmt: skip
+"""What DATE_TRUNC begins anew with; a week begins on Monday."""
+
+MOST_DIGITS: Final = 300
+"""Most digits that ROUND keeps behind, or drops before, the point."""
+
+_FROM_A_ROW: Final = frozenset(
+    {
+        "like", "ilike", "regexp", "lower", "upper", "trim", "length", "substring", "concat", "starts_with",
+        "contains", "replace", "regexp_extract", "date_trunc", "hour", "dayofweek",
+    }
+)  # fmt: skip
+_CHEAPER_FROM_A_ROW: Final = frozenset({"sqrt", "ln", "exp", "power"})
+
+
+def function_name(name: str) -> str:
+    """Return the name of a function in lower case, and the usual one of several."""
+    return ALIASES.get(name.lower(), name.lower())
+
+
+def unknown_function(name: str) -> str:
+    """Return what to write instead of a function that there is none of, behind its name."""
+    return did_you_mean(name.upper(), [known.upper() for known in (*FUNCTIONS, *ALIASES)])
+
+
+def by_row(expression: TypedExpression) -> bool:
+    """Return whether an expression is a function that no predicate across events works out by itself.
+
+    Its value is text, or comes from text or from the calendar, so it is computed from one row at a time.
+    """
+    if not isinstance(expression, Apply):
+        return False
+    if expression.operator == "cast":
+        return "string" in (expression.kind, expression.operands[0].kind)
+    return expression.operator in _FROM_A_ROW
+
+
+def is_of_one_event(expression: TypedExpression) -> bool:
+    """Return whether a function is worth computing once a row, and its operands are those of one event."""
+    worth = isinstance(expression, Apply) and expression.operator in _CHEAPER_FROM_A_ROW
+    return (worth or by_row(expression)) and speaks_of_one_event(columns_in(expression))
+
+
+def speaks_of_one_event(columns: tuple[Column, ...]) -> bool:
+    """Return whether all columns are attributes of at most one event of a match."""
+    events = {(column.variable, column.index) for column in columns}
+    return len(events) <= 1 and not any(isinstance(column, Aggregated) for column in columns)

@@ -147,14 +147,15 @@ class _Columns:
                 written = f"{expression.variable}.{written}"
             self._refuse(written, expression.position)
             return None
-        changes = {}
+        changes: dict[str, Any] = {}
         for field in fields(expression):
             value: Any = getattr(expression, field.name)
-            if is_dataclass(value) and not isinstance(value, Position):
-                part: Any = self.resolved(value)  # type: ignore[arg-type]
-                if part is None:
-                    return None
-                changes[field.name] = part
+            if isinstance(value, Position) or not (isinstance(value, tuple) or is_dataclass(value)):
+                continue
+            parts = [self.resolved(part) for part in (value if isinstance(value, tuple) else (value,))]
+            if None in parts:
+                return None
+            changes[field.name] = tuple(parts) if isinstance(value, tuple) else parts[0]
         return replace(expression, **changes)
 
     def _refuse(self, written: str, position: Position) -> None:

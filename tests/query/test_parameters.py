@@ -87,7 +87,7 @@ def test_plans_are_remembered_across_values() -> None:
     assert planned(text, {"n": 1, "w": 6}).window == 6
     with pytest.raises(uc.QueryError, match=r"a\.n is a whole number and 'u' a string: they"):
         planned(text, {"n": "u", "w": 5})
-    for wrong, said in ((2**63, "does not fit in 64 bits"), (dt.timedelta(1), "is a length of time")):
+    for wrong, said in ((2**63, "does not fit in 64 bits"), (dt.timedelta(1), "a length of time")):
         with pytest.raises(uc.QueryError, match=said):
             planned(text, {"n": wrong, "w": 5})
     late = "PATTERN SEQ(A a) WHERE a.at > $t WITHIN 5"

@@ -16,7 +16,8 @@ from lark.tree import Meta
 from uncertain_cep.durations import UNIT_NANOSECONDS, unit_nanoseconds
 from uncertain_cep.errors import QuerySyntaxError
 from uncertain_cep.query import syntax
-from uncertain_cep.query.functions import FUNCTIONS, function_name, unknown_function
+from uncertain_cep.query.foreign import as_written_here
+from uncertain_cep.query.functions import FUNCTIONS, function_name, nearest_function
 from uncertain_cep.query.syntax import Expression, Position, children_of, conjuncts_of, expressions_in
 from uncertain_cep.query.typed import parse_time
 
@@ -336,11 +337,12 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         name, position = function_name(token), _at(token)
         function = FUNCTIONS.get(name)
         if function is None:
-            self._refuse(f"unknown function {token}{unknown_function(token)}", position)
+            hint = as_written_here(self._text, token.start_pos or 0) or nearest_function(token)
+            self._refuse(f"unknown function {token}{hint}", position)
         most = len(function.takes)
         if count < function.least or (count > most and not function.repeats):
             some = "more" if count < function.least else "fewer"
-            self._refuse(f"write {function.written}: it takes {some} than {count} values", position)
+            self._refuse(f"{function.written} takes {some} values than these {count}", position)
         return syntax.Call(name, tuple(children[1:]), position)
 
     def cast(self, children: list[Any]) -> Expression:

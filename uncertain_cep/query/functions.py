@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from uncertain_cep.query.checker import did_you_mean
+from uncertain_cep.query.syntax import SelectionStrategy
 from uncertain_cep.query.typed import (
     Aggregated,
     Apply,
@@ -26,8 +27,8 @@ __all__ = [
     "by_row",
     "function_name",
     "is_of_one_event",
+    "nearest_function",
     "speaks_of_one_event",
-    "unknown_function",
 ]
 
 Parameter = Literal["number", "text", "time", "any", "whole constant", "text constant"]
@@ -104,6 +105,9 @@ DATE_PARTS: Final = (
 MOST_DIGITS: Final = 300
 """Most digits that ROUND keeps behind, or drops before, the point."""
 
+_OTHERS: Final = ("cast", "avg", "sum", "min", "max", "count")
+_STRATEGIES: Final = get_args(SelectionStrategy)
+
 _FROM_A_ROW: Final = frozenset(
     {
         "like", "ilike", "regexp", "lower", "upper", "trim", "length", "substring", "concat", "starts_with",
@@ -118,9 +122,12 @@ def function_name(name: str) -> str:
     return ALIASES.get(name.lower(), name.lower())
 
 
-def unknown_function(name: str) -> str:
-    """Return what to write instead of a function that there is none of, behind its name."""
-    return did_you_mean(name.upper(), [known.upper() for known in (*FUNCTIONS, *ALIASES)])
+def nearest_function(name: str) -> str:
+    """Return the known function whose name is nearest to one, as a question behind a colon."""
+    known = [
+        function.upper() for function in (*FUNCTIONS, *ALIASES, "cast", "avg", "sum", "min", "max", "count")
+    ]
+    return did_you_mean(name.upper(), known) or did_you_mean(name.lower(), list(_STRATEGIES))
 
 
 def by_row(expression: TypedExpression) -> bool:

@@ -14,11 +14,13 @@ from lark import Lark, UnexpectedInput
 
 from uncertain_cep.boundary import public
 from uncertain_cep.cache_folder import cache_folder
+from uncertain_cep.durations import unit_nanoseconds
 from uncertain_cep.errors import Fault, OptionError, QueryError, QuerySyntaxError
 from uncertain_cep.query import syntax
 from uncertain_cep.query.builder import build
-from uncertain_cep.query.checker import check
+from uncertain_cep.query.checker import check, did_you_mean
 from uncertain_cep.query.expression_text import CLAUSES, RESERVED, quote_name
+from uncertain_cep.query.foreign import as_written_here
 from uncertain_cep.query.parameters import Parameters, with_values
 from uncertain_cep.query.syntax import expressions_in
 
@@ -275,7 +277,24 @@ def _unexpected(text: str, position: int, accepted: frozenset[str], what: str) -
     if text[max(position - 1, 0) : position + 1] in ("=>", "=<"):
         found = text[position - 1 : position + 1]
     shown = found if len(found) <= 40 else f"{found[:40]}..."
-    return f"unexpected {_quoted(shown)}{_reason(found, accepted, what)}"
+    reason = _reason(found, accepted, what) or as_written_here(text, position) or _nearest(found, accepted)
+    return f"unexpected {_quoted(shown)}{reason or _misspelt(text[:position])}"
+
+
+def _misspelt(before: str) -> str:
+    """Return the clause that the last word of a text is meant for, if it was read as a unit of time."""
+    word = re.search(r"[0-9]\s+([^\W\d]\w+)\s*$", before)
+    if word is None or unit_nanoseconds(word[1]) is not None:
+        return ""
+    hint = did_you_mean(word[1].upper(), sorted(_CLAUSE_STARTS))
+    return f" behind {_quoted(word[1])}{hint}" if hint else ""
+
+
+def _nearest(found: str, accepted: frozenset[str]) -> str:
+    """Return the keyword that a word may be meant for."""
+    words = [WORDS[terminal].partition("(")[0] for terminal in accepted]
+    known = [word for part in words for word in part.split() if word.isalpha() and word.isupper()]
+    return did_you_mean(found.upper(), known) if found.isidentifier() and len(found) > 1 else ""
 
 
 def _quoted(found: str) -> str:

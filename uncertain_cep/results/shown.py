@@ -20,8 +20,13 @@ __all__ = ["MatchTable", "as_text", "match_table", "shown_rows"]
 
 
 def as_text(table: pa.Table) -> pa.Table:
-    """Return a table with its timestamps as ISO 8601 text."""
+    """Return a table with its timestamps as ISO 8601 text, and lengths of time as seconds."""
     for number, field in enumerate(table.schema):
+        if pa.types.is_duration(field.type):
+            column = table.column(number).cast(pa.duration("ns")).cast(pa.int64())
+            table = table.set_column(
+                number, field.name, pc.divide(column.cast(pa.float64(), safe=False), 1e9)
+            )
         if pa.types.is_timestamp(field.type):
             column = table.column(number)
             pattern = "%Y-%m-%dT%H:%M:%S"

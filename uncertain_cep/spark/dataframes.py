@@ -56,6 +56,7 @@ _PLAIN: Final[dict[type[t.DataType], pa.DataType]] = {
     t.DateType: pa.date32(),
     t.TimestampType: pa.timestamp("us", "UTC"),
     t.TimestampNTZType: pa.timestamp("us"),
+    t.DayTimeIntervalType: pa.duration("us"),
     t.NullType: pa.null(),
 }
 
@@ -190,6 +191,8 @@ def _spark_type(name: str, arrow: pa.DataType) -> t.DataType:
         return _spark_type(name, arrow.value_type)
     if pa.types.is_timestamp(arrow):
         return t.TimestampNTZType() if arrow.tz is None else t.TimestampType()
+    if pa.types.is_duration(arrow):
+        return t.DayTimeIntervalType()
     if pa.types.is_decimal(arrow):
         return t.DecimalType(arrow.precision, arrow.scale)
     if pa.types.is_list(arrow) or pa.types.is_large_list(arrow) or pa.types.is_fixed_size_list(arrow):

@@ -153,7 +153,7 @@ def read_traces(
     format : str, optional
         What all files are, whatever their names; folders are then read whole. It is one of ``csv``, ``tsv``,
         ``json``, ``jsonl``, ``ndjson``, ``parquet``, ``pq``, or a format known by itself:
-        ``spark-eventlog`` (see docs/traces.md).
+        ``spark-eventlog`` and others, see docs/formats.md.
         Whether text is compressed is always told by the name. Default: by the name of each file, and in
         folders only those of known names; a format known by itself is also found out by what is in a file.
     tick : str or None

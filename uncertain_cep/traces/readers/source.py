@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,10 +12,17 @@ import msgspec
 
 from uncertain_cep.errors import TraceError, TraceFault
 
-__all__ = ["MOST_BYTES", "Source", "decoded", "field_values", "shown_text", "value_at"]
+__all__ = ["MOST_BYTES", "Source", "converted", "decoded", "field_values", "shown_text", "values_at"]
 
 MOST_BYTES: Final = 1 << 26
 """Bytes of a line that can be read."""
+
+MOST_DOCUMENT: Final = 1 << 28
+"""Bytes of a document that can be read."""
+
+_ANY: Final = msgspec.json.Decoder()
+_BETWEEN: Final = re.compile(rb"(?<=\})\s*(?=\{)")
+"""Between two objects that stand one after another; within one a comma or a text is around it."""
 
 ValueT = TypeVar("ValueT")
 
@@ -30,9 +37,8 @@ class Source:
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Yield the number of each line, from 1, and its bytes without spaces around it; no blank ones."""
-        buffered = io.BufferedReader(self.stream, 1 << 20)  # type: ignore[type-var]
         number = 0
-        while line := buffered.readline(MOST_BYTES + 1):
+        while line := self.stream.readline(MOST_BYTES + 1):
             number += 1
             if len(line) > MOST_BYTES:
                 message = f"the line is longer than {MOST_BYTES:,} bytes, the most that is read"
@@ -42,6 +48,42 @@ class Source:
                 line = line.removeprefix(b"\xef\xbb\xbf")
             if line:
                 yield number, line
+
+    def document(self) -> bytes:
+        """Return all bytes of the file, at most ``MOST_DOCUMENT``."""
+        text = self.stream.read(MOST_DOCUMENT + 1)
+        if len(text) > MOST_DOCUMENT:
+            raise TraceError(f"the document is longer than {MOST_DOCUMENT:,} bytes, the most that is read")
+        return text.removeprefix(b"\xef\xbb\xbf")
+
+    def values(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Yield JSON objects that stand one after another, each behind its number from 1."""
+        rest, searched, number = b"", 0, 0
+        while block := self.stream.read(1 << 20):
+            rest += block
+            while found := _BETWEEN.search(rest, searched):
+                value = _whole(rest[: found.start()], number + 1)
+                if value is None:
+                    searched = found.end()
+                    continue
+                number += 1
+                yield number, value
+                rest, searched = rest[found.end() :], 0
+            searched = max(searched, len(rest) - 64)
+            if len(rest) > MOST_DOCUMENT:
+                raise TraceError(f"an object is longer than {MOST_DOCUMENT:,} bytes, the most that is read")
+        if rest.strip():
+            yield number + 1, converted(decoded(_ANY, rest, number + 1), dict[str, Any], number + 1)
+
+
+def _whole(text: bytes, number: int) -> dict[str, Any] | None:
+    """Return the object, or None if it goes on: a text in it looks like the border of two objects."""
+    try:
+        _ANY.decode(text)
+    except msgspec.DecodeError as error:
+        if "truncated" in str(error):
+            return None
+    return converted(decoded(_ANY, text, number), dict[str, Any], number)
 
 
 @contextmanager
@@ -57,7 +99,7 @@ def _faulty(row: int | None, text: bytes) -> Iterator[None]:
         message = "its text is not UTF-8: convert the file"
     except RecursionError:
         message = "arrays and objects are nested too deep to be read"
-    raise TraceError(TraceFault(message, row=row, value=shown_text(text)))
+    raise TraceError(TraceFault(message, row=row, value=shown_text(text) or None))
 
 
 def decoded(decoder: msgspec.json.Decoder[ValueT], text: bytes, row: int | None = None) -> ValueT:
@@ -66,18 +108,26 @@ def decoded(decoder: msgspec.json.Decoder[ValueT], text: bytes, row: int | None 
         return decoder.decode(text)
 
 
-_ANY: Final = msgspec.json.Decoder()
+def converted(value: Any, kind: type[ValueT], row: int | None = None, *, strict: bool = True) -> ValueT:
+    """Return decoded JSON as a structure; a TraceError names the row if it is none.
+
+    Unless ``strict``, numbers may stand in texts.
+    """
+    with _faulty(row, b""):
+        return msgspec.convert(value, kind, strict=strict)
 
 
-def field_values(text: bytes, row: int | None, fields: tuple[str, ...]) -> tuple[Any, ...]:
+def field_values(text: bytes, row: int | None, fields: tuple[str, ...]) -> dict[str, Any]:
     """Return the values of some fields of a JSON object, by their paths."""
-    if not fields:
-        return ()
-    value = decoded(_ANY, text, row)
-    return tuple(value_at(value, field) for field in fields)
+    return values_at(decoded(_ANY, text, row), fields) if fields else {}
 
 
-def value_at(value: Any, path: str) -> Any:
+def values_at(value: Any, fields: tuple[str, ...]) -> dict[str, Any]:
+    """Return what some paths lead to; see `_value_at`."""
+    return {field: _value_at(value, field) for field in fields}
+
+
+def _value_at(value: Any, path: str) -> Any:
     """Return what a path such as ``Task Info.Launch Time`` leads to, nested values as JSON text, or None."""
     while isinstance(value, dict):
         if path in value:
@@ -90,5 +140,7 @@ def value_at(value: Any, path: str) -> Any:
 
 def shown_text(text: bytes) -> str:
     """Return the beginning of a line as it is shown in a fault."""
-    shown = text[:240].decode("utf-8", "replace").strip()
+    shown = "".join(
+        letter if letter.isprintable() else " " for letter in text[:240].decode("utf-8", "replace").strip()
+    )
     return shown if len(shown) <= 80 else f"{shown[:77]}..."

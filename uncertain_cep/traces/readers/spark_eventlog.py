@@ -150,7 +150,7 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
     )
     jobs: dict[int, int] = {}
     hosts: dict[str, str | None] = {}
-    running: dict[int, tuple[_Task, tuple[Any, ...]]] = {}
+    running: dict[int, tuple[_Task, dict[str, Any]]] = {}
     latest = 0
     for row, line in source.lines():
         kind = _kind(line, row)
@@ -173,7 +173,7 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
                 reason = None if given.reason is None else given.reason.reason
                 attributes = (
                     app, jobs.get(given.stage), given.stage, given.stage_attempt, info.task, info.index,
-                    info.attempt, info.executor, info.host, info.failed, reason, None, *others,
+                    info.attempt, info.executor, info.host, info.failed, reason, None, others,
                 )  # fmt: skip
                 launch, finish = info.launch, max(info.finish, info.launch)
                 latest = max(latest, finish)
@@ -198,17 +198,17 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
                             None,
                             None,
                         ),
-                        *(None if start else stage.failure is not None, stage.failure, stage.name, *others),
+                        *(None if start else stage.failure is not None, stage.failure, stage.name, others),
                     )
                     latest = max(latest, time)
             case b"JobStart", _JobStart(job=job, time=time):
                 for stage_id in given.stages:
                     jobs.setdefault(stage_id, job)
-                yield *_named("Job", f"{app}:job:{job}", True, time), app, job, *[None] * 10, *others
+                yield *_named("Job", f"{app}:job:{job}", True, time), app, job, *[None] * 10, others
             case b"JobEnd", _JobEnd(job=job, time=time, result=_Result(result=result)):
                 yield (
                     *_named("Job", f"{app}:job:{job}", False, time),
-                    *(app, job, *[None] * 7, result != "JobSucceeded", result, None, *others),
+                    *(app, job, *[None] * 7, result != "JobSucceeded", result, None, others),
                 )
                 latest = max(latest, time)
             case ((b"ExecutorAdded" | b"ExecutorRemoved"), _Executor(executor=executor, time=time)):
@@ -217,14 +217,14 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
                 hosts[executor] = host
                 yield (
                     *_named("Executor", f"{app}:executor:{executor}", start, time),
-                    *(app, *[None] * 6, executor, host, None, given.reason, None, *others),
+                    *(app, *[None] * 6, executor, host, None, given.reason, None, others),
                 )
             case _, _Application(time=time):
                 start = kind.endswith(b"Start")
                 app = given.app or app
                 yield (
                     *_named("Application", str(app), start, time),
-                    *(app, *[None] * 10, given.name, *others),
+                    *(app, *[None] * 10, given.name, others),
                 )
                 latest = max(latest, time)
     for task, others in () if goes_on else running.values():
@@ -232,7 +232,7 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
         yield (
             *("TaskStart", f"{app}:task:{info.task}:start", info.launch, latest),
             *(app, jobs.get(task.stage), task.stage, task.stage_attempt, info.task, info.index, info.attempt),
-            *(info.executor, info.host, None, None, None, *others),
+            *(info.executor, info.host, None, None, None, others),
         )
 
 

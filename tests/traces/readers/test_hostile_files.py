@@ -1,0 +1,142 @@
+"""Files that are cut off, broken or made to hurt: one clear error with the file, or what can be read."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import uncertain_cep as uc
+from tests.traces.readers.samples import SAMPLES
+
+DEEP: Final = 200_000
+XML: Final = ("ganglia", "rrd", "xes")
+ROOTS: Final = {"ganglia": "GANGLIA_XML", "rrd": "rrd", "xes": "log"}
+
+
+def refused(path: Path, name: str) -> str | None:
+    """Return the one fault of a file, or None if it is read."""
+    try:
+        uc.read_traces(path, format=name)
+    except uc.TraceError as error:
+        (fault,) = error.faults
+        assert fault.file == str(path)
+        assert str(fault).isprintable()
+        return str(fault)
+    return None
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_file_that_is_cut_off_is_told_or_ends_with_a_line(tmp_path: Path, name: str) -> None:
+    data = SAMPLES[name].encode()
+    path = tmp_path / "file"
+    told = 0
+    step = max(len(data) // 60, 1)
+    for length in range(step, len(data) - 2, step):
+        path.write_bytes(data[:length])
+        fault = refused(path, name)
+        told += fault is not None
+        rest = data[length:].split(b"\n")[0]
+        whole_lines = name in (
+            "spark-eventlog",
+            "hadoop-jhist",
+            "hadoop-history",
+            "otlp",
+            "prometheus",
+            "openmetrics",
+        )
+        assert fault is not None or whole_lines or not rest.strip(), data[:length][-80:]
+    assert told > 20
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_broken_bytes_are_told_or_read(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "file"
+    drawn = random.Random(5)
+    for _ in range(80):
+        data = bytearray(SAMPLES[name].encode())
+        for _ in range(drawn.randint(1, 3)):
+            data[drawn.randrange(len(data))] = drawn.choice(b'\x00\xff\x80{}[]"<>&0-9e\\ \n')
+        path.write_bytes(data)
+        refused(path, name)
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xff\xfe{\x00}\x00",
+        b"\x00" * 5000,
+        b"PK\x03\x04",
+        b"{" * DEEP,
+        b"[" * DEEP,
+        b"<a>" * DEEP,
+        b"null",
+        b"7",
+        b"[{}]",
+    ],
+    ids=["UTF-16", "zeros", "zip", "braces", "brackets", "elements", "null", "number", "list"],
+)
+def test_what_is_no_such_file_is_told(tmp_path: Path, name: str, data: bytes) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(data)
+    assert refused(path, name) is not None
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_an_empty_file_is_told(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"")
+    fault = refused(path, name)
+    assert fault is not None
+    assert "the file is empty" in fault
+
+
+@pytest.mark.parametrize("name", XML)
+def test_entities_are_not_read(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "file"
+    laughs = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10 if n else "ha"}">' for n in range(12))
+    secret = tmp_path / "secret"
+    secret.write_text("secret")
+    for entities in (laughs, f'<!ENTITY a11 SYSTEM "{secret.as_uri()}">'):
+        root = ROOTS[name]
+        path.write_text(f'<!DOCTYPE {root} [{entities}]><{root}><x y="1">&a11;</x></{root}>')
+        fault = refused(path, name)
+        assert fault is not None
+        assert "declares entities" in fault or "no XML" in fault
+        path.write_text(f'<!DOCTYPE {root} [{entities}]><{root} x="&a11;"/>')
+        assert refused(path, name) is not None
+
+
+@pytest.mark.parametrize("name", ["spark-eventlog", "hadoop-jhist", "openmetrics", "hadoop-history"])
+def test_a_line_without_an_end_is_told(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("uncertain_cep.traces.readers.source.MOST_BYTES", 1000)
+    path = tmp_path / "file"
+    path.write_text(SAMPLES[name].splitlines()[0] + "\n" + "x" * 2000)
+    fault = refused(path, name)
+    assert fault is not None
+    assert "row 2" in fault
+    assert "longer than 1,000 bytes" in fault
+
+
+@pytest.mark.parametrize("name", ["hadoop-rumen", "jaeger", "zipkin", "otlp"])
+def test_a_document_that_is_too_long_is_told(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("uncertain_cep.traces.readers.source.MOST_DOCUMENT", 100)
+    path = tmp_path / "file"
+    path.write_text("[" + " " * 3_000_000)
+    fault = refused(path, name)
+    assert fault is not None
+    assert "longer than 100 bytes" in fault
+
+
+def test_spans_of_too_many_attributes_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    tags = ",".join(f'"t{n}":"1"' for n in range(1001))
+    path.write_text(f'[{{"traceId":"1","id":"2","timestamp":1,"tags":{{{tags}}}}}]')
+    fault = refused(path, "zipkin")
+    assert fault is not None
+    assert "more than 1,000 different attributes" in fault

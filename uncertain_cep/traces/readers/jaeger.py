@@ -1,0 +1,92 @@
+"""Spans as the HTTP interface of Jaeger's query service, and its web page, return them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta, Struct
+
+from uncertain_cep.traces.readers.source import Source, decoded
+from uncertain_cep.traces.readers.spans import ATTRIBUTES, span_events
+
+__all__ = ["ATTRIBUTES", "events"]
+
+Stamp = Annotated[int, Meta(ge=0, le=2**62)]
+
+
+_NAMES: Final = {
+    "trace": "traceID", "span": "spanID", "name": "operationName", "start": "startTime",
+    "process": "processID",
+}  # fmt: skip
+
+
+class _Tag(Struct):
+    key: str
+    value: Any = None
+
+
+class _Log(Struct):
+    timestamp: Stamp
+    fields: list[_Tag] = []
+
+
+class _Reference(Struct, rename={"kind": "refType", "span": "spanID"}):
+    kind: str
+    span: str
+
+
+class _Process(Struct, rename="camel"):
+    service_name: str | None = None
+    tags: list[_Tag] = []
+
+
+class _Span(Struct, rename=_NAMES):
+    trace: str
+    span: str
+    start: Stamp
+    duration: Stamp
+    name: str | None = None
+    process: str | None = None
+    references: list[_Reference] | None = None
+    tags: list[_Tag] | None = None
+    logs: list[_Log] | None = None
+
+
+class _Trace(Struct):
+    spans: list[_Span] = []
+    processes: dict[str, _Process] = {}
+
+
+class _Document(Struct):
+    data: list[_Trace]
+
+
+_DECODER: Final = msgspec.json.Decoder(_Document)
+
+
+def events(source: Source) -> Iterator[tuple[Any, ...]]:
+    """Yield the start, the logs and the end of spans, by the clock of their service.
+
+    Further attributes are the tags of the span, and those of its process with ``process.`` before.
+    """
+    for trace in decoded(_DECODER, source.document()).data:
+        for span in trace.spans:
+            process = trace.processes.get(span.process or "") or _Process()
+            tags = {tag.key: tag.value for tag in span.tags or ()}
+            parents = [one.span for one in span.references or () if one.kind == "CHILD_OF"]
+            kind = tags.get("span.kind")
+            logs = [(log.timestamp, _event(log)) for log in span.logs or ()]
+            attributes = (
+                span.trace, span.span, parents[0] if parents else None, process.service_name, span.name,
+                str(kind).upper() if kind else None,
+            )  # fmt: skip
+            others = tags | {f"process.{tag.key}": tag.value for tag in process.tags}
+            yield from span_events(attributes, span.start, span.start + span.duration, logs, others)
+
+
+def _event(log: _Log) -> str | None:
+    named = {tag.key: tag.value for tag in log.fields}
+    found = named.get("event", named.get("message"))
+    return None if found is None else str(found)

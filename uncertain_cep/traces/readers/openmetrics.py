@@ -1,0 +1,96 @@
+"""Samples in the text format of OpenMetrics and Prometheus, with their stamps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.traces.readers.series import finite, labelled
+from uncertain_cep.traces.readers.source import Source, shown_text
+
+__all__ = ["ATTRIBUTES", "events"]
+
+ATTRIBUTES: Final = pa.schema([("value", pa.float64()), ("step_ms", pa.int64())])
+
+_SAMPLE: Final = re.compile(
+    r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*?)\})?[ \t]+(\S+)(?:[ \t]+([-+0-9.eE]+))?(?:[ \t]+#.*)?", re.DOTALL
+)
+_LABEL: Final = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
+_LABELS: Final = re.compile(rf"(?:{_LABEL.pattern}\s*(?:,\s*|\Z))*", re.DOTALL)
+_ESCAPE: Final = re.compile(r"\\(.)")
+_NEWLINE: Final = {"n": "\n"}
+_SECONDS_BELOW: Final = 100_000_000_000
+"""The text of Prometheus has stamps in ms, that of OpenMetrics in s; this is in 1973 or 5138."""
+
+
+def events(source: Source) -> Iterator[tuple[Any, ...]]:
+    """Yield the samples, of the type of their name; their labels are further attributes.
+
+    A sample at T tells of (T - step, T]. The step is the least distance between stamps of the series so far;
+    the first sample of a series has that of the second, and tells of T if there is none.
+    """
+    # The last stamp of each series, the step, and its first sample while there is no second.
+    known: dict[str, tuple[int, int | None, tuple[Any, ...] | None]] = {}
+    for row, line in source.lines():
+        if line.startswith(b"#"):
+            if line == b"# EOF":
+                break
+            continue
+        name, labels, value, time = _sample(line, row)
+        series = labelled(name, labels)
+        before = known.get(series)
+        event = (name, f"{series}:{time}", time, time, value, None, labels)
+        if before is None:
+            known[series] = time, None, event
+            continue
+        last, step, first = before
+        distance = abs(time - last)
+        if distance:
+            step = distance if step is None else min(step, distance)
+        if step is not None:
+            if first is not None:
+                yield _widened(first, step)
+                first = None
+            yield _widened(event, step)
+        else:
+            yield event
+        known[series] = time, step, first
+    for _, _, first in known.values():
+        if first is not None:
+            yield first
+
+
+def _widened(event: tuple[Any, ...], step: int) -> tuple[Any, ...]:
+    name, identifier, _, time, value, _, labels = event
+    return name, identifier, time - step + 1, time, value, step, labels
+
+
+def _sample(line: bytes, row: int) -> tuple[str, dict[str, str], float | None, int]:
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        raise _fault("its text is not UTF-8: convert the file", row, line) from None
+    found = _SAMPLE.fullmatch(text)
+    if found is None or (found[2] and not _LABELS.fullmatch(found[2])):
+        raise _fault("it is no sample: a name, labels in braces, a value and a stamp are expected", row, line)
+    if found[4] is None:
+        raise _fault("the sample has no stamp: write it, or read what a server keeps", row, line)
+    try:
+        value, time = finite(found[3]), float(found[4])
+    except ValueError:
+        raise _fault("the value or the stamp is no number", row, line) from None
+    if not 0 <= time < 2**53:
+        raise _fault("the stamp is out of range", row, line)
+    labels = {
+        label: _ESCAPE.sub(lambda escape: _NEWLINE.get(escape[1], escape[1]), text)
+        for label, text in _LABEL.findall(found[2] or "")
+    }
+    return found[1], labels, value, round(time * 1000 if time < _SECONDS_BELOW else time)
+
+
+def _fault(message: str, row: int, line: bytes) -> TraceError:
+    return TraceError(TraceFault(message, row=row, value=shown_text(line)))

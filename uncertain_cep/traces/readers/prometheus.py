@@ -1,0 +1,90 @@
+"""Samples as Prometheus answers to queries, and as ``/api/v1/export`` of VictoriaMetrics writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Final
+
+import pyarrow as pa
+from msgspec import Meta, Struct
+
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.traces.readers.series import finite, labelled, shortest_step
+from uncertain_cep.traces.readers.source import Source, converted
+
+__all__ = ["ATTRIBUTES", "events"]
+
+ATTRIBUTES: Final = pa.schema([("value", pa.float64()), ("step_ms", pa.int64())])
+
+Seconds = Annotated[float, Meta(ge=0, le=2**53)]
+Milliseconds = Annotated[int, Meta(ge=0, le=2**62)]
+Sample = tuple[Seconds, str | float]
+
+
+class _Series(Struct):
+    metric: dict[str, str]
+    values: list[Sample] = []
+    value: Sample | None = None
+
+
+class _Data(Struct):
+    result: list[_Series]
+
+
+class _Answer(Struct):
+    data: _Data
+
+
+class _Exported(Struct):
+    metric: dict[str, str]
+    values: list[float | str | None]
+    timestamps: list[Milliseconds]
+
+
+def events(source: Source) -> Iterator[tuple[Any, ...]]:
+    """Yield the samples, of the type that their ``__name__`` says; their labels are further attributes.
+
+    A sample at T tells of (T - step, T]. The step of an answer is the least distance between its stamps, that
+    of an export the least within a series. Where there is one stamp only, the sample tells of T.
+    """
+    for row, given in source.values():
+        if given.get("status") == "error":
+            raise TraceError(TraceFault(f"the query failed: {given.get('error')}", row=row))
+        if "data" in given:
+            series = converted(given, _Answer, row).data.result
+            found = [
+                (one.metric, [(_milliseconds(time), value) for time, value in _samples(one)])
+                for one in series
+            ]
+            step = shortest_step(time for _, samples in found for time, _ in samples)
+            for labels, samples in found:
+                yield from _events(labels, samples, step, row)
+        else:
+            exported = converted(given, _Exported, row)
+            if len(exported.values) != len(exported.timestamps):
+                raise TraceError(TraceFault("it has not as many values as timestamps", row=row))
+            step = shortest_step(exported.timestamps)
+            pairs = zip(exported.timestamps, exported.values, strict=True)
+            yield from _events(exported.metric, pairs, step, row)
+
+
+def _samples(series: _Series) -> list[Sample]:
+    return series.values if series.value is None else [*series.values, series.value]
+
+
+def _milliseconds(seconds: float) -> int:
+    return round(seconds * 1000)
+
+
+def _events(
+    given: dict[str, str], samples: Iterable[tuple[int, float | str | None]], step: int | None, row: int
+) -> Iterator[tuple[Any, ...]]:
+    labels = dict(given)
+    name = labels.pop("__name__", "Metric")
+    series = labelled(name, labels)
+    for time, value in samples:
+        try:
+            number = finite(value)
+        except ValueError:
+            raise TraceError(TraceFault("the value is no number", row=row, value=repr(value)[:60])) from None
+        yield name, f"{series}:{time}", time - (step or 1) + 1, time, number, step, labels

@@ -10,7 +10,7 @@ import pyarrow as pa
 from msgspec import Struct
 
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.traces.readers.series import shortest_step
+from uncertain_cep.traces.readers.metric_series import shortest_step
 from uncertain_cep.traces.readers.source import Source, converted
 
 __all__ = ["ATTRIBUTES", "events"]

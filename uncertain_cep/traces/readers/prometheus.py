@@ -9,7 +9,7 @@ import pyarrow as pa
 from msgspec import Meta, Struct
 
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.traces.readers.series import finite, labelled, shortest_step
+from uncertain_cep.traces.readers.metric_series import finite, labelled, shortest_step
 from uncertain_cep.traces.readers.source import Source, converted
 
 __all__ = ["ATTRIBUTES", "events"]

@@ -82,7 +82,7 @@ class _Real:
 
 REAL: Final = {
     "yahoo, 3: another map before a retry": _Real(
-        ("yahoo_hadoop_2009_skew/attempts_19jobs.csv.gz",),
+        ("yahoo_hadoop_2009_skew",),
         "yahoo_hadoop/schema.toml",
         """
         PATTERN SEQ(MapFinish a, AttemptFailed b, AttemptStart c)
@@ -90,7 +90,7 @@ REAL: Final = {
         """,
     ),
     "yahoo, 4: a shuffle beside a retry": _Real(
-        ("yahoo_hadoop_2009_skew/attempts_19jobs.csv.gz",),
+        ("yahoo_hadoop_2009_skew",),
         "yahoo_hadoop/schema.toml",
         """
         PATTERN SEQ(MapFinish a, ShuffleEnd b, AttemptFailed c, AttemptStart d)
@@ -99,11 +99,11 @@ REAL: Final = {
         """,
     ),
     "spark, 4: a task after a failed one": _Real(
-        ("spark_eventlogs/tasks_gpu_oom.csv.gz",),
+        ("spark_eventlogs/raw/gpu_oom_eventlog.zstd",),
         "spark_eventlogs/schema.toml",
         """
         PATTERN SEQ(TaskStart a, TaskEnd b, TaskStart c, TaskEnd d)
-        WHERE b.task_id = a.task_id AND d.task_id = c.task_id AND c.executor = b.executor AND b.failed = 1
+        WHERE b.task_id = a.task_id AND d.task_id = c.task_id AND c.executor = b.executor AND b.failed = TRUE
         WITHIN 30 seconds
         """,
     ),

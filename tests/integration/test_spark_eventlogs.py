@@ -6,6 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import uncertain_cep as uc
@@ -14,8 +15,12 @@ from tests.integration.raw import rows
 from uncertain_cep.traces import load_schema, read_traces
 
 WINDOW = 30_000
-APPLICATIONS = {"gpu_oom": 1815, "nds_q72": 0, "eks": 0}
-"""How many matches each of the three traces has: only one of them has failures."""
+APPLICATIONS = {
+    "gpu_oom": ("gpu_oom_eventlog.zstd", 1815),
+    "nds_q72": ("nds_q72_dataproc_2_2.zstd", 0),
+    "eks": ("eks_spark-cc4d115f011443d787f03a71a476a745.jsonl.gz", 0),
+}
+"""The log of each of the three, and how many matches it has: only one of them has failures."""
 
 
 def _intervals(task: dict[str, str]) -> tuple[Interval, Interval]:
@@ -23,7 +28,7 @@ def _intervals(task: dict[str, str]) -> tuple[Interval, Interval]:
     return (launch, launch + slack), (finish - slack, finish)
 
 
-def _brute_force(tasks: list[dict[str, str]]) -> dict[Signature, Answer]:
+def _brute_force(tasks: list[dict[str, str]], app: str) -> dict[Signature, Answer]:
     together: dict[tuple[str, ...], list[dict[str, str]]] = defaultdict(list)
     for task in tasks:
         together[task["stage_id"], task["stage_attempt"], task["executor"]].append(task)
@@ -40,18 +45,23 @@ def _brute_force(tasks: list[dict[str, str]]) -> dict[Signature, Answer]:
                     continue
                 answer = chain(intervals, WINDOW)
                 if answer is not None:
-                    first, second = failed["task_id"], following["task_id"]
-                    expected[f"{first}:start", f"{first}:end", f"{second}:start", f"{second}:end"] = answer
+                    names = [f"{app}:task:{task['task_id']}" for task in (failed, following)]
+                    ids = tuple(f"{name}:{end}" for name in names for end in ("start", "end"))
+                    expected[ids] = answer
     return expected
 
 
 @pytest.mark.parametrize("application", APPLICATIONS)
 def test_a_task_ran_after_another_of_its_stage_failed(shared_data: Path, application: str) -> None:
-    file = shared_data / "spark_eventlogs" / f"tasks_{application}.csv.gz"
-    trace: pa.Table = read_traces([file], load_schema(dataset("spark_eventlogs", "schema.toml")))
-    tasks = rows(file)
-    assert trace.num_rows == 2 * len(tasks)
+    folder = shared_data / "spark_eventlogs"
+    log, count = APPLICATIONS[application]
+    trace: pa.Table = read_traces(
+        [folder / "raw" / log], load_schema(dataset("spark_eventlogs", "schema.toml"))
+    )
+    tasks = rows(folder / f"tasks_{application}.csv.gz")
+    assert pc.sum(pc.equal(trace.column("type"), "TaskEnd")).as_py() == len(tasks)
+    app = trace.column("app")[0].as_py()
     text = dataset("spark_eventlogs", "task_after_failure.query").read_text(encoding="utf-8")
-    expected = _brute_force(tasks)
+    expected = _brute_force(tasks, app)
     assert_matches(uc.match(trace, text), "abcd", expected)
-    assert len(expected) == APPLICATIONS[application]
+    assert len(expected) == count

@@ -37,9 +37,7 @@ def offsets(folder: Path) -> dict[str, Interval]:
 
 @pytest.fixture(scope="module")
 def trace(folder: Path) -> pa.Table:
-    return read_traces(
-        [folder / "attempts_19jobs.csv.gz"], load_schema(dataset("yahoo_hadoop", "schema.toml"))
-    )
+    return read_traces([folder], load_schema(dataset("yahoo_hadoop", "schema.toml")))
 
 
 def _bounded(stamp: int, host: str, offsets: dict[str, Interval]) -> Interval | None:
@@ -76,7 +74,7 @@ def test_the_dropped_events_are_counted_and_nothing_else_is_wrong(
     folder: Path, attempts: list[dict[str, str]], offsets: dict[str, Interval]
 ) -> None:
     report = validation_report(
-        [folder / "attempts_19jobs.csv.gz"],
+        [folder],
         load_schema(dataset("yahoo_hadoop", "schema.toml")),
         partition=("task_id",),
     )

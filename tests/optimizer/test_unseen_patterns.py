@@ -47,16 +47,16 @@ UNSEEN = (
         WHERE a.host = b.host AND c.task_id = b.task_id AND b.job_id = d.job_id AND c.attempt > 0
         WITHIN 5 seconds
         """,
-        "yahoo_hadoop_2009_skew/attempts_19jobs.csv.gz",
+        "yahoo_hadoop_2009_skew",
         "yahoo_hadoop/schema.toml",
     ),
     Unseen(
         """
         PATTERN SEQ(TaskStart a, TaskEnd b, TaskStart c, TaskEnd d)
-        WHERE b.task_id = a.task_id AND d.task_id = c.task_id AND c.executor = b.executor AND b.failed = 1
+        WHERE b.task_id = a.task_id AND d.task_id = c.task_id AND c.executor = b.executor AND b.failed = TRUE
         WITHIN 300 milliseconds
         """,
-        "spark_eventlogs/tasks_gpu_oom.csv.gz",
+        "spark_eventlogs/raw/gpu_oom_eventlog.zstd",
         "spark_eventlogs/schema.toml",
     ),
 )

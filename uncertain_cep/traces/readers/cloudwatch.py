@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
+import msgspec
 import pyarrow as pa
 from msgspec import Struct
 
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.readers.metric_series import shortest_step
-from uncertain_cep.traces.readers.source import Source, converted
+from uncertain_cep.traces.readers.source import Source
 
 __all__ = ["ATTRIBUTES", "events"]
 
@@ -36,10 +37,6 @@ class _Result(Struct, rename="pascal"):
     label: str | None = None
 
 
-class _Data(Struct, rename="pascal"):
-    metric_data_results: list[_Result]
-
-
 class _Point(Struct, rename="pascal"):
     timestamp: Stamp
     sample_count: float | None = None
@@ -51,9 +48,19 @@ class _Point(Struct, rename="pascal"):
     unit: str | None = None
 
 
-class _Statistics(Struct, rename="pascal"):
-    datapoints: list[_Point]
+class _Given(Struct, rename="pascal"):
+    """An answer of either command."""
+
+    metric_data_results: list[_Result] | None = None
+    datapoints: list[_Point] | None = None
     label: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.metric_data_results is None and self.datapoints is None:
+            raise ValueError("Object missing required field `MetricDataResults` or `Datapoints`")
+
+
+_DECODER: Final = msgspec.json.Decoder(_Given)
 
 
 def events(source: Source) -> Iterator[tuple[Any, ...]]:
@@ -62,34 +69,21 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
     A value stamped T tells of the period [T, T + p). The period is the least distance between stamps of the
     metric; where there is one stamp only, the value tells of T.
     """
-    for row, given in source.values():
-        if "MetricDataResults" in given:
-            for result in converted(given, _Data, row).metric_data_results:
-                if len(result.values) != len(result.timestamps):
-                    raise TraceError(TraceFault("it has not as many values as timestamps", row=row))
-                name = result.label or result.id or "Metric"
-                times = [_seconds(stamp, row) for stamp in result.timestamps]
-                period = shortest_step(times)
-                for time, value in zip(times, result.values, strict=True):
-                    identifier = f"{result.id}:{name}:{time}"
-                    yield (
-                        name,
-                        identifier,
-                        time,
-                        time + (period or 1) - 1,
-                        value,
-                        None,
-                        None,
-                        result.id,
-                        period,
-                        {},
-                    )
-            continue
-        statistics = converted(given, _Statistics, row)
-        name = statistics.label or "Metric"
-        times = [_seconds(point.timestamp, row) for point in statistics.datapoints]
+    for row, given, _ in source.values(_DECODER):
+        for result in given.metric_data_results or ():
+            if len(result.values) != len(result.timestamps):
+                raise TraceError(TraceFault("it has not as many values as timestamps", row=row))
+            name = result.label or result.id or "Metric"
+            times = [_seconds(stamp, row) for stamp in result.timestamps]
+            period = shortest_step(times)
+            for time, value in zip(times, result.values, strict=True):
+                identifier, end = f"{result.id}:{name}:{time}", time + (period or 1) - 1
+                yield name, identifier, time, end, value, None, None, result.id, period, {}
+        points = given.datapoints or []
+        name = given.label or "Metric"
+        times = [_seconds(point.timestamp, row) for point in points]
         period = shortest_step(times)
-        for time, point in zip(times, statistics.datapoints, strict=True):
+        for time, point in zip(times, points, strict=True):
             simple = (point.sample_count, point.average, point.sum, point.minimum, point.maximum)
             for statistic, number in (
                 *zip(_STATISTICS, simple, strict=True), *point.extended_statistics.items(),

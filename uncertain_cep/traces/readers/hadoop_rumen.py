@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from uncertain_cep.traces.readers.hadoop_events import ATTRIBUTES, hadoop_event, host_of
-from uncertain_cep.traces.readers.source import Source, converted, values_at
+from uncertain_cep.traces.readers.source import Source, decoded, values_at
 
 __all__ = ["ATTRIBUTES", "events"]
 
@@ -49,6 +49,8 @@ class _Job(Struct, rename="camel"):
     other_tasks: list[_Task] | None = None
 
 
+_ANY: Final = msgspec.json.Decoder()
+_DECODER: Final = msgspec.json.Decoder(_Job)
 _LISTS: Final = ("mapTasks", "reduceTasks", "otherTasks")
 
 
@@ -60,8 +62,8 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
     of the attempt, the task or the job; ``task.`` and ``job.`` lead from an attempt to its task and job.
     """
     fields = source.fields
-    for row, given in source.values():
-        job = converted(given, _Job, row)
+    for row, job, text in source.values(_DECODER):
+        given = decoded(_ANY, text, row) if fields else {}
         jobs = {name: value for name, value in given.items() if name not in _LISTS} if fields else {}
         others = values_at({**jobs, "job": jobs}, fields)
         name = job.job_name

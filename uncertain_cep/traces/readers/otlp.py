@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta, Struct
 
-from uncertain_cep.traces.readers.source import Source, converted
+from uncertain_cep.traces.readers.source import Source
 from uncertain_cep.traces.readers.spans import ATTRIBUTES, span_events
 
 __all__ = ["ATTRIBUTES", "events"]
@@ -55,9 +55,17 @@ class _ResourceSpans(Struct, rename="camel"):
 
 
 class _Request(Struct, rename="camel"):
-    resource_spans: list[_ResourceSpans]
+    resource_spans: list[_ResourceSpans] = []
+    # Metrics and logs may be in the same file.
+    resource_metrics: msgspec.Raw | None = None
+    resource_logs: msgspec.Raw | None = None
+
+    def __post_init__(self) -> None:
+        if not self.resource_spans and self.resource_metrics is None and self.resource_logs is None:
+            raise ValueError("Object missing required field `resourceSpans`")
 
 
+_DECODER: Final = msgspec.json.Decoder(_Request, strict=False)
 _KINDS: Final = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
 
 
@@ -66,11 +74,7 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
 
     Further attributes are those of the span, and those of the resource with ``resource.`` before.
     """
-    for row, given in source.values():
-        # Metrics and logs may be in the same file.
-        if given.keys() & {"resourceMetrics", "resourceLogs"}:
-            continue
-        request = converted(given, _Request, row, strict=False)
+    for _, request, _ in source.values(_DECODER):
         for resource in request.resource_spans:
             about = {f"resource.{pair.key}": _plain(pair.value) for pair in resource.resource.attributes}
             service = about.get("resource.service.name")

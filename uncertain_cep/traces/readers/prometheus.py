@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Final
 
+import msgspec
 import pyarrow as pa
 from msgspec import Meta, Struct
 
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.readers.metric_series import finite, labelled, shortest_step
-from uncertain_cep.traces.readers.source import Source, converted
+from uncertain_cep.traces.readers.source import Source
 
 __all__ = ["ATTRIBUTES", "events"]
 
@@ -31,14 +32,22 @@ class _Data(Struct):
     result: list[_Series]
 
 
-class _Answer(Struct):
-    data: _Data
+class _Given(Struct):
+    """An answer, or a line of an export."""
+
+    data: _Data | None = None
+    status: str | None = None
+    error: str | None = None
+    metric: dict[str, str] | None = None
+    values: list[float | str | None] = []
+    timestamps: list[Milliseconds] = []
+
+    def __post_init__(self) -> None:
+        if self.data is None and self.metric is None and self.status != "error":
+            raise ValueError("Object missing required field `data` or `metric`")
 
 
-class _Exported(Struct):
-    metric: dict[str, str]
-    values: list[float | str | None]
-    timestamps: list[Milliseconds]
+_DECODER: Final = msgspec.json.Decoder(_Given)
 
 
 def events(source: Source) -> Iterator[tuple[Any, ...]]:
@@ -47,25 +56,22 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
     A sample at T tells of (T - step, T]. The step of an answer is the least distance between its stamps, that
     of an export the least within a series. Where there is one stamp only, the sample tells of T.
     """
-    for row, given in source.values():
-        if given.get("status") == "error":
-            raise TraceError(TraceFault(f"the query failed: {given.get('error')}", row=row))
-        if "data" in given:
-            series = converted(given, _Answer, row).data.result
+    for row, given, _ in source.values(_DECODER):
+        if given.status == "error":
+            raise TraceError(TraceFault(f"the query failed: {given.error}", row=row))
+        if given.data is not None:
             found = [
                 (one.metric, [(_milliseconds(time), value) for time, value in _samples(one)])
-                for one in series
+                for one in given.data.result
             ]
             step = shortest_step(time for _, samples in found for time, _ in samples)
             for labels, samples in found:
                 yield from _events(labels, samples, step, row)
         else:
-            exported = converted(given, _Exported, row)
-            if len(exported.values) != len(exported.timestamps):
+            if len(given.values) != len(given.timestamps):
                 raise TraceError(TraceFault("it has not as many values as timestamps", row=row))
-            step = shortest_step(exported.timestamps)
-            pairs = zip(exported.timestamps, exported.values, strict=True)
-            yield from _events(exported.metric, pairs, step, row)
+            pairs = zip(given.timestamps, given.values, strict=True)
+            yield from _events(given.metric or {}, pairs, shortest_step(given.timestamps), row)
 
 
 def _samples(series: _Series) -> list[Sample]:

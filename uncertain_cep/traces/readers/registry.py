@@ -22,7 +22,7 @@ __all__ = ["LOOKED_AT", "READERS", "Reader", "finest_tick", "read_events", "reco
 LOOKED_AT: Final = 1 << 14
 """Bytes at the beginning of a file that tell its format."""
 
-_BATCH: Final = 1 << 15
+_BATCH: Final = 1 << 13
 """Events that are made into columns at once."""
 
 

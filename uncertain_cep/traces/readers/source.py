@@ -12,7 +12,7 @@ import msgspec
 
 from uncertain_cep.errors import TraceError, TraceFault
 
-__all__ = ["MOST_BYTES", "Source", "converted", "decoded", "field_values", "shown_text", "values_at"]
+__all__ = ["MOST_BYTES", "Source", "decoded", "field_values", "shown_text", "values_at"]
 
 MOST_BYTES: Final = 1 << 26
 """Bytes of a line that can be read."""
@@ -56,34 +56,28 @@ class Source:
             raise TraceError(f"the document is longer than {MOST_DOCUMENT:,} bytes, the most that is read")
         return text.removeprefix(b"\xef\xbb\xbf")
 
-    def values(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Yield JSON objects that stand one after another, each behind its number from 1."""
-        rest, searched, number = b"", 0, 0
+    def values(self, decoder: msgspec.json.Decoder[ValueT]) -> Iterator[tuple[int, ValueT, bytes]]:
+        """Yield JSON objects that stand one after another: the number of each, from 1, it, and its text."""
+        rest, begin, number = b"", 0, 0
         while block := self.stream.read(1 << 20):
-            rest += block
+            rest, begin, searched = rest[begin:] + block, 0, max(len(rest) - begin - 64, 0)
             while found := _BETWEEN.search(rest, searched):
-                value = _whole(rest[: found.start()], number + 1)
-                if value is None:
-                    searched = found.end()
-                    continue
+                searched = found.end()
+                text = rest[begin : found.start()]
+                try:
+                    value = decoder.decode(text)
+                except msgspec.DecodeError as error:
+                    # A text within the object looks like its end.
+                    if "truncated" in str(error):
+                        continue
+                    value = decoded(decoder, text, number + 1)
                 number += 1
-                yield number, value
-                rest, searched = rest[found.end() :], 0
-            searched = max(searched, len(rest) - 64)
-            if len(rest) > MOST_DOCUMENT:
+                yield number, value, text
+                begin = searched
+            if len(rest) - begin > MOST_DOCUMENT:
                 raise TraceError(f"an object is longer than {MOST_DOCUMENT:,} bytes, the most that is read")
-        if rest.strip():
-            yield number + 1, converted(decoded(_ANY, rest, number + 1), dict[str, Any], number + 1)
-
-
-def _whole(text: bytes, number: int) -> dict[str, Any] | None:
-    """Return the object, or None if it goes on: a text in it looks like the border of two objects."""
-    try:
-        _ANY.decode(text)
-    except msgspec.DecodeError as error:
-        if "truncated" in str(error):
-            return None
-    return converted(decoded(_ANY, text, number), dict[str, Any], number)
+        if text := rest[begin:].strip():
+            yield number + 1, decoded(decoder, text, number + 1), text
 
 
 @contextmanager
@@ -106,15 +100,6 @@ def decoded(decoder: msgspec.json.Decoder[ValueT], text: bytes, row: int | None 
     """Return what JSON text holds; a TraceError names the row if it is no such thing."""
     with _faulty(row, text):
         return decoder.decode(text)
-
-
-def converted(value: Any, kind: type[ValueT], row: int | None = None, *, strict: bool = True) -> ValueT:
-    """Return decoded JSON as a structure; a TraceError names the row if it is none.
-
-    Unless ``strict``, numbers may stand in texts.
-    """
-    with _faulty(row, b""):
-        return msgspec.convert(value, kind, strict=strict)
 
 
 def field_values(text: bytes, row: int | None, fields: tuple[str, ...]) -> dict[str, Any]:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         iter_matches as iter_matches,
         match as match,
     )
+    from uncertain_cep.clocks.inferring import infer_offsets as infer_offsets
+    from uncertain_cep.clocks.logs import read_clock_log as read_clock_log
     from uncertain_cep.errors import (
         ConfidenceCostError as ConfidenceCostError,
         Fault as Fault,
@@ -53,9 +55,12 @@ if TYPE_CHECKING:
     from uncertain_cep.streaming.matcher import IncrementalMatcher as IncrementalMatcher
     from uncertain_cep.timedomain import Names as Names
     from uncertain_cep.traces import (
+        all_before as all_before,
         by_value as by_value,
+        causal as causal,
         clock_offset as clock_offset,
         columns as columns,
+        encloses as encloses,
         exact as exact,
         granularity as granularity,
         histogram as histogram,
@@ -71,6 +76,8 @@ __version__: Final = "0.1.0"
 
 _MODULES: Final = {
     "uncertain_cep.api": ("explain", "iter_matches", "match"),
+    "uncertain_cep.clocks.inferring": ("infer_offsets",),
+    "uncertain_cep.clocks.logs": ("read_clock_log",),
     "uncertain_cep.results.composition": ("to_events", "with_matches"),
     "uncertain_cep.streaming.matcher": ("IncrementalMatcher",),
     "uncertain_cep.errors": (
@@ -84,8 +91,8 @@ _MODULES: Final = {
     "uncertain_cep.query": ("Query", "parse"),
     "uncertain_cep.timedomain": ("Names",),
     "uncertain_cep.traces": (
-        "by_value", "clock_offset", "columns", "exact", "granularity", "histogram", "load_schema",
-        "plus_minus", "read_traces", "window",
+        "all_before", "by_value", "causal", "clock_offset", "columns", "encloses", "exact", "granularity",
+        "histogram", "load_schema", "plus_minus", "read_traces", "window",
     ),
     "uncertain_cep.validation": ("validate",),
     "uncertain_cep.warming": ("warm_up",),

@@ -29,6 +29,9 @@ FAULT_LIMIT: Final = 20
 MOST_BITS: Final = 62
 """Components that fit into the bits of an int64."""
 
+MOST_PAIRS: Final = 100_000_000
+"""Most pairs of events that one constraint on clocks may compare: about 3 GB."""
+
 LARGEST_SHARE: Final = 2.0
 """A column that goes beyond this and is compared with a percentage may count in percent."""
 

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.conftest import Invoke, write_trace
 from uncertain_cep.traces.streams import value_stream
 
-COMMANDS = ("match", "report", "explain", "validate", "generate", "casestudy", "warm-up")
+COMMANDS = ("match", "report", "explain", "validate", "infer-offsets", "generate", "casestudy", "warm-up")
 
 
 def test_help_names_every_command(invoke: Invoke) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -29,6 +30,36 @@ def files(shared_data: Path) -> tuple[list[Path], list[Path]]:
 def trace(files: tuple[list[Path], list[Path]]) -> pa.Table:
     spans, metrics = files
     return read_traces([*spans, *metrics], load_schema(dataset("nezha", "schema.toml")))
+
+
+def test_clocks_of_pods_from_their_spans(files: tuple[list[Path], list[Path]]) -> None:
+    """One minute bounds every clock by milliseconds; half an hour later that of adservice has drifted."""
+    schema = load_schema(dataset("nezha", "clocks.toml"))
+    morning = next(file for file in files[0] if "07_02" in file.name)
+    constraints = schema.constraints
+    events = read_traces([morning, morning.with_name("07_26_trace.csv.gz")], schema)
+    front = next(pod for pod in events.column("PodName").unique().to_pylist() if pod.startswith("frontend"))
+
+    def inferred(table: pa.Table, **options: Any) -> list[dict[str, Any]]:
+        found = uc.infer_offsets(
+            table, constraints, prior="10s", reference=front, source="PodName", **options
+        )
+        rows: list[dict[str, Any]] = found.to_pandas().to_dict("records")
+        return rows
+
+    def microseconds(row: dict[str, Any]) -> tuple[int, int]:
+        return row["offset_lo"].value // 1000, row["offset_hi"].value // 1000
+
+    early = inferred(read_traces([morning], schema))
+    widths = {row["PodName"]: (row["offset_hi"] - row["offset_lo"]).value for row in early}
+    assert len(widths) == 10
+    assert max(widths.values()) < 8_000_000
+    with pytest.raises(uc.TraceError, match="contradict each other, or the prior, by 47099ns"):
+        inferred(events)
+    ads = [row for row in inferred(events, epochs=True) if row["PodName"].startswith("adservice")]
+    assert [microseconds(row) for row in ads] == [(479, 557), (605, 988)]
+    others = [row for row in inferred(events, epochs=True) if not row["PodName"].startswith("adservice")]
+    assert len(others) == 9
 
 
 def _around(nanoseconds: str) -> Interval:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,6 +39,27 @@ def offsets(folder: Path) -> dict[str, Interval]:
 @pytest.fixture(scope="module")
 def trace(folder: Path) -> pa.Table:
     return read_traces([folder], load_schema(dataset("yahoo_hadoop", "schema.toml")))
+
+
+def test_clocks_from_what_cannot_be_otherwise(folder: Path, offsets: dict[str, Interval]) -> None:
+    """Launch, success and retries bound every clock, none worse than the JobTracker alone."""
+    schema = load_schema(dataset("yahoo_hadoop", "clocks.toml"))
+    events = read_traces([folder / "attempts_19jobs.csv.gz"], schema)
+    with pytest.warns(uc.UncertainCepWarning, match="22 of 1,166 pairs of the constraint"):
+        found = uc.infer_offsets(
+            events, schema.constraints, prior="10min", source="host", contradictions="drop"
+        )
+    bounds = {
+        row["host"]: (
+            row["offset_lo"] // timedelta(milliseconds=1),
+            row["offset_hi"] // timedelta(milliseconds=1),
+        )
+        for row in found.to_pylist()
+    }
+    assert len(bounds) == 1536
+    assert all(bounds[host][0] >= low and bounds[host][1] <= high for host, (low, high) in offsets.items())
+    widths = sorted(bounds[host][1] - bounds[host][0] for host in bounds.keys() - offsets.keys())
+    assert (len(widths), widths[18], widths[-1]) == (37, 15_082, 19_993)
 
 
 def _bounded(stamp: int, host: str, offsets: dict[str, Interval]) -> Interval | None:

@@ -98,6 +98,15 @@ def test_the_examples_of_plans_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert "window" in capsys.readouterr().out
 
 
+def test_the_example_of_clocks_finds_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = blocks("python", DOCS["clocks.md"])
+    exec(example, {})
+    assert f"# {capsys.readouterr().out}" in example
+    (schema,) = blocks("toml", DOCS["clocks.md"])
+    (constraint,) = tomllib.loads(schema)["constraints"]
+    assert str(uc.causal(constraint["causal"])) == constraint["causal"]
+
+
 def test_the_readme_is_short_and_names_every_page() -> None:
     assert len(README.splitlines()) <= 150
     assert set(re.findall(r"\]\(docs/([^)#]+)\)", README)) == set(DOCS)

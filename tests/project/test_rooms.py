@@ -30,7 +30,7 @@ LEVELS: Final = (
     ("query",),
     ("expressions",),
     ("traces",),
-    ("plan",),
+    ("clocks", "plan"),
     ("candidates",),
     ("optimizer",),
     ("operators",),

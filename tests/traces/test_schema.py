@@ -8,7 +8,18 @@ from pathlib import Path
 import pytest
 
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.traces import TraceSchema, by_value, columns, exact, load_schema, plus_minus, window
+from uncertain_cep.traces import (
+    TraceSchema,
+    all_before,
+    by_value,
+    causal,
+    columns,
+    encloses,
+    exact,
+    load_schema,
+    plus_minus,
+    window,
+)
 from uncertain_cep.traces.events_schema import EventsSchema, UncertaintySpec
 
 
@@ -172,11 +183,39 @@ def test_every_mistake_is_told_at_once(tmp_path: Path) -> None:
             "uncertainty = { kind = 'clock_offset', table = 'x', unit = 'y' }",
             "events[1].uncertainty.unit: must be one of",
         ),
+        (
+            "[[events]]\ntype = 'A'\ntime = 't'\n"
+            "uncertainty = { kind = 'clock_offset', table = 'x', epoch = 'from' }",
+            "events[1].uncertainty.epoch: must be a list of two columns",
+        ),
+        ("constraints = 5", "constraints: write a table [[constraints]]"),
+        ("[[constraints]]\nby = 'x'", "constraints[1]: say one of causal, encloses, all_before"),
+        ("[[constraints]]\ncausal = 'SEQ(A a)'", "constraints[1]: a causal pattern is a sequence"),
+        ("[[constraints]]\ncausal = 5", "constraints[1]: a causal pattern is"),
+        ("[[constraints]]\nall_before = ['A', 'B']\nfor = 'x'", "constraints[1].for: there is no such key"),
+        ("[[constraints]]\nall_before = 'A'", "constraints[1].all_before: must be a list of 2"),
+        ("[[constraints]]\nencloses = [['A', 'B'], ['C', 'D']]", "constraints[1].by: is missing"),
+        ("[[constraints]]\nencloses = [['A', 'B'], ['C', 5]]\nby = 'x'", "constraints[1]: child="),
     ],
 )
 def test_single_mistakes(tmp_path: Path, text: str, message: str) -> None:
     found = faults(tmp_path, text)
     assert any(each.startswith(message) for each in found), found
+
+
+def test_constraints_of_clocks(tmp_path: Path) -> None:
+    file = tmp_path / "schema.toml"
+    file.write_text(
+        "[[events]]\ntype = 'A'\ntime = 't'\nuncertainty = { kind = 'exact' }\n"
+        "[[constraints]]\ncausal = 'SEQ(A a, B b)'\ndelay = '1ms'\n"
+        "[[constraints]]\nencloses = [['A', 'B'], ['C', 'D']]\nby = ['x', 'y']\n"
+        "[[constraints]]\nall_before = ['A', 'B']\nby = 'x'\ndelay = 2\n"
+    )
+    assert load_schema(file).constraints == (
+        causal("SEQ(A a, B b)", delay="1ms"),
+        encloses(("A", "B"), ("C", "D"), by=("x", "y")),
+        all_before("A", "B", by="x", delay=2),
+    )
 
 
 def test_schema_files_that_cannot_be_read(tmp_path: Path) -> None:
@@ -203,6 +242,21 @@ def test_schema_files_that_cannot_be_read(tmp_path: Path) -> None:
         (
             "clock_offset:table.csv:node",
             UncertaintySpec("clock_offset", (("table", "table.csv"), ("key", "node"))),
+        ),
+        (
+            "clock_offset:t.csv:node:host:lo:hi:us:from,until",
+            UncertaintySpec(
+                "clock_offset",
+                (
+                    ("table", "t.csv"),
+                    ("key", "node"),
+                    ("host", "host"),
+                    ("lower", "lo"),
+                    ("upper", "hi"),
+                    ("unit", "us"),
+                    ("epoch", ("from", "until")),
+                ),
+            ),
         ),
         (
             "clock_offset:t.csv:node:host:lo:hi:us",

@@ -75,6 +75,69 @@ def test_days() -> None:
     assert bounds(finer)[0] == (2 * 86400, 2 * 86400 + 23 * 3600)
 
 
+EPOCHS = pa.table(
+    {
+        "host": ["a", "b", "a", "a", None],
+        "from": [None, None, 30, 10, 0],
+        "until": [10, None, None, 20, 9],
+        "offset_lo": [0, 100, 300, 50, 7],
+        "offset_hi": [1, 100, 301, 51, 8],
+    }
+)
+
+
+def test_clock_offsets_by_host_and_epoch() -> None:
+    rule = clock_offset(EPOCHS, unit="tick", epoch=("from", "until"))
+    raw = pa.table({"t": [-5, 9, 10, 19, 20, 30, 99, 5, 5], "host": [*"aaaaaaab", None]})
+    with pytest.raises(TraceError, match="no clock offset for this host at this time") as caught:
+        intervals_of(raw, time="t", uncertainty=rule)
+    assert [fault.row for fault in caught.value.faults] == [5, 9]
+    found = intervals_of(raw, time="t", uncertainty=rule, missing="drop")
+    assert bounds(found) == [(-5, -4), (9, 10), (60, 61), (69, 70), (330, 331), (399, 400), (105, 105)]
+    nothing = clock_offset(EPOCHS.slice(0, 0), unit="tick", epoch=("from", "until"))
+    assert intervals_of(raw, time="t", uncertainty=nothing, missing="drop").num_rows == 0
+
+
+def test_epochs_are_stamps_of_any_unit() -> None:
+    begin = pa.array([None, 2], pa.int64()).cast(pa.timestamp("s"))
+    end = pa.array([2, None], pa.int64()).cast(pa.timestamp("s"))
+    table = pa.table(
+        {"host": ["a", "a"], "from": begin, "until": end, "offset_lo": [0, 5], "offset_hi": [0, 5]}
+    )
+    rule = clock_offset(table, epoch=("from", "until"))
+    raw = pa.table({"t": [1999, 2000], "host": ["a", "a"]})
+    found = intervals_of(raw, time="t", uncertainty=rule, unit="ms", tick="1ms")
+    assert bounds(found) == [(1999, 1999), (2005, 2005)]
+    with pytest.raises(OptionError, match="must both be times, or both plain numbers"):
+        intervals_of(raw, time="t", uncertainty=rule, tick="1ms")
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "said"),
+    [
+        ([0, 5], [6, 9], "row 2.*overlaps another"),
+        ([None, None], [6, 9], "overlaps another"),
+        ([5, 9], [5, 10], "row 1.*ends before it begins"),
+    ],
+)
+def test_wrong_epochs(begin: list[int | None], end: list[int | None], said: str) -> None:
+    table = pa.table(
+        {
+            "host": ["a", "a"],
+            "from": pa.array(begin, pa.int64()),
+            "until": pa.array(end, pa.int64()),
+            "offset_lo": [0, 0],
+            "offset_hi": [0, 0],
+        }
+    )
+    with pytest.raises(TraceError, match=said):
+        clock_offset(table, epoch=("from", "until"))
+    with pytest.raises(TraceError, match="no such column"):
+        clock_offset(table, epoch=("from", "to"))
+    with pytest.raises(OptionError, match="a pair of columns"):
+        clock_offset(table, epoch="from")
+
+
 @pytest.mark.parametrize("offsets", ["mapping", "table", "floats", "durations"])
 def test_clock_offsets_by_host(offsets: str) -> None:
     raw = pa.table({"t": [1000, 1000, 2000], "node": ["a", "b", "a"]})

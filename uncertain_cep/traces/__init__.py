@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from uncertain_cep.traces.constraints import all_before, causal, encloses
 from uncertain_cep.traces.events_schema import by_value
 from uncertain_cep.traces.intervals import intervals_of
 from uncertain_cep.traces.offsets import clock_offset
@@ -18,9 +19,12 @@ from uncertain_cep.traces.uncertainty import (
 
 __all__ = [
     "TraceSchema",
+    "all_before",
     "by_value",
+    "causal",
     "clock_offset",
     "columns",
+    "encloses",
     "exact",
     "granularity",
     "histogram",

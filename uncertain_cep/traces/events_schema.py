@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,7 @@ __all__ = [
     "KINDS",
     "OTHERWISE",
     "READ_EVENTS",
+    "Argument",
     "ByValue",
     "EventsSchema",
     "Kind",
@@ -136,6 +137,10 @@ OTHERWISE: Final = "*"
 """In a table of uncertainties by value: what holds for all other values."""
 
 
+Argument: TypeAlias = str | int | tuple[str, ...]
+"""A value of an uncertainty's table: a text, a number, or a pair of columns."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of uncertainty: its rule's maker and the arguments it takes, in order."""
@@ -144,6 +149,7 @@ class Kind:
     required: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     durations: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -156,7 +162,9 @@ KINDS: Final[dict[str, Kind]] = {
     "plus_minus": Kind(plus_minus, ("by",), durations=("by",)),
     "granularity": Kind(granularity, ("of",), durations=("of",)),
     "window": Kind(window, ("length",), durations=("length",)),
-    "clock_offset": Kind(clock_offset, ("table",), ("key", "host", "lower", "upper", "unit")),
+    "clock_offset": Kind(
+        clock_offset, ("table",), ("key", "host", "lower", "upper", "unit", "epoch"), pairs=("epoch",)
+    ),
     "columns": Kind(columns, ("lower", "upper")),
     "histogram": Kind(histogram, ("pmf",), ("lower",)),
 }
@@ -171,7 +179,7 @@ class UncertaintySpec:
     """
 
     kind: str
-    arguments: tuple[tuple[str, str | int], ...] = ()
+    arguments: tuple[tuple[str, Argument], ...] = ()
     column: str | None = None
     values: tuple[tuple[str, UncertaintySpec], ...] = ()
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.expressions.codes import codes_of, places_in
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import as_arrow
-from uncertain_cep.traces.instants import lengths_of
+from uncertain_cep.traces.instants import counts_of, lengths_of, stamp_kind
 from uncertain_cep.traces.uncertainty import Intervals, Stamps, missing_where
 
 __all__ = ["ClockOffset", "OffsetSource", "clock_offset"]
@@ -31,8 +31,8 @@ class ClockOffset:
     """Stamps of hosts whose clocks are off: ``[T + lower, T + upper]`` with the bounds of the row's host.
 
     ``key`` is the column of the events that names the host, one of ``hosts``, each of which stands there
-    once. ``lower`` and ``upper``, (k,) int64, bound what must be added to a stamp of the host's clock to get
-    the true time, in nanoseconds, or in ticks if ``in_ticks``.
+    once, or once for each of its ``epochs``. ``lower`` and ``upper``, (k,) int64, bound what must be added to
+    a stamp of the host's clock to get the true time, in nanoseconds, or in ticks if ``in_ticks``.
     """
 
     hosts: pa.Array = field(repr=False, hash=False)
@@ -40,6 +40,8 @@ class ClockOffset:
     upper: pa.Array = field(repr=False, hash=False)
     key: str
     in_ticks: bool = False
+    epochs: tuple[pa.ChunkedArray, pa.ChunkedArray] | None = field(default=None, repr=False, hash=False)
+    """The stamps, by the clock, from which on and until which the bounds of each row hold; null: always."""
 
     def stamps(self, time: str | None) -> tuple[str, ...]:
         """Return the columns whose values are stamps."""
@@ -63,14 +65,38 @@ class ClockOffset:
             stamps.grid.check_countable("a clock offset")
         scale = (stamps.grid.tick or 1) if self.in_ticks else 1
         keys = stamps.table.column(self.key).cast(pa.string())
-        position = places_in(keys, self.hosts)
+        position = self._positions(stamps, column, keys)
         known = position >= 0
         shifts = [self._shift(bounds, position, known, scale) for bounds in (self.lower, self.upper)]
         moved = stamps.ticks(column, *shifts)
         (lower, upper), present = moved.moved, moved.present
         gaps = missing_where(present, column)
-        gaps += missing_where(known, self.key, "there is no clock offset for this host")
+        at_the_time = "" if self.epochs is None else " at this time"
+        gaps += missing_where(known, self.key, f"there is no clock offset for this host{at_the_time}")
         return Intervals(lower, upper, gaps, rests=moved.rests, floored=moved.floored)
+
+    def _positions(self, stamps: Stamps, column: str, keys: pa.ChunkedArray) -> IntArray:
+        """Return the place of each row's host and epoch, (n,) int64; -1 where there is none."""
+        if self.epochs is None:
+            return places_in(keys, self.hosts)
+        hosts = self.hosts.unique()
+        place, host = places_in(self.hosts, hosts), places_in(keys, hosts)
+        values = stamps.table.column(column)
+        plain = stamp_kind(column, values.type, stamps.unit).resolution is None
+        begin, end = (
+            _instants(bound, name, stamps.unit, none, plain)
+            for bound, name, none in zip(self.epochs, ("from", "until"), (_FIRST, ~_FIRST), strict=True)
+        )
+        time = _instants(values, column, stamps.unit, 0, plain)
+        # Epochs of a host do not overlap: the last one that begins in time is the only one that can hold.
+        distinct = np.unique(begin)
+        order = np.lexsort((begin, place))
+        keyed = place[order] * (len(distinct) + 1) + np.searchsorted(distinct, begin[order]) + 1
+        wanted = host * (len(distinct) + 1) + np.searchsorted(distinct, time, side="right")
+        # One row more stands for none.
+        row = np.append(-1, order)[np.searchsorted(keyed, wanted, side="right")]
+        holds = (np.append(place, -1)[row] == host) & (host >= 0) & (time < np.append(end, _FIRST)[row])
+        return np.where(holds, row, -1)
 
     def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
         """Return whether all offsets are whole ticks."""
@@ -93,6 +119,7 @@ def clock_offset(
     upper: str = "offset_hi",
     unit: str = "ms",
     key: str | None = None,
+    epoch: Sequence[str] | None = None,
 ) -> ClockOffset:
     """Stamps of hosts whose clocks are off by a bounded amount: ``[T + lower, T + upper]``.
 
@@ -108,6 +135,10 @@ def clock_offset(
         Unit of the bounds, such as ``ms``, or ``tick``.
     key : str or None
         Column of the events that names the host. Default: the same name as ``host``.
+    epoch : pair of str, optional
+        Columns of that table with the stamps by the host's clock from which on, and until which (exclusive),
+        the bounds of a row hold; null for always. Then a host may stand there for several epochs, as in
+        what `infer_offsets` and `read_clock_log` return. Numbers are of the same unit as the events' stamps.
 
     Returns
     -------
@@ -116,7 +147,8 @@ def clock_offset(
     Raises
     ------
     TraceError
-        If columns are missing, a host stands there twice, or a lower bound is above the upper one.
+        If columns are missing, a host stands there twice, or for two epochs that overlap, or a lower bound is
+        above the upper one.
     OptionError
         If there is no such unit.
     """
@@ -135,13 +167,44 @@ def clock_offset(
     else:
         rows = as_arrow(table)
     try:
-        return _checked(rows, host, lower, upper, None if in_ticks else unit, key or host)
+        return _checked(rows, host, lower, upper, None if in_ticks else unit, key or host, _pair(epoch))
     except TraceError as error:
         raise TraceError([replace(fault, file=source) for fault in error.faults]) from None
 
 
-def _checked(rows: pa.Table, host: str, lower: str, upper: str, unit: str | None, key: str) -> ClockOffset:
-    absent = [name for name in (host, lower, upper) if name not in rows.column_names]
+_FIRST: Final = -(2**63)
+"""Before all times."""
+
+
+def _pair(epoch: Any) -> tuple[str, ...]:
+    if epoch is None:
+        return ()
+    listed = isinstance(epoch, Sequence) and not isinstance(epoch, str) and len(epoch) == 2
+    if not listed or not all(isinstance(name, str) for name in epoch):
+        raise OptionError(f'epoch={epoch!r}: give a pair of columns, such as ("from", "until")')
+    return tuple(epoch)
+
+
+def _instants(
+    values: pa.ChunkedArray, column: str, unit: str | None, none: int, plain: bool | None = None
+) -> IntArray:
+    """Return stamps as nanoseconds since 1970, or plain numbers, with what stands for null.
+
+    An OptionError says that they are not ``plain`` numbers, or are, if that is known.
+    """
+    if pa.types.is_null(values.type):
+        return np.full(len(values), none)
+    kind = stamp_kind(column, values.type, unit)
+    if plain is not None and plain != (kind.resolution is None):
+        raise OptionError("the epochs of clocks and the stamps must both be times, or both plain numbers")
+    counts, present = counts_of(values, column, kind, unit)
+    return np.where(present, counts * (kind.resolution or 1), none)
+
+
+def _checked(
+    rows: pa.Table, host: str, lower: str, upper: str, unit: str | None, key: str, epoch: tuple[str, ...]
+) -> ClockOffset:
+    absent = [name for name in (host, lower, upper, *epoch) if name not in rows.column_names]
     if absent:
         has = ", ".join(rows.column_names)
         raise TraceError(
@@ -160,10 +223,14 @@ def _checked(rows: pa.Table, host: str, lower: str, upper: str, unit: str | None
         column=lower,
         values=rows.column(lower),
     )
+    codes = codes_of([hosts])[0][0]
     first = np.zeros(len(hosts), np.bool_)
-    first[np.unique(codes_of([hosts])[0][0], return_index=True)[1]] = True
+    first[np.unique(codes, return_index=True)[1]] = True
     named = np.asarray(hosts.is_valid().to_numpy())
-    faults += row_faults(named & ~first, "this host stands here twice", column=host, values=hosts)
+    if epoch:
+        faults += _epoch_faults(rows, codes, epoch, hosts)
+    else:
+        faults += row_faults(named & ~first, "this host stands here twice", column=host, values=hosts)
     if faults:
         raise TraceError(faults)
     keep = pa.array(named & bounded)
@@ -173,4 +240,26 @@ def _checked(rows: pa.Table, host: str, lower: str, upper: str, unit: str | None
         upper=pa.array(high).filter(keep),
         key=key,
         in_ticks=unit is None,
+        epochs=(rows.column(epoch[0]).filter(keep), rows.column(epoch[1]).filter(keep)) if epoch else None,
+    )
+
+
+def _epoch_faults(
+    rows: pa.Table, codes: IntArray, epoch: tuple[str, ...], hosts: pa.ChunkedArray
+) -> list[TraceFault]:
+    begin, end = (
+        _instants(rows.column(name), name, None, none)
+        for name, none in zip(epoch, (_FIRST, ~_FIRST), strict=True)
+    )
+    faults = row_faults(
+        begin >= end,
+        f"the epoch ends before it begins: see {epoch[1]!r}",
+        column=epoch[0],
+        values=rows.column(epoch[0]),
+    )
+    order = np.lexsort((begin, codes))
+    overlapping = np.zeros(len(order), np.bool_)
+    overlapping[order[1:]] = (codes[order[1:]] == codes[order[:-1]]) & (begin[order[1:]] < end[order[:-1]])
+    return faults + row_faults(
+        overlapping & (codes >= 0), "this epoch of the host overlaps another", column=epoch[0], values=hosts
     )

@@ -10,6 +10,7 @@ from typing import Any
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
 from uncertain_cep.special_files import special_kind
+from uncertain_cep.traces.constraints import Constraint
 from uncertain_cep.traces.events_schema import KINDS, EventsSchema
 from uncertain_cep.traces.formats import FileOptions
 from uncertain_cep.traces.schema_document import SchemaReader
@@ -32,6 +33,8 @@ class TraceSchema:
         How the text of files is read.
     file : str or None
         Where the schema stands; relative paths in it start from there.
+    constraints : tuple of Constraint
+        What cannot be otherwise, for `infer_offsets`.
 
     Notes
     -----
@@ -59,13 +62,24 @@ class TraceSchema:
         uncertainty = { kind = "clock_offset", table = "offsets.csv", key = "host" }
         missing = "drop"           # rows without time or offset: "error" (default) or "drop"
 
+        [[constraints]]            # optional: what cannot be otherwise, for infer-offsets
+        causal = "SEQ(Send a, Get b) WHERE a.message = b.message"
+        delay = "1ms"              # optional
+        [[constraints]]
+        encloses = [["SpanStart", "SpanEnd"], ["SpanStart", "SpanEnd"]]   # parent and child
+        by = ["SpanID", "ParentID"]
+        [[constraints]]
+        all_before = ["MapEnd", "ShuffleEnd"]
+        by = "job"                 # optional
+
     With a format that `read_traces` reads without a schema, ``[[events]]`` may be left out. Its rows have the
     columns ``type``, ``id``, ``lower``, ``upper`` and attributes; any other field of it can be named, too.
 
     Kinds of uncertainty: ``exact``; ``plus_minus`` (``by``); ``granularity`` (``of``); ``window``
     (``length``); ``columns`` (``lower``, ``upper``: columns, or sums such as ``"launch + slack"``);
     ``histogram`` (``pmf``, and ``lower`` unless ``time`` is given); ``clock_offset`` (``table``, and if they
-    differ from the default ``key``, ``host``, ``lower``, ``upper``, ``unit``; see `clock_offset`). Lengths
+    differ from the default ``key``, ``host``, ``lower``, ``upper``, ``unit``, and ``epoch = ["from",
+    "until"]`` where a host has several; see `clock_offset`). Lengths
     are texts such as ``"15s"``, or numbers of ticks.
 
     Where the uncertainty depends on a column, such as the type or source, write instead of ``uncertainty``::
@@ -82,6 +96,7 @@ class TraceSchema:
     tick: str | None = None
     options: FileOptions = field(default_factory=FileOptions)
     file: str | None = None
+    constraints: tuple[Constraint, ...] = ()
 
     @property
     def folder(self) -> Path | None:
@@ -103,7 +118,7 @@ class TraceSchema:
             A kind and its arguments: ``exact``, ``plus_minus:500ms``, ``granularity:1min``, ``window:15s``,
             ``columns:lo,hi``, ``histogram:pmf``, ``histogram:pmf,lower`` or ``clock_offset:table.csv:host``
             (table, column of the events that names the host, and if need be, each after a colon, the table's
-            columns of the host, the lower and the upper bound, and their unit).
+            columns of the host, the lower and the upper bound, their unit, and ``from,until`` of epochs).
         type, type_column, id, time, unit, tick, where, missing : str or None
             As in a schema file. Without a type or its column, the column ``type``.
 
@@ -154,9 +169,10 @@ def load_schema(path: str | Path) -> TraceSchema:
         raise TraceError(TraceFault(message, file=file)) from None
     reader = SchemaReader()
     tick, events, options = reader.read(document)
+    constraints = reader.constraints(document.get("constraints", []))
     if reader.faults:
         raise TraceError([TraceFault(f"{key}: {message}", file=file) for key, message in reader.faults])
-    return TraceSchema(events, tick, options, file)
+    return TraceSchema(events, tick, options, file, constraints)
 
 
 def given_schema(schema: TraceSchema | str | Path | None) -> TraceSchema | None:
@@ -197,7 +213,8 @@ def _split_flag(text: str) -> dict[str, Any]:
     table: dict[str, Any] = {"kind": name}
     for place, value in enumerate(given):
         key = kind.arguments[place] if place < len(kind.arguments) else value
-        table[key] = int(value) if key in kind.durations and value.isdigit() else value
+        pair = value.split(",") if key in kind.pairs else value
+        table[key] = int(value) if key in kind.durations and value.isdigit() else pair
     return table
 
 

@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, cast
 
 from uncertain_cep.durations import UNIT_NANOSECONDS, number_unit, parse_duration
 from uncertain_cep.errors import OptionError, QueryError, QuerySyntaxError
 from uncertain_cep.timedomain import Names
-from uncertain_cep.traces.events_schema import KINDS, READ_EVENTS, EventsSchema, UncertaintySpec
+from uncertain_cep.traces.constraints import Constraint, all_before, causal, encloses
+from uncertain_cep.traces.events_schema import KINDS, READ_EVENTS, Argument, EventsSchema, UncertaintySpec
 from uncertain_cep.traces.extracting import extraction_groups
 from uncertain_cep.traces.formats import COLUMN_TYPES, FILE_FORMATS, ColumnType, FileOptions
 from uncertain_cep.traces.readers import READERS
 
 __all__ = ["SchemaReader"]
 
-_TOP: Final = ("format", "tick", "delimiter", "nulls", "types", "extract", "events")
+_TOP: Final = ("format", "tick", "delimiter", "nulls", "types", "extract", "events", "constraints")
 _EVENTS: Final = (
     "files", "type", "type_column", "id", "time", "unit", "where", "attributes", "uncertainty",
     "uncertainty_by", "missing",
 )  # fmt: skip
 _CANONICAL: Final = tuple(Names.__dataclass_fields__)
+_CONSTRAINTS: Final[dict[str, tuple[Callable[..., Constraint], int, tuple[str, ...]]]] = {
+    "causal": (causal, 1, ("delay",)),
+    "encloses": (encloses, 2, ("by",)),
+    "all_before": (all_before, 2, ("by", "delay")),
+}
+"""Kinds of constraints: what makes one, how many values stand at its key, and its other keys."""
+
 _EXAMPLE: Final = 'such as { kind = "plus_minus", by = "500ms" }'
 
 
@@ -59,6 +67,39 @@ class SchemaReader:
             return tick, (), options
         events = [self._events(table, f"events[{number}]") for number, table in enumerate(tables, 1)]
         return tick, tuple(found for found in events if found is not None), options
+
+    def constraints(self, given: object) -> tuple[Constraint, ...]:
+        """Return what ``[[constraints]]`` say; of use only without faults."""
+        if not isinstance(given, list) or not all(isinstance(table, dict) for table in given):
+            self._fault("constraints", "write a table [[constraints]] for each of them")
+            return ()
+        found = []
+        for number, table in enumerate(given, 1):
+            path = f"constraints[{number}]"
+            kinds = [kind for kind in _CONSTRAINTS if kind in table]
+            if len(kinds) != 1:
+                self._fault(path, f"say one of {', '.join(_CONSTRAINTS)}")
+                continue
+            (kind,) = kinds
+            make, positional, keys = _CONSTRAINTS[kind]
+            if kind == "encloses" and "by" not in table:
+                self._fault(_join(path, "by"), "is missing: encloses needs the columns that tell parents")
+                continue
+            self._unknown_keys(table, (kind, *keys), path)
+            value = table[kind]
+            if positional > 1 and not (isinstance(value, list) and len(value) == positional):
+                self._fault(_join(path, kind), f"must be a list of {positional}")
+                continue
+            try:
+                found.append(
+                    make(
+                        *(value if positional > 1 else (value,)),
+                        **{key: table[key] for key in keys if key in table},
+                    )
+                )
+            except (OptionError, QueryError, TypeError) as error:
+                self._fault(path, str(error))
+        return tuple(found)
 
     def _fault(self, path: str, message: str) -> None:
         self.faults.append((path, message))
@@ -216,12 +257,16 @@ class SchemaReader:
             return None
         before = len(self.faults)
         self._unknown_keys(given, ("kind", *kind.arguments), path)
-        arguments: list[tuple[str, str | int]] = []
+        arguments: list[tuple[str, Argument]] = []
         for key in kind.arguments:
             value = given.get(key)
             if value is None:
                 if key in kind.required:
                     self._fault(_join(path, key), f"is missing: {name} needs {' and '.join(kind.required)}")
+            elif key in kind.pairs and _is_list_of_text(value) and len(value) == 2:
+                arguments.append((key, tuple(value)))
+            elif key in kind.pairs:
+                self._fault(_join(path, key), f"must be a list of two columns, not {value!r}")
             elif key in kind.durations and isinstance(value, int) and not isinstance(value, bool):
                 arguments.append((key, value))
             else:
@@ -229,7 +274,7 @@ class SchemaReader:
                 if text is not None:
                     arguments.append((key, text))
         for key, value in arguments:
-            if key in kind.durations:
+            if key in kind.durations and not isinstance(value, tuple):
                 self._duration(value, _join(path, key), least=0 if name == "plus_minus" else 1)
             if key == "unit":
                 self._unit(str(value), _join(path, key))

@@ -1,0 +1,103 @@
+"""``uncertain-cep infer-offsets``: bounds of clocks from what cannot be otherwise in traces."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from uncertain_cep.cli.arguments import (
+    TraceOptions,
+    compression_of_name,
+    format_of_name,
+    out_option,
+    overwrite_option,
+    schema_options,
+    traces_argument,
+)
+from uncertain_cep.cli.progress import check_stdout, note
+from uncertain_cep.cli.startup import without_pandas
+from uncertain_cep.errors import OptionError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["infer_offsets"]
+
+
+@click.command("infer-offsets")
+@traces_argument
+@click.option(
+    "--causal",
+    metavar="PATTERN",
+    multiple=True,
+    help="A sequence of two events, the second of which never happens before the first: 'SEQ(Failed a, "
+    "Start b) WHERE a.task = b.task'. May be given several times, beside the [[constraints]] of the schema.",
+)
+@click.option("--prior", metavar="D", help="The most by which any clock is off: 10min. Default: unknown.")
+@click.option("--reference", metavar="CLOCK", help="The clock that is right.")
+@click.option("--source", metavar="COL", default="source", show_default=True, help="The column of clocks.")
+@click.option("--drop", is_flag=True, help="Leave out what contradicts what stands before it, and count it.")
+@click.option("--epochs", is_flag=True, help="Find out when clocks were set, or how often they drifted.")
+@schema_options
+@out_option("A file whose name ends in .parquet, .csv or .jsonl. Default: CSV on stdout.")
+@overwrite_option
+def infer_offsets(
+    traces: tuple[str, ...],
+    causal: tuple[str, ...],
+    drop: bool,
+    columns: TraceOptions,
+    out: str | None,
+    overwrite: bool,
+    **given: Any,
+) -> None:
+    """Find bounds of what the clocks in traces can have been off by.
+
+    The times of the events are those of their clocks, so their uncertainty is exact, or what the clock
+    leaves out. The result is a table for clock_offset.
+    """
+    from uncertain_cep.cli.batch_writers import write_batches
+    from uncertain_cep.cli.outputs import result_written_aside
+    from uncertain_cep.clocks.inferring import infer_offsets
+    from uncertain_cep.traces.constraints import causal as causal_of
+    from uncertain_cep.traces.reading import load_traces
+    from uncertain_cep.wording import counted
+
+    without_pandas()
+    format_name = "csv" if out is None else format_of_name(out)
+    if format_name is None:
+        raise OptionError(f"{out} must end in .parquet, .csv or .jsonl, which says what to write")
+    constraints = [*(columns.schema.constraints if columns.schema else ()), *map(causal_of, causal)]
+    if not constraints:
+        raise OptionError("say what cannot be otherwise: --causal PATTERN, or [[constraints]] in the schema")
+    events = load_traces(traces, columns.schema, tick=columns.tick).sound()
+    given["contradictions"] = "drop" if drop else "error"
+    bounds = infer_offsets(events, constraints, tick=columns.tick, **given)
+    unit = ""
+    if format_name != "parquet":
+        bounds, unit = _as_numbers(bounds)
+    if out is None:
+        check_stdout()
+        write_batches(bounds.to_batches(), bounds.schema, sys.stdout.buffer, format_name)
+    else:
+        with result_written_aside(Path(out), overwrite=overwrite) as aside:
+            write_batches(bounds.to_batches(), bounds.schema, aside, format_name, compression_of_name(out))
+    known = bounds.select(["offset_lo", "offset_hi"]).drop_null().num_rows
+    clocks = counted(len(bounds.column(0).unique()), "clock")
+    note(f"{clocks}: {known:,} of {counted(bounds.num_rows, 'row')} with both bounds{unit}")
+
+
+def _as_numbers(bounds: pa.Table) -> tuple[pa.Table, str]:
+    """Return bounds as whole numbers, which any format can hold, and a word on their unit."""
+    import pyarrow as pa
+
+    unit = "tick"
+    for name in ("offset_lo", "offset_hi"):
+        place = bounds.schema.get_field_index(name)
+        dtype = bounds.schema.field(place).type
+        if pa.types.is_duration(dtype):
+            unit = dtype.unit
+            bounds = bounds.set_column(place, name, bounds.column(place).cast(pa.int64()))
+    return bounds, f'; for clock_offset they are of unit = "{unit}"'

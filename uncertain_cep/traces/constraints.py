@@ -1,0 +1,196 @@
+"""What cannot be otherwise in a trace: some events never come before others. Bounds of clocks follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from uncertain_cep.boundary import public
+from uncertain_cep.durations import Duration, format_duration, parse_duration
+from uncertain_cep.errors import OptionError, QuerySyntaxError
+from uncertain_cep.query import Query, parse
+from uncertain_cep.query.syntax import Component
+from uncertain_cep.query.syntax import Sequence as Ordered
+
+__all__ = [
+    "AllBefore",
+    "Causal",
+    "Constraint",
+    "Encloses",
+    "all_before",
+    "causal",
+    "encloses",
+    "given_length",
+]
+
+_WITHIN = "\nWITHIN 1"
+_EXAMPLE = '"SEQ(AttemptFailed a, AttemptStart b) WHERE a.task_id = b.task_id"'
+
+
+@dataclass(frozen=True, slots=True)
+class Causal:
+    """The second event of each pair that a pattern describes is never before the first; see `causal`."""
+
+    pattern: str
+    delay: str | int = 0
+
+    def __str__(self) -> str:
+        return " ".join(self.pattern.split())
+
+    def query(self) -> Query:
+        """Return the pattern as a query, whose window means nothing."""
+        return parse(f"PATTERN {self.pattern}{_WITHIN}")
+
+
+@dataclass(frozen=True, slots=True)
+class Encloses:
+    """Children begin and end within their parent; see `encloses`."""
+
+    parent: tuple[str, str]
+    child: tuple[str, str]
+    by: tuple[str, str]
+
+    def __str__(self) -> str:
+        parent, child = ("..".join(pair) for pair in (self.parent, self.child))
+        return f"{parent} encloses {child} by {'='.join(dict.fromkeys(self.by))}"
+
+
+@dataclass(frozen=True, slots=True)
+class AllBefore:
+    """Among events that agree on some columns none of one type is after one of another; see `all_before`."""
+
+    first: str
+    then: str
+    by: tuple[str, ...]
+    delay: str | int = 0
+
+    def __str__(self) -> str:
+        return f"all {self.first} before all {self.then}" + (f" by {', '.join(self.by)}" if self.by else "")
+
+
+Constraint: TypeAlias = Causal | Encloses | AllBefore
+
+
+@public
+def causal(pattern: str, delay: Duration | int = 0) -> Causal:
+    """Say that one event causes another, so that it never comes later.
+
+    Parameters
+    ----------
+    pattern : str
+        A sequence of two events, and what makes them a pair, without WITHIN. An equality between the two
+        keeps the number of pairs small.
+    delay : str, timedelta or int
+        Least time between the two, such as ``"5ms"``, or a number of ticks.
+
+    Returns
+    -------
+    Causal
+        For `infer_offsets`.
+
+    Raises
+    ------
+    QuerySyntaxError, QueryError
+        If the pattern cannot be read.
+    OptionError
+        If it is no sequence of two events, or the delay no length of time.
+
+    Examples
+    --------
+    >>> import uncertain_cep as uc
+    >>> retry = uc.causal("SEQ(AttemptFailed a, AttemptStart b) WHERE a.task_id = b.task_id")
+    """
+    made = Causal(pattern, given_length(delay, "delay"))
+    try:
+        query = made.query()
+    except QuerySyntaxError as error:
+        raise OptionError(
+            f"a causal pattern is a sequence of two events and what makes them a pair, such as {_EXAMPLE}, "
+            f"without PATTERN and WITHIN; this one cannot be read: {error}"
+        ) from None
+    items = query.pattern.items if isinstance(query.pattern, Ordered) else ()
+    plain = [item for item in items if isinstance(item, Component) and not item.kleene and not item.negated]
+    if len(plain) != 2 or len(items) != 2:
+        raise OptionError(f"a causal pattern is a sequence of two single events, such as {_EXAMPLE}")
+    return made
+
+
+@public
+def encloses(parent: Sequence[str], child: Sequence[str], by: str | Sequence[str]) -> Encloses:
+    """Say that what two types of events begin and end lies within what two others do, as child spans do.
+
+    Parameters
+    ----------
+    parent, child : pair of str
+        The types of the events that begin and end it, such as ``("SpanStart", "SpanEnd")``.
+    by : str or pair of str
+        The column in which a parent and its children are the same; or the parent's and the child's,
+        such as ``("SpanID", "ParentID")``.
+
+    Returns
+    -------
+    Encloses
+        For `infer_offsets`.
+
+    Raises
+    ------
+    OptionError
+        If these are no names of types and columns.
+    """
+    both = (by, by) if isinstance(by, str) else by
+    return Encloses(_names(parent, "parent", 2), _names(child, "child", 2), _names(both, "by", 2))
+
+
+@public
+def all_before(first: str, then: str, by: str | Sequence[str] = (), delay: Duration | int = 0) -> AllBefore:
+    """Say that every event of one type comes before every event of another, as far as columns agree.
+
+    Parameters
+    ----------
+    first, then : str
+        Types of events, such as the ends of maps and the end of a shuffle that copies from all of them.
+    by : str or sequence of str
+        The columns that tell which events are meant together. Default: all.
+    delay : str, timedelta or int
+        Least time between the two, such as ``"5ms"``, or a number of ticks.
+
+    Returns
+    -------
+    AllBefore
+        For `infer_offsets`.
+
+    Raises
+    ------
+    OptionError
+        If these are no names of types and columns, or the delay no length of time.
+    """
+    (first,), (then,) = _names((first,), "first", 1), _names((then,), "then", 1)
+    columns = _names((by,) if isinstance(by, str) else by, "by", None)
+    if first == then:
+        raise OptionError(f"all_before: no {first} is before itself: name two types")
+    return AllBefore(first, then, columns, given_length(delay, "delay"))
+
+
+def given_length(length: Duration | int, what: str) -> str | int:
+    """Return a length as text, or a number of ticks as it is; an OptionError says that it is neither."""
+    given: Any = length
+    if isinstance(given, int | np.integer) and not isinstance(given, bool | np.timedelta64):
+        if given < 0:
+            raise OptionError(f"{what} {given}: it must be at least 0")
+        return int(given)
+    return format_duration(parse_duration(given, what=what))
+
+
+def _names(given: Any, what: str, count: int | None) -> tuple[Any, ...]:
+    listed = isinstance(given, Sequence) and not isinstance(given, str)
+    if (
+        not listed
+        or not all(isinstance(name, str) and name for name in given)
+        or len(given) != (count or len(given))
+    ):
+        wanted = {1: "a name", 2: "a pair of names"}.get(count or 0, "a name, or several")
+        raise OptionError(f"{what}={given!r}: give {wanted}")
+    return tuple(given)

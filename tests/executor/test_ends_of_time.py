@@ -90,7 +90,9 @@ def far_events(draw: st.DrawFn, events: tuple[Event, ...], window: int) -> tuple
         others = tuple(
             tick for place, event in enumerate(moved) if place != wide for tick, _ in event.ticks()
         )
-        moved[wide] = WideEvent(found.type, found.id, lower, upper, None, found.attributes, others, window)
+        moved[wide] = WideEvent(
+            found.type, found.id, lower, upper, None, found.attributes, others=others, window=window
+        )
     return tuple(moved)
 
 

@@ -17,14 +17,18 @@ How it reads what the definition leaves to the reader
 - A Kleene component directly in AND takes a set; in a SEQ within AND it takes a sequence.
 - ``[attr]`` on a single event holds iff the attribute is not null.
 - Ties of confidence are broken by the ids in pattern order, a null first, a list element by element.
+- The inner end of a leading or trailing gap is where the match begins or ends, ties that sequences break
+  included.
+- Ordered clocks tie all events of a trace, so ``answer_literally`` alone takes them.
 - Buckets of expected counts start at the multiples of their length.
 """
 
 from tests.oracle.formula import formula_answer
-from tests.oracle.model import Event, Match, Predicate, Query, conj, disj, no, one, plus, seq, where
+from tests.oracle.model import Clock, Event, Match, Predicate, Query, conj, disj, no, one, plus, seq, where
 from tests.oracle.worlds import answer, answer_literally
 
 __all__ = [
+    "Clock",
     "Event",
     "Match",
     "Predicate",

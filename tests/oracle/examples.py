@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from tests.oracle.model import Entry, Event, Match, Value
+from tests.oracle.model import Clock, Entry, Event, Match, Value
 
 
 def event(
@@ -14,10 +14,15 @@ def event(
     lower: int,
     upper: int | None = None,
     pmf: tuple[Fraction, ...] | None = None,
+    clock: Clock | None = None,
+    sequence: int | None = None,
     **attributes: Value,
 ) -> Event:
-    """Return an event; without ``upper`` its time is certain."""
-    return Event(type, id, lower, lower if upper is None else upper, pmf, attributes)
+    """Return an event; without ``upper`` its time is certain. With a clock both are times by it."""
+    upper = lower if upper is None else upper
+    if clock is not None:
+        lower, upper = lower + clock.lower, upper + clock.upper
+    return Event(type, id, lower, upper, pmf, attributes, clock, sequence)
 
 
 def rows(matches: Iterable[Match]) -> dict[tuple[Entry, ...], tuple[int, int, Fraction]]:

@@ -1,24 +1,29 @@
-"""The one formula of SEMANTICS 5, as a second and independent way to the oracle's answer for SEQ.
+"""The one formula of SEMANTICS 5 and 11.6, as a second and independent way to the oracle's answer for SEQ.
 
 Given the match's own times the gaps between them are disjoint and the other events independent, so
 the confidence is a sum over the own times alone, of a product over the other events. No world of the
-other events is ever made.
+other events is ever made. Offsets are held of the clocks that several events name; other events have
+the law that their clock and their own time make together.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
+from math import prod
 
-from tests.oracle.model import Component, Event, Query, Seq
+from tests.oracle.model import Component, Event, Law, Query, Seq
 from tests.oracle.patterns import Candidate, Gap, candidates
 from tests.oracle.worlds import key_of
 
 Row = tuple[int, int, Fraction]
 """Range and confidence."""
+
+Laws = Mapping[Event, Law]
+"""The ticks of each event, given the offsets of the clocks that several events name."""
 
 
 def formula_answer(query: Query, events: Sequence[Event]) -> dict[object, Row]:
@@ -38,10 +43,10 @@ def formula_answer(query: Query, events: Sequence[Event]) -> dict[object, Row]:
         readings[key_of(candidate, query)].append(candidate)
     rows: dict[object, Row] = {}
     for key, found in readings.items():
-        mass = {
-            times: weight * _undisturbed_in_some(found, times, query.window)
-            for times, weight in _increasing(found[0].events, query.window)
-        }
+        mass: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+        for probability, laws in _laws(found):
+            for times, weight in _increasing(found[0].events, query.window, laws):
+                mass[times] += probability * weight * _undisturbed_in_some(found, times, query.window, laws)
         possible = [times for times, weight in mass.items() if weight > 0]
         if possible:
             rows[key] = (
@@ -52,50 +57,79 @@ def formula_answer(query: Query, events: Sequence[Event]) -> dict[object, Row]:
     return rows
 
 
-def _undisturbed_in_some(readings: Sequence[Candidate], times: tuple[int, ...], window: int) -> Fraction:
+def _laws(readings: Sequence[Candidate]) -> Iterator[tuple[Fraction, Laws]]:
+    """Yield the law of each event's time for every choice of the offsets that several events share."""
+    others = {event for candidate in readings for gap in candidate.gaps for event in gap.forbidden}
+    events = [*readings[0].events, *others]
+    named = Counter(event.clock for event in events if event.clock is not None)
+    shared = [clock for clock, count in named.items() if count > 1]
+    for choice in product(*(clock.offsets() for clock in shared)):
+        offsets = {clock: offset for clock, (offset, _) in zip(shared, choice, strict=True)}
+        laws = {
+            event: [(tick + offsets[event.clock], weight) for tick, weight in event.own_ticks()]
+            if event.clock in offsets
+            else event.ticks()
+            for event in events
+        }
+        yield prod((weight for _, weight in choice), start=Fraction(1)), laws
+
+
+def _step(one: Event, other: Event) -> int:
+    """Return how many ticks later the other has to be at least to be behind."""
+    return 0 if one.is_before(0, other, 0) else 1
+
+
+def _undisturbed_in_some(
+    readings: Sequence[Candidate], times: tuple[int, ...], window: int, laws: Laws
+) -> Fraction:
     """Return the probability that some reading is undisturbed, by inclusion and exclusion."""
     total = Fraction(0)
     for count in range(1, len(readings) + 1):
         for chosen in combinations(readings, count):
             gaps = tuple(gap for candidate in chosen for gap in candidate.gaps)
-            total -= (-1) ** count * _undisturbed(replace(chosen[0], gaps=gaps), times, window)
+            total -= (-1) ** count * _undisturbed(replace(chosen[0], gaps=gaps), times, window, laws)
     return total
 
 
 def _increasing(
-    own: Sequence[Event], window: int, taken: tuple[int, ...] = ()
+    own: Sequence[Event], window: int, laws: Laws, taken: tuple[int, ...] = ()
 ) -> Iterator[tuple[tuple[int, ...], Fraction]]:
-    """Yield all ``t1 < ... < tl`` with ``tl - t1 <= W - 1``, each with ``prod_j p_j(t_j)``."""
+    """Yield all times in order with ``tl - t1 <= W - 1``, each with ``prod_j p_j(t_j)``."""
     if len(taken) == len(own):
         yield taken, Fraction(1)
         return
-    for tick, probability in own[len(taken)].ticks():
-        if taken and not (taken[-1] < tick <= taken[0] + window - 1):
+    event = own[len(taken)]
+    for tick, probability in laws[event]:
+        if taken and not (taken[-1] + _step(own[len(taken) - 1], event) <= tick <= taken[0] + window - 1):
             continue
-        for times, weight in _increasing(own, window, (*taken, tick)):
+        for times, weight in _increasing(own, window, laws, (*taken, tick)):
             yield times, probability * weight
 
 
-def _undisturbed(candidate: Candidate, times: tuple[int, ...], window: int) -> Fraction:
+def _undisturbed(candidate: Candidate, times: tuple[int, ...], window: int, laws: Laws) -> Fraction:
     """Return ``prod_x (1 - sum_{g in G(x)} P(x inside g))`` for the given own times."""
     at = dict(zip(candidate.events, times, strict=True))
     forbidding: dict[Event, set[tuple[int, int]]] = {}
     for gap in candidate.gaps:
-        inside = _ticks_inside(gap, at, times[0], times[-1], window)
         for event in gap.forbidden:
             # A set: a strategy and a negation may forbid an event in one and the same gap.
+            inside = _ticks_inside(gap, event, at, times[0], times[-1], window)
             forbidding.setdefault(event, set()).add(inside)
-    product = Fraction(1)
+    undisturbed = Fraction(1)
     for event, gaps in forbidding.items():
-        ticks = event.ticks()
-        product *= 1 - sum(weight for low, high in gaps for tick, weight in ticks if low <= tick <= high)
-    return product
+        undisturbed *= 1 - sum(
+            weight for low, high in gaps for tick, weight in laws[event] if low <= tick <= high
+        )
+    return undisturbed
 
 
-def _ticks_inside(gap: Gap, at: dict[Event, int], first: int, last: int, window: int) -> tuple[int, int]:
-    """Return the first and last tick inside a gap (empty if the first is greater)."""
-    if gap.place == "leading":
-        return last - window + 1, first - 1
-    if gap.place == "trailing":
-        return last + 1, first + window - 1
-    return at[gap.after[-1]] + 1, at[gap.before[0]] - 1
+def _ticks_inside(
+    gap: Gap, event: Event, at: dict[Event, int], first: int, last: int, window: int
+) -> tuple[int, int]:
+    """Return the first and last tick of an event inside a gap (empty if the first is greater)."""
+    low, high = last - window + 1, first + window - 1
+    if gap.place != "leading":
+        low = at[gap.after[-1]] + _step(gap.after[-1], event)
+    if gap.place != "trailing":
+        high = at[gap.before[0]] - _step(event, gap.before[0])
+    return low, high

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import product
 from typing import Literal
 
 Value = int | float | str | bool | None
@@ -32,11 +33,51 @@ _INDICES: dict[str, Index] = {
 }
 
 
+Law = list[tuple[int, Fraction]]
+"""Ticks of positive probability, each with its probability."""
+
+
+def law(lower: int, upper: int, pmf: tuple[Fraction, ...] | None) -> Law:
+    """Return a distribution over an interval; without a pmf it is uniform."""
+    length = upper - lower + 1
+    weights = pmf if pmf is not None else (Fraction(1, length),) * length
+    return [(lower + offset, weight) for offset, weight in enumerate(weights) if weight > 0]
+
+
+def _check_law(lower: int, upper: int, pmf: tuple[Fraction, ...] | None, of: object) -> None:
+    if lower > upper:
+        raise ValueError(f"lower > upper: {of}")
+    if pmf is not None and (len(pmf) != upper - lower + 1 or sum(pmf) != 1 or min(pmf) < 0):
+        raise ValueError(f"not a distribution over the interval: {of}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clock:
+    """A source: one tick of ``[lower, upper]`` is added to what it says of each of its events.
+
+    ``ordered``: its events happened in the order of their sequences.
+    """
+
+    lower: int
+    upper: int
+    pmf: tuple[Fraction, ...] | None = None
+    ordered: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what SEMANTICS 11 does not allow."""
+        _check_law(self.lower, self.upper, self.pmf, self)
+
+    def offsets(self) -> Law:
+        """Return the possible offsets."""
+        return law(self.lower, self.upper, self.pmf)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Event:
     """An event that happened at one tick of ``[lower, upper]`` (compared by identity, not by value).
 
-    ``pmf`` holds the probability of each tick, or None for the uniform distribution.
+    ``pmf`` holds the probability of each tick, or None for the uniform distribution; with a clock, of each
+    tick of the event's own time.
     """
 
     type: str
@@ -45,15 +86,21 @@ class Event:
     upper: int
     pmf: tuple[Fraction, ...] | None = None
     attributes: Mapping[str, Value] = field(default_factory=dict)
+    clock: Clock | None = None
+    sequence: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what SEMANTICS 1 does not allow."""
-        if self.lower > self.upper:
-            raise ValueError(f"lower > upper: {self}")
-        if self.pmf is not None and (
-            len(self.pmf) != self.upper - self.lower + 1 or sum(self.pmf) != 1 or min(self.pmf) < 0
-        ):
-            raise ValueError(f"not a distribution over the interval: {self}")
+        """Refuse what SEMANTICS 1 and 11.7 do not allow."""
+        _check_law(*self._own, self.pmf, self)
+
+    @property
+    def _own(self) -> tuple[int, int]:
+        clock = self.clock
+        return (
+            (self.lower, self.upper)
+            if clock is None
+            else (self.lower - clock.lower, self.upper - clock.upper)
+        )
 
     def __getitem__(self, name: str) -> Value:
         """Return an attribute; ``id``, ``type``, ``lower`` and ``upper`` are attributes too."""
@@ -62,11 +109,25 @@ class Event:
             return part
         return self.attributes.get(name)
 
-    def ticks(self) -> list[tuple[int, Fraction]]:
+    def own_ticks(self) -> Law:
+        """Return the possible times by the event's clock; without one they are those of the event."""
+        return self.ticks() if self.clock is None else law(*self._own, self.pmf)
+
+    def ticks(self) -> Law:
         """Return the ticks of positive probability, each with its probability."""
-        length = self.upper - self.lower + 1
-        pmf = self.pmf if self.pmf is not None else (Fraction(1, length),) * length
-        return [(self.lower + offset, weight) for offset, weight in enumerate(pmf) if weight > 0]
+        if self.clock is None:
+            return law(self.lower, self.upper, self.pmf)
+        total: dict[int, Fraction] = {}
+        for (offset, one), (own, other) in product(self.clock.offsets(), self.own_ticks()):
+            total[own + offset] = total.get(own + offset, Fraction(0)) + one * other
+        return sorted(total.items())
+
+    def is_before(self, tick: int, other: Event, other_tick: int) -> bool:
+        """Tell whether it is before another event, where both happened at certain ticks (SEMANTICS 11.3)."""
+        if tick != other_tick or self.clock is None or self.clock is not other.clock:
+            return tick < other_tick
+        both = self.sequence is not None and other.sequence is not None
+        return both and self.sequence < other.sequence  # type: ignore[operator]
 
 
 @dataclass(frozen=True, slots=True)

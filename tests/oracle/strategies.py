@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.oracle.model import And, Component, Event, Mention, Or, Pattern, Predicate, Query, Seq, Strategy
+from tests.oracle.model import (
+    And,
+    Clock,
+    Component,
+    Event,
+    Mention,
+    Or,
+    Pattern,
+    Predicate,
+    Query,
+    Seq,
+    Strategy,
+)
 from tests.oracle.patterns import components, set_variables
 
 _TYPES = ("A", "B")
@@ -69,6 +81,27 @@ def traces(draw: st.DrawFn) -> list[Event]:
                 attributes,
             )
         )
+    return events
+
+
+@st.composite
+def clocked(draw: st.DrawFn, *, ordered: bool = False) -> list[Event]:
+    """Draw a trace some of whose events share clocks, with sequences, pmfs and perhaps ordered clocks."""
+    clocks = []
+    for _ in range(2):
+        lower, length = draw(st.integers(-2, 1)), draw(st.sampled_from([1, 2, 3, 4]))
+        is_ordered = ordered and draw(st.booleans())
+        clocks.append(Clock(lower, lower + length - 1, draw(pmfs(length)), is_ordered))
+    events = []
+    for event in draw(traces()):
+        clock = draw(st.sampled_from([None, clocks[0], clocks[0], clocks[1]]))
+        if clock is None:
+            events.append(event)
+            continue
+        pmf, upper = (event.pmf, event.upper) if draw(st.booleans()) else (None, event.lower)
+        moved = (event.lower + clock.lower, upper + clock.upper)
+        sequence = draw(st.sampled_from([None, 1, 2, 3]))
+        events.append(replace(event, lower=moved[0], upper=moved[1], pmf=pmf, clock=clock, sequence=sequence))
     return events
 
 

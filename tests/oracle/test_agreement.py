@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
+from fractions import Fraction
 
 from hypothesis import given
 
 from tests.oracle import Event, Query, answer, answer_literally, formula_answer
-from tests.oracle.strategies import queries, traces
+from tests.oracle.model import Law
+from tests.oracle.strategies import clocked, queries, traces
 from tests.oracle.worlds import worlds
 
 
@@ -57,3 +60,52 @@ def test_a_strategy_only_takes_away(query: Query, events: list[Event]) -> None:
             assert match.confidence <= other.confidence
             assert match.range_lower >= other.range_lower
             assert match.range_upper <= other.range_upper
+
+
+@given(clocked(ordered=True))
+def test_the_worlds_of_clocks_have_probability_one(events: list[Event]) -> None:
+    try:
+        everything = list(worlds(events))
+    except ValueError:
+        return
+    assert sum(probability for probability, _ in everything) == 1
+    for event in events:
+        if event.clock is None or not event.clock.ordered:
+            marginal: dict[int, Fraction] = defaultdict(Fraction)
+            for probability, world in everything:
+                marginal[world[event]] += probability
+            assert sorted(marginal.items()) == event.ticks()
+
+
+@given(queries(), clocked())
+def test_worlds_of_the_clocks_that_matter_suffice(query: Query, events: list[Event]) -> None:
+    assert answer(query, events) == answer_literally(query, events)
+
+
+@given(queries(sequences_only=True), clocked())
+def test_the_formula_agrees_with_the_worlds_of_clocks(query: Query, events: list[Event]) -> None:
+    assert formula_answer(query, events) == {
+        (match.partition, match.signature): (match.range_lower, match.range_upper, match.confidence)
+        for match in answer_literally(query, events)
+    }
+
+
+@given(queries(), clocked())
+def test_clocks_only_take_combinations_of_times_away(query: Query, events: list[Event]) -> None:
+    """What is an answer with clocks is one without, but for ties that sequences break."""
+    apart = [
+        replace(event, clock=None, sequence=None, pmf=_weights(event.ticks(), event)) for event in events
+    ]
+    bare = [replace(event, sequence=None) for event in events]
+    independent = {(match.partition, match.signature): match for match in answer(query, apart)}
+    for match in answer(query, bare):
+        other = independent[match.partition, match.signature]
+        assert other.range_lower <= match.range_lower
+        assert match.range_upper <= other.range_upper
+    alone = [replace(event, clock=event.clock and replace(event.clock)) for event in bare]
+    assert answer(query, alone) == list(independent.values())
+
+
+def _weights(ticks: Law, event: Event) -> tuple[Fraction, ...]:
+    weights = dict(ticks)
+    return tuple(weights.get(tick, Fraction(0)) for tick in range(event.lower, event.upper + 1))

@@ -1,4 +1,4 @@
-"""The answer by enumeration of possible worlds (SEMANTICS 2 to 4).
+"""The answer by enumeration of possible worlds (SEMANTICS 2 to 4, 11).
 
 ``answer_literally`` is the definition word for word: all worlds of all events, the matches of each,
 collapsed. ``answer`` sums, for each signature, over the worlds of only those events that its match
@@ -12,24 +12,53 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import pairwise, permutations, product
 
-from tests.oracle.model import Component, Entry, Event, Key, Match, Pattern, Query, Seq, Signature
-from tests.oracle.patterns import Binding, Candidate, Gap, candidates, components
+from tests.oracle.model import Clock, Component, Entry, Event, Key, Law, Match, Pattern, Query, Seq, Signature
+from tests.oracle.patterns import Binding, Candidate, Gap, candidates, components, own_events
 
 World = Mapping[Event, int]
 
 
 def worlds(events: Sequence[Event]) -> Iterator[tuple[Fraction, dict[Event, int]]]:
-    """Yield every world of positive probability: the probability and the tick of each event."""
-    if not events:
-        yield Fraction(1), {}
+    """Yield every world of positive probability: the probability and the tick of each event.
+
+    Worlds with clocks differ in offsets, too, so several may have the same ticks. Those that break the order
+    of an ordered clock are left out, and the others share the probability.
+    """
+    if not any(event.clock is not None and event.clock.ordered for event in events):
+        yield from _unordered_worlds(events)
         return
-    first, rest = events[0], events[1:]
-    ticks = first.ticks()
-    for probability, world in worlds(rest):
-        for tick, weight in ticks:
-            yield probability * weight, {first: tick, **world}
+    left = [(weight, world) for weight, world in _unordered_worlds(events) if _is_in_order(world)]
+    total = sum((weight for weight, _ in left), Fraction(0))
+    if not left:
+        raise ValueError("no world is left")
+    yield from ((weight / total, world) for weight, world in left)
+
+
+def _unordered_worlds(events: Sequence[Event]) -> Iterator[tuple[Fraction, dict[Event, int]]]:
+    for weight, offsets in _offsets(events):
+        for choice in product(*(event.own_ticks() for event in events)):
+            pairs = zip(events, choice, strict=True)
+            world = {event: tick + (offsets[event.clock] if event.clock else 0) for event, (tick, _) in pairs}
+            yield math.prod((part for _, part in choice), start=weight), world
+
+
+def _offsets(events: Sequence[Event]) -> Iterator[tuple[Fraction, dict[Clock, int]]]:
+    """Yield every choice of offsets of the clocks of some events, with its probability."""
+    clocks = list(dict.fromkeys(event.clock for event in events if event.clock is not None))
+    for choice in product(*(clock.offsets() for clock in clocks)):
+        found = {clock: offset for clock, (offset, _) in zip(clocks, choice, strict=True)}
+        yield math.prod((part for _, part in choice), start=Fraction(1)), found
+
+
+def _is_in_order(world: World) -> bool:
+    """Tell whether the events of each ordered clock happened in the order of their sequences."""
+    return all(
+        one.sequence is None or other.sequence is None or one.sequence >= other.sequence or tick <= other_tick
+        for (one, tick), (other, other_tick) in permutations(world.items(), 2)
+        if one.clock is not None and one.clock is other.clock and one.clock.ordered
+    )
 
 
 def span(pattern: Pattern, binding: Binding, world: World) -> tuple[int, int] | None:
@@ -42,20 +71,25 @@ def span(pattern: Pattern, binding: Binding, world: World) -> tuple[int, int] | 
         bound = binding[pattern.variable]
         if isinstance(bound, Event):
             return world[bound], world[bound]
-        times = [world[event] for event in bound]
-        increasing = all(earlier < later for earlier, later in pairwise(times))
-        return (times[0], times[-1]) if increasing else None
+        increasing = all(one.is_before(world[one], other, world[other]) for one, other in pairwise(bound))
+        return (world[bound[0]], world[bound[-1]]) if increasing else None
     if isinstance(pattern, Seq):
         first: int | None = None
         last: int | None = None
+        previous: tuple[Event, ...] = ()
         for item in pattern.items:
             if isinstance(item, Component) and item.negated:
                 continue
             inner = span(item, binding, world)
-            if inner is None or (last is not None and inner[0] <= last):
+            if inner is None or (last is not None and inner[0] < last):
+                return None
+            current = own_events(item, binding)
+            if inner[0] == last and not all(
+                one.is_before(world[one], other, world[other]) for one, other in product(previous, current)
+            ):
                 return None
             first = inner[0] if first is None else first
-            last = inner[1]
+            last, previous = inner[1], current
         return None if first is None or last is None else (first, last)
     spans = []
     for item in pattern.items:
@@ -72,13 +106,15 @@ def span(pattern: Pattern, binding: Binding, world: World) -> tuple[int, int] | 
     return min(low for low, _ in spans), max(high for _, high in spans)
 
 
-def is_inside(gap: Gap, time: int, first: int, last: int, window: int, world: World) -> bool:
-    """Tell whether a tick lies inside a gap of a match from ``first`` to ``last``."""
-    if gap.place == "leading":
-        return last - window + 1 <= time < first
-    if gap.place == "trailing":
-        return last < time <= first + window - 1
-    return max(world[own] for own in gap.after) < time < min(world[own] for own in gap.before)
+def is_inside(gap: Gap, event: Event, time: int, first: int, last: int, window: int, world: World) -> bool:
+    """Tell whether an event at a tick lies inside a gap of a match from ``first`` to ``last``."""
+    if gap.place == "leading" and time < last - window + 1:
+        return False
+    if gap.place == "trailing" and time > first + window - 1:
+        return False
+    return all(own.is_before(world[own], event, time) for own in gap.after) and all(
+        event.is_before(time, own, world[own]) for own in gap.before
+    )
 
 
 def own_range(candidate: Candidate, window: int, world: World) -> tuple[int, int] | None:
@@ -91,7 +127,7 @@ def range_in(candidate: Candidate, window: int, world: World) -> tuple[int, int]
     """Return the first and last tick of a candidate that is a match in a world, else None."""
     times = own_range(candidate, window, world)
     if times is None or any(
-        is_inside(gap, world[event], *times, window, world)
+        is_inside(gap, event, world[event], *times, window, world)
         for gap in candidate.gaps
         for event in gap.forbidden
     ):
@@ -171,12 +207,11 @@ def answer_literally(query: Query, events: Sequence[Event]) -> list[Match]:
 
 
 Weighted = tuple[int, list[tuple[int, int]]]
-"""The ticks of an event with integers that are their probabilities times the first number."""
+"""Ticks with integers that are their probabilities times the first number."""
 
 
-def weighted(event: Event) -> Weighted:
-    """Return the ticks of positive probability with integer weights, and what these sum to."""
-    ticks = event.ticks()
+def weighted(ticks: Law) -> Weighted:
+    """Return ticks with integer weights, and what these sum to."""
     total = math.lcm(*(weight.denominator for _, weight in ticks))
     return total, [(tick, int(weight * total)) for tick, weight in ticks]
 
@@ -199,27 +234,52 @@ def _readings(query: Query, events: Sequence[Event]) -> Iterator[tuple[Key, list
         yield key, found, forbidding
 
 
-def answer(query: Query, events: Sequence[Event]) -> list[Match]:
-    """Return the answer by enumerating, for each signature, the worlds of the events that matter to it.
+Possible = tuple[tuple[int, int], tuple[int, ...], int]
+"""Range and own ticks of a match, and the weight of the worlds in which it is one with these."""
 
-    Given the worlds of a match's own events, those of the others count by which of its readings they break.
+
+def _possible(query: Query, events: Sequence[Event]) -> Iterator[tuple[Key, Fraction, list[Possible]]]:
+    """Yield for each signature and choice of offsets what is possible, and the probability of a weight of 1.
+
+    Given the offsets of the clocks and the worlds of a match's own events, those of the others count by which
+    of its readings they break. An ordered clock ties all its events, so it is refused.
     """
-    rows = _Rows()
-    ticks = {event: weighted(event) for event in events}
+    if any(event.clock is not None and event.clock.ordered for event in events):
+        raise ValueError("ordered clocks: ask answer_literally")
+    own_ticks = {event: weighted(event.own_ticks()) for event in events}
     for key, found, forbidding in _readings(query, events):
         own = found[0].events
+        scale = math.prod(own_ticks[event][0] for event in (*own, *forbidding))
+        for probability, offsets in _offsets((*own, *forbidding)):
+            ticks = {event: _moved(own_ticks[event], event, offsets) for event in (*own, *forbidding)}
+            possible: list[Possible] = []
+            for choice in product(*(ticks[event][1] for event in own)):
+                world = {event: tick for event, (tick, _) in zip(own, choice, strict=True)}
+                ranges = {own_range(candidate, query.window, world) for candidate in found}
+                (times,) = ranges
+                if times is not None:
+                    weight = _whole(len(found), forbidding, ticks, query.window, times, world)
+                    weight *= math.prod(weight for _, weight in choice)
+                    if weight:
+                        possible.append((times, tuple(world.values()), weight))
+            yield key, probability / scale, possible
+
+
+def _moved(ticks: Weighted, event: Event, offsets: Mapping[Clock, int]) -> Weighted:
+    if event.clock is None:
+        return ticks
+    return ticks[0], [(tick + offsets[event.clock], weight) for tick, weight in ticks[1]]
+
+
+def answer(query: Query, events: Sequence[Event]) -> list[Match]:
+    """Return the answer by enumerating, for each signature, the worlds of the events that matter to it."""
+    rows = _Rows()
+    for key, unit, possible in _possible(query, events):
         mass: dict[tuple[int, int], int] = defaultdict(int)
-        for choice in product(*(ticks[event][1] for event in own)):
-            world = {event: tick for event, (tick, _) in zip(own, choice, strict=True)}
-            ranges = {own_range(candidate, query.window, world) for candidate in found}
-            (times,) = ranges
-            if times is not None:
-                weight = _whole(len(found), forbidding, ticks, query.window, times, world)
-                mass[times] += math.prod(weight for _, weight in choice) * weight
-        scale = math.prod(ticks[event][0] for event in (*own, *forbidding))
+        for times, _, weight in possible:
+            mass[times] += weight
         for times, weight in mass.items():
-            if weight:
-                rows.add(key, Fraction(weight, scale), times)
+            rows.add(key, unit * weight, times)
     return rows.matches()
 
 
@@ -228,23 +288,14 @@ def times_given(query: Query, events: Sequence[Event]) -> dict[Key, list[dict[in
 
     By enumerating worlds as :func:`answer` does; the events are in pattern order.
     """
-    ticks = {event: weighted(event) for event in events}
     laws: dict[Key, list[dict[int, Fraction]]] = {}
-    for key, found, forbidding in _readings(query, events):
-        own = found[0].events
-        mass: list[dict[int, int]] = [defaultdict(int) for _ in own]
-        for choice in product(*(ticks[event][1] for event in own)):
-            world = {event: tick for event, (tick, _) in zip(own, choice, strict=True)}
-            times = own_range(found[0], query.window, world)
-            if times is None:
-                continue
-            weight = math.prod(weight for _, weight in choice)
-            weight *= _whole(len(found), forbidding, ticks, query.window, times, world)
-            for law, (tick, _) in zip(mass, choice, strict=True):
-                law[tick] += weight
-        total = sum(mass[0].values())
-        if total:
-            laws[key] = [{tick: Fraction(weight, total) for tick, weight in law.items()} for law in mass]
+    for key, unit, possible in _possible(query, events):
+        for _, ticks, weight in possible:
+            for mass, tick in zip(laws.setdefault(key, [{} for _ in ticks]), ticks, strict=True):
+                mass[tick] = mass.get(tick, Fraction(0)) + unit * weight
+    for mass in (mass for found in laws.values() for mass in found):
+        total = sum(mass.values())
+        mass.update({tick: weight / total for tick, weight in mass.items()})
     return laws
 
 
@@ -264,7 +315,7 @@ def _whole(
         for tick, weight in ticks[event][1]:
             broken = 0
             for reading, gap in gaps:
-                if not broken & reading and is_inside(gap, tick, *times, window, world):
+                if not broken & reading and is_inside(gap, event, tick, *times, window, world):
                     broken |= reading
             for before, whole in weights.items():
                 more[before | broken] += whole * weight

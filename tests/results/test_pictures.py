@@ -71,7 +71,7 @@ def test_what_could_spoil_a_match_is_shown(case: NestedCase) -> None:
                     world = {event: tick for event, (tick, _) in zip(own, choice, strict=True)}
                     times = own_range(candidate, query.window, world)
                     if times is not None and any(
-                        is_inside(gap, tick, *times, query.window, world) for tick, _ in other.ticks()
+                        is_inside(gap, other, tick, *times, query.window, world) for tick, _ in other.ticks()
                     ):
                         possible.setdefault(key, set()).add(rows[id(other)])
                         break

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-__all__ = ["forget_peak", "is_told", "peak", "resident"]
+__all__ = ["forget_peak", "is_told", "peak", "peaks_below", "resident"]
 
 _STATUS: Final = Path("/proc/self/status")
 _RESET_PEAK: Final = Path("/proc/self/clear_refs")
@@ -32,8 +34,27 @@ def peak() -> int:
     return _told("VmHWM")
 
 
-def _told(field: str) -> int:
-    found = re.search(rf"^{field}:\s+(\d+) kB$", _STATUS.read_text(encoding="ascii"), re.MULTILINE)
+def peaks_below(name: str) -> list[int]:
+    """Return the most bytes that processes of a name held, which this one or its children have started."""
+    parents, peaks = dict[int, int](), dict[int, int]()
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with suppress(OSError, RuntimeError):
+            text = status.read_text(encoding="utf-8", errors="replace")
+            number = int(status.parent.name)
+            parents[number] = int(text.partition("PPid:")[2].split()[0])
+            if text.partition("Name:")[2].split()[0].startswith(name):
+                peaks[number] = _told("VmHWM", status)
+
+    def is_mine(number: int) -> bool:
+        parent = parents.get(number, 0)
+        return parent == os.getpid() or (parent != 0 and is_mine(parent))
+
+    return [most for number, most in peaks.items() if is_mine(number)]
+
+
+def _told(field: str, status: Path = _STATUS) -> int:
+    text = status.read_text(encoding="utf-8", errors="replace")
+    found = re.search(rf"^{field}:\s+(\d+) kB$", text, re.MULTILINE)
     if found is None:
-        raise RuntimeError(f"{_STATUS} does not tell {field}")
+        raise RuntimeError(f"{status} does not tell {field}")
     return int(found[1]) * 1024

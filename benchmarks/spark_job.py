@@ -1,4 +1,4 @@
-"""Parquet to Parquet on local Spark, beside the in-process engine over the same file on one core."""
+"""Parquet to Parquet on local Spark, the file read by workers or shuffled, beside one core in process."""
 
 from __future__ import annotations
 
@@ -7,21 +7,23 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from functools import reduce
+from functools import partial, reduce
 from operator import or_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from benchmarks.figures import Options, Results, at_most, exactly
 from benchmarks.isolated import ONE_THREAD, run_isolated
+from benchmarks.resident import peaks_below
 from benchmarks.timing import Timing, pin_to_one_core, take_turns
 from benchmarks.workload import KEYED, WINDOW, sequence_query
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["measure"]
 
@@ -34,14 +36,26 @@ _SCAN: Final = "scan and filter"
 _SHUFFLED: Final = "until shuffled"
 _MATCHED: Final = "until matched"
 _WRITTEN: Final = "until written"
+_BY_FILES: Final = "by workers that read files"
 _FRAMED: Final = "written by Spark"
+_FRAMED_BY_FILES: Final = "written by Spark, by workers that read files"
+_MANY: Final = 100_000_000
+_AT_ONCE: Final = 10_000_000
 _COLUMNS: Final = ("key", "id", "lower", "upper", "value")
 
 
 def _write_stream(n: int, path: str) -> None:
+    """Write the stream, some of it at a time: a number at which its values and keys begin anew."""
     from uncertain_cep.traces.streams import value_stream
 
-    pq.write_table(value_stream(n, half_interval=5, keys=_KEYS), path)
+    some = value_stream(min(n, _AT_ONCE), half_interval=5, keys=_KEYS)
+    with pq.ParquetWriter(path, some.schema) as writer:
+        for begin in range(0, n, _AT_ONCE):
+            moved = some.slice(0, n - begin)
+            for name, shift in (("id", begin), ("lower", begin // _KEYS), ("upper", begin // _KEYS)):
+                column = pc.add(moved.column(name), shift)
+                moved = moved.set_column(moved.schema.get_field_index(name), name, column)
+            writer.write_table(moved)
 
 
 def _in_process(trace: str, out: str, options: Options) -> Timing:
@@ -69,24 +83,20 @@ def _in_process(trace: str, out: str, options: Options) -> Timing:
 
 def _on_spark(trace: str, out: str, options: Options, cores: list[int]) -> tuple[float, dict[str, Timing]]:
     """Return the seconds a session takes to start, and the timings of the job and of its beginnings."""
-    import uncertain_cep as uc
-    from uncertain_cep.spark import get_session, match_to_parquet
-    from uncertain_cep.spark.matching import PreparedMatch, prepare
+    from uncertain_cep.plan import MatchOptions
+    from uncertain_cep.spark.matching import PreparedMatch, Spread, matches_frame, prepare
     from uncertain_cep.spark.worker import match_partition
+    from uncertain_cep.spark.writing import matches_to_parquet
 
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, set(cores))
-    started = time.perf_counter()
-    session = get_session(f"local[{_CORES}]")
-    session.range(1).count()
-    session_start = time.perf_counter() - started
+    session, session_start = _session(cores)
+    shuffle = Spread(by_files=False)
 
     def frame() -> DataFrame:
         events: DataFrame = session.read.parquet(trace)
         return events
 
     def prepared() -> PreparedMatch:
-        return prepare(frame(), _QUERY)
+        return prepare(frame(), _QUERY, spread=shuffle)
 
     def nowhere(found: DataFrame) -> int:
         found.write.format("noop").mode("overwrite").save()
@@ -116,8 +126,11 @@ def _on_spark(trace: str, out: str, options: Options, cores: list[int]) -> tuple
             return 0
         return sum(row["rows"] for row in ready.candidates.mapInArrow(count, "rows long").collect())
 
-    def framed() -> int:
-        uc.match(frame(), _QUERY).write.mode("overwrite").parquet(out)
+    def written(spread: Spread = Spread()) -> int:  # noqa: B008
+        return matches_to_parquet(frame(), _QUERY, out, MatchOptions(), spread, overwrite=True)
+
+    def framed(spread: Spread = Spread()) -> int:  # noqa: B008
+        matches_frame(frame(), _QUERY, MatchOptions(), spread).write.mode("overwrite").parquet(out)
         return sum(pq.read_metadata(part).num_rows for part in Path(out).glob("*.parquet"))
 
     stages: dict[str, Callable[[], int]] = {
@@ -125,8 +138,10 @@ def _on_spark(trace: str, out: str, options: Options, cores: list[int]) -> tuple
         _SCAN: scan,
         _SHUFFLED: shuffled,
         _MATCHED: matched,
-        _WRITTEN: lambda: match_to_parquet(frame(), _QUERY, out, overwrite=True),
-        _FRAMED: framed,
+        _WRITTEN: partial(written, shuffle),
+        _BY_FILES: written,
+        _FRAMED: partial(framed, shuffle),
+        _FRAMED_BY_FILES: framed,
     }
     try:
         return session_start, take_turns(stages, options.rounds)
@@ -134,8 +149,39 @@ def _on_spark(trace: str, out: str, options: Options, cores: list[int]) -> tuple
         session.stop()
 
 
+def _session(cores: list[int]) -> tuple[SparkSession, float]:
+    """Return a session on some cores, and the seconds that it took to start."""
+    from uncertain_cep.spark import get_session
+
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, set(cores))
+    started = time.perf_counter()
+    session = get_session(f"local[{_CORES}]")
+    session.range(1).count()
+    return session, time.perf_counter() - started
+
+
+def _many(trace: str, out: str, by_files: bool, cores: list[int]) -> tuple[Timing, int, int]:
+    """Return the timing of a round over very many events, and the most bytes of the JVM and of a worker."""
+    from uncertain_cep.plan import MatchOptions
+    from uncertain_cep.spark.matching import Spread
+    from uncertain_cep.spark.writing import matches_to_parquet
+
+    session, _ = _session(cores)
+
+    def job() -> int:
+        frame, spread = session.read.parquet(trace), Spread(by_files=by_files)
+        return matches_to_parquet(frame, _QUERY, out, MatchOptions(), spread, overwrite=True)
+
+    try:
+        timing = take_turns({"job": job}, 1)["job"]
+        return timing, max(peaks_below("java"), default=0), max(peaks_below("python"), default=0)
+    finally:
+        session.stop()
+
+
 def measure(options: Options) -> Results:
-    """Measure 10M events with 100 keys; the time a session takes to start stands apart."""
+    """Measure 10M events with 100 keys, and 100M; the time a session takes to start stands apart."""
     results = Results()
     n = options.events(_EVENTS)
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
@@ -147,19 +193,36 @@ def measure(options: Options) -> Results:
             _in_process, trace, str(Path(folder, "local.parquet")), options, environment=ONE_THREAD
         )
         session_start, stages = run_isolated(_on_spark, trace, str(Path(folder, "spark")), options, cores)
+        run_isolated(_write_stream, options.events(_MANY), trace)
+        many = {
+            by_files: run_isolated(_many, trace, str(Path(folder, "spark")), by_files, cores)
+            for by_files in (True, False)
+        }
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    spark, framed = stages[_WRITTEN], stages[_FRAMED]
     note = f"{n:,} events, {_KEYS} keys, {local.rows:,} matches with confidence"
     results.add_median("in process, one core: read, match, write", local.wall, "s", note=note)
-    results.add_median(f"Spark local[{_CORES}], match_to_parquet", spark.wall, "s", note=note)
-    results.add_median(f"Spark local[{_CORES}], match, then Spark's writer", framed.wall, "s", note=note)
-    results.add("match_to_parquet to in process", spark.seconds() / local.seconds(), "x", at_most(2.0))
-    results.add("match, then Spark's writer, to in process", framed.seconds() / local.seconds(), "x")
+    for name, stage, target in (
+        ("match_to_parquet, workers read the file", _BY_FILES, at_most(0.8)),
+        ("match_to_parquet, a shuffle", _WRITTEN, None),
+        ("match, then Spark's writer, workers read the file", _FRAMED_BY_FILES, at_most(2.0)),
+        ("match, then Spark's writer, a shuffle", _FRAMED, None),
+    ):
+        results.add_median(f"Spark local[{_CORES}], {name}", stages[stage].wall, "s", note=note)
+        results.add(f"{name}, to in process", stages[stage].seconds() / local.seconds(), "x", target)
+    for by_files, (timing, jvm, worker) in many.items():
+        how = "workers read the file" if by_files else "a shuffle"
+        held = f"at most {jvm / 2**20:,.0f} MiB in the JVM, {worker / 2**20:,.0f} in a worker"
+        note = f"{timing.rows:,} matches; {held}"
+        seconds = timing.seconds()
+        target = at_most(15.0) if by_files else None
+        results.add(
+            f"{options.events(_MANY):,} events, match_to_parquet, {how}", seconds, "s", target, note=note
+        )
     results.add("Spark session start", session_start, "s", note="once, with an empty first job")
-    counts = {local.rows, spark.rows, framed.rows, stages[_MATCHED].rows}
+    counts = {timing.rows for timing in (local, *stages.values()) if timing.rows}
     results.add("distinct numbers of matches", len(counts), "counts", exactly(1))
-    results.breakdowns[f"Where the time goes, Spark local[{_CORES}]"] = _differences(stages)
+    results.breakdowns[f"Where the time goes with a shuffle, Spark local[{_CORES}]"] = _differences(stages)
     return results
 
 

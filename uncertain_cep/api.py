@@ -314,14 +314,19 @@ def explained(
     parsed = query_of(query, options.parameters)
     if events is None:
         return explain_query(parsed) if format == "text" else json.dumps(query_dict(parsed), indent=2)
+    spark = None
     if on_spark:
         from uncertain_cep.spark import noted_schema
+        from uncertain_cep.spark.file_jobs import describe_reading
 
         schema, table = noted_schema(events, options.names), None
+        spark = describe_reading(events, parsed, options)
     else:
         table = event_table(events, options.names)
         schema = table.schema
     plan = make_plan(parsed, schema, options)
     with looked_at(options.limit):
         facts = plan_facts(plan, table, Doubts(), analyze=analyze)
-        return explain_plan(facts) if format == "text" else json.dumps(plan_dict(facts), indent=2)
+        if format == "text":
+            return explain_plan(facts, spark)
+        return json.dumps(plan_dict(facts) | ({} if spark is None else {"spark": spark}), indent=2)

@@ -366,6 +366,21 @@ SLICES_PER_PARTITION: Final = 4
 ROWS_PER_PARTITION: Final = 4_000_000
 """Candidates that a Python worker holds in memory at a time."""
 
+MOST_REREAD: Final = 1.5
+"""Up to so many times the rows there are may be read where workers read files themselves."""
+
+MOST_ROWS_IN_REACH: Final = 16_000_000
+"""Rows of the files that may be in reach of those whose first events are matched at once."""
+
+ROWS_PER_PART: Final = 1 << 20
+"""Rows of small neighbouring row groups that are read together."""
+
+ROWS_PER_CHUNK: Final = 3_000_000
+"""Rows of files whose first events are matched at once; only those that matter are held."""
+
+ROWS_PER_TASK: Final = 50_000_000
+"""Rows of files that a task goes through, one chunk after the other."""
+
 ROWS_WORTH_A_TASK: Final = 20_000
 """Fewer candidates are matched before another Python task has started."""
 

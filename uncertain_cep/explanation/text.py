@@ -110,14 +110,18 @@ def explain_query(query: Query) -> str:
     return Explanation(_aligned(rows + _output(query)))
 
 
-def explain_plan(facts: Sequence[PlanFacts]) -> str:
-    """Explain a plan; with a table, say how many candidates each component has and how they are joined."""
+def explain_plan(facts: Sequence[PlanFacts], spark: str | None = None) -> str:
+    """Explain a plan; with a table, say how many candidates each component has and how they are joined.
+
+    ``spark`` says how Spark reads the events, if it does.
+    """
+    rest = [] if spark is None else [("on Spark", spark)]
     if len(facts) == 1:
-        return Explanation(_aligned(_rows(facts[0])))
-    parts = [_aligned(_rows(part)) for part in facts]
-    return Explanation(
-        "\n\n".join(f"branch {number} of {len(parts)}\n{part}" for number, part in enumerate(parts, 1))
-    )
+        return Explanation(_aligned(_rows(facts[0]) + rest))
+    parts = [
+        f"branch {number} of {len(facts)}\n{_aligned(_rows(part))}" for number, part in enumerate(facts, 1)
+    ]
+    return Explanation("\n\n".join(parts + ([_aligned(rest)] if rest else [])))
 
 
 def _rows(facts: PlanFacts) -> list[Row]:

@@ -17,6 +17,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
+from uncertain_cep.candidates.selection import agreed_columns
 from uncertain_cep.config import SPARK_EXPRESSION_NODES
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import typed
@@ -72,15 +73,7 @@ def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFi
     """Return the conditions of a plan's components on a frame of this schema."""
     types = {part.name: part.dataType for part in schema.fields}
     branches = plan.branches or (plan,)
-    names = [[key.name for key in branch.split_keys] for branch in branches]
-    keys = tuple(
-        name
-        for name in dict.fromkeys(names[0])
-        if name is not None and all(name in others for others in names[1:])
-    )
-    if plan.query.strategy == "strict_contiguity":
-        # An event of any other key is forbidden as well.
-        keys = ()
+    keys = agreed_columns(plan)
     agreed = [column(name).isNotNull() for name in keys]
 
     def takes(component: PlannedComponent) -> Column:

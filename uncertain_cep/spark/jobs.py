@@ -1,4 +1,4 @@
-"""Jobs of Spark: their errors as the library's own, and an end to them when a time limit is over."""
+"""Jobs of Spark: how many run at once, their errors as the library's own, and an end to them in time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from uuid import uuid4
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
 
 from uncertain_cep.config import STOP_AGAIN_SECONDS
 from uncertain_cep.errors import (
@@ -23,7 +24,7 @@ from uncertain_cep.errors import (
 )
 from uncertain_cep.limits import Limits
 
-__all__ = ["stopped_in_time", "worker_errors"]
+__all__ = ["count_cores", "stopped_in_time", "worker_errors"]
 
 _RAISED: Final = re.compile(
     r"^uncertain_cep\.errors\.(\w+): (.*?)(?=\n\s*\n|\n\s+at |\s+SQLSTATE: |\n?\Z)", re.MULTILINE | re.DOTALL
@@ -109,3 +110,12 @@ def stopped_in_time(spark: SparkSession, limit: Limits | None) -> Iterator[None]
         done.set()
         watcher.join()
         end(tag)
+
+
+def count_cores(spark: SparkSession) -> int:
+    """Return how many tasks run at the same time."""
+    if local := re.fullmatch(r"local\[([0-9]+)(?:,[0-9]+)?\]", spark.conf.get("spark.master", "") or ""):
+        return int(local[1])
+    # Spark Connect tells it only by what it does.
+    numbers = spark.range(10_000).select(f.spark_partition_id().alias("number"))
+    return int(numbers.agg(f.max("number")).collect()[0][0]) + 1

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -29,9 +28,11 @@ from uncertain_cep.spark.dataframes import (
     plainly_named,
     whole_numbers,
 )
+from uncertain_cep.spark.file_jobs import columns_read, file_work, run_on_files, task_numbers
+from uncertain_cep.spark.file_worker import FileWork, check_files, match_files
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.frame_statistics import collect_statistics
-from uncertain_cep.spark.jobs import worker_errors
+from uncertain_cep.spark.jobs import count_cores, worker_errors
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
 from uncertain_cep.spark.unique_ids import check_unique_ids
@@ -43,7 +44,14 @@ from uncertain_cep.spark.worker import (
 )
 from uncertain_cep.timedomain import TICK_METADATA, Names
 
-__all__ = ["PreparedMatch", "Spread", "as_frame", "match", "matches_frame", "prepare"]
+__all__ = [
+    "PreparedMatch",
+    "Spread",
+    "as_frame",
+    "match",
+    "matches_frame",
+    "prepare",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +61,8 @@ class Spread:
     partitions: int | None = None
     slice_length: int | None = None
     prune: bool | None = None
+    by_files: bool = True
+    """Whether workers may read files themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,15 @@ class PreparedMatch:
     slicing: Slicing | None
     key_slices: KeySlices | None = None
     """By what slices of keys were dropped before the shuffle."""
+    work: FileWork | None = None
+    """What workers read themselves. The candidates are then the numbers of the tasks."""
+
+    @property
+    def evaluate(self) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+        """What yields the matches of a partition of the candidates."""
+        if self.work is not None:
+            return partial(match_files, work=self.work)
+        return partial(match_partition, plan=self.plan, schema=self.schema, slicing=self.slicing)
 
 
 @public
@@ -120,7 +139,7 @@ def match(
         As `uncertain_cep.match`; also for a frame that is a stream.
     TraceError
         If an event is at fault. An id that is used twice is found here if the events are cut into slices of
-        time, else when the matches are computed; see `worker_errors`.
+        time or read by the workers, else when the matches are computed; see `worker_errors`.
 
     Warns
     -----
@@ -132,7 +151,9 @@ def match(
     -----
     The events are read once here, for counts and extremes of their times, with slices of time a second time
     for their ids, and again, with ``prune`` twice, when the result is used: ``cache()`` a frame that is dear
-    to compute. Runs with classic Spark and with Spark Connect, on any master.
+    to compute. Events of files in the order of time are read by the workers, without a shuffle, where the
+    frame holds them all and is not cached; `uncertain_cep.explain` says so. Runs with classic Spark and with
+    Spark Connect, on any master.
 
     Examples
     --------
@@ -167,8 +188,14 @@ def matches_frame(
     doubts: Doubts | None = None,
 ) -> DataFrame:
     """Do what `match` does, with its options in two."""
+    doubts = Doubts() if doubts is None else doubts
     prepared = prepare(frame, query, options, spread, doubts)
-    return noting_files(as_frame(prepared, frame.sparkSession), noted_files(frame))
+    paths = noted_files(frame)
+    if prepared.work is not None:
+        check = partial(check_files, work=prepared.work)
+        run_on_files(frame, prepared.work, check, doubts)
+        paths = list(prepared.work.files.paths)
+    return noting_files(as_frame(prepared, frame.sparkSession), paths)
 
 
 def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
@@ -182,7 +209,7 @@ def as_frame(prepared: PreparedMatch, spark: SparkSession) -> DataFrame:
             if plan.counts
             else nothing.select(*map(column, plan.output_schema.names))
         )
-    evaluate = partial(match_partition, plan=plan, schema=prepared.schema, slicing=prepared.slicing)
+    evaluate = prepared.evaluate
     frame = prepared.candidates
     if plan.counts:
         return _added_up(plan, frame.mapInArrow(evaluate, schema))
@@ -233,7 +260,10 @@ def prepare(
     spread: Spread = Spread(),
     doubts: Doubts | None = None,
 ) -> PreparedMatch:
-    """Plan a query on a frame, look through its events and spread the candidates; errors as of `match`."""
+    """Plan a query on a frame, look through its events and spread the candidates; errors as of `match`.
+
+    Events of files that workers had better read themselves are left to them.
+    """
     partitions = spread.partitions
     if frame.isStreaming:
         raise OptionError("a streaming frame is not supported yet: read the events with spark.read")
@@ -241,28 +271,32 @@ def prepare(
         raise OptionError(f"partitions must be 1 or more, not {partitions}")
     model = options.names
     parsed = query_of(query, options.parameters)
-    frame = whole_numbers(frame, model)
+    given, frame = frame, whole_numbers(frame, model)
     schema = noted_schema(frame, model)
     plan = make_plan(parsed, schema, options)
     if plan.domain.per_unit != 1:
         raise OptionError(
             f"a tick of {plan.domain.describe()} is too short: Spark keeps times to the microsecond"
         )
-    needed = frame.select(*map(column, plan.required_columns))
-    candidates = candidate_filters(plan, needed.schema)
-    ticks = [model.tick] if model.tick in schema.names else []
-    checked = frame.select(*map(column, [*plan.required_columns, *ticks]))
-    noted = (schema.metadata or {}).get(TICK_METADATA)
-    statistics = collect_statistics(checked, plan, candidates, None if noted is None else noted.decode())
     doubts = Doubts() if doubts is None else doubts
     doubts.about(plan)
+    needed = frame.select(*map(column, plan.required_columns))
+    noted = (schema.metadata or {}).get(TICK_METADATA)
+    tick = None if noted is None else noted.decode()
+    if spread.by_files and spread.slice_length is None and not spread.prune:
+        work = file_work(given, plan, schema, tick, partitions)
+        if work is not None:
+            return PreparedMatch(plan, task_numbers(frame, work), schema, None, work=work)
+    candidates = candidate_filters(plan, needed.schema)
+    checked = frame.select(*map(column, columns_read(plan, schema)))
+    statistics = collect_statistics(checked, plan, candidates, tick)
     for branch, sizes in zip(plan.branches or (plan,), statistics.components, strict=True):
         doubts.counted(branch, sizes)
     arrow = pa.schema([schema.field(name) for name in plan.required_columns])
     if not statistics.first:
         return PreparedMatch(plan, None, arrow, None)
     if partitions is None:
-        partitions = choose_partitions(statistics, lambda: _cores(frame.sparkSession))
+        partitions = choose_partitions(statistics, lambda: count_cores(frame.sparkSession))
     slices = choose_slices(plan, statistics, partitions, spread.slice_length)
     if slices is not None:
         check_unique_ids(needed, plan, candidates)
@@ -278,12 +312,3 @@ def prepare(
         rows = pruned(rows, plan, candidates, slices, key_slices)
     rows = partitioned(rows, candidates, slices, partitions)
     return PreparedMatch(plan, plainly_named(rows), arrow, slicing, key_slices)
-
-
-def _cores(spark: SparkSession) -> int:
-    """Return how many tasks run at the same time."""
-    if local := re.fullmatch(r"local\[([0-9]+)(?:,[0-9]+)?\]", spark.conf.get("spark.master", "") or ""):
-        return int(local[1])
-    # Spark Connect tells it only by what it does.
-    numbers = spark.range(10_000).select(f.spark_partition_id().alias("number"))
-    return int(numbers.agg(f.max("number")).collect()[0][0]) + 1

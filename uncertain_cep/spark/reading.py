@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -26,8 +27,16 @@ from uncertain_cep.spark.dataframes import (
     noting_files,
     plainly_named,
 )
+from uncertain_cep.spark.event_files import remember_files
+from uncertain_cep.spark.file_parts import described_files
+from uncertain_cep.spark.file_reading import (
+    Reading,
+    add_intervals,
+    describe_files,
+    events_of_files,
+    step_events,
+)
 from uncertain_cep.spark.jobs import worker_errors
-from uncertain_cep.spark.worker import Reading, add_intervals, describe_files, events_of_files, step_events
 from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema, intervals_of
 from uncertain_cep.traces.formats import FileOptions, list_files, reader_tick
@@ -112,7 +121,8 @@ def used_of_traces(
     places = [Path(path).absolute() for path in given]
     files, faults = list_files(places, options.format, with_schema=schema is not None)
     if schema is None and files and not faults and _scannable([file.path for file in files]):
-        return _scan(spark, [file.path for file in files])
+        scanned = [file.path for file in files]
+        return remember_files(_scan(spark, scanned), scanned)
     steps = reading_steps(files, schema, faults, named_formats=options.format is None)
     if faults or not steps:
         raise TraceError(faults or "no file is given: name one or more")
@@ -123,7 +133,8 @@ def used_of_traces(
     numbers = spark.range(0, len(work), 1, min(len(work), MOST_READING_TASKS))
     with worker_errors():
         rows = numbers.mapInArrow(
-            partial(describe_files, reading=reading), "file long, rows long, schema binary, merged long"
+            partial(describe_files, reading=reading),
+            "file long, rows long, schema binary, merged long, events string",
         ).collect()
     counts = {row["file"]: row["rows"] for row in rows}
     # What a file without rows takes its columns for is a guess.
@@ -148,15 +159,14 @@ def used_of_traces(
         raise TraceError(faults)
     # Each table of the schema that takes a file numbers its rows anew.
     ids = [counts[number] * len(work[number][1]) for number in range(len(work))]
-    read = partial(
-        events_of_files,
-        reading=reading,
-        days=days,
-        firsts=tuple(accumulate(ids, initial=1))[:-1],
-        schema=as_spark_keeps(model.schema),
-    )
+    firsts = tuple(accumulate(ids, initial=1))
+    kept = as_spark_keeps(model.schema)
+    read = partial(events_of_files, reading=reading, days=days, firsts=firsts[:-1], schema=kept)
     events = numbers.mapInArrow(read, from_arrow_schema(model.schema, _NAMES))
-    return noting_files(events, [str(Path(path).absolute()) for path in given])
+    events = noting_files(events, [str(Path(path).absolute()) for path in given])
+    described = {row["file"]: None if row["events"] is None else json.loads(row["events"]) for row in rows}
+    known = described_files(described, kept, reading, days or reading.own_tick is not None, firsts)
+    return events if known is None else remember_files(events, known)
 
 
 def _scannable(paths: Sequence[Path]) -> bool:

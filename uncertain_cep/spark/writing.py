@@ -17,8 +17,14 @@ from uncertain_cep.plan import Approximation, MatchOptions
 from uncertain_cep.query import Query, values_of
 from uncertain_cep.results.output_place import check_output_place, local_path
 from uncertain_cep.spark.dataframes import as_spark_path, files_read
+from uncertain_cep.spark.file_jobs import run_on_files
+from uncertain_cep.spark.file_worker import check_files, write_files
 from uncertain_cep.spark.jobs import worker_errors
-from uncertain_cep.spark.matching import Spread, as_frame, prepare
+from uncertain_cep.spark.matching import (
+    Spread,
+    as_frame,
+    prepare,
+)
 from uncertain_cep.spark.worker import parquet_writer, write_partition
 from uncertain_cep.timedomain import Names
 
@@ -123,8 +129,12 @@ def matches_to_parquet(
     local = local_path(folder)
     if overwrite:
         check_output_place(folder, files_read(frame))
+    doubts = Doubts() if doubts is None else doubts
     prepared = prepare(frame, query, options, spread, doubts)
+    work = prepared.work
     if local is None or prepared.plan.needs_all:
+        if work is not None:
+            run_on_files(frame, work, partial(check_files, work=work), doubts)
         matches = as_frame(prepared, frame.sparkSession)
         write_matches(matches, folder, overwrite=overwrite)
         return frame.sparkSession.read.parquet(str(folder) if local is None else as_spark_path(local)).count()
@@ -133,7 +143,10 @@ def matches_to_parquet(
         aside.mkdir()
         attempts.mkdir()
         written: dict[str, int] = {}
-        if prepared.candidates is not None:
+        if work is not None:
+            write_parts = partial(write_files, work=work, folder=str(attempts))
+            written = run_on_files(frame, work, write_parts, doubts)
+        elif prepared.candidates is not None:
             write = partial(
                 write_partition,
                 plan=prepared.plan,

@@ -247,11 +247,13 @@ def read_file(
     columns: Collection[str] | None = None,
     options: FileOptions = _DEFAULT,
     uses: ExtractionUses | None = None,
+    groups: tuple[int, int] | None = None,
 ) -> pa.Table:
     """Return the rows of a file, of these columns only as far as it has them.
 
-    The table has no schema metadata other than the file's own. ``uses`` learns what was extracted. A
-    TraceError names file, row, column and value as far as they are known.
+    The table has no schema metadata other than the file's own. ``uses`` learns what was extracted. Of a
+    Parquet file ``groups`` are the row groups to read, from one up to, but without, another one (None: all).
+    A TraceError names file, row, column and value as far as they are known.
     """
     given = file if isinstance(file, TraceFile) else TraceFile(file, file)
     path = given.path
@@ -266,7 +268,7 @@ def read_file(
             with _opened(path) as stream:
                 table = read_events(given.reader, stream, str(path), needed)
         elif kind == "parquet":
-            table = _read_parquet(path, wanted)
+            table = _read_parquet(path, wanted, groups)
         elif kind == "csv":
             table = _read_csv(path, wanted, options)
         else:
@@ -502,11 +504,13 @@ def _with_dates(opened: Callable[[], Any], table: pa.Table) -> pa.Table:
     return table
 
 
-def _read_parquet(path: Path, columns: list[str] | None) -> pa.Table:
+def _read_parquet(path: Path, columns: list[str] | None, groups: tuple[int, int] | None) -> pa.Table:
     import pyarrow.parquet as pq
 
     with path.open("rb") as file, pq.ParquetFile(file) as parquet:
-        return parquet.read(columns=columns)
+        if groups is None:
+            return parquet.read(columns=columns)
+        return parquet.read_row_groups(range(*groups), columns=columns)
 
 
 def _with_types(table: pa.Table, types: Mapping[str, ColumnType], file: str) -> pa.Table:

@@ -404,10 +404,12 @@ def raw_tables(
     faults: list[TraceFault],
     uses: ExtractionUses | None = None,
     used: Collection[str] | None = None,
+    groups: tuple[int, int] | None = None,
 ) -> Iterator[tuple[TraceFile, pa.Table]]:
     """Yield each file with its raw rows, adding to ``faults`` those that cannot be read.
 
-    Columns that are neither named by the schema nor ``used`` (None: all are) are left out.
+    Columns that are neither named by the schema nor ``used`` (None: all are) are left out. ``groups`` are
+    those of `read_file`.
     """
     for file, steps in plan.items():
         needs = {step.name: needed_columns(step.events, step.rule) for step in steps}
@@ -424,7 +426,7 @@ def raw_tables(
             names = column_names(file, options)
             found = [] if names is None else _absent(file, names, needs)
             if not found:
-                raw = read_file(file, wanted, options, uses)
+                raw = read_file(file, wanted, options, uses, groups)
                 # Where they were known before, too: the file may be another one by now.
                 found = _absent(file, raw.column_names, needs)
         except TraceError as error:

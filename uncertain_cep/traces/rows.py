@@ -28,6 +28,7 @@ __all__ = [
     "common_type",
     "events_of_rows",
     "id_column",
+    "id_source",
     "needed_columns",
     "type_column",
 ]
@@ -104,7 +105,7 @@ def events_of_rows(
         raise TraceError(renumbered(error.faults, rows)) from None
     columns: dict[str, Any] = {
         _NAMES.type: type_column(chosen, events),
-        _NAMES.id: id_column(chosen, _id_source(events, raw), rows, first_id),
+        _NAMES.id: id_column(chosen, id_source(events, raw), rows, first_id),
         _NAMES.lower: intervals.lower,
         _NAMES.upper: intervals.upper,
     }
@@ -137,7 +138,8 @@ def type_column(raw: pa.Table, events: EventsSchema) -> pa.Array | pa.ChunkedArr
     raise TraceError(TraceFault(message, column=events.type_column))
 
 
-def _id_source(events: EventsSchema, raw: pa.Table) -> str | None:
+def id_source(events: EventsSchema, raw: pa.Table) -> str | None:
+    """Return the column, or the template, of the events' ids; None if they are running numbers."""
     return _NAMES.id if events.id is None and _NAMES.id in raw.column_names else events.id
 
 

@@ -1,0 +1,98 @@
+"""The files that a frame is made of, where it holds the events of these files and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from uncertain_cep.errors import OptionError
+from uncertain_cep.results.output_place import local_path
+from uncertain_cep.spark.dataframes import from_arrow_schema
+from uncertain_cep.spark.file_parts import EventFiles, parquet_parts
+from uncertain_cep.timedomain import Names
+
+__all__ = ["files_of", "remember_files"]
+
+_KNOWN: Final[WeakKeyDictionary[DataFrame, EventFiles | tuple[Path, ...]]] = WeakKeyDictionary()
+
+
+def remember_files(frame: DataFrame, files: EventFiles | Sequence[Path]) -> DataFrame:
+    """Return a frame that was just made of files, all of their events; paths are those of Parquet files.
+
+    What is made of the frame is another one, of which nothing is remembered.
+    """
+    _KNOWN[frame] = files if isinstance(files, EventFiles) else tuple(files)
+    return frame
+
+
+def files_of(frame: DataFrame, schema: pa.Schema, names: Names, columns: Sequence[str]) -> EventFiles | None:
+    """Return the files of which a frame holds all events, for workers to read some columns themselves.
+
+    ``schema`` is what the events of the frame are taken for. None if the frame holds anything else, is
+    cached, or its files do not tell their times beforehand.
+    """
+    if frame.is_cached:
+        return None
+    known = _KNOWN.get(frame)
+    if isinstance(known, EventFiles):
+        return known
+    paths = _scanned(frame) if known is None else known
+    if not paths:
+        return None
+    try:
+        return _with_footers(frame, paths, schema, names, columns)
+    except (OSError, OptionError, pa.ArrowException):
+        # Spark says what it makes of such files.
+        return None
+
+
+def _scanned(frame: DataFrame) -> tuple[Path, ...] | None:
+    """Return the Parquet files that a frame is a scan of, if it is nothing else."""
+    given = frame.inputFiles()
+    paths = [local_path(path) for path in given]
+    if not given or None in paths:
+        return None
+    found = tuple(path for path in paths if path is not None)
+    reader = frame.sparkSession.read.schema(frame.schema)
+    for roots in _spellings(found):
+        if frame.sameSemantics(reader.parquet(*roots)):
+            return found
+    return None
+
+
+def _spellings(paths: Sequence[Path]) -> Iterator[list[str]]:
+    """Yield how a caller of Spark may have named files: Spark compares a single name as it was written."""
+    if len(paths) > 1:
+        yield list(map(str, paths))
+    folders = list(dict.fromkeys(path.parent for path in paths))
+    for places in ([paths[0]] if len(paths) == 1 else [], folders if len(folders) == 1 else []):
+        for place in places:
+            yield from ([str(place)], [place.as_uri()], [f"file:{place}"], [f"{place}/"])
+            if place.is_relative_to(Path.cwd()):
+                yield [str(place.relative_to(Path.cwd()))]
+
+
+def _with_footers(
+    frame: DataFrame, paths: Sequence[Path], schema: pa.Schema, names: Names, columns: Sequence[str]
+) -> EventFiles | None:
+    parts = []
+    for number, path in enumerate(paths):
+        with path.open("rb") as file:
+            metadata = pq.read_metadata(file)
+        there = metadata.schema.to_arrow_schema()
+        if any(there.names.count(name) != 1 for name in columns):
+            return None
+        kept = from_arrow_schema(pa.schema([there.field(name) for name in columns]))
+        if any(frame.schema[field.name].dataType != field.dataType for field in kept.fields):
+            return None
+        found = parquet_parts(number, metadata, schema, names)
+        if not found and metadata.num_rows:
+            return None
+        parts += found
+    return EventFiles(tuple(map(str, paths)), tuple(parts), schema)

@@ -1,0 +1,111 @@
+"""Jobs in which Spark's Python workers read files of events themselves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.config import FAULT_LIMIT
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.query import Query
+from uncertain_cep.spark.dataframes import column, noted_schema, whole_numbers
+from uncertain_cep.spark.event_files import files_of
+from uncertain_cep.spark.file_parts import EventFiles
+from uncertain_cep.spark.file_tasks import FileTasks, choose_tasks
+from uncertain_cep.spark.file_worker import FileWork
+from uncertain_cep.spark.filters import candidate_filters
+from uncertain_cep.spark.jobs import count_cores, worker_errors
+from uncertain_cep.spark.unique_ids import check_unique_ids
+
+__all__ = ["columns_read", "describe_reading", "file_work", "run_on_files", "task_numbers"]
+
+
+def columns_read(plan: EvaluationPlan, schema: pa.Schema) -> list[str]:
+    """Return the columns that are looked at, that of ticks included if there is one."""
+    ticks = [plan.names.tick] if plan.names.tick in schema.names else []
+    return list(dict.fromkeys([*plan.required_columns, *ticks]))
+
+
+def file_work(
+    frame: DataFrame, plan: EvaluationPlan, schema: pa.Schema, tick: str | None, partitions: int | None
+) -> FileWork | None:
+    """Return what workers read of the files of a frame; None if there are none, or a shuffle is better.
+
+    ``schema`` is what the events are taken for, and ``tick`` how long they say that a tick is.
+    """
+    files, tasks = _files_and_tasks(frame, plan, schema, partitions)
+    if files is None or tasks is None or not tasks.sound:
+        return None
+    return FileWork(plan, files, tasks.tasks, tick)
+
+
+def describe_reading(frame: DataFrame, query: Query, options: MatchOptions) -> str:
+    """Return in words who reads the events of a frame, and why."""
+    schema = noted_schema(whole_numbers(frame, options.names), options.names)
+    files, tasks = _files_and_tasks(frame, make_plan(query, schema, options), schema, None)
+    if files is None or tasks is None:
+        return "Spark reads and shuffles the events: they are not all those of files that tell their times"
+    return tasks.describe(len(files.parts))
+
+
+def _files_and_tasks(
+    frame: DataFrame, plan: EvaluationPlan, schema: pa.Schema, partitions: int | None
+) -> tuple[EventFiles | None, FileTasks | None]:
+    files = files_of(frame, schema, plan.names, columns_read(plan, schema))
+    if files is None or not files.parts:
+        return None, None
+    return files, choose_tasks(plan, files, partitions or count_cores(frame.sparkSession))
+
+
+def task_numbers(frame: DataFrame, work: FileWork) -> DataFrame:
+    """Return a frame of the numbers of the tasks, each in a partition of its own."""
+    return frame.sparkSession.range(0, len(work.tasks), 1, len(work.tasks))
+
+
+def run_on_files(
+    frame: DataFrame, work: FileWork, run: Callable[..., Iterator[pa.RecordBatch]], doubts: Doubts
+) -> dict[str, int]:
+    """Run tasks over the files of a frame; return the files that they wrote with their numbers of matches.
+
+    Parameters
+    ----------
+    run : callable
+        Is given the numbers of tasks, and yields what `write_files` does.
+    doubts : Doubts
+        Receives how many candidates each component has.
+
+    Raises
+    ------
+    TraceError
+        With the first faults of all files, or if an id is used twice.
+    """
+    schema = "name string, rows long, candidates string, faults string"
+    plan = work.plan
+    with worker_errors():
+        told = task_numbers(frame, work).mapInArrow(run, schema).collect()
+        faults = [TraceFault(**fault) for row in told for fault in json.loads(row["faults"])]
+        if faults:
+            raise TraceError(_first(faults, work.files.paths))
+        if not work.files.ids_apart:
+            needed = whole_numbers(frame, plan.names).select(*map(column, plan.required_columns))
+            check_unique_ids(needed, plan, candidate_filters(plan, needed.schema))
+    sizes = iter(np.sum([json.loads(row["candidates"]) for row in told], axis=0).tolist())
+    for branch in plan.branches or (plan,):
+        doubts.counted(branch, [next(sizes) for _ in branch.components])
+    return {row["name"]: row["rows"] for row in told if row["name"] is not None}
+
+
+def _first(faults: list[TraceFault], paths: Sequence[str]) -> list[TraceFault]:
+    """Return the first faults of single rows, in the order of the files, and how many more there are."""
+    places = {path: place for place, path in enumerate(paths)}
+    rows = [fault for fault in faults if fault.count == 1]
+    rows.sort(key=lambda fault: (places.get(fault.file or "", -1), fault.row or 0))
+    more = sum(fault.count for fault in faults) - len(rows[:FAULT_LIMIT])
+    rest = [TraceFault(f"{more:,} more events have such faults", count=more)] if more else []
+    return rows[:FAULT_LIMIT] + rest

@@ -1,0 +1,196 @@
+"""The parts in which workers read files of events, and what is known of each before it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from uncertain_cep.config import BATCH_ROWS
+from uncertain_cep.errors import TraceError
+from uncertain_cep.spark.file_reading import Reading, raw_table, row_groups, step_events, with_types
+from uncertain_cep.timedomain import Names
+from uncertain_cep.traces.faulty_rows import renumbered
+
+__all__ = ["EventFiles", "FilePart", "described_files", "parquet_parts"]
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """Neighbouring rows of a file, which are read at once."""
+
+    file: int
+    """Number of the file."""
+    groups: tuple[int, int] | None
+    """The row groups of a Parquet file from one up to, but without, another one; None: the whole file."""
+    before: int
+    """Rows of the file that stand before them."""
+    rows: int
+    times: tuple[int, int]
+    """Smallest `lower` and largest `upper`, in the unit of the time columns."""
+    ids: tuple[int, int] | None
+    """Smallest and largest id; None if that is not known, or ids are text."""
+
+
+@dataclass(frozen=True, slots=True)
+class EventFiles:
+    """Files of events that the workers share."""
+
+    paths: tuple[str, ...]
+    parts: tuple[FilePart, ...]
+    schema: pa.Schema
+    """Of the events, as Spark would keep them."""
+    reading: Reading | None = None
+    """How events are made of rows; None if the files are Parquet files of the model."""
+    days: bool = True
+    firsts: tuple[int, ...] = ()
+    """Running number of each file's first row."""
+    numbered: bool = False
+    """Whether all ids are running numbers."""
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(part.rows for part in self.parts)
+
+    @property
+    def ids_apart(self) -> bool:
+        """Whether no id can be in two parts."""
+        if self.numbered or len(self.parts) == 1:
+            return True
+        ranges = sorted(part.ids for part in self.parts if part.ids is not None)
+        return len(ranges) == len(self.parts) and all(one[1] < two[0] for one, two in pairwise(ranges))
+
+    def read(self, part: FilePart, names: Names, columns: Sequence[str]) -> Iterator[tuple[pa.Table, Int64]]:
+        """Yield the events of a part with the number of each one's row in its file, counted from 0.
+
+        The tables have the columns named, with the types of the schema; types of events may be encoded by a
+        dictionary.
+
+        Raises
+        ------
+        TraceError
+            With files and rows, if a row cannot be made an event.
+        """
+        found = self._scanned(part, names, columns) if self.reading is None else self._made(part, columns)
+        try:
+            yield from found
+        except TraceError as error:
+            path = self.paths[part.file]
+            raise TraceError([replace(fault, file=fault.file or path) for fault in error.faults]) from None
+
+    def _scanned(
+        self, part: FilePart, names: Names, columns: Sequence[str]
+    ) -> Iterator[tuple[pa.Table, Int64]]:
+        assert part.groups is not None
+        wanted = pa.schema([self.schema.field(name) for name in columns])
+        begin = part.before
+        with (
+            Path(self.paths[part.file]).open("rb") as file,
+            pq.ParquetFile(file, read_dictionary=[names.type]) as parquet,
+        ):
+            for batch in parquet.iter_batches(
+                BATCH_ROWS, row_groups=list(range(*part.groups)), columns=list(columns), use_threads=False
+            ):
+                table = pa.Table.from_batches([batch])
+                yield (
+                    with_types(table, wanted, encoded=names.type),
+                    np.arange(begin, begin + table.num_rows),
+                )
+                begin += table.num_rows
+
+    def _made(self, part: FilePart, columns: Sequence[str]) -> Iterator[tuple[pa.Table, Int64]]:
+        assert self.reading is not None
+        wanted = pa.schema([self.schema.field(name) for name in columns])
+        _, steps = self.reading.work[part.file]
+        raw = raw_table(part.file, self.reading, part.groups)
+        whole = (self.firsts[part.file + 1] - self.firsts[part.file]) // len(steps)
+        for place, step in enumerate(steps):
+            first = self.firsts[part.file] + place * whole + part.before
+            try:
+                events = step_events(raw, step, self.reading, days=self.days, first_id=first)
+            except TraceError as error:
+                raise TraceError(
+                    renumbered(error.faults, np.arange(part.before, part.before + raw.num_rows))
+                ) from None
+            rows = np.arange(raw.num_rows) if events.rows is None else events.rows
+            yield with_types(events.table, wanted), rows + part.before
+
+
+def described_files(
+    described: Mapping[int, Mapping[str, Any] | None],
+    schema: pa.Schema,
+    reading: Reading,
+    days: bool,
+    firsts: tuple[int, ...],
+) -> EventFiles | None:
+    """Return the files that workers have described, see `describe_files`; None if one of them has a fault.
+
+    ``days`` says whether a tick that nobody named is a day, by all files together.
+    """
+    found = [one for number in range(len(reading.work)) if (one := described[number]) is not None]
+    # What a file without events takes its columns for is a guess.
+    if len(found) < len(described) or any(one["parts"] and one["days"] != days for one in found):
+        return None
+    parts = [
+        FilePart(
+            number,
+            None if groups is None else tuple(groups),
+            before,
+            rows,
+            (earliest, latest),
+            ids and tuple(ids),
+        )
+        for number, one in enumerate(found)
+        for groups, before, rows, earliest, latest, ids in one["parts"]
+    ]
+    paths = tuple(str(file.path) for file, _ in reading.work)
+    numbered = all(one["numbered"] for one in found)
+    return EventFiles(paths, tuple(parts), schema, reading, days, firsts, numbered)
+
+
+def parquet_parts(number: int, metadata: pq.FileMetaData, schema: pa.Schema, names: Names) -> list[FilePart]:
+    """Return the parts of a Parquet file of the model by its footer; none if that does not tell the times."""
+    places = {metadata.schema.column(place).path: place for place in range(metadata.num_columns)}
+    parts = []
+    for groups, before, rows in row_groups(metadata):
+        lower, upper, ids = (
+            _extremes(metadata, range(*groups), places[name], schema.field(name).type)
+            for name in (names.lower, names.upper, names.id)
+        )
+        if lower is None or upper is None:
+            return []
+        parts.append(FilePart(number, groups, before, rows, (lower[0], upper[1]), ids))
+    return parts
+
+
+def _extremes(
+    metadata: pq.FileMetaData, groups: Sequence[int], place: int, dtype: pa.DataType
+) -> tuple[int, int] | None:
+    """Return the least and the largest value of a column in some row groups, as whole numbers."""
+    if not (pa.types.is_int64(dtype) or pa.types.is_timestamp(dtype)):
+        return None
+    values: list[Any] = []
+    for group in groups:
+        row_group = metadata.row_group(group)
+        if not row_group.num_rows:
+            continue
+        statistics = row_group.column(place).statistics
+        if statistics is None or not statistics.has_min_max:
+            return None
+        values += [statistics.min, statistics.max]
+    try:
+        found = pa.array(values, dtype).cast(pa.int64()).to_pylist()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        # Decimals, for example, which Spark takes for whole numbers.
+        return None
+    return min(found), max(found)

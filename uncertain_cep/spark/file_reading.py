@@ -1,0 +1,269 @@
+"""Raw stamps and files of them to events, in Spark's Python workers; nothing here imports pyspark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from uncertain_cep.config import BATCH_ROWS, ROWS_PER_PART
+from uncertain_cep.errors import TraceError, TraceFault, UncertainCepError
+from uncertain_cep.timedomain import Names, is_text, with_noted_tick
+from uncertain_cep.traces import intervals_of
+from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of
+from uncertain_cep.traces.intervals import merged_times
+from uncertain_cep.traces.reading import Step, all_days, model_events, raw_tables
+from uncertain_cep.traces.rows import Events, events_of_rows, id_source
+
+__all__ = [
+    "Reading",
+    "add_intervals",
+    "describe_files",
+    "events_of_files",
+    "raw_table",
+    "row_groups",
+    "step_events",
+    "with_types",
+]
+
+
+def add_intervals(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    columns: tuple[str, ...],
+    result: tuple[str, ...],
+    added: pa.Schema,
+    options: dict[str, Any],
+) -> Iterator[pa.RecordBatch]:
+    """Yield batches of raw stamps, their columns renamed, with those that `intervals_of` adds.
+
+    ``result`` is the columns wanted, in order.
+    """
+    for batch in batches:
+        table = intervals_of(pa.Table.from_batches([batch]).rename_columns(columns), **options)
+        for field in added:
+            place = table.schema.get_field_index(field.name)
+            table = table.set_column(place, field, table.column(place).cast(field.type))
+        yield from table.select(list(result)).to_batches()
+
+
+FileWork = tuple[tuple[TraceFile, tuple[Step, ...]], ...]
+"""Files and what is made of the rows of each."""
+
+
+_NAMES: Final = Names()
+_DESCRIBED: Final = pa.schema(
+    [
+        ("file", pa.int64()),
+        ("rows", pa.int64()),
+        ("schema", pa.binary()),
+        ("merged", pa.int64()),
+        ("events", pa.string()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How files are read."""
+
+    work: FileWork
+    options: FileOptions
+    tick: str | None
+    """Length of a tick, if one was chosen."""
+    own_tick: str | None
+    """Length of a tick of the events that are not in the columns of the model already, if there is one."""
+    used: frozenset[str] | None = None
+    """The attributes to read where the schema lists none; None: all."""
+
+
+def step_events(
+    raw: pa.Table, step: Step, reading: Reading, *, days: bool = True, first_id: int = 1
+) -> Events:
+    """Return what a table of a schema makes of the rows of a file."""
+    if step.model:
+        return model_events(raw, reading.tick)
+    return events_of_rows(raw, step.events, step.rule, tick=reading.own_tick, days=days, first_id=first_id)
+
+
+def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> Iterator[pa.RecordBatch]:
+    """Yield what is known of each file numbered in the batches.
+
+    That is its number, its count of raw rows, the raw schema, with the tick that the rows name in the
+    metadata, how many certain times share a tick that was chosen for them with different ones, and what
+    `_described` says of its events.
+    """
+    for number, raw in _raw_files(batches, reading):
+        noted = with_noted_tick(raw) if reading.work[number][1][0].model else raw
+        merged, described = _described(raw, number, reading)
+        found = {
+            "file": number,
+            "rows": raw.num_rows,
+            "schema": noted.schema.serialize().to_pybytes(),
+            "merged": merged,
+            "events": described,
+        }
+        yield pa.RecordBatch.from_pylist([found], _DESCRIBED)
+
+
+def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str | None]:
+    """Return how many certain times of a file are merged, and as JSON what is known of its events.
+
+    That is whether a tick that nobody named is a day, whether ids are running numbers, and for each part of
+    the file with events what a `FilePart` has. None if there is a fault, which is met again when the events
+    are asked for.
+    """
+    file, steps = reading.work[number]
+    model = steps[0].model
+    days = model or reading.own_tick is not None or all_days([(file, raw)], {file: list(steps)})
+    groups = _groups(raw, file, steps, reading)
+    parts: list[_Extremes] = [[] for _ in groups]
+    roundings, sound = [], True
+    for step in steps:
+        try:
+            events = step_events(raw, step, reading, days=days)
+            roundings += [] if events.rounding is None else [events.rounding]
+            for found, (_, before, rows) in zip(parts, groups, strict=True):
+                found += _extremes(events, before, before + rows)
+        except (UncertainCepError, pa.ArrowException):
+            sound = False
+    merged = 0 if reading.own_tick is None or model else merged_times(roundings)
+    if not sound:
+        return merged, None
+    described = {
+        "days": days,
+        "numbered": not model and all(id_source(step.events, raw) is None for step in steps),
+        "parts": [[*group, *_widest(found)] for group, found in zip(groups, parts, strict=True) if found],
+    }
+    return merged, json.dumps(described)
+
+
+_Extremes = list[tuple[int, int, tuple[int, int] | None]]
+"""Of some events the smallest `lower`, the largest `upper`, and the smallest and largest id, if known."""
+
+
+def _groups(
+    raw: pa.Table, file: TraceFile, steps: Sequence[Step], reading: Reading
+) -> Sequence[tuple[tuple[int, int] | None, int, int]]:
+    """Return in which row groups a file can be read, with the rows before them and theirs; None: whole."""
+    stamps = [name for step in steps for name in step.rule.stamps(step.events.time)]
+    # Texts of a column are times with a zone, or without, all together.
+    is_text_column = any(is_text(raw.schema.field(name).type) for name in stamps if name in raw.schema.names)
+    is_parquet = format_of(file.path) == "parquet" and reading.options.format is None and file.reader is None
+    if not is_parquet or is_text_column or reading.options.types:
+        return [(None, 0, raw.num_rows)]
+    with file.path.open("rb") as stream:
+        return row_groups(pq.read_metadata(stream))
+
+
+def _extremes(events: Events, begin: int, end: int) -> _Extremes:
+    """Return what is known of the events of some rows; nothing if there are none."""
+    table = events.table
+    if events.rows is not None:
+        begin, end = np.searchsorted(events.rows, [begin, end]).tolist()
+    table = table.slice(begin, end - begin)
+    if not table.num_rows:
+        return []
+    times = []
+    for name, extreme in ((_NAMES.lower, pc.min), (_NAMES.upper, pc.max)):
+        column = table.column(name)
+        if pa.types.is_timestamp(column.type):
+            column = column.cast(pa.timestamp("us", column.type.tz))
+        times.append(extreme(column.cast(pa.int64())).as_py())
+    if None in times:
+        raise TraceError("an event needs a time")
+    ids = table.column(_NAMES.id)
+    known = pa.types.is_integer(ids.type) and not ids.null_count
+    return [(*times, tuple(pc.min_max(ids).as_py().values()) if known else None)]
+
+
+def _widest(found: _Extremes) -> tuple[int, int, tuple[int, int] | None]:
+    earliest, latest, ids = zip(*found, strict=True)
+    known = None if None in ids else (min(low for low, _ in ids), max(high for _, high in ids))
+    return min(earliest), max(latest), known
+
+
+def row_groups(metadata: pq.FileMetaData) -> list[tuple[tuple[int, int], int, int]]:
+    """Return neighbouring row groups that are read together, with the rows before them and their number.
+
+    Small ones are put together; those without rows are left out.
+    """
+    found: list[tuple[tuple[int, int], int, int]] = []
+    before = 0
+    for group in range(metadata.num_row_groups):
+        rows = metadata.row_group(group).num_rows
+        if found and found[-1][2] + rows <= ROWS_PER_PART:
+            (first, _), begin, some = found.pop()
+            found.append(((first, group + 1), begin, some + rows))
+        elif rows:
+            found.append(((group, group + 1), before, rows))
+        before += rows
+    return found
+
+
+def events_of_files(
+    batches: Iterable[pa.RecordBatch],
+    *,
+    reading: Reading,
+    days: bool,
+    firsts: tuple[int, ...],
+    schema: pa.Schema,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the events of the files numbered in the batches, of the schema of all files together.
+
+    ``days`` says whether a tick that nobody named is a day; ``firsts`` is the running number of each file's
+    first row.
+    """
+    for number, raw in _raw_files(batches, reading):
+        file, steps = reading.work[number]
+        for place, step in enumerate(steps):
+            first = firsts[number] + place * raw.num_rows
+            try:
+                events = step_events(raw, step, reading, days=days, first_id=first)
+                table = with_types(events.table, schema)
+            except TraceError as error:
+                raise TraceError([replace(fault, file=str(file.path)) for fault in error.faults]) from None
+            yield from table.to_batches(max_chunksize=BATCH_ROWS)
+
+
+def _raw_files(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[tuple[int, pa.Table]]:
+    for batch in batches:
+        for number in batch.column(0).to_pylist():
+            yield number, raw_table(number, reading)
+
+
+def raw_table(number: int, reading: Reading, groups: tuple[int, int] | None = None) -> pa.Table:
+    """Return the raw rows of a file, or of some row groups of it; a TraceError says why that cannot be."""
+    file, steps = reading.work[number]
+    faults: list[TraceFault] = []
+    found = list(raw_tables({file: list(steps)}, reading.options, faults, used=reading.used, groups=groups))
+    if faults:
+        raise TraceError(faults)
+    return found[0][1]
+
+
+def with_types(table: pa.Table, schema: pa.Schema, encoded: str | None = None) -> pa.Table:
+    """Return the columns of a schema, in its types and order; null where they are lacking.
+
+    The column ``encoded`` may be encoded by a dictionary. A TraceError says that a value has no such type.
+    """
+    columns = []
+    for field in schema:
+        if field.name not in table.column_names:
+            columns.append(pa.nulls(table.num_rows, field.type))
+            continue
+        column = table.column(field.name)
+        try:
+            if field.name == encoded and pa.types.is_dictionary(column.type):
+                field = field.with_type(column.type)
+            columns.append(column.cast(field.type))
+        except pa.ArrowInvalid as error:
+            message = f"it cannot be kept by Spark as {field.type}: {error}"
+            raise TraceError(TraceFault(message, column=field.name)) from None
+    return pa.table(columns, names=schema.names)

@@ -1,0 +1,89 @@
+"""Which task reads which parts of files, and whether that is better than a shuffle."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertain_cep.config import (
+    MOST_REREAD,
+    MOST_ROWS_IN_REACH,
+    ROWS_PER_CHUNK,
+    ROWS_PER_TASK,
+    ROWS_WORTH_A_TASK,
+)
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.spark.file_parts import EventFiles
+from uncertain_cep.spark.file_worker import Chunk, reach_of
+
+__all__ = ["FileTasks", "choose_tasks"]
+
+Int64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class FileTasks:
+    """What the tasks read if each reads the files itself."""
+
+    tasks: tuple[tuple[Chunk, ...], ...]
+    reread: float
+    """The rows that all tasks read as a multiple of those there are."""
+    held: int
+    """The most rows that are looked at at once."""
+
+    @property
+    def sound(self) -> bool:
+        """Whether that is better than a shuffle: little is read twice, and it can be held."""
+        return self.reread <= MOST_REREAD and self.held <= MOST_ROWS_IN_REACH
+
+    def describe(self, parts: int) -> str:
+        """Return in words what is read, and why, or why not."""
+        tasks, read = len(self.tasks), f"{self.reread:.2f} times the rows"
+        if self.sound:
+            return f"workers read the files: {parts} parts in {tasks} tasks, {read}"
+        if self.reread > MOST_REREAD:
+            why = f"the files are not ordered by time: {tasks} tasks would read {read}"
+        else:
+            why = f"what is in reach of a part has {self.held:,} rows, more than {MOST_ROWS_IN_REACH:,}"
+        return f"Spark reads and shuffles the events, since {why}"
+
+
+def choose_tasks(plan: EvaluationPlan, files: EventFiles, cores: int) -> FileTasks:
+    """Return what each of at most so many tasks at a time owns and reads, neighbours in time together.
+
+    Each event of a part is taken to be as early as the earliest of it, and as late as the latest.
+    """
+    rows = np.array([part.rows for part in files.parts], np.int64)
+    times = np.array([part.times for part in files.parts], np.int64).reshape(-1, 2)
+    earliest, latest = (plan.domain.ticks_of_units(column) for column in times.T)
+    order = np.lexsort((latest, earliest))
+    total = int(rows.sum())
+    back, reach = reach_of(plan)
+    waves = math.ceil(total / (cores * ROWS_PER_TASK))
+    count = max(1, min(cores * waves, math.ceil(total / ROWS_WORTH_A_TASK), len(rows)))
+    tasks: list[tuple[Chunk, ...]] = []
+    read = held = 0
+    for mine in _shared(order, rows, count):
+        chunks = []
+        touched = np.zeros(len(rows), np.bool_)
+        for own in _shared(mine, rows, max(1, math.ceil(int(rows[mine].sum()) / ROWS_PER_CHUNK))):
+            begin, end = int(earliest[own].min()) - back, int(latest[own].max()) + reach
+            near = (latest >= begin) & (earliest <= end)
+            near[own] = False
+            chunks.append(Chunk(tuple(own.tolist()), tuple(np.flatnonzero(near).tolist())))
+            held = max(held, int(rows[near].sum() + rows[own].sum()))
+            touched |= near
+            touched[own] = True
+        tasks.append(tuple(chunks))
+        read += int(rows[touched].sum())
+    return FileTasks(tuple(tasks), read / max(total, 1), held)
+
+
+def _shared(order: Int64, rows: Int64, count: int) -> list[Int64]:
+    """Return parts in order, shared out so that all shares have about equally many rows."""
+    middles = np.cumsum(rows[order]) - rows[order] / 2
+    share = np.minimum(middles * count // rows[order].sum(), count - 1)
+    return np.split(order, np.flatnonzero(np.diff(share)) + 1)

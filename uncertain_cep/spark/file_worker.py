@@ -1,0 +1,319 @@
+"""Matches among the events of files that Spark's Python workers read; nothing here imports pyspark.
+
+A task owns some parts of the files, and a match belongs to the task that owns the part with its first event.
+Besides its own parts it reads what is in reach of the first events there.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from uncertain_cep.candidates.selection import agreed_columns, looks_back, rows_taken
+from uncertain_cep.config import MAX_TICK, ROWS_PER_PARTITION
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.executor import check_table, execute, ticks_of
+from uncertain_cep.expressions.vectorised import Values
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.spark.file_parts import EventFiles
+from uncertain_cep.spark.worker import write_batches
+from uncertain_cep.timedomain import check_one_tick
+from uncertain_cep.traces.checks import RowOrigin, check_ids
+from uncertain_cep.traces.faulty_rows import renumbered
+
+__all__ = ["Chunk", "FileWork", "check_files", "match_files", "reach_of", "write_files"]
+
+Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Parts that are matched at once, by their numbers."""
+
+    own: tuple[int, ...]
+    """Whose first events' matches are looked for."""
+    near: tuple[int, ...]
+    """Other parts with events that may be in reach of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileWork:
+    """What each task does."""
+
+    plan: EvaluationPlan
+    files: EventFiles
+    tasks: tuple[tuple[Chunk, ...], ...]
+    tick: str | None
+    """How long a tick is by what the events say, if they have a column for it."""
+
+
+class _Held(NamedTuple):
+    """The events of a part that matter, or what is wrong with it."""
+
+    table: pa.Table
+    rows: Int64
+    """(n,) int64. Their rows in the file, from 0."""
+    lower: Int64
+    upper: Int64
+    """Each (n,) int64, ticks."""
+    first: Mask
+    """(n,) bool. Which may be the event by which a match belongs to a task."""
+    sizes: Int64
+    """(c,) int64. The candidates of the components, one OR-free pattern after the other."""
+    faults: tuple[TraceFault, ...] = ()
+
+    def keep(self, mask: Mask) -> _Held:
+        """Return the events where a mask is true."""
+        return self._replace(
+            table=self.table.filter(pa.array(mask)),
+            rows=self.rows[mask],
+            lower=self.lower[mask],
+            upper=self.upper[mask],
+            first=self.first[mask],
+        )
+
+    @classmethod
+    def joined(cls, parts: list[_Held]) -> _Held:
+        """Return the events of several parts, of at least one."""
+        if len(parts) == 1:
+            return parts[0]
+        tables, rows, lower, upper, first, sizes, _ = zip(*parts, strict=True)
+        return cls(
+            pa.concat_tables(tables),
+            np.concatenate(rows),
+            np.concatenate(lower),
+            np.concatenate(upper),
+            np.concatenate(first),
+            np.sum(sizes, axis=0),
+        )
+
+
+def reach_of(plan: EvaluationPlan) -> tuple[int, int]:
+    """Return how far before and behind the first event of a match that lies on which it depends, ticks."""
+    reach = min(plan.window - 1, 2 * MAX_TICK)
+    return (reach if looks_back(plan) else 0), reach
+
+
+def match_files(numbers: Iterable[pa.RecordBatch], *, work: FileWork) -> Iterator[pa.RecordBatch]:
+    """Yield the matches of the tasks numbered in the batches; a TraceError if an event is at fault."""
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            evaluation = _Evaluation(work)
+            yield from evaluation.matches(number)
+            if evaluation.faults:
+                raise TraceError(evaluation.faults)
+
+
+def check_files(numbers: Iterable[pa.RecordBatch], *, work: FileWork) -> Iterator[pa.RecordBatch]:
+    """Look through the files without looking for matches; yields what `write_files` does, without files."""
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            evaluation = _Evaluation(work)
+            evaluation.check(number)
+            yield evaluation.told(None, 0)
+
+
+def write_files(
+    numbers: Iterable[pa.RecordBatch], *, work: FileWork, folder: str
+) -> Iterator[pa.RecordBatch]:
+    """Write the matches of each task to a Parquet file in a folder that all machines share.
+
+    Yields the file's name and its number of matches, None and 0 without any, and as JSON how many events each
+    component can take, one OR-free pattern after the other, and what is wrong with events.
+    """
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            evaluation = _Evaluation(work)
+            name, rows = write_batches(evaluation.matches(number), work.plan.output_schema, folder)
+            yield evaluation.told(name, rows)
+
+
+_TOLD: Final = pa.schema(
+    [("name", pa.string()), ("rows", pa.int64()), ("candidates", pa.string()), ("faults", pa.string())]
+)
+
+
+class _Evaluation:
+    """What a task has read and found.
+
+    Attributes
+    ----------
+    faults : list of TraceFault
+        Of the parts that the task owns. With the first one it stops to look for matches.
+    candidates : (c,) int64
+        How many of their events each component can take, one OR-free pattern after the other.
+    """
+
+    def __init__(self, work: FileWork) -> None:
+        self.faults: list[TraceFault] = []
+        self._work, self._plan = work, work.plan
+        self._branches = self._plan.branches or (self._plan,)
+        self.candidates = self._nothing().sizes
+        self._held: dict[int, _Held] = {}
+
+    def matches(self, number: int) -> Iterator[pa.RecordBatch]:
+        """Yield the matches of a task."""
+        chunks = self._work.tasks[number]
+        last = {part: place for place, chunk in enumerate(chunks) for part in (*chunk.own, *chunk.near)}
+        for place, chunk in enumerate(chunks):
+            self._own(chunk)
+            if not self.faults and any(self._part(part).first.any() for part in chunk.own):
+                yield from self._matches(chunk)
+            self._held = {part: held for part, held in self._held.items() if last[part] > place}
+
+    def check(self, number: int) -> None:
+        """Look through what a task owns."""
+        for chunk in self._work.tasks[number]:
+            self._own(chunk)
+            self._held.clear()
+
+    def told(self, name: str | None, rows: int) -> pa.RecordBatch:
+        """Return what a task tells of itself, and of the file with so many matches that it has written."""
+        told = {
+            "name": name,
+            "rows": rows,
+            "candidates": json.dumps(self.candidates.tolist()),
+            "faults": json.dumps([asdict(fault) for fault in self.faults]),
+        }
+        return pa.RecordBatch.from_pylist([told], _TOLD)
+
+    def _own(self, chunk: Chunk) -> None:
+        """Count the candidates of the parts that a chunk owns, and note their faults."""
+        for part in chunk.own:
+            held = self._part(part)
+            self.faults += held.faults or self._used_twice(part, held)
+            self.candidates += held.sizes
+
+    def _matches(self, chunk: Chunk) -> Iterator[pa.RecordBatch]:
+        own = [held for part in chunk.own if (held := self._part(part)).first.any()]
+        back, reach = reach_of(self._plan)
+        begin = min(int(held.lower[held.first].min()) for held in own) - back
+        end = max(int(held.upper[held.first].max()) for held in own) + reach
+        numbers, parts = [], []
+        for number in sorted((*chunk.own, *chunk.near)):
+            held = self._part(number)
+            if held.faults:
+                # Its owner reports them.
+                return
+            near = (held.upper >= begin) & (held.lower <= end)
+            if near.any():
+                numbers.append(number)
+                parts.append(held if near.all() else held.keep(near))
+        lengths = tuple(len(held.rows) for held in parts)
+        files = self._work.files
+        paths = tuple(files.paths[files.parts[number].file] for number in numbers)
+        origin = RowOrigin(paths, lengths, tuple(held.rows for held in parts))
+        whole = _Held.joined(parts)
+        owned = np.repeat(np.isin(numbers, chunk.own), lengths)
+        try:
+            yield from self._in_turns(whole, owned)
+        except TraceError as error:
+            self.faults += [origin.placed(fault) for fault in error.faults]
+
+    def _in_turns(self, held: _Held, owned: Mask) -> Iterator[pa.RecordBatch]:
+        """Yield the matches of the events owned, of neighbours in time at once if there are many events."""
+        turns = math.ceil(len(held.rows) / ROWS_PER_PARTITION)
+        if turns == 1:
+            yield from execute(self._plan, held.table, owned=owned)
+            return
+        back, reach = reach_of(self._plan)
+        lower = held.lower[owned & held.first]
+        edges = np.quantile(lower, np.linspace(0, 1, turns + 1)[1:-1], method="lower")
+        for turn in range(turns):
+            mine = owned & held.first & (np.searchsorted(edges, held.lower, side="right") == turn)
+            if mine.any():
+                begin, end = int(held.lower[mine].min()) - back, int(held.upper[mine].max()) + reach
+                near = (held.upper >= begin) & (held.lower <= end)
+                try:
+                    yield from execute(self._plan, held.table.filter(pa.array(near)), owned=mine[near])
+                except TraceError as error:
+                    raise TraceError(renumbered(error.faults, np.flatnonzero(near))) from None
+
+    def _used_twice(self, number: int, held: _Held) -> list[TraceFault]:
+        """Return a fault for each id that is used twice in a part; of several parts the driver knows."""
+        ids = held.table.column(self._plan.names.id) if len(held.rows) else None
+        if ids is None or (pa.types.is_int64(ids.type) and bool((np.diff(ids.to_numpy()) > 0).all())):
+            return []
+        files = self._work.files
+        path = files.paths[files.parts[number].file]
+        faults: list[TraceFault] = []
+        for branch in self._branches:
+            taken = np.zeros(len(held.rows), np.bool_)
+            for component in branch.components:
+                taken[rows_taken(branch, held.table, component)] = True
+            some = held.table.filter(pa.array(taken))
+            found = check_ids(some, branch.names, partition=branch.partition_attributes)
+            faults += [replace(fault, file=path) for fault in renumbered(found, held.rows[taken])]
+        return list(dict.fromkeys(faults))
+
+    def _part(self, number: int) -> _Held:
+        """Return the events of a part, read only once while chunks to come need it."""
+        if number not in self._held:
+            self._held[number] = self._read(number)
+        return self._held[number]
+
+    def _read(self, number: int) -> _Held:
+        plan, files = self._plan, self._work.files
+        part = files.parts[number]
+        names = plan.names
+        ticks = [names.tick] if names.tick in files.schema.names else []
+        needed = list(plan.required_columns)
+        found: list[_Held] = []
+        faults: list[TraceFault] = []
+        try:
+            for table, rows in files.read(part, names, list(dict.fromkeys([*needed, *ticks]))):
+                try:
+                    check_table(plan, table, files.paths[part.file])
+                except TraceError as error:
+                    faults += renumbered(error.faults, rows)
+                    continue
+                for name in ticks:
+                    texts = pc.unique(table.column(name)).to_pylist()
+                    check_one_tick(list(dict.fromkeys([self._work.tick, *texts])), name)
+                found.append(self._needed(table.select(needed), rows))
+        except TraceError as error:
+            faults += error.faults
+        if faults or not found:
+            return self._nothing()._replace(faults=tuple(faults))
+        return _Held.joined(found)
+
+    def _needed(self, table: pa.Table, rows: Int64) -> _Held:
+        """Return the events of a table that can take part in a match, or forbid one."""
+        plan = self._plan
+        seen: dict[str, Mask] = {}
+        loaded: dict[str, Values] = {}
+        agreed = np.ones(table.num_rows, np.bool_)
+        for name in agreed_columns(plan):
+            if (column := table.column(name)).null_count:
+                agreed &= np.asarray(column.is_valid().to_numpy())
+        first, needed = np.zeros((2, table.num_rows), np.bool_)
+        sizes = []
+        for branch in self._branches:
+            for j, component in enumerate(branch.components):
+                taken = rows_taken(branch, table, component, seen, loaded)
+                needed[taken] = True
+                if j == branch.owner:
+                    first[taken] = True
+                sizes.append(int(agreed[taken].sum()))
+            for negation in branch.negations:
+                needed[rows_taken(branch, table, negation.component, seen, loaded)] = True
+        if plan.query.strategy.endswith("contiguity"):
+            needed[:] = True
+        needed &= agreed
+        lower, upper = (ticks_of(table, name, plan)[needed] for name in (plan.names.lower, plan.names.upper))
+        table = table.filter(pa.array(needed)).combine_chunks()
+        return _Held(table, rows[needed], lower, upper, first[needed], np.array(sizes, np.int64))
+
+    def _nothing(self) -> _Held:
+        whole, flags = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        sizes = np.zeros(sum(len(branch.components) for branch in self._branches), np.int64)
+        return _Held(pa.table({}), whole, whole, whole, flags, sizes)

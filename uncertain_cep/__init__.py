@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from uncertain_cep.timedomain import Names as Names
     from uncertain_cep.traces import (
         all_before as all_before,
+        as_written as as_written,
         by_value as by_value,
         causal as causal,
         clock_offset as clock_offset,
@@ -91,8 +92,8 @@ _MODULES: Final = {
     "uncertain_cep.query": ("Query", "parse"),
     "uncertain_cep.timedomain": ("Names",),
     "uncertain_cep.traces": (
-        "all_before", "by_value", "causal", "clock_offset", "columns", "encloses", "exact", "granularity",
-        "histogram", "load_schema", "plus_minus", "read_traces", "window",
+        "all_before", "as_written", "by_value", "causal", "clock_offset", "columns", "encloses", "exact",
+        "granularity", "histogram", "load_schema", "plus_minus", "read_traces", "window",
     ),
     "uncertain_cep.validation": ("validate",),
     "uncertain_cep.warming": ("warm_up",),

@@ -6,9 +6,10 @@ import bz2
 import gzip
 import io
 import json
+import lzma
 import random
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -30,12 +31,32 @@ JSON = (
     b'{"type": "A", "id": 1, "lower": 1, "upper": 2, "pmf": [0.5, 0.5], "x": null}\n'
     b'{"type": "B", "id": 2, "lower": 3, "upper": 5}\n',
     b'{"type": "A", "id": "a", "lower": "2026-01-05T08:00:00Z", "upper": "2026-01-05T08:00:01.5-01:00"}\n',
+    b'[{"ts": 1.5, "host": {"name": "a"}},\n {"tags": [{"ts": 2}]}]\n',
+    b'{\n"ts": "12:30",\n"tags": []}\n{"ts": "12:31"}',
     b'{"ts": 1700000000, "host": {"name": "web-1"}, "tags": ["a"]}\n{"ts": 1.7e9, "host": null}\n',
 )
+LOGS = (
+    b"<34>Oct 11 22:14:15 web-1 su[123]: failed\n\tat x\nOct  1 22:14:16 b kernel: y\r\n",
+    b"2016-10-06T00:17:09.66Z stdout P one\n2016-10-06T00:17:10+02:00 stdout F two\n",
+)
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "zst": lambda data: bytes(pa.compress(data, "zstd", asbytes=True)),
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+}
 SCHEMAS = (
     b'tick = "1ms"\n[[events]]\ntype = "A"\ntime = "ts"\nunit = "s"\n'
     b'uncertainty = { kind = "plus_minus", by = "500ms" }\nwhere = "host = \'web-1\'"\n'
     b'[events.attributes]\nlevel = "level"\n',
+    b'columns = ["t", "k"]\ndeduplicate = true\n[columns_by.k]\nA = ["x"]\n'
+    b'[[events]]\ntype_column = "variable"\nvalue_columns = ["x", "l*"]\ntime = "t + x"\n'
+    b'time_format = ["epoch_ms", "%b %d %H:%M:%S", "iso"]\nyear = 2015\ntime_zone = "Europe/Berlin"\n'
+    b'uncertainty = { kind = "as_written" }\ntypes = { x = "float" }\n',
+    b'explode = "tags"\nfile_column = "f"\ncontinuation = "^ "\n'
+    b'[extract]\nline = ["syslog", "(?P<time>.*)"]\n'
+    b'[[events]]\ntype = "L"\ntime = "time"\nyear = 2015\nuncertainty = { kind = "as_written" }\n',
+    b'[[events]]\ntype = "L"\ntime = "ts"\nid = "host.name"\ndate = 2015-10-17\ntime_format = "%H:%M"\n'
+    b'uncertainty = { kind = "exact" }\n',
     b'[[events]]\ntype_column = "host"\nid = "n"\ntime = "ts"\nunit = "s"\nmissing = "drop"\n'
     b'[events.uncertainty_by.level]\nERROR = { kind = "exact" }\nINFO = { kind = "exact" }\n',
 )
@@ -98,16 +119,17 @@ def parquet() -> tuple[bytes, ...]:
 def file(draw: random.Random) -> File:
     """Return a file that is sound, nearly so, or not at all."""
     schema = mutated(draw, draw.choice(SCHEMAS), _BYTES) if draw.random() < 0.4 else None
-    kind = draw.choice(("csv", "csv", "tsv", "json", "jsonl", "parquet", "csv.gz", "json.zst", "csv.bz2"))
+    kind = draw.choice(
+        ("csv", "csv", "tsv", "json", "jsonl", "parquet", "csv.gz", "json.zst", "csv.bz2", "log", "log.xz")
+    )
     if kind == "parquet":
         return File("t.parquet", mutated(draw, draw.choice(parquet()), _BYTES), schema)
-    content = mutated(draw, draw.choice(JSON if kind.startswith("json") else CSV), _BYTES)
+    sound = LOGS if kind.startswith("log") else JSON if kind.startswith("json") else CSV
+    content = mutated(draw, draw.choice(sound), _BYTES)
     if kind.endswith(".gz"):
         content = mutated(draw, gzip.compress(content, mtime=0), _BYTES)
     elif "." in kind:
-        codec = "zstd" if kind.endswith("zst") else "bz2"
-        packed = pa.compress(content, codec, asbytes=True) if codec == "zstd" else bz2.compress(content)
-        content = mutated(draw, packed, _BYTES)
+        content = mutated(draw, PACK[kind.partition(".")[2]](content), _BYTES)
     return File(f"t.{kind}", content, schema)
 
 

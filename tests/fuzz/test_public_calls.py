@@ -100,11 +100,13 @@ RULES: Final = (
     "plus_minus:1s",
     "exact",
     "window:2s",
+    "as_written",
     "nonsense:1s",
     *(
         Made(name, lambda name=name, given=given: getattr(uc, name)(*given))  # type: ignore[misc]
         for name, given in (
             ("exact", ()),
+            ("as_written", ()),
             ("plus_minus", ("1s",)),
             ("granularity", ("1s",)),
             ("histogram", ("pmf",)),
@@ -144,7 +146,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys(("stamp", "title"), (None, "at", "<b>&", "")),
     "unit": (None, "s", "ms", "tick", "parsec"),
     "missing": ("error", "drop", "widen"),
-    "format": (None, "csv", "json", "text", "parquet", "yaml", "chrony", "peerstats", "clockbound"),
+    "format": (None, "csv", "json", "text", "log", "parquet", "yaml", "chrony", "peerstats", "clockbound"),
     "evaluation": ("auto", "query_order", "any_state", "selectivity", "point"),
     "planner": ("auto", "dp_bushy", "(a b)", "(("),
     "kleene": ("matches", "compressed"),

@@ -70,13 +70,26 @@ def test_the_example_for_streams_runs(capsys: pytest.CaptureFixture[str]) -> Non
     assert "confidence: [1]" in capsys.readouterr().out
 
 
+def test_the_examples_of_schemas_read_such_files(tmp_path: Path) -> None:
+    _, of_days, of_text, *_ = blocks("toml", DOCS["traces.md"])
+    (tmp_path / "t.csv").write_text("activity,at\nStart,31.05.2024\nEnd,31.05.2024 10:30\n")
+    (tmp_path / "t.log").write_text("2015-10-17 15:37:56,547 INFO a\n2015-10-17 15:37:57,1 b\n")
+    lengths = []
+    for name, schema in (("t.csv", of_days), ("t.log", of_text)):
+        (tmp_path / "schema.toml").write_text(schema)
+        table = uc.read_traces(tmp_path / name, tmp_path / "schema.toml")
+        lower, upper = (table.column(bound).cast(pa.int64()) for bound in ("lower", "upper"))
+        lengths.append([end.as_py() - begin.as_py() for begin, end in zip(lower, upper, strict=True)])
+    assert lengths == [[1439 * 60, 0], [999, 99_999]]
+
+
 def test_the_query_can_be_read() -> None:
     (query,) = (block for block in blocks("", DOCS["language.md"]) if block.startswith("-- "))
     assert parse(query).limit == 20
 
 
 def test_the_schema_is_that_of_the_main_job() -> None:
-    (schema,) = blocks("toml", DOCS["traces.md"])
+    schema, *_ = blocks("toml", DOCS["traces.md"])
     assert tomllib.loads(schema) == tomllib.loads((ROOT / "datasets" / "cluster" / "schema.toml").read_text())
 
 

@@ -12,7 +12,10 @@ import pytest
 
 import uncertain_cep as uc
 from tests.traces.files import put
-from uncertain_cep.traces.formats import FILE_FORMATS
+from uncertain_cep.traces.formats import FILE_FORMATS as ALL_FORMATS
+
+# Logs have no columns before a schema cuts them out.
+FILE_FORMATS = tuple(name for name in ALL_FORMATS if name not in ("log", "text"))
 
 ROWS = [
     {"type": "A", "id": 1, "lower": 1, "upper": 3, "host": "x,y"},
@@ -57,7 +60,7 @@ def test_a_given_format_is_read_whatever_the_name(tmp_path: Path, name: str, for
 def test_without_a_format_names_tell_it(tmp_path: Path, format_name: str) -> None:
     assert uc.read_traces(write(tmp_path / f"trace.{format_name}", format_name)).to_pylist() == ROWS
     with pytest.raises(uc.TraceError, match=r"not known by its name: .* in Python, format= names it"):
-        uc.read_traces(write(tmp_path / "trace.log", format_name))
+        uc.read_traces(write(tmp_path / "trace.txt", format_name))
 
 
 def test_of_a_folder_all_files_are_read_in_a_given_format(tmp_path: Path) -> None:

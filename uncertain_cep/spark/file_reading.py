@@ -16,6 +16,7 @@ from uncertain_cep.config import BATCH_ROWS, ROWS_PER_PART
 from uncertain_cep.errors import TraceError, TraceFault, UncertainCepError
 from uncertain_cep.timedomain import Names, is_text, with_noted_tick
 from uncertain_cep.traces import intervals_of
+from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of
 from uncertain_cep.traces.intervals import merged_times
 from uncertain_cep.traces.reading import Step, all_days, model_events, raw_tables
@@ -116,25 +117,30 @@ def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str |
     """Return how many certain times of a file are merged, and as JSON what is known of its events.
 
     That is whether a tick that nobody named is a day, whether ids are running numbers, and for each part of
-    the file with events what a `FilePart` has. None if there is a fault, which is met again when the events
-    are asked for.
+    the file with events what a `FilePart` has. None if its events are not made row by row, or if there is
+    a fault, which is met again when the events are asked for.
     """
     file, steps = reading.work[number]
     model = steps[0].model
     days = model or reading.own_tick is not None or all_days([(file, raw)], {file: list(steps)})
-    groups = _groups(raw, file, steps, reading)
-    parts: list[_Extremes] = [[] for _ in groups]
+    changed = reading.options.deduplicate or bool(reading.options.explode) or ROW in raw.column_names
+    if changed or any(step.events.value_columns for step in steps):
+        # Its events are not those of its rows, one after the other.
+        groups: Sequence[tuple[tuple[int, int] | None, int, int]] | None = None
+    else:
+        groups = _groups(raw, file, steps, reading)
+    parts: list[_Extremes] = [[] for _ in groups or ()]
     roundings, sound = [], True
     for step in steps:
         try:
             events = step_events(raw, step, reading, days=days)
             roundings += [] if events.rounding is None else [events.rounding]
-            for found, (_, before, rows) in zip(parts, groups, strict=True):
+            for found, (_, before, rows) in zip(parts, groups or (), strict=True):
                 found += _extremes(events, before, before + rows)
         except (UncertainCepError, pa.ArrowException):
             sound = False
     merged = 0 if reading.own_tick is None or model else merged_times(roundings)
-    if not sound:
+    if not sound or groups is None:
         return merged, None
     described = {
         "days": days,

@@ -13,16 +13,18 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from uncertain_cep.boundary import public
 from uncertain_cep.config import MOST_READING_TASKS
 from uncertain_cep.durations import Duration, duration_text
-from uncertain_cep.errors import TraceError, warn
+from uncertain_cep.errors import OptionError, TraceError, warn
 from uncertain_cep.spark.dataframes import (
     arrow_schema,
     as_spark_keeps,
     as_spark_path,
+    column,
     from_arrow_schema,
     noting_files,
     plainly_named,
@@ -43,7 +45,7 @@ from uncertain_cep.traces.formats import FileOptions, list_files, reader_tick
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import MissingChoice, merged_message
 from uncertain_cep.traces.reading import all_days, chosen_tick, reading_steps
-from uncertain_cep.traces.rows import Events, Part, assembled
+from uncertain_cep.traces.rows import Part, assembled
 from uncertain_cep.traces.schema import given_schema, given_uncertainty
 from uncertain_cep.traces.uncertainty import Uncertainty
 
@@ -129,6 +131,8 @@ def used_of_traces(
     work = tuple((file, tuple(parts)) for file, parts in steps.items())
     if schema is not None:
         tick = chosen_tick(tick, schema)
+        # What is not read could tell events apart.
+        used = None if schema.options.deduplicate else used
     reading = Reading(work, options, tick, tick or reader_tick(steps), used)
     numbers = spark.range(0, len(work), 1, min(len(work), MOST_READING_TASKS))
     with worker_errors():
@@ -147,14 +151,13 @@ def used_of_traces(
     merged = sum(row["merged"] for row in rows)
     if merged:
         warn(merged_message(merged, reading.own_tick))
-    model, faults = assembled(
-        [
-            Part(str(file.path), Events(step_events(table, step, reading, days=days).table, None, 0))
-            for number, table in empty.items()
-            for file, parts in [work[number]]
-            for step in parts
-        ]
-    )
+    found = [
+        Part(str(file.path), step_events(table, step, reading, days=days))
+        for number, table in empty.items()
+        for file, parts in [work[number]]
+        for step in parts
+    ]
+    model, faults = assembled(found)
     if model is None:
         raise TraceError(faults)
     # Each table of the schema that takes a file numbers its rows anew.
@@ -164,9 +167,22 @@ def used_of_traces(
     read = partial(events_of_files, reading=reading, days=days, firsts=firsts[:-1], schema=kept)
     events = numbers.mapInArrow(read, from_arrow_schema(model.schema, _NAMES))
     events = noting_files(events, [str(Path(path).absolute()) for path in given])
+    if reading.options.deduplicate:
+        return _without_duplicates(events, {part.events.numbered for part in found})
     described = {row["file"]: None if row["events"] is None else json.loads(row["events"]) for row in rows}
     known = described_files(described, kept, reading, days or reading.own_tick is not None, firsts)
     return events if known is None else remember_files(events, known)
+
+
+def _without_duplicates(events: DataFrame, numbered: set[bool]) -> DataFrame:
+    """Return one of the events that agree in everything, or in all but ids that only number rows."""
+    if numbered == {True}:
+        others = [column(name) for name in events.columns if name != _NAMES.id]
+        first = events.groupBy(*others).agg(f.min(column(_NAMES.id)).alias(_NAMES.id))
+        return first.select(*(column(name) for name in events.columns))
+    if True in numbered:
+        raise OptionError("deduplicate: on Spark all events need ids, or none: name a column with id")
+    return events.dropDuplicates()
 
 
 def _scannable(paths: Sequence[Path]) -> bool:

@@ -9,6 +9,7 @@ from uncertain_cep.traces.offsets import clock_offset
 from uncertain_cep.traces.reading import read_traces
 from uncertain_cep.traces.schema import TraceSchema, load_schema
 from uncertain_cep.traces.uncertainty import (
+    as_written,
     columns,
     exact,
     granularity,
@@ -20,6 +21,7 @@ from uncertain_cep.traces.uncertainty import (
 __all__ = [
     "TraceSchema",
     "all_before",
+    "as_written",
     "by_value",
     "causal",
     "clock_offset",

@@ -41,6 +41,14 @@ class RowOrigin:
     lengths: tuple[int, ...]
     rows: tuple[IntArray | None, ...]
 
+    def kept(self, rows: BoolArray) -> RowOrigin:
+        """Return where those rows, (n,) bool, of the table come from."""
+        found = []
+        for some, given in zip(np.split(rows, np.cumsum(self.lengths)[:-1]), self.rows, strict=True):
+            places = np.flatnonzero(some)
+            found.append(places if given is None else given[places])
+        return RowOrigin(self.files, tuple(len(places) for places in found), tuple(found))
+
     def placed(self, fault: TraceFault) -> TraceFault:
         """Return a fault with the file, and the row in it, instead of the row of the table."""
         if fault.row is None:

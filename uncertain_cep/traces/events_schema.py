@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
@@ -16,11 +16,13 @@ from uncertain_cep.expressions.codes import places_in
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.offsets import clock_offset
+from uncertain_cep.traces.time_formats import ISO, TimeFormat
 from uncertain_cep.traces.uncertainty import (
     Intervals,
     Missing,
     Stamps,
     Uncertainty,
+    as_written,
     columns,
     exact,
     granularity,
@@ -82,7 +84,7 @@ class ByValue:
                     gaps.append(self._unknown(chosen == number))
                 pieces.append((rows, None))
                 continue
-            part = Stamps(table.take(pa.array(rows)), stamps.time, stamps.unit, stamps.grid)
+            part = replace(stamps, table=table.take(pa.array(rows)))
             try:
                 found = rule.intervals(part)
             except TraceError as error:
@@ -165,6 +167,7 @@ KINDS: Final[dict[str, Kind]] = {
     "clock_offset": Kind(
         clock_offset, ("table",), ("key", "host", "lower", "upper", "unit", "epoch"), pairs=("epoch",)
     ),
+    "as_written": Kind(as_written),
     "columns": Kind(columns, ("lower", "upper")),
     "histogram": Kind(histogram, ("pmf",), ("lower",)),
 }
@@ -216,7 +219,8 @@ def _found(table: Path, folders: Sequence[Path]) -> Path:
 class EventsSchema:
     """How one raw row becomes one event; the fields are the keys of ``[[events]]``, see `TraceSchema`.
 
-    ``attributes`` are pairs of new names and columns.
+    ``attributes`` and ``value_columns`` are pairs of new names and columns. ``base`` is the ``year`` or the
+    ``date``.
     """
 
     uncertainty: UncertaintySpec
@@ -229,6 +233,24 @@ class EventsSchema:
     where: str | None = None
     attributes: tuple[tuple[str, str], ...] | None = None
     missing: Literal["error", "drop"] = "error"
+    time_format: tuple[str, ...] = ()
+    base: str | None = None
+    time_zone: str | None = None
+    value_columns: tuple[tuple[str, str], ...] = ()
+    types: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def format(self) -> TimeFormat | None:
+        """How texts are read as times; None: as ISO 8601 in UTC."""
+        if not (self.time_format or self.base or self.time_zone):
+            return None
+        return TimeFormat(self.time_format or ISO.formats, self.base, self.time_zone)
+
+    @property
+    def as_written(self) -> bool:
+        """Whether it is told by the text of stamps how uncertain they are."""
+        spec = self.uncertainty
+        return "as_written" in (spec.kind, *(inner.kind for _, inner in spec.values))
 
 
 _NAMES: Final = Names()

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceError, TraceFault, warn
+from uncertain_cep.traces.faulty_rows import ROW
+from uncertain_cep.traces.text_lines import LINE
 
 __all__ = [
     "Extraction",
@@ -22,7 +24,8 @@ __all__ = [
 ]
 
 Extraction = tuple[str, str]
-"""A column and a regular expression whose named groups are the new columns."""
+"""A column and a regular expression whose named groups are the new columns; of several for a column the first
+that is found in a row counts there."""
 
 
 def extraction_groups(pattern: str) -> list[str]:
@@ -38,9 +41,10 @@ def extraction_groups(pattern: str) -> list[str]:
 
 def extracted_names(extract: Sequence[Extraction], present: Collection[str]) -> list[str]:
     """Return the columns that extraction adds to those present."""
-    return [
+    names = dict.fromkeys(
         name for column, pattern in extract if column in present for name in re.compile(pattern).groupindex
-    ]
+    )
+    return list(names)
 
 
 def sources_of(extract: Sequence[Extraction], wanted: Set[str]) -> set[str]:
@@ -53,12 +57,15 @@ class ExtractionUses:
     """What extraction came to in the files that were read.
 
     ``present`` are the columns that some file has, ``tried`` those with rows to cut something out of,
-    ``found`` those where the expression was found in a row.
+    ``found`` those where an expression was found in a row; ``untaken`` counts the records of text in which
+    none was found, which are left out, ``taken`` the others.
     """
 
     present: set[str] = field(default_factory=set)
     tried: set[str] = field(default_factory=set)
     found: set[str] = field(default_factory=set)
+    untaken: int = 0
+    taken: int = 0
 
     def read(self, columns: Iterable[str]) -> None:
         """Learn of the columns of a file."""
@@ -66,7 +73,12 @@ class ExtractionUses:
 
     def warn(self, extract: Sequence[Extraction]) -> None:
         """Warn of columns that no file has, and of expressions that were not found anywhere."""
-        for column, pattern in extract:
+        if self.untaken:
+            warn(
+                f"no expression of [extract] fits {self.untaken:,} of {self.untaken + self.taken:,} records "
+                "of text: they are left out; add an expression, or say which lines go on with the one before"
+            )
+        for column, pattern in dict(reversed(extract)).items():
             if self.present and column not in self.present:
                 near = difflib.get_close_matches(column, self.present, 1)
                 hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(self.present))}"
@@ -76,16 +88,22 @@ class ExtractionUses:
 
 
 def with_extracted(
-    table: pa.Table, extract: Sequence[Extraction], file: str, uses: ExtractionUses | None = None
+    table: pa.Table,
+    extract: Sequence[Extraction],
+    file: str,
+    uses: ExtractionUses | None = None,
+    wanted: Set[str] | None = None,
 ) -> pa.Table:
-    """Return a table with the extracted columns, as text; null where the expression is not found.
+    """Return a table with the extracted columns, as text; null where no expression is found.
 
-    A TraceError says that the table has such a column already, or that the source cannot be read as text.
+    Those that are not ``wanted`` (None: all are) may be left out. A TraceError says that the table has such a
+    column already, or that the source cannot be read as text.
     """
-    for column, pattern in extract:
+    for column in dict.fromkeys(column for column, _ in extract):
         if column not in table.column_names:
             continue
-        names = list(re.compile(pattern).groupindex)
+        patterns = [pattern for source, pattern in extract if source == column]
+        names = dict.fromkeys(name for pattern in patterns for name in re.compile(pattern).groupindex)
         taken = [name for name in names if name in table.column_names]
         if taken:
             message = (
@@ -97,11 +115,51 @@ def with_extracted(
         except pa.ArrowNotImplementedError:
             message = f"its type is {table.column(column).type}, and [extract] needs text"
             raise TraceError(TraceFault(message, file=file, column=column)) from None
-        found = pc.extract_regex(text, pattern)
+        some = [name for name in names if wanted is None or name in wanted]
+        found, fits = _found(text, patterns, some, nulls=column == LINE)
         if uses is not None and table.num_rows:
             uses.tried.add(column)
-            if found.null_count < len(found):
+            if pc.any(fits).as_py():
                 uses.found.add(column)
-        for name in names:
-            table = table.append_column(name, pc.struct_field(found, name))
+        for name, values in found.items():
+            table = table.append_column(name, values)
+        if column == LINE and ROW in table.column_names:
+            kept = table.filter(fits)
+            if uses is not None:
+                uses.taken += kept.num_rows
+                uses.untaken += table.num_rows - kept.num_rows
+            table = kept
     return table
+
+
+def _found(
+    text: pa.ChunkedArray, patterns: Sequence[str], wanted: Sequence[str], *, nulls: bool
+) -> tuple[dict[str, pa.ChunkedArray], pa.ChunkedArray]:
+    """Return the wanted groups of the first expression found in each text, and in which texts one is.
+
+    A group that took no part is empty; with ``nulls``, or several expressions, whatever is empty is null.
+    """
+    nothing = pa.chunked_array([pa.nulls(len(text), pa.string())])
+    groups = dict.fromkeys(wanted, nothing)
+    fits = pa.chunked_array([pa.repeat(pa.scalar(False), len(text))])
+    for number, pattern in enumerate(patterns):
+        mine = set(re.compile(pattern).groupindex)
+        # Each group costs time.
+        kept = mine.intersection(wanted) or {min(mine)}
+        for name in mine - kept:
+            pattern = pattern.replace(f"(?P<{name}>", "(?:")
+        if nulls:
+            # A record may have several lines.
+            pattern = f"(?s){pattern}"
+        found = pc.extract_regex(
+            pc.if_else(fits, pa.scalar(None, pa.string()), text) if number else text, pattern
+        )
+        for name in kept.intersection(wanted):
+            values = pc.struct_field(found, name)
+            if (nulls or len(patterns) > 1) and pc.min(pc.binary_length(values)).as_py() == 0:
+                values = pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
+            groups[name] = values if number == 0 else pc.coalesce(groups[name], values)
+        fits = found.is_valid() if number == 0 else pc.or_(fits, found.is_valid())
+        if pc.all(fits).as_py():
+            break
+    return groups, fits

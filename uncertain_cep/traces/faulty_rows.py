@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -13,11 +13,15 @@ import pyarrow as pa
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceFault
 
-__all__ = ["BoolArray", "IntArray", "Values", "renumbered", "row_faults", "shown", "unreadable_rows"]
+__all__ = ["ROW", "BoolArray", "IntArray", "Values", "renumbered", "row_faults", "shown", "unreadable_rows"]
 
 IntArray: TypeAlias = npt.NDArray[np.int64]
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 Values: TypeAlias = "pa.ChunkedArray | pa.Array | IntArray"
+
+
+ROW: Final = "\0row"
+"""In a table of raw rows, the column of their rows or lines in the file, from 0, where these are others."""
 
 
 def row_faults(

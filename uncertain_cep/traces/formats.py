@@ -31,6 +31,7 @@ from uncertain_cep.traces.bounded import (
     long_line_fault,
     straddles,
 )
+from uncertain_cep.traces.documents import json_lines
 from uncertain_cep.traces.extracting import (
     Extraction,
     ExtractionUses,
@@ -38,10 +39,14 @@ from uncertain_cep.traces.extracting import (
     sources_of,
     with_extracted,
 )
-from uncertain_cep.traces.faulty_rows import row_faults, shown, unreadable_rows
+from uncertain_cep.traces.faulty_rows import ROW, row_faults, shown, unreadable_rows
 from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
 from uncertain_cep.traces.jsonlines import json_line_faults, kept_columns
+from uncertain_cep.traces.nested import exploded, leaf_names, roots_of, text_fields, with_fields
+from uncertain_cep.traces.ragged import RaggedColumns, read_ragged
 from uncertain_cep.traces.readers import LOOKED_AT, READERS, finest_tick, read_events, recognised
+from uncertain_cep.traces.text_lines import CONTINUATION, LINE, record_blocks
+from uncertain_cep.traces.unpacking import COMPRESSIONS, unpacked
 
 __all__ = [
     "COLUMN_TYPES",
@@ -54,6 +59,7 @@ __all__ = [
     "list_files",
     "read_file",
     "reader_tick",
+    "with_type",
 ]
 
 ColumnType = Literal["string", "int", "float", "bool", "timestamp"]
@@ -66,15 +72,16 @@ _ARROW: Final[dict[str, pa.DataType]] = {
     "bool": pa.bool_(),
     "timestamp": pa.timestamp("ns"),
 }
-_COMPRESSED: Final = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 _FORMATS: Final = {
     ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
-    ".parquet": "parquet", ".pq": "parquet",
+    ".parquet": "parquet", ".pq": "parquet", ".log": "text", ".text": "text",
 }  # fmt: skip
 FILE_FORMATS: Final = tuple(suffix.removeprefix(".") for suffix in _FORMATS)
 """The formats that a caller may name; some are one format by several names, and tsv is csv with tabs."""
 
-_KNOWN: Final = ".csv, .tsv, .json, .jsonl, .ndjson (each also .gz, .zst or .bz2) and .parquet"
+_KNOWN: Final = (
+    ".csv, .tsv, .json, .jsonl, .ndjson, .log (each also .gz, .zst, .bz2, .xz or .lz4) and .parquet"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +98,24 @@ class FileOptions:
     """Columns and the regular expressions whose named groups are cut out of them as further columns."""
     format: str | None = None
     """One of ``FILE_FORMATS`` or ``READERS``, whatever the files are called. None: as each file says."""
+    columns: tuple[str, ...] = ()
+    """The names of the columns of CSV files that have no line of names."""
+    columns_by: RaggedColumns | None = None
+    """Of such files: further columns by the value of one."""
+    explode: tuple[str, ...] = ()
+    """Columns of lists, or their paths: their items become rows."""
+    file_column: str | None = None
+    """A column for the name of the file that a row stands in."""
+    folder_column: str | None = None
+    """A column for the name of its folder."""
+    continuation: str | None = CONTINUATION
+    """What is found in lines of text that go on with the line before."""
+    parts: bool = False
+    """Whether records of text are written in parts, see `record_blocks`."""
+    deduplicate: bool = False
+    """Whether events that agree in everything count once."""
+    texts: tuple[str, ...] = ()
+    """Columns of stamps that are read as the text that stands there, if it is one."""
 
     def __post_init__(self) -> None:
         known = (*FILE_FORMATS, *READERS)
@@ -160,7 +185,9 @@ def list_files(
             }
             if asks:
                 named = [path for path in inside if format_of(path) is not None]
-                inside = named or [path for path in inside if readers[path]]
+                # A log beside a table was not meant, unless a schema tells of it.
+                tables = [path for path in named if with_schema or format_of(path) != "text"]
+                inside = tables or [path for path in inside if readers[path]]
             elif reader:
                 # Beside its rolled event logs Spark leaves an empty file that tells its state.
                 inside = [path for path in inside if path.stat().st_size]
@@ -178,7 +205,7 @@ def _recognised(path: Path, *, with_schema: bool) -> str | None:
     if format_of(path) not in (None, "json") or (with_schema and format_of(path) is not None):
         return None
     # What cannot be read is met again.
-    with suppress(OSError, ValueError, pa.ArrowException), _opened(path) as stream:
+    with suppress(OSError, ValueError, pa.ArrowException), unpacked(path) as stream:
         return recognised(stream.read(LOOKED_AT))
     return None
 
@@ -197,7 +224,7 @@ def reader_tick(files: Iterable[TraceFile]) -> str | None:
 
 def _stem_suffix(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
+    if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
 
@@ -215,8 +242,14 @@ def column_names(file: TraceFile, options: FileOptions = _DEFAULT) -> list[str] 
     names = None if file.reader else _own_columns(file.path, options)
     if names is None:
         return None
-    names += [name for name, _ in file.partitions if name not in names]
+    names += [name for name in _places(file, options) if name not in names]
     return names + [name for name in extracted_names(options.extract, names) if name not in names]
+
+
+def _places(file: TraceFile, options: FileOptions) -> dict[str, str]:
+    """Return the columns, and what they hold, that tell where a file stands."""
+    named = {options.file_column: file.path.name, options.folder_column: file.path.parent.name}
+    return dict(file.partitions) | {name: value for name, value in named.items() if name is not None}
 
 
 def _own_columns(path: Path, options: FileOptions) -> list[str] | None:
@@ -226,9 +259,12 @@ def _own_columns(path: Path, options: FileOptions) -> list[str] | None:
             import pyarrow.parquet as pq
 
             with path.open("rb") as file:
-                names = list(pq.read_schema(file).names)
+                names = leaf_names(pq.read_schema(file))
+        elif kind == "csv" and options.columns:
+            further = () if options.columns_by is None else options.columns_by[1]
+            names = list(dict.fromkeys((*options.columns, *(name for _, some in further for name in some))))
         elif kind == "csv":
-            with _opened(path) as stream:
+            with unpacked(path) as stream:
                 names = header_names(stream, _delimiter(path, options))
         else:
             return None
@@ -247,42 +283,65 @@ def read_file(
     columns: Collection[str] | None = None,
     options: FileOptions = _DEFAULT,
     uses: ExtractionUses | None = None,
+    fields: Iterable[str] = (),
     groups: tuple[int, int] | None = None,
 ) -> pa.Table:
     """Return the rows of a file, of these columns only as far as it has them.
 
-    The table has no schema metadata other than the file's own. ``uses`` learns what was extracted. Of a
-    Parquet file ``groups`` are the row groups to read, from one up to, but without, another one (None: all).
-    A TraceError names file, row, column and value as far as they are known.
+    The table has no schema metadata other than the file's own, and a column ``ROW`` if its rows are not those
+    of the file. ``fields`` are paths of fields within fields to make columns of. ``uses`` learns what was
+    extracted. Of a Parquet file ``groups`` are the row groups to read, from one up to, but without, another
+    one (None: all). A TraceError names file, row, column and value as far as they are known.
     """
     given = file if isinstance(file, TraceFile) else TraceFile(file, file)
     path = given.path
     kind = given.reader or _known_format(path, options)
     names = None if given.reader else _own_columns(path, options)
-    folders = dict(given.partitions)
+    places = _places(given, options)
     asked = None if columns is None else set(columns)
-    needed = None if asked is None else asked | sources_of(options.extract, asked)
-    wanted = None if names is None or needed is None else [name for name in names if name in needed]
+    cut = {column for column, _ in options.extract}
+    needed = asked
+    if asked is not None:
+        needed = asked | sources_of(options.extract, asked) | set(options.explode)
+    wanted = None if names is None or needed is None else [name for name in names if name in roots_of(needed)]
     with _naming(path):
         if given.reader:
-            with _opened(path) as stream:
+            with unpacked(path) as stream:
                 table = read_events(given.reader, stream, str(path), needed)
         elif kind == "parquet":
-            table = _read_parquet(path, wanted, groups)
+            table = _read_parquet(path, needed and roots_of(needed), groups)
+        elif kind == "text":
+            table = _read_text(path, options)
         elif kind == "csv":
             table = _read_csv(path, wanted, options)
         else:
-            table = _read_json(path, needed)
-    for name, text in folders.items():
+            table = _read_json(path, needed, options)
+    if options.explode:
+        table = exploded(_numbered(table), options.explode, str(path))
+    inner = (*(asked or ()), *fields, *cut, *(name for name, _ in options.types))
+    table = with_fields(table, sorted({*inner} - {*extracted_names(options.extract, cut)}))
+    for name, text in places.items():
         if name not in table.column_names and (needed is None or name in needed):
             table = table.append_column(name, pa.repeat(_folder_value(text), table.num_rows))
     if uses is not None:
         uses.read(names if names is not None else table.column_names)
-        uses.read(folders)
-    table = with_extracted(table, options.extract, str(path), uses)
+        uses.read(places)
+    table = with_extracted(table, options.extract, str(path), uses, needed)
     if asked is not None:
-        table = table.select([name for name in table.column_names if name in asked])
+        table = table.select([name for name in table.column_names if name in asked or name == ROW])
     return _with_types(table, dict(options.types), str(path))
+
+
+def _numbered(table: pa.Table) -> pa.Table:
+    """Return a table with the numbers of its rows."""
+    return table if ROW in table.column_names else table.append_column(ROW, pa.array(np.arange(len(table))))
+
+
+def _read_text(path: Path, options: FileOptions) -> pa.Table:
+    blocks = list(record_blocks(unpacked(path), options.continuation, parts=options.parts))
+    lines = pa.chunked_array([lines for lines, _ in blocks], pa.string())
+    numbers = pa.chunked_array([pa.array(rows) for _, rows in blocks], pa.int64())
+    return pa.table({LINE: lines, ROW: numbers})
 
 
 def _folder_value(text: str) -> pa.Scalar:
@@ -319,16 +378,6 @@ def _naming(path: Path) -> Iterator[None]:
     raise TraceError(TraceFault(message, file=str(path)))
 
 
-def _opened(path: Path) -> Any:
-    """Return a stream of a file's text, decompressed as its name says."""
-    compression = _COMPRESSED.get(path.suffix.lower())
-    try:
-        return pa.input_stream(str(path), compression=compression)
-    except UnicodeEncodeError:
-        # Arrow takes no name that is not UTF-8.
-        return pa.input_stream(path.open("rb"), compression=compression)
-
-
 def _delimiter(path: Path, options: FileOptions) -> str:
     named = _stem_suffix(path) if options.format is None else f".{options.format}"
     return options.delimiter or ("\t" if named == ".tsv" else ",")
@@ -340,22 +389,27 @@ def _read_csv(path: Path, columns: list[str] | None, options: FileOptions) -> pa
     convert = pacsv.ConvertOptions(
         include_columns=columns,
         # Given types are converted afterwards, where the row of a bad value can be told.
-        column_types=dict.fromkeys((name for name, _ in options.types), pa.string()),
+        column_types=dict.fromkeys((*(name for name, _ in options.types), *options.texts), pa.string()),
         null_values=["", *options.nulls],
         strings_can_be_null=True,
     )
     # Without newlines_in_values Arrow may cut a value that holds a line break in two, and say nothing.
     parse = pacsv.ParseOptions(delimiter=_delimiter(path, options), newlines_in_values=True)
+    if options.columns_by is not None:
+        convert.include_columns, convert.include_missing_columns = columns or (), True
+        with unpacked(path) as stream:
+            return read_ragged(stream, options.columns, options.columns_by, parse.delimiter, convert, path)
+    named = list(options.columns) or None
     try:
-        table = _csv_table(path, parse, convert)
+        table = _csv_table(path, parse, convert, named)
     except pa.ArrowInvalid as error:
         if straddles(error):
-            with _opened(path) as stream:
+            with unpacked(path) as stream:
                 raise TraceError(long_line_fault(io.BufferedReader(stream))) from None
         # Arrow cannot hand on a broken row that is no text.
         faults = _broken_text(path)
         if not faults and "CSV parse" in str(error):
-            faults = _broken_rows(path, parse)
+            faults = _broken_rows(path, parse, named)
         if not faults:
             raise
         raise TraceError(faults) from None
@@ -369,13 +423,13 @@ def _read_csv(path: Path, columns: list[str] | None, options: FileOptions) -> pa
     return table
 
 
-def _csv_table(path: Path, parse: Any, convert: Any) -> pa.Table:
+def _csv_table(path: Path, parse: Any, convert: Any, names: list[str] | None) -> pa.Table:
     import pyarrow.csv as pacsv
 
     for block_size in CSV_BLOCKS:
-        read = pacsv.ReadOptions(block_size=block_size)
+        read = pacsv.ReadOptions(block_size=block_size, column_names=names)
         try:
-            with _opened(path) as stream:
+            with unpacked(path) as stream:
                 return pacsv.read_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
         except pa.ArrowInvalid as error:
             if block_size == CSV_BLOCKS[-1] or not straddles(error):
@@ -386,7 +440,7 @@ def _csv_table(path: Path, parse: Any, convert: Any) -> pa.Table:
 def _broken_text(path: Path) -> list[TraceFault]:
     """Return a fault if a file is no UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
-    with _opened(path) as stream:
+    with unpacked(path) as stream:
         try:
             while block := stream.read(2**20):
                 decoder.decode(block)
@@ -396,7 +450,7 @@ def _broken_text(path: Path) -> list[TraceFault]:
     return []
 
 
-def _broken_rows(path: Path, parse: Any) -> list[TraceFault]:
+def _broken_rows(path: Path, parse: Any, names: list[str] | None) -> list[TraceFault]:
     import pyarrow.csv as pacsv
 
     faults: list[TraceFault] = []
@@ -407,15 +461,15 @@ def _broken_rows(path: Path, parse: Any) -> list[TraceFault]:
         broken += 1
         if broken <= FAULT_LIMIT:
             # Arrow counts the line of the column names as row 1.
-            number = None if row.number is None else row.number - 1
+            number = row.number if row.number is None or names else row.number - 1
             message = f"it has {row.actual_columns} values for {row.expected_columns} columns: correct it"
             faults.append(TraceFault(message, file=str(path), row=number, value=shown(row.text)))
         return "skip"
 
     parse.invalid_row_handler = note
-    with _opened(path) as stream:
+    with unpacked(path) as stream:
         # Only a single thread can number the rows.
-        read = pacsv.ReadOptions(use_threads=False, block_size=CSV_BLOCKS[-1])
+        read = pacsv.ReadOptions(use_threads=False, block_size=CSV_BLOCKS[-1], column_names=names)
         pacsv.read_csv(stream, read_options=read, parse_options=parse)
     if broken > FAULT_LIMIT:
         more = broken - FAULT_LIMIT
@@ -423,54 +477,65 @@ def _broken_rows(path: Path, parse: Any) -> list[TraceFault]:
     return faults
 
 
-def _read_json(path: Path, columns: Collection[str] | None) -> pa.Table:
-    """Return all columns of a JSON file, or only the given ones if others cannot be read."""
-    try:
-        table = _json_table(partial(_opened, path))
-    except (pa.ArrowInvalid, UnreadableLineError, UnicodeDecodeError) as error:
-        if str(error).startswith("Empty JSON file"):
-            message = "the file is empty: one JSON object a line is expected"
-            raise TraceError(TraceFault(message, file=str(path))) from None
-        faults = _line_faults(path, columns)
-        if not faults and columns is None:
-            raise
-        if faults:
-            raise TraceError(faults) from None
-        with _opened(path) as stream:
-            kept = kept_columns(io.BufferedReader(stream), columns or ()).getvalue()
-        table = _json_table(lambda: io.BytesIO(kept))
+def _read_json(path: Path, columns: Collection[str] | None, options: FileOptions = _DEFAULT) -> pa.Table:
+    """Return all columns of a JSON file, or only the given ones, and fields, if others cannot be read."""
+
+    def opened() -> Any:
+        return json_lines(unpacked(path))
+
+    texts = [name for name in options.texts if columns is None or name in columns]
+    for forced in (texts, []) if texts else ([],):
+        try:
+            table = _json_table(opened, forced)
+            break
+        except (pa.ArrowInvalid, UnreadableLineError, UnicodeDecodeError) as error:
+            if forced and isinstance(error, pa.ArrowInvalid):
+                continue
+            if str(error).startswith("Empty JSON file"):
+                message = "the file is empty: one JSON object a line is expected"
+                raise TraceError(TraceFault(message, file=str(path))) from None
+            given = [name for name, wanted in options.types if wanted == "string"]
+            faults = _line_faults(path, columns, given)
+            if not faults and columns is None and not given:
+                raise
+            if faults:
+                raise TraceError(faults) from None
+            with opened() as stream:
+                kept = kept_columns(io.BufferedReader(stream), columns, given).getvalue()
+            table = _json_table(lambda: io.BytesIO(kept), [])  # noqa: B023
     # Arrow reads a whole number of 400 digits as an infinity, and JSON has none.
+    roots = columns and roots_of(columns)
     numbers = [
         table.column(field.name)
         for field in table.schema
-        if pa.types.is_floating(field.type) and (columns is None or field.name in columns)
+        if pa.types.is_floating(field.type) and (roots is None or field.name in roots)
     ]
     if any(pc.any(pc.is_inf(column)).as_py() for column in numbers):
         raise TraceError(_line_faults(path, columns))
     return table
 
 
-def _line_faults(path: Path, columns: Collection[str] | None) -> list[TraceFault]:
-    with _opened(path) as stream:
-        found = json_line_faults(io.BufferedReader(stream), columns)
+def _line_faults(
+    path: Path, columns: Collection[str] | None, texts: Collection[str] = ()
+) -> list[TraceFault]:
+    with json_lines(unpacked(path)) as stream:
+        found = json_line_faults(io.BufferedReader(stream), columns and roots_of(columns), texts)
         return [replace(fault, file=str(path)) for fault in found]
 
 
-def _json_table(opened: Callable[[], Any]) -> pa.Table:
-    table = _parsed_json(opened, None)
+def _json_table(opened: Callable[[], Any], texts: Sequence[str]) -> pa.Table:
+    table = _parsed_json(opened, texts, others="infer")
     # Arrow takes any bytes for text, and for names.
     table.validate(full=True)
     return _with_dates(opened, table)
 
 
-def _parsed_json(opened: Callable[[], Any], texts: Sequence[str] | None) -> pa.Table:
-    """Return the rows of a JSON file; with ``texts`` those columns alone, as they stand there."""
+def _parsed_json(opened: Callable[[], Any], texts: Sequence[str], *, others: str) -> pa.Table:
+    """Return the rows of a JSON file: ``texts`` as they stand there, and what is to be done with others."""
     import pyarrow.json as pajson
 
-    options = None
-    if texts is not None:
-        schema = pa.schema([(name, pa.string()) for name in texts])
-        options = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
+    schema = pa.schema(text_fields(texts))
+    options = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
     with opened() as stream:
         block = pajson.ReadOptions(block_size=LONGEST_LINE)
         guarded = pa.PythonFile(NestingGuard(stream), "r")
@@ -496,7 +561,7 @@ def _with_dates(opened: Callable[[], Any], table: pa.Table) -> pa.Table:
     ]
     if not midnights:
         return table
-    texts = _parsed_json(opened, midnights)
+    texts = _parsed_json(opened, midnights, others="ignore")
     for name in midnights:
         if all_hold(is_day, texts.column(name)):
             place = table.schema.get_field_index(name)
@@ -504,43 +569,47 @@ def _with_dates(opened: Callable[[], Any], table: pa.Table) -> pa.Table:
     return table
 
 
-def _read_parquet(path: Path, columns: list[str] | None, groups: tuple[int, int] | None) -> pa.Table:
+def _read_parquet(path: Path, columns: Collection[str] | None, groups: tuple[int, int] | None) -> pa.Table:
     import pyarrow.parquet as pq
 
     with path.open("rb") as file, pq.ParquetFile(file) as parquet:
+        names = parquet.schema_arrow.names
+        wanted = None if columns is None else [name for name in names if name in columns]
         if groups is None:
-            return parquet.read(columns=columns)
-        return parquet.read_row_groups(range(*groups), columns=columns)
+            return parquet.read(columns=wanted)
+        return parquet.read_row_groups(range(*groups), columns=wanted)
 
 
 def _with_types(table: pa.Table, types: Mapping[str, ColumnType], file: str) -> pa.Table:
     faults: list[TraceFault] = []
     for name, wanted in types.items():
-        place = table.schema.get_field_index(name)
-        if place < 0:
-            continue
-        column, target = table.column(name), _ARROW[wanted]
-        if column.type == target:
-            continue
-        try:
-            if pa.types.is_timestamp(target) and is_text(column.type):
-                check_rows_agree(column, name)
-            table = table.set_column(place, name, _cast(column, target))
-        except TraceError as error:
-            faults += [replace(fault, file=file) for fault in error.faults]
-        except pa.ArrowNotImplementedError:
-            message = f"its type is {column.type}, which cannot be read as {wanted}"
-            faults.append(TraceFault(message, file=file, column=name))
-        except pa.ArrowInvalid:
-            bad = np.zeros(len(column), np.bool_)
-            bad[unreadable_rows(column, partial(_cast, target=target), FAULT_LIMIT)] = True
-            message = f"the value is no {wanted}: correct it, or give the column another type"
-            faults += [
-                replace(fault, file=file) for fault in row_faults(bad, message, column=name, values=column)
-            ]
+        if name in table.column_names:
+            try:
+                table = with_type(table, name, wanted)
+            except TraceError as error:
+                faults += [replace(fault, file=file) for fault in error.faults]
     if faults:
         raise TraceError(faults)
     return table
+
+
+def with_type(table: pa.Table, name: str, wanted: str) -> pa.Table:
+    """Return a table with another type of a column; a TraceError names what cannot be read as one."""
+    column, target = table.column(name), _ARROW[wanted]
+    if column.type == target:
+        return table
+    try:
+        if pa.types.is_timestamp(target) and is_text(column.type):
+            check_rows_agree(column, name)
+        return table.set_column(table.schema.get_field_index(name), name, _cast(column, target))
+    except pa.ArrowNotImplementedError:
+        message = f"its type is {column.type}, which cannot be read as {wanted}"
+        raise TraceError(TraceFault(message, column=name)) from None
+    except pa.ArrowInvalid:
+        bad = np.zeros(len(column), np.bool_)
+        bad[unreadable_rows(column, partial(_cast, target=target), FAULT_LIMIT)] = True
+        message = f"the value is no {wanted}: correct it, or give the column another type"
+        raise TraceError(row_faults(bad, message, column=name, values=column)) from None
 
 
 def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:

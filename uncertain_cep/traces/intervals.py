@@ -15,6 +15,7 @@ from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import whole_numbers
 from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
+from uncertain_cep.traces.time_formats import TimeFormat
 from uncertain_cep.traces.uncertainty import Stamps, Uncertainty
 
 __all__ = [
@@ -110,7 +111,8 @@ class IntervalOptions:
     Attributes
     ----------
     time : str or None
-        The column of stamps; None for the rules that name their columns themselves.
+        The column of stamps, or the sum of one and of columns of lengths in the same unit, ``start + took``;
+        None for the rules that name their columns themselves.
     uncertainty : Uncertainty
         Such as ``plus_minus("500ms")``.
     tick : str or None
@@ -126,6 +128,8 @@ class IntervalOptions:
         What to call the columns.
     days : bool
         Whether a tick of dates may be a day if there is no other.
+    format : TimeFormat or None
+        How text is read as times. Default: as ISO 8601.
     """
 
     time: str | None
@@ -135,6 +139,7 @@ class IntervalOptions:
     missing: MissingChoice = "error"
     names: Names = _NAMES
     days: bool = True
+    format: TimeFormat | None = None
 
     def __post_init__(self) -> None:
         if self.missing not in ("error", "drop"):
@@ -159,7 +164,7 @@ class IntervalOptions:
         """Return the time columns of a table, as `intervals_of` would add them."""
         grid = self.grid(table.schema)
         table = whole_numbers(table, self.uncertainty.stamps(self.time))
-        found = self.uncertainty.intervals(Stamps(table, self.time, self.unit, grid))
+        found = self.uncertainty.intervals(Stamps(table, self.time, self.unit, grid, self.format))
         lower, upper, keep = found.lower, found.upper, None
         if any(gap.rows.any() for gap in found.missing):
             if self.missing == "error":

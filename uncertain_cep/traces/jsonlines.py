@@ -4,36 +4,60 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from io import BytesIO
 from typing import Any, BinaryIO, Final, NoReturn
 
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceFault
 from uncertain_cep.traces.bounded import LONGEST_LINE, MOST_LEVELS, levels_of
+from uncertain_cep.traces.nested import parts_of
 
 __all__ = ["json_line_faults", "kept_columns"]
 
 _MOST_DIGITS: Final = 308
 
 
-def kept_columns(stream: BinaryIO, columns: Collection[str]) -> BytesIO:
-    """Return a file without what is of no use: of a stream of `json_line_faults` these columns alone."""
+def kept_columns(stream: BinaryIO, columns: Collection[str] | None, texts: Collection[str] = ()) -> BytesIO:
+    """Return a file without what is of no use: of a stream of `json_line_faults` these columns alone.
+
+    Of a path the fields on it are kept (None: everything is). What ``texts`` hold becomes text, as it stands.
+    """
     kept = BytesIO()
+    tree: dict[str, Any] = {}
+    for name in columns or ():
+        inner = tree
+        for part in parts_of(name):
+            inner = inner.setdefault(part, {})
+    # A column that is asked for itself is kept whole.
+    tree.update({name: {} for name in columns or ()})
     while line := stream.readline():
         if line.strip():
             row = json.loads(line.decode("utf-8-sig"), parse_int=_integer)
-            some = {name: value for name, value in row.items() if name in columns}
+            some = row if columns is None else _pruned(row, tree)
+            for name in texts:
+                if not isinstance(some.get(name), str | None):
+                    some[name] = json.dumps(some[name])
             kept.write(json.dumps(some).encode() + b"\n")
     kept.seek(0)
     return kept
 
 
-def json_line_faults(stream: BinaryIO, columns: Collection[str] | None = None) -> list[TraceFault]:
+def _pruned(value: Any, tree: Mapping[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_pruned(item, tree) for item in value]
+    if not tree or not isinstance(value, dict):
+        return value
+    return {name: _pruned(inner, tree[name]) for name, inner in value.items() if name in tree}
+
+
+def json_line_faults(
+    stream: BinaryIO, columns: Collection[str] | None = None, texts: Collection[str] = ()
+) -> list[TraceFault]:
     """Return the lines that are no JSON object, and the values of another type than their column's first.
 
     The stream is decompressed. The faults are the first ones, up to a limit, without the file's name. What
-    other ``columns`` hold is no fault (None: all count).
+    other ``columns`` hold is no fault (None: all count), nor the type of what ``texts`` hold.
     """
     faults: list[TraceFault] = []
     kinds: dict[str, tuple[str, int]] = {}
@@ -73,7 +97,11 @@ def json_line_faults(stream: BinaryIO, columns: Collection[str] | None = None) -
             continue
         if columns is not None:
             pairs = _Pairs(pair for pair in pairs if pair[0] in columns)
-        faults += _type_faults(pairs, row, kinds)
+        faults += [
+            fault
+            for fault in _type_faults(pairs, row, kinds)
+            if fault.column not in texts or fault.value is None
+        ]
     return faults[:FAULT_LIMIT]
 
 

@@ -18,7 +18,7 @@ from uncertain_cep.expressions.codes import codes_of, places_in
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import as_arrow
 from uncertain_cep.traces.instants import counts_of, lengths_of, stamp_kind
-from uncertain_cep.traces.uncertainty import Intervals, Stamps, missing_where
+from uncertain_cep.traces.uncertainty import Intervals, Stamps, columns_in, missing_where, stamps_in
 
 __all__ = ["ClockOffset", "OffsetSource", "clock_offset"]
 
@@ -47,11 +47,11 @@ class ClockOffset:
         """Return the columns whose values are stamps."""
         if time is None:
             raise OptionError("uncertainty clock_offset needs the column of the stamps: say time=")
-        return (time,)
+        return stamps_in(time)
 
     def reads(self, time: str | None) -> tuple[str, ...]:
         """Return all columns that the rule reads."""
-        return (*self.stamps(time), self.key)
+        return (*self.stamps(time), *columns_in(time or "")[1:], self.key)
 
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
@@ -68,7 +68,7 @@ class ClockOffset:
         position = self._positions(stamps, column, keys)
         known = position >= 0
         shifts = [self._shift(bounds, position, known, scale) for bounds in (self.lower, self.upper)]
-        moved = stamps.ticks(column, *shifts)
+        moved = stamps.ticks(stamps.time or column, *shifts)
         (lower, upper), present = moved.moved, moved.present
         gaps = missing_where(present, column)
         at_the_time = "" if self.epochs is None else " at this time"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from uncertain_cep.boundary import public
@@ -22,8 +23,10 @@ from uncertain_cep.traces.checks import (
     check_nulls,
     check_pmfs,
 )
+from uncertain_cep.traces.duplicates import duplicates_message, first_of_equal
 from uncertain_cep.traces.events_schema import READ_EVENTS, EventsSchema
 from uncertain_cep.traces.extracting import ExtractionUses
+from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.formats import (
     FileOptions,
     TraceFile,
@@ -43,10 +46,13 @@ from uncertain_cep.traces.rows import (
     assembled,
     events_of_rows,
     id_column,
+    meets,
     needed_columns,
     type_column,
 )
 from uncertain_cep.traces.schema import TraceSchema, given_schema
+from uncertain_cep.traces.standard_input import spooled
+from uncertain_cep.traces.time_formats import EPOCHS
 from uncertain_cep.traces.uncertainty import Uncertainty
 
 __all__ = [
@@ -84,6 +90,8 @@ class LoadedTrace:
     """Rows left out without a time or offset."""
     floored: int = 0
     """Events whose own offset or length is no whole number of ticks."""
+    duplicates: int = 0
+    """Events left out that agreed in everything with one before."""
     merged: int = 0
     """Events of a certain time that share their tick with one of another certain time."""
     tick: str | None = None
@@ -120,7 +128,9 @@ class LoadedTrace:
         return self.table
 
     def warn(self) -> None:
-        """Warn if ticks took the order from certain times."""
+        """Warn if ticks took the order from certain times, and of events that were left out."""
+        if self.duplicates:
+            warn(duplicates_message(self.duplicates, self.events))
         if self.merged:
             warn(merged_message(self.merged, self.tick))
 
@@ -202,10 +212,14 @@ def load_traces(
     options = FileOptions() if schema is None else schema.options
     if format is not None:
         options = replace(options, format=format)
+    if options.deduplicate:
+        # What is not read could tell events apart.
+        used = None
     asked: Any = paths
     given = [asked] if isinstance(asked, (str, Path)) or not isinstance(asked, Iterable) else list(asked)
     if not all(isinstance(path, (str, Path)) for path in given):
         raise OptionError(f"paths={asked!r}: it takes the path of a file or a folder, or several")
+    given = [spooled(options.format) if str(path) == "-" else path for path in given]
     files, faults = list_files(given, options.format, with_schema=schema is not None)
     if not given:
         faults.append(TraceFault("no file is given: name one or more"))
@@ -247,12 +261,19 @@ def load_traces(
     if parts:
         table, conflicts = assembled(parts)
         faults += conflicts
+    duplicates = 0
     kept = [part for part in parts if part.events.table.num_rows] or parts
     origin = RowOrigin(
         tuple(part.file for part in kept),
         tuple(part.events.table.num_rows for part in kept),
         tuple(part.events.rows for part in kept),
     )
+    if table is not None and options.deduplicate:
+        numbered = [part.events.numbered for part in kept]
+        first = first_of_equal(table, np.repeat(numbered, origin.lengths))
+        duplicates = len(first) - int(first.sum())
+        table = table.filter(pa.array(first)) if duplicates else table
+        origin = origin.kept(first)
     named = None
     if table is not None:
         found, named = _model_faults(table, tick if schema is None else None)
@@ -265,6 +286,7 @@ def load_traces(
         rows,
         dropped,
         sum(rounding.floored for rounding in roundings),
+        duplicates,
         merged_times(roundings),
         named,
         frozenset(uses.present),
@@ -413,20 +435,26 @@ def raw_tables(
     """
     for file, steps in plan.items():
         needs = {step.name: needed_columns(step.events, step.rule) for step in steps}
+        texts = [name for step in steps for name in _texts(step)]
+        mine = replace(options, texts=tuple(dict.fromkeys(texts)))
+        fields = dict.fromkeys(name for columns in needs.values() for name in columns)
         wanted: set[str] | None = set()
         for step in steps:
-            listed = step.events.attributes is not None
-            if wanted is None or (used is None and not listed):
+            # Globs may ask for any column.
+            listed = step.events.attributes is not None and not step.events.value_columns
+            if wanted is None or ((used is None or step.events.value_columns) and not listed):
                 wanted = None
                 continue
-            wanted |= needs[step.name].keys() | {_NAMES.id}
+            wanted |= needs[step.name].keys() | {_NAMES.id} | dict(step.events.types).keys()
             if not listed:
                 wanted.update(CANONICAL, used or ())
         try:
-            names = column_names(file, options)
-            found = [] if names is None else _absent(file, names, needs)
+            names = column_names(file, mine)
+            found = [] if names is None or options.explode else _absent(file, names, needs)
             if not found:
-                raw = read_file(file, wanted, options, uses, groups)
+                raw = read_file(file, wanted, mine, uses, fields, groups)
+                if names is None:
+                    raw = _with_fields_of_no_row(raw, steps, needs)
                 # Where they were known before, too: the file may be another one by now.
                 found = _absent(file, raw.column_names, needs)
         except TraceError as error:
@@ -437,6 +465,33 @@ def raw_tables(
             yield file, raw
 
 
+def _texts(step: Step) -> tuple[str, ...]:
+    """Return the columns of stamps that are read as text."""
+    events = step.events
+    told = events.as_written or not EPOCHS.keys() >= {*events.time_format}
+    return step.rule.stamps(events.time) if told or events.time_zone or events.base else ()
+
+
+def _with_fields_of_no_row(
+    raw: pa.Table, steps: Sequence[Step], needs: dict[str, dict[str, str]]
+) -> pa.Table:
+    """Return a table with the columns it lacks that are of no row which meets the conditions asking for them.
+
+    A file of rows of several kinds may have none of one, and so none of the columns of that one.
+    """
+    for step in steps:
+        absent = [name for name in needs[step.name] if name not in raw.column_names]
+        asked = step.events.where is not None and "where" not in {needs[step.name][name] for name in absent}
+        if absent and asked and step.events.where is not None:
+            filled = raw
+            for name in absent:
+                filled = filled.append_column(name, pa.nulls(raw.num_rows))
+            with suppress(TraceError):
+                if not meets(step.events.where, filled).any():
+                    raw = filled
+    return raw
+
+
 _MODEL_ADVICE: Final = (
     "Name the columns type, id, lower and upper, or say in a schema file or with flags what they are and how "
     "uncertain the times"
@@ -445,6 +500,7 @@ _MODEL_ADVICE: Final = (
 
 def _absent(file: TraceFile, names: Sequence[str], needs: dict[str, dict[str, str]]) -> list[TraceFault]:
     faults = []
+    names = [name for name in names if name != ROW]
     for step, columns in needs.items():
         absent = [column for column in columns if column not in names]
         if step == "the trace":
@@ -463,7 +519,8 @@ def all_days(raws: Sequence[tuple[TraceFile, pa.Table]], plan: dict[TraceFile, l
             events = step.events
             # A fault here is met again, and told with its file, when the intervals are made.
             with suppress(TraceError, OptionError):
-                grid = IntervalOptions(events.time, step.rule, unit=events.unit).grid(raw.schema)
+                options = IntervalOptions(events.time, step.rule, unit=events.unit, format=events.format)
+                grid = options.grid(raw.schema)
                 found[raw.num_rows > 0].append(grid.tick == UNIT_NANOSECONDS["d"])
     # What a file without rows takes its columns for is a guess.
     return all(found[True] or found[False])
@@ -474,7 +531,8 @@ def model_events(raw: pa.Table, tick: str | None = None) -> Events:
 
     Their tick is by default the one in the table, else 1us; one day for dates.
     """
-    raw = with_noted_tick(raw)
+    rows = np.asarray(raw.column(ROW).to_numpy()) if ROW in raw.column_names else None
+    raw = with_noted_tick(raw if rows is None else raw.drop_columns([ROW]))
     lower, upper = raw.column(_NAMES.lower), raw.column(_NAMES.upper)
     metadata = {key: value for key, value in (raw.schema.metadata or {}).items() if key == TICK_METADATA}
     if not all(
@@ -499,4 +557,4 @@ def model_events(raw: pa.Table, tick: str | None = None) -> Events:
     if TICK_METADATA in metadata and _NAMES.tick not in raw.column_names:
         columns[_NAMES.tick] = tick_column(metadata[TICK_METADATA].decode(), raw.num_rows)
     others = {name: raw.column(name) for name in raw.column_names if name not in columns}
-    return Events(pa.table({**columns, **others}).replace_schema_metadata(metadata or None), None, 0)
+    return Events(pa.table({**columns, **others}).replace_schema_metadata(metadata or None), rows, 0)

@@ -11,24 +11,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import QueryError, QuerySyntaxError, TraceError, TraceFault
 from uncertain_cep.timedomain import TICK_METADATA, Names, is_text, tick_column
+from uncertain_cep.traces.common_types import common_type
 from uncertain_cep.traces.events_schema import EventsSchema
-from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
+from uncertain_cep.traces.faulty_rows import ROW, BoolArray, IntArray, renumbered
+from uncertain_cep.traces.formats import with_type
 from uncertain_cep.traces.frames import is_whole_decimal
 from uncertain_cep.traces.intervals import IntervalOptions, Rounding
-from uncertain_cep.traces.uncertainty import Uncertainty
+from uncertain_cep.traces.reshaping import VALUE, VARIABLE, with_values
+from uncertain_cep.traces.uncertainty import Uncertainty, columns_in
 
 __all__ = [
     "CANONICAL",
     "Events",
     "Part",
     "assembled",
-    "common_type",
     "events_of_rows",
     "id_column",
     "id_source",
+    "meets",
     "needed_columns",
     "type_column",
 ]
@@ -47,13 +49,14 @@ class Events:
     The table has type, id, lower, upper, pmf if there are any, tick if it has a length (also in the
     metadata), and attributes. ``rows``, (n,) int64, are the raw rows, counted from 0; None for one event a
     row, in order. ``dropped`` rows lack a time or offset. ``rounding`` is None if the times were in ticks
-    already.
+    already; ``numbered`` tells that ids number the rows, for want of others.
     """
 
     table: pa.Table
     rows: IntArray | None
     dropped: int
     rounding: Rounding | None = None
+    numbered: bool = False
 
 
 def needed_columns(events: EventsSchema, rule: Uncertainty) -> dict[str, str]:
@@ -66,14 +69,18 @@ def needed_columns(events: EventsSchema, rule: Uncertainty) -> dict[str, str]:
         needed[events.type_column] = "type_column"
     for name in _id_columns(events.id):
         needed.setdefault(name, "id")
-    if events.time is not None:
-        needed.setdefault(events.time, "time")
+    for name in () if events.time is None else columns_in(events.time):
+        needed.setdefault(name, "time")
     for name in rule.reads(events.time):
         needed.setdefault(name, "uncertainty")
     for name in _condition_columns(events.where):
         needed.setdefault(name, "where")
     for _, name in events.attributes or ():
         needed.setdefault(name, "attributes")
+    if events.value_columns:
+        # These are made of the others.
+        needed.pop(VARIABLE, None)
+        needed.pop(VALUE, None)
     return needed
 
 
@@ -91,18 +98,30 @@ def events_of_rows(
     Where neither the schema nor the rows have an id, row ``i`` gets ``first_id + i``. The default of ``tick``
     is that of `intervals_of`; ``days`` tells whether it may be a day. Errors number the rows as in ``raw``.
     """
+    # The place of each row in ``raw``, and its number in the file; None: as they are.
     rows: IntArray | None = None
+    lines: IntArray | None = None
+    if ROW in raw.column_names:
+        lines = np.asarray(raw.column(ROW).to_numpy())
+        raw = raw.drop_columns([ROW])
     chosen = raw
-    if events.where is not None:
-        rows = np.flatnonzero(_condition(events.where, raw))
-        chosen = raw.take(pa.array(rows)) if len(rows) < raw.num_rows else raw
+    if events.value_columns:
+        chosen, rows = with_values(raw, events.value_columns)
+        raw = chosen
     try:
-        options = IntervalOptions(events.time, rule, tick, events.unit, events.missing, days=days)
+        if events.where is not None:
+            some = np.flatnonzero(meets(events.where, raw))
+            rows = some if rows is None else rows[some]
+            chosen = raw.take(pa.array(some)) if len(some) < raw.num_rows else raw
+        for name, wanted in events.types:
+            chosen = with_type(chosen, name, wanted)
+        options = IntervalOptions(
+            events.time, rule, tick, events.unit, events.missing, days=days, format=events.format
+        )
         intervals = options.columns(chosen)
     except TraceError as error:
-        if rows is None:
-            raise
-        raise TraceError(renumbered(error.faults, rows)) from None
+        numbers = _numbers(rows, lines)
+        raise error if numbers is None else TraceError(renumbered(error.faults, numbers)) from None
     columns: dict[str, Any] = {
         _NAMES.type: type_column(chosen, events),
         _NAMES.id: id_column(chosen, id_source(events, raw), rows, first_id),
@@ -114,6 +133,11 @@ def events_of_rows(
     text = intervals.grid.text
     if text is not None:
         columns[_NAMES.tick] = tick_column(text, chosen.num_rows)
+    if events.value_columns and id_source(events, raw) is None:
+        # A row gives several events.
+        columns[_NAMES.id] = pc.binary_join_element_wise(
+            columns[_NAMES.id].cast(pa.string()), chosen.column(VARIABLE), ":"
+        )
     for new, old in _attributes(raw.column_names, events, rule):
         columns[new] = chosen.column(old)
     table = pa.table(columns).replace_schema_metadata(
@@ -124,7 +148,13 @@ def events_of_rows(
         table = table.filter(pa.array(intervals.keep))
         rows = np.flatnonzero(intervals.keep) if rows is None else rows[intervals.keep]
         dropped = len(intervals.keep) - table.num_rows
-    return Events(table, rows, dropped, intervals.rounding)
+    numbered = id_source(events, raw) is None
+    return Events(table, _numbers(rows, lines), dropped, intervals.rounding, numbered)
+
+
+def _numbers(rows: IntArray | None, lines: IntArray | None) -> IntArray | None:
+    """Return the rows in the file of the rows at some places."""
+    return rows if lines is None else lines if rows is None else lines[rows]
 
 
 def type_column(raw: pa.Table, events: EventsSchema) -> pa.Array | pa.ChunkedArray:
@@ -222,7 +252,8 @@ def _condition_columns(where: str | None) -> list[str]:
     return list(dict.fromkeys(each.name for each in expressions_in(condition) if isinstance(each, Attribute)))
 
 
-def _condition(where: str, raw: pa.Table) -> BoolArray:
+def meets(where: str, raw: pa.Table) -> BoolArray:
+    """Return which rows meet a condition, (n,) bool; a TraceError says that it cannot be asked of them."""
     from uncertain_cep.expressions.vectorised import evaluate_mask
     from uncertain_cep.query import bind_row_condition, parse_row_condition
 
@@ -324,38 +355,6 @@ def _column_type(name: str, parts: Sequence[Part], faults: list[TraceFault]) -> 
             where = part.file
         found = common
     return found
-
-
-def common_type(first: pa.DataType, second: pa.DataType) -> pa.DataType | None:
-    """Return the type that takes the values of both, or None if there is none."""
-    if first == second or pa.types.is_null(second):
-        return first
-    if pa.types.is_null(first):
-        return second
-    if pa.types.is_integer(first) and pa.types.is_integer(second):
-        return pa.int64()
-    if _is_number(first) and _is_number(second):
-        return pa.float64()
-    if is_text(first) and is_text(second):
-        return pa.string()
-    if _is_day_or_time(first) and _is_day_or_time(second):
-        units = [dtype.unit if pa.types.is_timestamp(dtype) else "s" for dtype in (first, second)]
-        zones = {dtype.tz for dtype in (first, second) if pa.types.is_timestamp(dtype)} - {None}
-        zone = None if not zones else zones.pop() if len(zones) == 1 else "UTC"
-        return pa.timestamp(min(units, key=lambda unit: UNIT_NANOSECONDS[unit]), zone)
-    if pa.types.is_nested(first) and pa.types.is_nested(second):
-        values = [getattr(dtype, "value_type", None) for dtype in (first, second)]
-        if all(value is not None and _is_number(value) for value in values):
-            return pa.list_(pa.float64())
-    return None
-
-
-def _is_number(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(dtype) or pa.types.is_floating(dtype))
-
-
-def _is_day_or_time(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(dtype) or pa.types.is_date(dtype))
 
 
 def _as(part: Part, schema: pa.Schema, faults: list[TraceFault]) -> pa.Table | None:

@@ -44,19 +44,33 @@ class TraceSchema:
         tick = "1ms"               # optional
         delimiter = ";"            # optional, of CSV files
         nulls = ["NA", "-"]        # optional, texts of CSV files that stand for null besides the empty one
+        columns = ["time", "kind"] # optional, the names of columns of CSV files without a line of names
+        explode = "data.spans"     # optional, a column of lists, or several: rows are made of their items
+        file_column = "file"       # optional, a column for the names of files; folder_column: of folders
+        deduplicate = true         # optional: of events that agree in everything all but one are left out
+        continuation = '^ '       # optional, what is found in lines of text that belong to the one before
+
+        [columns_by.kind]          # optional, of such CSV files: further columns by the value of one
+        CPU = ["host", "usage"]
 
         [types]                    # optional: string, int, float, bool or timestamp, not what is found out
         serial = "string"
 
         [extract]                  # optional: columns cut out of others, as the named groups of an expression
         attempt_id = '_(?P<attempt>[0-9]+)$'
+        line = "log4j"             # of text files: an expression, several to be tried in order, or a name
 
         [[events]]                 # one table for each event that a raw row stands for
         files = "*tasks*.csv.gz"   # optional glob on the file's name, or on the end of its path
         type = "TaskFinish"        # or: type_column = "a column"
         id = "{task}:finish"       # a column, or a template; default: the column id, else a running number
-        time = "finish_ms"         # column of the stamps
+        time = "start_ms + took"   # column of the stamps, or a sum of one and of lengths in the same unit
         unit = "ms"                # of numbers since 1970: ns us ms s min h d; "tick" or none: plain ticks
+        time_format = "%d/%b/%Y %H:%M"   # of text that is not ISO 8601; or several, tried in order
+        year = 2015                # if the format tells no year; date = 2015-10-17 if it tells no day
+        time_zone = "Europe/Berlin"   # or "+02:00", of stamps that tell none; default UTC
+        value_columns = ["cpu", "mem*"]   # makes an event of each value: columns variable and value
+        types = { value = "float" }   # as in [types], of the rows that meet the condition
         where = "result = 'OK'"    # optional condition on the columns of the row, as in a query
         attributes = ["job", "host"]   # or { new_name = "column" }; default: the columns not used above
         uncertainty = { kind = "clock_offset", table = "offsets.csv", key = "host" }
@@ -75,8 +89,12 @@ class TraceSchema:
     With a format that `read_traces` reads without a schema, ``[[events]]`` may be left out. Its rows have the
     columns ``type``, ``id``, ``lower``, ``upper`` and attributes; any other field of it can be named, too.
 
-    Kinds of uncertainty: ``exact``; ``plus_minus`` (``by``); ``granularity`` (``of``); ``window``
-    (``length``); ``columns`` (``lower``, ``upper``: columns, or sums such as ``"launch + slack"``);
+    Columns are named as they are, fields within fields by their path: ``task.host``, ``"a.b".c``. Formats of
+    times are those of strptime, ``iso``, ``epoch_s``, ``epoch_ms``, ``epoch_us`` and ``epoch_ns``. Names of
+    text formats are ``syslog``, ``syslog5424``, ``log4j``, ``access`` and ``cri``.
+
+    Kinds of uncertainty: ``exact``; ``plus_minus`` (``by``); ``granularity`` (``of``); ``as_written``;
+    ``window`` (``length``); ``columns`` (``lower``, ``upper``: columns, or sums, ``"launch + slack"``);
     ``histogram`` (``pmf``, and ``lower`` unless ``time`` is given); ``clock_offset`` (``table``, and if they
     differ from the default ``key``, ``host``, ``lower``, ``upper``, ``unit``, and ``epoch = ["from",
     "until"]`` where a host has several; see `clock_offset`). Lengths

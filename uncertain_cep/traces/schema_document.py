@@ -6,6 +6,9 @@ import difflib
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, cast
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from uncertain_cep.durations import UNIT_NANOSECONDS, number_unit, parse_duration
 from uncertain_cep.errors import OptionError, QueryError, QuerySyntaxError
 from uncertain_cep.timedomain import Names
@@ -13,14 +16,27 @@ from uncertain_cep.traces.constraints import Constraint, all_before, causal, enc
 from uncertain_cep.traces.events_schema import KINDS, READ_EVENTS, Argument, EventsSchema, UncertaintySpec
 from uncertain_cep.traces.extracting import extraction_groups
 from uncertain_cep.traces.formats import COLUMN_TYPES, FILE_FORMATS, ColumnType, FileOptions
+from uncertain_cep.traces.ragged import RaggedColumns
 from uncertain_cep.traces.readers import READERS
+from uncertain_cep.traces.text_lines import CONTINUATION, PRESETS, Preset
+from uncertain_cep.traces.time_formats import (
+    EPOCHS,
+    TimeFormat,
+    base_fault,
+    format_groups,
+    known_zone,
+    told_with,
+)
 
 __all__ = ["SchemaReader"]
 
-_TOP: Final = ("format", "tick", "delimiter", "nulls", "types", "extract", "events", "constraints")
+_TOP: Final = (
+    "format", "tick", "delimiter", "nulls", "types", "extract", "events", "columns", "columns_by", "explode",
+    "file_column", "folder_column", "continuation", "deduplicate", "constraints",
+)  # fmt: skip
 _EVENTS: Final = (
     "files", "type", "type_column", "id", "time", "unit", "where", "attributes", "uncertainty",
-    "uncertainty_by", "missing",
+    "uncertainty_by", "missing", "time_format", "year", "date", "time_zone", "value_columns", "types",
 )  # fmt: skip
 _CANONICAL: Final = tuple(Names.__dataclass_fields__)
 _CONSTRAINTS: Final[dict[str, tuple[Callable[..., Constraint], int, tuple[str, ...]]]] = {
@@ -38,6 +54,7 @@ class SchemaReader:
 
     def __init__(self) -> None:
         self.faults: list[tuple[str, str]] = []
+        self._preset: Preset | None = None
 
     def read(self, document: Mapping[str, Any]) -> tuple[str | None, tuple[EventsSchema, ...], FileOptions]:
         """Return the tick, the kinds of events and how files are read; of use only without faults."""
@@ -52,13 +69,30 @@ class SchemaReader:
         if not _is_list_of_text(nulls):
             self._fault("nulls", 'must be a list of texts, such as ["NA", "-"]')
             nulls = []
-        types = self._types(document.get("types", {}))
         given = self._text(document, "format", "")
         if given is not None and given not in (*FILE_FORMATS, *READERS):
             self._fault("format", f"must be one of {', '.join((*FILE_FORMATS, *READERS))}, not {given!r}")
             given = None
-        extract = self._extract(document.get("extract", {}))
-        options = FileOptions(types, tuple(nulls), delimiter, extract, given)
+        extract = document.get("extract", {})
+        presets = [PRESETS[name] for _, name in _pairs(extract) if name in PRESETS]
+        types = dict(cast(Any, [pair for preset in presets for pair in preset.types]))
+        types |= dict(self._types(document.get("types", {}), "types"))
+        options = FileOptions(
+            tuple(types.items()),
+            tuple(nulls),
+            delimiter,
+            self._extract(extract),
+            given,
+            columns=self._names(document, "columns"),
+            columns_by=self._columns_by(document),
+            explode=self._names(document, "explode", single=True),
+            file_column=self._text(document, "file_column", ""),
+            folder_column=self._text(document, "folder_column", ""),
+            continuation=self._continuation(document.get("continuation", CONTINUATION)),
+            parts=any(preset.parts for preset in presets),
+            deduplicate=self._is_true(document, "deduplicate"),
+        )
+        self._preset = presets[0] if presets else None
         if given in READERS and "events" not in document:
             return tick, (READ_EVENTS,), options
         tables = document.get("events", [])
@@ -135,32 +169,145 @@ class SchemaReader:
         except OptionError:
             self._fault(path, f"must be one of {', '.join(UNIT_NANOSECONDS)} or tick, not {unit!r}")
 
-    def _types(self, given: object) -> tuple[tuple[str, ColumnType], ...]:
+    def _is_true(self, table: Mapping[str, Any], key: str) -> bool:
+        value = table.get(key, False)
+        if not isinstance(value, bool):
+            self._fault(key, f"must be true or false, not {value!r}")
+        return value is True
+
+    def _names(
+        self, table: Mapping[str, Any], key: str, path: str = "", *, single: bool = False
+    ) -> tuple[str, ...]:
+        value = table.get(key, [])
+        if single and isinstance(value, str):
+            value = [value]
+        if not _is_list_of_text(value) or not all(value):
+            self._fault(_join(path, key), 'must be a list of texts, such as ["host", "usage"]')
+            return ()
+        twice = sorted({name for name in value if value.count(name) > 1})
+        if twice:
+            self._fault(_join(path, key), f"names {', '.join(twice)} twice")
+        return tuple(value)
+
+    def _columns_by(self, document: Mapping[str, Any]) -> RaggedColumns | None:
+        given = document.get("columns_by")
+        if given is None:
+            return None
+        tables = list(given.values()) if isinstance(given, dict) else []
+        if len(tables) != 1 or not isinstance(tables[0], dict):
+            self._fault(
+                "columns_by",
+                "must be a table for one of the columns, with further ones for each of its values, such as "
+                '[columns_by.kind] and then CPU = ["host", "usage"]',
+            )
+            return None
+        ((column, values),) = given.items()
+        path = _join("columns_by", column)
+        common = document.get("columns", [])
+        if not _is_list_of_text(common) or column not in common:
+            self._fault(path, "must be one of columns, which names those that all rows have")
+        found = [(value, self._names(values, value, path)) for value in values]
+        for value, names in found:
+            again = [name for name in names if name in common]
+            if again:
+                self._fault(_join(path, value), f"names {', '.join(again)}, which stands in columns")
+        return column, tuple(found)
+
+    def _continuation(self, given: object) -> str | None:
+        if given is False:
+            return None
+        try:
+            if isinstance(given, str):
+                pc.match_substring_regex(pa.array([""]), given)
+                return given
+            said = f"must be a regular expression, or false, not {given!r}"
+        except pa.ArrowInvalid as error:
+            said = f"is no regular expression that can be used: {error}"
+        self._fault("continuation", said)
+        return None
+
+    def _time_format(
+        self, table: Mapping[str, Any], path: str
+    ) -> tuple[tuple[str, ...], str | None, str | None, str | None]:
+        """Return the formats of stamps, what they lack of a date, their zone, and the unit of numbers."""
+        forms = self._names(table, "time_format", path, single=True)
+        year, day = table.get("year"), table.get("date")
+        base = None if year is None and day is None else str(day if year is None else year)
+        if year is not None and day is not None:
+            self._fault(_join(path, "year"), "is told by date, too: leave one of them out")
+        elif base is not None and (
+            fault := base_fault(base) if isinstance(year, int) or day is not None else "must be a number"
+        ):
+            self._fault(_join(path, "year" if day is None else "date"), f"{fault}, not {base!r}")
+        zone = self._text(table, "time_zone", path)
+        if zone is not None and not known_zone(zone):
+            message = f"there is no time zone {zone!r}: write a name such as Europe/Berlin, or +02:00"
+            self._fault(_join(path, "time_zone"), message)
+        of_preset = not forms and self._preset is not None and table.get("time") == "time"
+        if of_preset and self._preset is not None:
+            forms = self._preset.time_format
+        lacks: dict[str, str] = {}
+        for form in forms:
+            if form in EPOCHS or form == "iso":
+                continue
+            try:
+                told = format_groups(form)
+            except ValueError as error:
+                epochs = ", ".join(EPOCHS)
+                message = f"{form!r} cannot be read: {error}; formats are as of strptime, or {epochs}, iso"
+                self._fault(_join(path, "time_format"), message)
+                continue
+            if not told & {"d", "j"}:
+                lacks[form] = 'date = "2015-10-17"'
+            elif not told & {"Y", "y"}:
+                lacks[form] = "year = 2015"
+        lacks = {form: key for form, key in lacks.items() if not told_with([form], base)}
+        if lacks and of_preset and len(lacks) < len(forms):
+            forms = tuple(form for form in forms if form not in lacks)
+        elif lacks:
+            form, key = next(iter(lacks.items()))
+            self._fault(_join(path, "time_format"), f"{form!r} tells no {key.partition(' ')[0]}: add {key}")
+        unit = TimeFormat(forms).unit
+        if unit is not None and table.get("unit") is not None:
+            self._fault(_join(path, "unit"), "is told by time_format, too: leave one of them out")
+        return forms, base, zone, unit
+
+    def _types(self, given: object, path: str) -> tuple[tuple[str, ColumnType], ...]:
         if not isinstance(given, dict):
-            self._fault("types", 'must be a table, such as [types] and then host = "string"')
+            self._fault(path, 'must be a table, such as [types] and then host = "string"')
             return ()
         found: list[tuple[str, ColumnType]] = []
         for column, name in given.items():
             if name in COLUMN_TYPES:
                 found.append((column, name))
             else:
-                self._fault(_join("types", column), f"must be one of {', '.join(COLUMN_TYPES)}, not {name!r}")
+                self._fault(_join(path, column), f"must be one of {', '.join(COLUMN_TYPES)}, not {name!r}")
         return tuple(found)
 
     def _extract(self, given: object) -> tuple[tuple[str, str], ...]:
         example = "such as [extract] and then attempt_id = '_(?P<attempt>[0-9]+)$'"
-        if not isinstance(given, dict) or not all(isinstance(pattern, str) for pattern in given.values()):
-            self._fault("extract", f"must be a table of columns and regular expressions, {example}")
+        if not isinstance(given, dict) or not all(
+            isinstance(found, str) or (_is_list_of_text(found) and found) for found in given.values()
+        ):
+            message = f"must be a table of columns and regular expressions, or lists of these, {example}"
+            self._fault("extract", message)
             return ()
-        for column, pattern in given.items():
+        patterns: list[tuple[str, str]] = []
+        for column, name in _pairs(given):
+            patterns += [
+                (column, pattern) for pattern in (PRESETS[name].patterns if name in PRESETS else (name,))
+            ]
+        for column, pattern in patterns:
             try:
                 groups = extraction_groups(pattern)
             except ValueError as error:
                 self._fault(_join("extract", column), f"is no regular expression that can be used: {error}")
                 continue
             if not groups:
-                self._fault(_join("extract", column), f"names no group for the new column, {example}")
-        return tuple(given.items())
+                known = ", ".join(PRESETS)
+                message = f"names no group for the new column, {example}, and is none of {known}"
+                self._fault(_join("extract", column), message)
+        return tuple(patterns)
 
     def _events(self, table: Mapping[str, Any], path: str) -> EventsSchema | None:
         before = len(self.faults)
@@ -172,20 +319,32 @@ class SchemaReader:
         if ("type" in table) == ("type_column" in table):
             self._fault(path, 'say the type of these events, either type = "CPU" or type_column = "a column"')
         self._unit(texts["unit"], _join(path, "unit"))
+        forms, base, zone, unit = self._time_format(table, path)
         missing = texts["missing"] or "error"
         if missing not in ("error", "drop"):
             self._fault(_join(path, "missing"), f'must be "error" or "drop", not {missing!r}')
         if texts["where"] is not None:
             self._condition(texts["where"], _join(path, "where"))
         attributes = self._attributes(table.get("attributes"), _join(path, "attributes"))
+        values = self._attributes(table.get("value_columns"), _join(path, "value_columns")) or ()
+        types = self._types(table.get("types", {}), _join(path, "types"))
         uncertainty = self._declared(table, path)
         if uncertainty is not None and "time" not in table and _needs_time(uncertainty):
             message = 'is missing: name the column of the stamps, such as time = "timestamp"'
             self._fault(_join(path, "time"), message)
         if len(self.faults) > before or uncertainty is None:
             return None
-        given: dict[str, Any] = {**texts, "missing": missing}
-        return EventsSchema(uncertainty=uncertainty, attributes=attributes, **given)
+        given: dict[str, Any] = {**texts, "missing": missing, "unit": texts["unit"] or unit}
+        return EventsSchema(
+            uncertainty=uncertainty,
+            attributes=attributes,
+            time_format=forms,
+            base=base,
+            time_zone=zone,
+            value_columns=values,
+            types=types,
+            **given,
+        )
 
     def _condition(self, text: str, path: str) -> None:
         from uncertain_cep.query import parse_row_condition
@@ -283,6 +442,17 @@ class SchemaReader:
 
 def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
+
+
+def _pairs(extract: Any) -> list[tuple[str, str]]:
+    """Return the columns and expressions of a table, of which each may have several."""
+    found = extract.items() if isinstance(extract, dict) else ()
+    return [
+        (column, each)
+        for column, given in found
+        for each in (given if isinstance(given, list) else [given])
+        if isinstance(each, str)
+    ]
 
 
 def _is_list_of_text(value: object) -> bool:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import lzma
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
+from uncertain_cep.traces.unpacking import COMPRESSIONS
+
 __all__ = ["unpacked_bytes"]
 
-_COMPRESSIONS: Final = {".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 _PIECE: Final = 4096
 """Packed bytes read at a time: how many were needed is known to within so many."""
 
@@ -45,7 +47,7 @@ def unpacked_bytes(paths: Iterable[str]) -> int:
             size = path.stat().st_size
             if path.suffix.lower() in (".parquet", ".pq"):
                 total += max(size, _parquet_bytes(path))
-            elif path.suffix.lower() not in _COMPRESSIONS:
+            elif path.suffix.lower() not in COMPRESSIONS:
                 total += size
             elif sampled < _SAMPLED:
                 read, made = _beginning(path)
@@ -53,7 +55,7 @@ def unpacked_bytes(paths: Iterable[str]) -> int:
                 total += made if read >= size else made * (size / max(read, 1))
             else:
                 total += size * max(1.0, unpacked / max(packed, 1))
-        except (OSError, pa.ArrowException):
+        except (OSError, EOFError, lzma.LZMAError, pa.ArrowException):
             continue
     return int(total)
 
@@ -96,13 +98,18 @@ class _Pieces:
         self.closed = True
 
 
+def _stream(pieces: _Pieces, compression: str) -> Any:
+    if compression == "xz":
+        return lzma.LZMAFile(pieces)  # type: ignore[arg-type]
+    return pa.CompressedInputStream(pa.PythonFile(pieces, "r"), compression)
+
+
 def _beginning(path: Path) -> tuple[int, int]:
     """Return how many bytes of a compressed file were read, and what they unpack to."""
     with path.open("rb", buffering=0) as file:
         pieces = _Pieces(file)
-        source = pa.PythonFile(pieces, "r")
         size, made = path.stat().st_size, 0
-        with pa.CompressedInputStream(source, _COMPRESSIONS[path.suffix.lower()]) as stream:
+        with _stream(pieces, COMPRESSIONS[path.suffix.lower()]) as stream:
             while (
                 made < _LEAST
                 or (made < _MOST and pieces.count < _LEAST_PACKED)

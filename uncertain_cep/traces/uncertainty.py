@@ -23,13 +23,16 @@ from uncertain_cep.traces.instants import (
     Grid,
     check_whole,
     counts_of,
+    is_text,
     lengths_of,
     rests_of,
     stamp_kind,
     ticks_of,
 )
+from uncertain_cep.traces.time_formats import ISO, StampTimes, TimeFormat, in_utc
 
 __all__ = [
+    "AsWritten",
     "Columns",
     "Histogram",
     "Intervals",
@@ -38,12 +41,15 @@ __all__ = [
     "Stamps",
     "Ticks",
     "Uncertainty",
+    "as_written",
     "columns",
+    "columns_in",
     "exact",
     "granularity",
     "histogram",
     "missing_where",
     "plus_minus",
+    "stamps_in",
     "window",
 ]
 
@@ -65,19 +71,40 @@ class Ticks:
 
 @dataclass(frozen=True, slots=True)
 class Stamps:
-    """A table of raw stamps, their column, the unit of numeric ones, and the ticks they are read into."""
+    """A table of raw stamps, their column, the unit of numbers, the ticks they become, the format of text.
+
+    A column is a column's name, or the sum of one and of columns of lengths, ``launch + slack``.
+    """
 
     table: pa.Table
     time: str | None
     unit: str | None
     grid: Grid
+    format: TimeFormat | None = None
+
+    def texts(self, column: str) -> StampTimes | None:
+        """Return what the texts of a column say by the format, ISO 8601 by default; None if it has none."""
+        values = self.table.column(column)
+        return (self.format or ISO).read(values, column) if is_text(values.type) else None
 
     def ticks(self, column: str, *shifts: int | IntArray) -> Ticks:
         """Return the ticks of a column's stamps moved by each shift."""
+        column, lengths = terms_of(column)
+        if lengths:
+            own, known = _lengths(self, column, lengths)
+            found = self.ticks(column, *(shift + own for shift in shifts))
+            return replace(found, present=found.present & known)
         values = self.table.column(column)
         kind = stamp_kind(column, values.type, self.unit)
-        counts, present = counts_of(values, column, kind, self.unit)
+        read = None if self.format is None else self.texts(column)
+        if read is not None:
+            counts, present = read.counts, read.present
+        else:
+            counts, present = counts_of(values, column, kind, self.unit)
         resolution = kind.resolution
+        zone = None if self.format is None else self.format.zone
+        if zone is not None and pa.types.is_timestamp(values.type) and values.type.tz is None:
+            counts, resolution = in_utc(counts * (resolution or 1), zone, column), 1
         check_whole(counts, present, resolution, self.grid, column=column, values=values)
         moved = [
             ticks_of(counts, resolution, self.grid, column=column, values=values, shift=shift)
@@ -179,16 +206,16 @@ class Moved:
 
     def stamps(self, time: str | None) -> tuple[str, ...]:
         """Return the columns whose values are stamps."""
-        return (_required(time, f"uncertainty {self.kind}"),)
+        return stamps_in(_required(time, f"uncertainty {self.kind}"))
 
     def reads(self, time: str | None) -> tuple[str, ...]:
         """Return all columns that the rule reads."""
-        return self.stamps(time)
+        return columns_in(_required(time, f"uncertainty {self.kind}"))
 
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
         (column,) = self.stamps(stamps.time)
-        found = stamps.ticks(column, *dict.fromkeys(self._shifts(stamps.grid)))
+        found = stamps.ticks(stamps.time or column, *dict.fromkeys(self._shifts(stamps.grid)))
         return Intervals(
             found.moved[0], found.moved[-1], missing_where(found.present, column), rests=found.rests
         )
@@ -223,17 +250,18 @@ class Histogram:
 
     def stamps(self, time: str | None) -> tuple[str, ...]:
         """Return the columns whose values are stamps."""
-        return (self.lower or _required(time, "uncertainty histogram without lower"),)
+        return stamps_in(self.lower or _required(time, "uncertainty histogram without lower"))
 
     def reads(self, time: str | None) -> tuple[str, ...]:
         """Return all columns that the rule reads."""
-        return (*self.stamps(time), self.pmf)
+        stamp = self.lower or _required(time, "uncertainty histogram without lower")
+        return (*columns_in(stamp), self.pmf)
 
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
         (column,) = self.stamps(stamps.time)
         stamps.grid.check_countable("a probability of a histogram")
-        found = stamps.ticks(column, 0)
+        found = stamps.ticks(self.lower or stamps.time or column, 0)
         (lower,), present = found.moved, found.present
         lists = stamps.table.column(self.pmf)
         if pa.types.is_null(lists.type):
@@ -251,6 +279,53 @@ class Histogram:
     def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
         """Return True: there is one probability for each tick."""
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class AsWritten:
+    """Stamps of text that stand for all of the last unit they tell; see `as_written`."""
+
+    def stamps(self, time: str | None) -> tuple[str, ...]:
+        """Return the columns whose values are stamps."""
+        return (_required(time, "uncertainty as_written"),)
+
+    def reads(self, time: str | None) -> tuple[str, ...]:
+        """Return all columns that the rule reads."""
+        return self.stamps(time)
+
+    def intervals(self, stamps: Stamps) -> Intervals:
+        """Return the interval of each row."""
+        (column,) = self.stamps(stamps.time)
+        dtype = stamps.table.schema.field(column).type
+        read = stamps.texts(column)
+        kind = stamp_kind(column, dtype, stamps.unit)
+        if read is not None:
+            lengths = read.lengths
+        elif kind.resolution is None or pa.types.is_timestamp(dtype) or pa.types.is_floating(dtype):
+            raise TraceError(
+                f"column {column!r}: its type is {dtype}, which does not tell to what unit it was written: "
+                "choose another uncertainty, such as granularity"
+            )
+        else:
+            lengths = np.full(stamps.table.num_rows, kind.resolution)
+        tick = stamps.grid.tick or 1
+        found = stamps.ticks(column, 0, np.maximum(lengths, tick) // tick * tick - tick)
+        lower, upper = found.moved
+        return Intervals(lower, upper, missing_where(found.present, column), rests=found.rests)
+
+    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
+        """Return True: no unit is shorter than that of the stamps."""
+        return True
+
+
+@public
+def as_written() -> AsWritten:
+    """Stamps of text that stand for all of the last unit they tell.
+
+    ``2024-05-31`` is that day, ``2024-05-31 10:30`` that minute, ``10:30:15.25`` a hundredth of a second; a
+    number stands for its unit. Stamps of one column may be written to different units.
+    """
+    return AsWritten()
 
 
 def exact() -> Moved:
@@ -296,7 +371,7 @@ class Columns:
 
     def stamps(self, time: str | None) -> tuple[str, ...]:  # noqa: ARG002
         """Return the columns whose values are stamps; the time column is not one of them."""
-        return tuple(dict.fromkeys(_terms(bound)[0] for bound in (self.lower, self.upper)))
+        return tuple(dict.fromkeys((*stamps_in(self.lower), *stamps_in(self.upper))))
 
     def reads(self, time: str | None) -> tuple[str, ...]:
         """Return all columns that the rule reads."""
@@ -304,15 +379,15 @@ class Columns:
 
     @property
     def _lengths(self) -> list[str]:
-        return [name for bound in (self.lower, self.upper) for _, name in _terms(bound)[1]]
+        return [name for bound in (self.lower, self.upper) for name in columns_in(bound)[1:]]
 
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
-        low, high = _bound(stamps, self.lower), _bound(stamps, self.upper)
+        low, high = stamps.ticks(self.lower, 0), stamps.ticks(self.upper, 0)
         (lower,), has_lower = low.moved, low.present
         (upper,), has_upper = high.moved, high.present
-        gaps = missing_where(has_lower, _terms(self.lower)[0], f"there is no bound {self.lower!r}")
-        gaps += missing_where(has_upper, _terms(self.upper)[0], f"there is no bound {self.upper!r}")
+        gaps = missing_where(has_lower, terms_of(self.lower)[0], f"there is no bound {self.lower!r}")
+        gaps += missing_where(has_upper, terms_of(self.upper)[0], f"there is no bound {self.upper!r}")
         return Intervals(lower, upper, gaps, rests=low.rests, floored=max(low.floored, high.floored))
 
     def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:
@@ -343,16 +418,25 @@ def columns(lower: str, upper: str) -> Columns:
     return rule
 
 
-def _terms(bound: str) -> tuple[str, list[tuple[int, str]]]:
+def terms_of(bound: str) -> tuple[str, list[tuple[int, str]]]:
+    """Return the column of stamps in a sum, and the columns of lengths, each with its sign."""
     first, *rest = _SIGN.split(bound.strip())
     signs = [1 if sign == "+" else -1 for sign in rest[::2]]
     return first, list(zip(signs, rest[1::2], strict=True))
 
 
-def _bound(stamps: Stamps, bound: str) -> Ticks:
-    base, lengths = _terms(bound)
-    if not lengths:
-        return stamps.ticks(base, 0)
+def stamps_in(bound: str) -> tuple[str]:
+    """Return the column of stamps in a sum."""
+    return (terms_of(bound)[0],)
+
+
+def columns_in(bound: str) -> tuple[str, ...]:
+    """Return all columns of a sum, that of the stamps first."""
+    return (*stamps_in(bound), *(name for _, name in terms_of(bound)[1]))
+
+
+def _lengths(stamps: Stamps, base: str, lengths: list[tuple[int, str]]) -> tuple[IntArray, BoolArray]:
+    """Return the sum of each row's lengths, (n,) int64, and where all of them are known."""
     shift = np.zeros(stamps.table.num_rows, np.int64)
     known = np.ones(stamps.table.num_rows, np.bool_)
     unit = None if number_unit(stamps.unit) is None else stamps.unit
@@ -368,8 +452,8 @@ def _bound(stamps: Stamps, bound: str) -> Ticks:
             length = length * (stamps.grid.tick or 1)
         most += int(np.abs(length).max(initial=0))
         if most >= 2**63:
-            raise TraceError(f"{bound!r} adds up to more than 292 years: is the unit right?")
+            said = " ".join([base, *(f"{'+' if each > 0 else '-'} {other}" for each, other in lengths)])
+            raise TraceError(f"{said!r} adds up to more than 292 years: is the unit right?")
         shift += sign * length
         known &= present
-    found = stamps.ticks(base, shift)
-    return replace(found, present=found.present & known)
+    return shift, known

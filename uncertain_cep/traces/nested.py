@@ -1,0 +1,141 @@
+"""Fields within fields by their path, and rows made of the items of lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.errors import TraceError, TraceFault
+
+__all__ = ["exploded", "is_path", "leaf_names", "parts_of", "roots_of", "text_fields", "with_fields"]
+
+_PART: Final = re.compile(r'(?:"([^"]+)"|([^".]+))(?:\.|\Z)')
+
+
+@cache
+def parts_of(path: str) -> tuple[str, ...]:
+    """Return the names along a path such as ``a.b`` or ``"a.b".c``; none if it is no path."""
+    parts, place = [], 0
+    while place < len(path):
+        found = _PART.match(path, place)
+        if found is None:
+            return ()
+        parts.append(found[1] or found[2])
+        place = found.end()
+    return () if path.endswith(".") else tuple(parts)
+
+
+def is_path(name: str) -> bool:
+    """Tell whether a name may be that of a field within a field."""
+    return "." in name and len(parts_of(name)) > 0
+
+
+def roots_of(names: Iterable[str]) -> set[str]:
+    """Return the names, and those of all columns that the paths among them may begin with."""
+    found = set(names)
+    for name in list(found):
+        parts = parts_of(name)
+        found.update(".".join(parts[:size]) for size in range(1, len(parts) + 1))
+    return found
+
+
+def leaf_names(schema: pa.Schema) -> list[str]:
+    """Return the columns of a schema, and the paths of the fields within them."""
+    names: list[str] = []
+
+    def walk(field: Any, path: str) -> None:
+        names.append(path)
+        for inner in field.type if pa.types.is_struct(field.type) else ():
+            name = f'"{inner.name}"' if "." in inner.name else inner.name
+            walk(inner, f"{path}.{name}")
+
+    for field in schema:
+        walk(field, field.name)
+    return names
+
+
+def with_fields(table: pa.Table, names: Iterable[str]) -> pa.Table:
+    """Return a table with a column for each of the paths that it lacks and has such a field for."""
+    for name in names:
+        if is_path(name) and name not in table.column_names:
+            found = _field(table, parts_of(name))
+            if found is not None:
+                table = table.append_column(name, found)
+    return table
+
+
+def text_fields(paths: Iterable[str]) -> list[Any]:
+    """Return the fields of a schema in which these columns, and fields within fields, are text."""
+    tree: dict[str, Any] = {}
+    for path in paths:
+        inner = tree
+        for part in parts_of(path) or (path,):
+            inner = inner.setdefault(part, {})
+
+    def fields(of: dict[str, Any]) -> list[Any]:
+        return [
+            pa.field(name, pa.struct(fields(inner)) if inner else pa.string()) for name, inner in of.items()
+        ]
+
+    return fields(tree)
+
+
+def _field(table: pa.Table, parts: Sequence[str]) -> pa.ChunkedArray | None:
+    """Return the field of a path; the longest beginning of it that is a column's name counts."""
+    for size in range(len(parts), 0, -1):
+        name = ".".join(parts[:size])
+        if name not in table.column_names:
+            continue
+        column = table.column(name)
+        for part in parts[size:]:
+            if not pa.types.is_struct(column.type) or column.type.get_field_index(part) < 0:
+                return None
+            column = pc.struct_field(column, part)
+        return column
+    return None
+
+
+def exploded(table: pa.Table, paths: Sequence[str], file: str) -> pa.Table:
+    """Return a table with a row for each item of the lists in some columns, one after the other.
+
+    The column then holds the item. A row without items gives none. Of a path ``a.b`` the fields of ``a``
+    become columns ``a.*``. A TraceError says that a column holds no lists.
+    """
+    for path in paths:
+        parts = parts_of(path)
+        for size in range(1, len(parts)):
+            table = _spread(table, ".".join(parts[:size]))
+        if path not in table.column_names:
+            continue
+        column = table.column(path)
+        place = table.schema.get_field_index(path)
+        if pa.types.is_null(column.type):
+            table = table.slice(0, 0)
+            continue
+        if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+            message = f"its type is {column.type}, and explode makes rows of the items of lists"
+            raise TraceError(TraceFault(message, file=file, column=path))
+        lengths = np.asarray(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
+        rows = pa.array(np.repeat(np.arange(table.num_rows), lengths))
+        items = pc.list_flatten(column)
+        table = table.remove_column(place).take(rows).add_column(place, path, items)
+    return table
+
+
+def _spread(table: pa.Table, name: str) -> pa.Table:
+    """Return a table with the fields of a column as columns of their own, if it has any."""
+    if name not in table.column_names or not pa.types.is_struct(table.schema.field(name).type):
+        return table
+    column = table.column(name)
+    table = table.drop_columns([name])
+    for field in column.type:
+        inner = f"{name}.{field.name}"
+        if inner not in table.column_names:
+            table = table.append_column(inner, pc.struct_field(column, field.name))
+    return table

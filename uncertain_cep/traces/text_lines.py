@@ -1,0 +1,215 @@
+"""Text logs as rows: lines, joined where they go on with the one before, and the forms of usual logs."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.traces.bounded import LONGEST_LINE
+
+__all__ = ["CONTINUATION", "LINE", "PRESETS", "Preset", "record_blocks"]
+
+LINE: Final = "line"
+"""The column that has a record of a text file."""
+
+CONTINUATION: Final = (
+    r"^(?:\s|$|Caused by: |Suppressed: |Traceback \(most recent call last\)"
+    r"|[A-Za-z_][\w.$]*(?:Exception|Error)\b)"
+)
+"""What begins a line that goes on with the one before: stack traces of Java and Python."""
+
+_BLOCK: Final = 2**23
+_MOST_JOINED: Final = 100_000
+"""Lines of one record: a file without any beginning of one is not a single record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A usual form of logs: expressions of which the first that fits counts, and what their columns hold.
+
+    Named groups become columns; ``time`` is always one. Where a record may be written in ``parts``, each but
+    the last is marked by P.
+    """
+
+    patterns: tuple[str, ...]
+    time_format: tuple[str, ...]
+    needs_base: bool = False
+    types: tuple[tuple[str, str], ...] = ()
+    parts: bool = False
+
+
+_CLOCK: Final = (
+    r"^(?P<time>(?:[0-9]{2,4}[-/][0-9]{2}[-/][0-9]{2}[ T])?[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[,.][0-9]{1,9})?)"
+)
+_LEVEL: Final = r"(?P<level>TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|SEVERE|FINE|NOTICE|CRITICAL)"
+PRESETS: Final = {
+    "syslog": Preset(
+        (
+            r"^(?:<(?P<priority>[0-9]{1,3})>)?(?P<time>[A-Z][a-z]{2} [ 0-3][0-9] [0-9]{2}:[0-9]{2}:[0-9]{2}) "
+            r"(?P<host>\S+) (?:(?P<program>[^\s:\[]+)(?:\[(?P<pid>[^\]]*)\])?: ?)?(?P<message>.*)",
+        ),
+        ("%b %d %H:%M:%S",),
+        needs_base=True,
+        types=(("priority", "int"),),
+    ),
+    "syslog5424": Preset(
+        (
+            r"^<(?P<priority>[0-9]{1,3})>[1-9][0-9]? (?P<time>[0-9]\S+) (?:-|(?P<host>\S+)) "
+            r"(?:-|(?P<program>\S+)) (?:-|(?P<pid>\S+)) (?:-|(?P<message_id>\S+)) "
+            r"(?:-|(?P<data>(?:\[(?:[^\]\\]|\\.)*\])+))(?: (?P<message>.*))?$",
+        ),
+        ("iso",),
+        types=(("priority", "int"),),
+    ),
+    "log4j": Preset(
+        (
+            rf"{_CLOCK}(?: -)? +\[?{_LEVEL}\]? +(?:\[(?P<thread>[^\]]*)\] +)?"
+            r"(?:- |(?P<logger>[^\s:]+):? +(?:- )?)(?P<message>.*)",
+            rf"{_CLOCK} +\[(?P<thread>[^\]]*)\] +{_LEVEL} +"
+            r"(?:- |(?P<logger>[^\s:]+):? +(?:- )?)(?P<message>.*)",
+        ),
+        (
+            "%Y-%m-%d %H:%M:%S,%f",
+            "iso",
+            "%y/%m/%d %H:%M:%S",
+            "%Y/%m/%d %H:%M:%S",
+            "%H:%M:%S,%f",
+            "%H:%M:%S.%f",
+            "%H:%M:%S",
+        ),
+    ),
+    "access": Preset(
+        (
+            r'^(?P<client>\S+) (?P<identity>\S+) (?P<user>\S+) \[(?P<time>[^\]]+)\] '
+            r'"(?:(?P<method>[A-Z]+) (?P<url>\S+)(?: (?P<protocol>[^"]*))?|[^"]*)" (?P<status>[0-9]{3}) '
+            r'(?:-|(?P<bytes>[0-9]+))(?: "(?P<referer>[^"]*)" "(?P<agent>[^"]*)")?',
+        ),
+        ("%d/%b/%Y:%H:%M:%S %z",),
+        types=(("status", "int"), ("bytes", "int")),
+    ),
+    "cri": Preset(
+        (r"^(?P<time>[0-9]\S+) (?P<stream>stdout|stderr) [FP](?::\S+)? ?(?P<message>.*)",),
+        ("iso",),
+        parts=True,
+    ),
+}  # fmt: skip
+"""By their names in ``[extract]``."""
+
+_PART: Final = re.compile(r"\S+ (stdout|stderr) ([FP])(?::\S+)? ?")
+
+
+def record_blocks(
+    stream: Any, continuation: str | None, *, parts: bool = False
+) -> Iterator[tuple[pa.Array, Any]]:
+    """Yield the records of a text, and the number of the line that each begins with, (n,) int64 from 0.
+
+    A line on which ``continuation`` is found goes on with the record before it, behind a line break (None:
+    no line does). With ``parts`` those that P marks go on in the next line of their stream. A TraceError,
+    without the file's name, says that the text is no UTF-8, or a line too long.
+    """
+    kept: list[str] = []
+    kept_from = 0
+    for lines, first in _line_blocks(stream):
+        if not kept and not lines:
+            return
+        block = pa.array(kept + lines, pa.string())
+        begins = np.ones(len(block), np.bool_)
+        if continuation is not None:
+            begins = ~np.asarray(pc.match_substring_regex(block, continuation))
+        begins[0] = True
+        if not lines:
+            yield _joined(block, begins, kept_from, parts)
+            return
+        start = first - len(kept)
+        last = int(np.flatnonzero(begins)[-1])
+        if parts:
+            last = _first_open(kept + lines, last)
+        if len(block) - last > _MOST_JOINED:
+            raise TraceError(
+                TraceFault(
+                    f"more than {_MOST_JOINED:,} lines belong to one record: correct continuation",
+                    row=start + last + 1,
+                )
+            )
+        if last:
+            yield _joined(block.slice(0, last), begins[:last], start, parts)
+        kept, kept_from = (kept + lines)[last:], start + last
+
+
+def _line_blocks(stream: Any) -> Iterator[tuple[list[str], int]]:
+    """Yield lines, and the number of the first of them; none at last."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    rest, count = "", 0
+    while True:
+        data = stream.read(_BLOCK)
+        try:
+            text = rest + decoder.decode(data, not data)
+        except UnicodeDecodeError as error:
+            row = count + 1 + rest.count("\n") + data[: error.start].count(b"\n")
+            raise TraceError(TraceFault("its text is not UTF-8: convert the file", row=row)) from None
+        lines = text.split("\n")
+        rest = lines.pop() if data else ""
+        if not data and lines[-1] == "":
+            lines.pop()
+        if len(rest) > LONGEST_LINE:
+            message = f"the line is longer than {LONGEST_LINE:,} characters, the most that is read"
+            raise TraceError(TraceFault(message, row=count + len(lines) + 1))
+        if lines:
+            if "\r" in text:
+                lines = [line.removesuffix("\r") for line in lines]
+            yield lines, count
+            count += len(lines)
+        if not data:
+            yield [], count
+            return
+
+
+def _joined(lines: pa.Array, begins: Any, first: int, parts: bool) -> tuple[pa.Array, Any]:
+    numbers = np.flatnonzero(begins)
+    if len(numbers) < len(lines):
+        offsets = pa.array(np.append(numbers, len(lines)), pa.int32())
+        lines = pc.binary_join(pa.ListArray.from_arrays(offsets, lines), "\n")
+    if parts:
+        lines, numbers = _whole(lines, numbers)
+    return lines, numbers + first
+
+
+def _first_open(lines: list[str], last: int) -> int:
+    """Return the first line of the records that may go on; the last one of the block begins at ``last``."""
+    opened: dict[str, int] = {}
+    for number, line in enumerate(lines[:last]):
+        if (found := _PART.match(line)) is not None:
+            if found[2] == "P":
+                opened.setdefault(found[1], number)
+            else:
+                opened.pop(found[1], None)
+    return min(opened.values(), default=last)
+
+
+def _whole(records: pa.Array, numbers: Any) -> tuple[pa.Array, Any]:
+    """Return records with their parts put together."""
+    if not pc.any(pc.match_substring_regex(records, r"^\S+ (?:stdout|stderr) P")).as_py():
+        return records, numbers
+    whole: list[str] = []
+    begun: dict[str, int] = {}
+    kept = []
+    for record, number in zip(records.to_pylist(), numbers.tolist(), strict=True):
+        found = _PART.match(record)
+        place = None if found is None else begun.pop(found[1], None)
+        if found is None or place is None:
+            place = len(whole)
+            whole.append(record)
+            kept.append(number)
+        else:
+            whole[place] += record[found.end() :]
+        if found is not None and found[2] == "P":
+            begun[found[1]] = place
+    return pa.array(whole, pa.string()), np.array(kept, np.int64)

@@ -1,0 +1,428 @@
+"""Text of other forms than ISO 8601 as times, and the length of time that each text was written to.
+
+Rows of one length that look like the first of them are read together: the regular expression of a format
+tells where its numbers stand there, and the others have theirs in the same places.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.config import FAULT_LIMIT
+from uncertain_cep.durations import UNIT_NANOSECONDS
+from uncertain_cep.errors import TraceError, warn
+from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
+
+__all__ = [
+    "EPOCHS",
+    "ISO",
+    "StampTimes",
+    "TimeFormat",
+    "base_fault",
+    "format_groups",
+    "in_utc",
+    "known_zone",
+    "told_with",
+]
+
+EPOCHS: Final = {f"epoch_{unit}": unit for unit in ("s", "ms", "us", "ns")}
+"""Formats that are numbers since 1970, and their units."""
+
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_LONG_MONTHS: Final = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+    "november", "december",
+)  # fmt: skip
+_NAMED: Final = "|".join((*reversed(_LONG_MONTHS), *_MONTHS))
+_ZONE: Final = r"(?P<z>Z|z|UTC|GMT|[+-][0-9]{2}(?::?[0-9]{2})?)"
+_DIRECTIVES: Final = {
+    "Y": r"(?P<Y>[0-9]{4})",
+    "y": r"(?P<y>[0-9]{2})",
+    "m": r"(?P<m>[0-9]{1,2})",
+    "b": rf"(?P<b>(?i:{_NAMED}))",
+    "d": r"(?P<d>[ 0-9]?[0-9])",
+    "j": r"(?P<j>[0-9]{1,3})",
+    "H": r"(?P<H>[ 0-9]?[0-9])",
+    "I": r"(?P<I>[ 0-9]?[0-9])",
+    "p": r"(?P<p>(?i:am|pm))",
+    "M": r"(?P<M>[0-9]{1,2})",
+    "S": r"(?P<S>[0-9]{1,2})",
+    "f": r"(?P<f>[0-9]{1,9})",
+    "z": _ZONE,
+    "a": r"(?P<a>[A-Za-z]+)",
+    "%": "%",
+}  # fmt: skip
+_SAME: Final = {"e": "d", "h": "b", "B": "b", "A": "a", "Z": "z", "k": "H", "l": "I"}
+_SHORT: Final = {"T": "%H:%M:%S", "D": "%m/%d/%y", "F": "%Y-%m-%d", "R": "%H:%M"}
+_ISO: Final = (
+    r"(?P<Y>[0-9]{4})-(?P<m>[0-9]{2})-(?P<d>[0-9]{2})(?:[T ](?P<H>[0-9]{2})(?::(?P<M>[0-9]{2})"
+    rf"(?::(?P<S>[0-9]{{2}})(?:[.,](?P<f>[0-9]{{1,9}}))?)?)? ?{_ZONE}?)?"
+)
+_RESOLUTIONS: Final = (("S", "s"), ("M", "min"), ("H", "h"), ("I", "h"), ("d", "d"), ("j", "d"))
+_MOST_LOOKS: Final = 200
+"""How many rows are looked at for how others look, before the rest are read one by one."""
+
+_YEARS: Final = (1678, 2261)
+_SECOND: Final = 10**9
+_DAY: Final = 86_400 * _SECOND
+
+
+@cache
+def _expression(form: str) -> str:
+    """Return the regular expression of a format; ValueError if it is none."""
+    if form == "iso":
+        return _ISO
+    for letter, written in _SHORT.items():
+        form = re.sub(rf"(?<!%)%{letter}", written, form)
+    parts, place = [], 0
+    while place < len(form):
+        if form[place] != "%":
+            parts.append(r"\s+" if form[place].isspace() else re.escape(form[place]))
+            place += 1
+            continue
+        letter = _SAME.get(form[place + 1 : place + 2], form[place + 1 : place + 2])
+        if letter not in _DIRECTIVES:
+            known = ", ".join(f"%{name}" for name in (*_DIRECTIVES, *_SAME, *_SHORT))
+            raise ValueError(f"there is no %{letter}: known are {known}")
+        if f"(?P<{letter}>" in "".join(parts):
+            raise ValueError(f"it has %{letter} twice")
+        parts.append(_DIRECTIVES[letter])
+        place += 2
+    return "".join(parts)
+
+
+def format_groups(form: str) -> frozenset[str]:
+    """Return the letters of what a format tells; ValueError if it is no format of times."""
+    found = frozenset(re.compile(_expression(form)).groupindex)
+    day, hour = found & {"d", "j"}, found & {"H", "I"}
+    if not (day or hour):
+        raise ValueError("it tells neither a day nor an hour, such as %Y-%m-%d %H:%M:%S")
+    if "d" in found and not found & {"m", "b"}:
+        raise ValueError("it tells a day without a month: add %m or %b")
+    if "I" in found and "p" not in found:
+        raise ValueError("it tells hours to 12 without %p: use %H, or add %p")
+    return found
+
+
+def told_with(forms: Sequence[str], base: str | None) -> tuple[str, ...]:
+    """Return those of some formats that tell the day and year together with a year, or a day."""
+    told = []
+    for form in forms:
+        groups = frozenset("Yd") if form in EPOCHS else format_groups(form)
+        dated, yearly = groups & {"d", "j"}, groups & {"Y", "y"}
+        if (dated and yearly) or (base is not None and (dated or "-" in base)):
+            told.append(form)
+    return tuple(told)
+
+
+@dataclass(frozen=True, slots=True)
+class StampTimes:
+    """What stamps say.
+
+    ``counts``, (n,) int64, are nanoseconds since 1970 in UTC (or without a zone), 0 where not ``present``,
+    (n,) bool; ``lengths``, (n,) int64, the nanoseconds of the last unit that each text tells.
+    """
+
+    counts: IntArray
+    present: BoolArray
+    lengths: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class TimeFormat:
+    """How text is read as times.
+
+    Attributes
+    ----------
+    formats : tuple of str
+        Tried in this order: ``iso``, keys of `EPOCHS`, or formats as of strptime.
+    base : str or None
+        The year, ``2015``, or day, ``2015-10-17``, of the first stamp, where formats tell none. From one row
+        to the next the year changes where it would else go back, or forth, by more than half a year; likewise
+        the day.
+    zone : str or None
+        Time zone of what tells none: a name, or an offset such as ``+02:00``. None: UTC.
+    """
+
+    formats: tuple[str, ...] = ("iso",)
+    base: str | None = None
+    zone: str | None = None
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of numbers, if it is told."""
+        return next((EPOCHS[form] for form in self.formats if form in EPOCHS), None)
+
+    def read(self, values: pa.ChunkedArray, column: str) -> StampTimes:
+        """Return the times of texts; a TraceError names those that no format fits."""
+        text = values.cast(pa.large_string())
+        present = np.asarray(text.is_valid())
+        stamps = _Stamps.of(len(text))
+        todo = present.copy()
+        for form in self.formats:
+            if not todo.any():
+                break
+            expression = r"-?[0-9]{1,19}(?:\.[0-9]{1,9})?" if form in EPOCHS else _expression(form)
+            plain = expression.replace("(?P<", "(?P<_")
+            fits = np.asarray(pc.fill_null(pc.match_substring_regex(text, f"^(?:{plain})$"), False))
+            rows = np.flatnonzero(fits & todo)
+            if not len(rows):
+                continue
+            some = text.take(pa.array(rows)).combine_chunks()
+            if form in EPOCHS:
+                stamps.put_numbers(rows, some, UNIT_NANOSECONDS[EPOCHS[form]])
+            else:
+                stamps.put(rows, some, re.compile(expression.encode()))
+            todo[rows[stamps.good[rows]]] = False
+        stamps.complete(self.base)
+        bad = present & ~stamps.good
+        if bad.any():
+            raise TraceError(row_faults(bad, f"no time as {self.describe()}", column=column, values=text))
+        zoned = stamps.offset != _NO_ZONE
+        counts = np.where(zoned, stamps.counts - np.where(zoned, stamps.offset, 0), stamps.counts)
+        if self.zone is not None:
+            local = present & ~zoned
+            counts[local] = in_utc(counts[local], self.zone, column)
+        elif (zoned & present).any() and not zoned[present].all():
+            message = (
+                "it has no time zone, and other stamps of this column have one: name it with time_zone, or "
+                "give each one"
+            )
+            raise TraceError(row_faults(present & ~zoned, message, column=column, values=text))
+        return StampTimes(np.where(present, counts, 0), present, stamps.length)
+
+    def describe(self) -> str:
+        """Return the formats, for a message."""
+        if self.formats == ("iso",):
+            return "ISO 8601, such as 2024-05-31 23:59:59.250"
+        return " or ".join(self.formats)
+
+
+ISO: Final = TimeFormat()
+_NO_ZONE: Final = np.iinfo(np.int64).min
+
+
+@dataclass(slots=True)
+class _Stamps:
+    """What is known of each row: year, month and day (-1: not told), nanoseconds in the day, zone, length."""
+
+    year: IntArray
+    month: IntArray
+    day: IntArray
+    within: IntArray
+    offset: IntArray
+    length: IntArray
+    counts: IntArray
+    good: BoolArray
+    number: BoolArray
+
+    @classmethod
+    def of(cls, size: int) -> _Stamps:
+        def full(value: int) -> IntArray:
+            return np.full(size, value, np.int64)
+
+        no = np.zeros(size, np.bool_)
+        return cls(full(-1), full(-1), full(-1), full(0), full(_NO_ZONE), full(1), full(0), no, no.copy())
+
+    def put_numbers(self, rows: IntArray, text: pa.Array, unit: int) -> None:
+        """Take numbers since 1970."""
+        for row, number in zip(rows.tolist(), text.to_pylist(), strict=True):
+            whole, _, rest = number.partition(".")
+            digits = len(str(unit)) - 1
+            part = int((rest + "0" * digits)[:digits] or 0)
+            count = int(whole) * unit + (-part if whole.startswith("-") else part)
+            if abs(count) < 2**63:
+                self.counts[row] = count
+                self.length[row] = max(1, unit // 10 ** len(rest))
+                self.good[row] = self.number[row] = True
+                self.offset[row] = 0
+
+    def put(self, rows: IntArray, text: pa.Array, expression: re.Pattern[bytes]) -> None:
+        """Take texts that an expression fits."""
+        _, offsets, data = text.buffers()
+        begins = np.frombuffer(offsets, np.int64)[text.offset : text.offset + len(text) + 1]
+        data = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+        sizes = np.diff(begins)
+        order = np.argsort(sizes, kind="stable")
+        looks = 0
+        for some in np.split(order, np.flatnonzero(np.diff(sizes[order])) + 1):
+            left = some
+            while len(left):
+                looks += 1
+                block = left if looks <= _MOST_LOOKS else left[:1]
+                letters = data[begins[block][:, None] + np.arange(sizes[block[0]])]
+                match = expression.fullmatch(letters[0].tobytes())
+                if match is None:
+                    # What the two libraries read in different ways is no time.
+                    left = left[1:]
+                    continue
+                alike = self._take(rows[block], letters, match)
+                alike[0] = True
+                left = left[~alike] if len(block) == len(left) else left[1:]
+
+    def _take(self, rows: IntArray, letters: Any, match: re.Match[bytes]) -> BoolArray:
+        """Take rows of letters, (n, k) uint8, that look like the first one, and return which do."""
+        alike = np.ones(len(letters), np.bool_)
+        spans = {name: match.span(name) for name, found in match.groupdict().items() if found is not None}
+        told: dict[str, IntArray] = {}
+        fixed = np.ones(letters.shape[1], np.bool_)
+        for name, (begin, end) in spans.items():
+            fixed[begin:end] = False
+            found = letters[:, begin:end]
+            if name in "bpa":
+                told[name] = _words(name, found)
+                alike &= told[name] >= 0
+            elif name == "z":
+                told[name], same = _offsets(found)
+                alike &= same
+            else:
+                # Only the first one of two digits may be a space.
+                digits = np.where((found == 0x20) & (np.arange(end - begin) == 0), 0x30, found) - 0x30
+                alike &= (digits < 10).all(axis=1)
+                told[name] = digits.astype(np.int64) @ 10 ** np.arange(end - begin - 1, -1, -1)
+        alike &= (letters[:, fixed] == letters[0, fixed]).all(axis=1)
+        some = rows[alike]
+        self._put_told(some, {name: values[alike] for name, values in told.items()}, spans)
+        return alike
+
+    def _put_told(
+        self, rows: IntArray, told: Mapping[str, IntArray], spans: Mapping[str, tuple[int, int]]
+    ) -> None:
+        nothing = np.full(len(rows), -1, np.int64)
+        zero = np.zeros(len(rows), np.int64)
+        year = told.get("Y", nothing)
+        if "y" in told:
+            year = np.where(told["y"] < 69, 2000, 1900) + told["y"]
+        hour = told.get("H", zero)
+        good = (hour < 24) & (told.get("M", zero) < 60) & (told.get("S", zero) < 60)
+        if "I" in told:
+            good &= (told["I"] >= 1) & (told["I"] <= 12)
+            hour = told["I"] % 12 + 12 * told["p"]
+        month = told["b"] if "b" in told else told.get("m", nothing)
+        if "j" in told:
+            # A day of the year is a day of January that is too late.
+            month, day = zero + 1, told["j"]
+            leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+            good &= (day >= 1) & (day <= np.where(leap, 366, 365))
+        else:
+            day = told.get("d", nothing)
+            good &= ("d" not in told) | ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31))
+        if "Y" in told or "y" in told:
+            good &= (year >= _YEARS[0]) & (year <= _YEARS[1])
+        places = spans["f"][1] - spans["f"][0] if "f" in told else 0
+        seconds = (hour * 60 + told.get("M", zero)) * 60 + told.get("S", zero)
+        self.year[rows], self.month[rows], self.day[rows] = year, month, day
+        self.within[rows] = seconds * _SECOND + told.get("f", zero) * 10 ** (9 - places)
+        self.offset[rows] = told.get("z", np.full(len(rows), _NO_ZONE))
+        last = next((unit for letter, unit in _RESOLUTIONS if letter in told), "d")
+        self.length[rows] = 10 ** (9 - places) if places else UNIT_NANOSECONDS[last]
+        self.good[rows] = good
+
+    def complete(self, base: str | None) -> None:
+        """Make counts of what is told, and of the base where the year, or the day, is not."""
+        rows = np.flatnonzero(self.good & ~self.number)
+        dayless = rows[self.day[rows] < 0]
+        if len(dayless):
+            first = np.datetime64(base or "1970-01-01", "D").astype(np.int64)
+            days = first + _turns(self.within[dayless], _DAY)
+            self.counts[dayless] = days * _DAY + self.within[dayless]
+        dated = rows[self.day[rows] >= 0]
+        yearless = dated[self.year[dated] < 0]
+        if len(yearless):
+            rough = (self.month[yearless] - 1) * 31 + self.day[yearless]
+            self.year[yearless] = int((base or "1970")[:4]) + _turns(rough, 372)
+        year, month, day = self.year[dated], self.month[dated], self.day[dated]
+        begins = ((year - 1970) * 12 + month - 1).astype("M8[M]")
+        begin = begins.astype("M8[D]").astype(np.int64)
+        longest = (begins + 1).astype("M8[D]").astype(np.int64) - begin
+        self.good[dated] &= (day <= longest) | (month == 1)
+        self.counts[dated] = (begin + day - 1) * _DAY + self.within[dated]
+
+
+def _turns(values: IntArray, period: int) -> IntArray:
+    """Return how often a clock that shows (n,) ``values`` has begun anew since the first one."""
+    steps = np.diff(values, prepend=values[:1])
+    return np.cumsum((steps < -(period // 2)).astype(np.int64) - (steps > period // 2))
+
+
+def _words(kind: str, found: Any) -> IntArray:
+    """Return the numbers of months, or of am and pm, in (n, k) letters, 0 for weekdays; -1 for others."""
+    low = found | 0x20
+    numbers = np.full(len(found), -1, np.int64)
+    if kind == "a":
+        numbers[((low >= ord("a")) & (low <= ord("z"))).all(axis=1)] = 0
+        return numbers
+    first, lists = (0, (("am", "pm"),)) if kind == "p" else (1, (_MONTHS, _LONG_MONTHS))
+    for number, word in ((place + first, word) for words in lists for place, word in enumerate(words)):
+        if len(word) == found.shape[1]:
+            numbers[(low == np.frombuffer(word.encode(), np.uint8)).all(axis=1)] = number
+    return numbers
+
+
+def _offsets(found: Any) -> tuple[IntArray, BoolArray]:
+    """Return zones, (n, k) letters, as nanoseconds east, and which are written like the first one."""
+    first = found[0].tobytes()
+    if first[:1] not in b"+-":
+        return np.zeros(len(found), np.int64), (found == found[0]).all(axis=1)
+    digits = (
+        found[:, [place for place in range(1, found.shape[1]) if first[place : place + 1] != b":"]] - 0x30
+    )
+    alike = (digits < 10).all(axis=1) & ((found[:, 0] == 0x2B) | (found[:, 0] == 0x2D))
+    if b":" in first:
+        alike &= found[:, 3] == 0x3A
+    weights = np.array([36_000, 3_600, 600, 60][: digits.shape[1]]) * _SECOND
+    sign = np.where(found[:, 0] == 0x2D, -1, 1)
+    length = digits.astype(np.int64) @ weights
+    return sign * length, alike & (length <= _DAY)
+
+
+def in_utc(counts: IntArray, zone: str, column: str) -> IntArray:
+    """Return nanoseconds of local time as those of UTC.
+
+    Warns of times that clocks, set back, showed twice: the first one is taken. A TraceError counts those that
+    they never showed.
+    """
+    local = pa.array(counts).cast(pa.timestamp("ns"))
+    try:
+        first = pc.assume_timezone(local, zone, ambiguous="earliest", nonexistent="earliest")
+        last = pc.assume_timezone(local, zone, ambiguous="latest", nonexistent="latest")
+    except pa.ArrowInvalid as error:
+        raise TraceError(f"column {column!r}: the time zone {zone} is not known here: {error}") from None
+    early, late = (np.asarray(found.cast(pa.int64())) for found in (first, last))
+    if ((late - early) == 1).any():
+        some = np.flatnonzero(late - early == 1)[:FAULT_LIMIT]
+        shown = ", ".join(str(counts[some[:3]].astype("M8[ns]")).strip("[]").split())
+        raise TraceError(f"column {column!r}: clocks of {zone} never showed {shown}: is the zone right?")
+    twice = int((late > early).sum())
+    if twice:
+        warn(
+            f"{twice:,} stamps of {column} stand for two times, as clocks of {zone} were set back: the first"
+        )
+    return early
+
+
+def known_zone(zone: str) -> bool:
+    """Tell whether a time zone is known on this machine."""
+    try:
+        pc.assume_timezone(pa.array([0]).cast(pa.timestamp("s")), zone)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def base_fault(base: str) -> str | None:
+    """Return what is wrong with a year or a day, if anything."""
+    try:
+        year = date.fromisoformat(base).year if "-" in base else int(base)
+    except ValueError:
+        return "must be a year, such as 2015, or a day, such as 2015-10-17"
+    return None if _YEARS[0] <= year <= _YEARS[1] else f"must be from {_YEARS[0]} to {_YEARS[1]}"

@@ -1,0 +1,82 @@
+"""Compressed text as a stream of bytes, up to a limit: a small file may unpack to any length."""
+
+from __future__ import annotations
+
+import io
+import lzma
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from uncertain_cep.errors import TraceError
+
+__all__ = ["COMPRESSIONS", "compression_of", "unpacked"]
+
+COMPRESSIONS: Final = {
+    ".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".lz4": "lz4", ".xz": "xz",
+}  # fmt: skip
+"""How files are compressed, by the ends of their names."""
+
+MOST_TIMES: Final = 500
+"""How many times as long as the file its text may be, once it is longer than ``ALWAYS``."""
+
+ALWAYS: Final = 2**30
+"""Bytes that any file may unpack to."""
+
+
+def compression_of(path: Path) -> str | None:
+    """Return how a file is compressed, as its name says; None if it is not."""
+    return COMPRESSIONS.get(path.suffix.lower())
+
+
+def unpacked(path: Path) -> Any:
+    """Return a stream of a file's bytes, unpacked as its name says.
+
+    A read beyond the limit raises TraceError, one of a damaged file OSError.
+    """
+    compression = compression_of(path)
+    if compression is None:
+        try:
+            return pa.input_stream(str(path), compression=None)
+        except UnicodeEncodeError:
+            # Arrow takes no name that is not UTF-8.
+            return pa.input_stream(path.open("rb"), compression=None)
+    if compression == "xz":
+        return _Limited(lzma.open(path), path)
+    return _Limited(pa.input_stream(path.open("rb"), compression=compression), path)
+
+
+class _Limited(io.RawIOBase):
+    """A stream of unpacked bytes that ends with an error where there are far too many."""
+
+    def __init__(self, stream: Any, path: Path) -> None:
+        super().__init__()
+        self._stream = stream
+        self._most = max(ALWAYS, MOST_TIMES * path.stat().st_size)
+        self._made = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        try:
+            data: bytes = self._stream.read(self._most if size < 0 else size)
+        except (lzma.LZMAError, EOFError) as error:
+            raise OSError(str(error)) from None
+        self._made += len(data)
+        if self._made > self._most:
+            raise TraceError(
+                f"it unpacks to more than {self._most:,} bytes, {MOST_TIMES} times its size: if that is "
+                "meant, unpack it, and read what comes out"
+            )
+        return data
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()

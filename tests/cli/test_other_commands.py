@@ -13,7 +13,9 @@ import pytest
 from tests.cli.conftest import Invoke, write_trace
 from uncertain_cep.traces.streams import value_stream
 
-COMMANDS = ("match", "report", "explain", "validate", "infer-offsets", "generate", "casestudy", "warm-up")
+COMMANDS = (
+    *("match", "report", "explain", "init", "validate", "infer-offsets", "generate", "casestudy", "warm-up"),
+)
 
 
 def test_help_names_every_command(invoke: Invoke) -> None:
@@ -54,7 +56,12 @@ def test_explain_refuses_a_wrong_query(invoke: Invoke) -> None:
 def test_validate_finds_nothing(invoke: Invoke, trace: Path) -> None:
     result = invoke("validate", trace)
     assert result.exit_code == 0, result.stderr
-    assert result.stdout == ""
+    assert [line.split()[:2] for line in result.stdout.splitlines()] == [
+        ["type", "events"],
+        ["C", "2"],
+        ["A", "1"],
+        ["B", "1"],
+    ]
     assert "no faults" in result.stderr
 
 

@@ -14,6 +14,7 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 import uncertain_cep as uc
 from uncertain_cep.cli import main
@@ -81,6 +82,14 @@ def test_the_examples_of_schemas_read_such_files(tmp_path: Path) -> None:
         lower, upper = (table.column(bound).cast(pa.int64()) for bound in ("lower", "upper"))
         lengths.append([end.as_py() - begin.as_py() for begin, end in zip(lower, upper, strict=True)])
     assert lengths == [[1439 * 60, 0], [999, 99_999]]
+
+
+def test_the_profile_is_what_the_page_says(tmp_path: Path) -> None:
+    page = DOCS["command-line.md"]
+    (trace,), (shown,) = blocks("csv", page), blocks("text", page)
+    (tmp_path / "t.csv").write_text(trace)
+    result = CliRunner().invoke(main, ["validate", str(tmp_path / "t.csv")])
+    assert result.stdout == shown
 
 
 def test_the_query_can_be_read() -> None:

@@ -18,6 +18,7 @@ from uncertain_cep.cli.casestudy import casestudy
 from uncertain_cep.cli.explain import explain
 from uncertain_cep.cli.generate import generate
 from uncertain_cep.cli.infer_offsets import infer_offsets
+from uncertain_cep.cli.init import init
 from uncertain_cep.cli.interrupts import Interrupts, lasting_interrupts
 from uncertain_cep.cli.match import match
 from uncertain_cep.cli.progress import note
@@ -160,5 +161,5 @@ def main(traceback: bool) -> None:
     """
 
 
-for _command in (match, report, explain, validate, infer_offsets, generate, casestudy, warm_up):
+for _command in (match, report, explain, init, validate, infer_offsets, generate, casestudy, warm_up):
     main.add_command(_command)

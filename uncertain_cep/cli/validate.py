@@ -37,8 +37,10 @@ def validate(
 ) -> None:
     """Check that traces can be read and matched, and print every fault with its file and row.
 
-    Exit code 0 without faults, else 2.
+    Of traces without faults a profile is printed: their types, times and nulls, and what looks odd. Exit
+    code 0 without faults, else 2.
     """
+    from uncertain_cep.traces.profile import profile_lines, profile_of
     from uncertain_cep.validation import validated
     from uncertain_cep.wording import counted
 
@@ -54,5 +56,8 @@ def validate(
     note(f"{counted(report.rows, 'row')}{dropped}, {counted(report.events, 'event')}{ticks}, {faults}")
     if report.faults:
         ctx.exit(2)
+    if report.table is not None:
+        for line in profile_lines(profile_of(report.table)):
+            show(line)
     if found.candidates is not None:
         note(found.candidates)

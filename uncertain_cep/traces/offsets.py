@@ -87,7 +87,8 @@ class ClockOffset:
             _instants(bound, name, stamps.unit, none, plain)
             for bound, name, none in zip(self.epochs, ("from", "until"), (_FIRST, ~_FIRST), strict=True)
         )
-        time = _instants(values, column, stamps.unit, 0, plain)
+        read = None if stamps.format is None else stamps.texts(column)
+        time = _instants(values, column, stamps.unit, 0, plain) if read is None else read.counts
         # Epochs of a host do not overlap: the last one that begins in time is the only one that can hold.
         distinct = np.unique(begin)
         order = np.lexsort((begin, place))

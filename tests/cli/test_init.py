@@ -1,0 +1,126 @@
+"""``uncertain-cep init``: what it writes fits the files it was written for, and says why."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.cli.conftest import Invoke
+from tests.traces.files import put
+from uncertain_cep.traces import load_schema
+
+TRACES: Final = {
+    "cloudwatch": ("nab_cloudwatch_2014",),
+    "clusters": ("spark_eventlogs/tasks_eks.csv.gz", "spark_eventlogs/tasks_gpu_oom.csv.gz"),
+    "raw event logs": ("spark_eventlogs/raw",),
+    "attempts of April": ("yahoo_hadoop_2009_skew/attempts_19jobs.csv.gz",),
+    "attempts of October": ("yahoo_hadoop_2009_skew/attempts_59jobs_oct2009.csv.gz",),
+    "spans": ("nezha_onlineboutique_2022/2022-08-22/trace/05_19_trace.csv.gz",),
+    "metrics": ("nezha_onlineboutique_2022/2022-08-22/metric",),
+}
+"""In the folder of real traces."""
+
+
+def written(invoke: Invoke, folder: Path, *traces: object) -> str:
+    """Return the schema that is written for traces, of which the printed command finds something."""
+    result = invoke("init", *traces, "-o", folder)
+    assert result.exit_code == 0, result.output
+    schema, query = folder / "schema.toml", folder / "first.query"
+    checked = invoke("validate", *traces, "--schema", schema, "--query", query)
+    assert checked.exit_code == 0, checked.output
+    assert "no faults" in checked.stderr
+    program, *command = shlex.split(result.stdout)
+    assert (program, command[0]) == ("uncertain-cep", "match")
+    matched = invoke(*command)
+    assert matched.exit_code == 0, matched.output
+    assert len(matched.stdout.splitlines()) > 1, matched.output
+    return schema.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_every_real_trace(shared_data: Path, tmp_path: Path, invoke: Invoke, name: str) -> None:
+    text = written(invoke, tmp_path / "new", *(shared_data / trace for trace in TRACES[name]))
+    assert text.startswith("# ")
+    document = tomllib.loads(text)
+    if name == "cloudwatch":
+        (events,) = document["events"]
+        assert events["uncertainty"] == {"kind": "window", "length": "5min"}
+        assert "# The stamps of a series are 5min apart" in text
+        assert "# Left out: combined_windows.json.gz: no column of times" in text
+    if name == "clusters":
+        assert [events["time"] for events in document["events"]] == ["launch_ms", "finish_ms"]
+        assert {events["uncertainty"]["of"] for events in document["events"]} == {"1ms"}
+        assert "several clocks (host)" in text
+    if name == "raw event logs":
+        assert document == {"format": "spark-eventlog"}
+    if name == "metrics":
+        assert {events["uncertainty"]["length"] for events in document["events"]} == {"1min"}
+
+
+FILES: Final = {
+    "process.csv": (
+        "case,activity,at\n1,Start,2024-05-31\n1,Check,2024-05-31 10:30\n2,End,2024-06-03 11:00\n",
+        ('kind = "as_written"', "# Stamps are written to d or min", '_column = "activity"', 'tick = "1s"'),
+    ),
+    "days.csv": (
+        "id,at,usage (%)\na,13.05.2024,1\nb,14.05.2024,2\nb,24.05.2024,3\n",
+        ('time_format = ["%d.%m.%Y"]', 'of = "1d"', "# Values of id come several times"),
+    ),
+    "app.log": (
+        "2015-10-17 15:37:56,547 INFO [m] a.b.C: x\n\tat y\n2015-10-17 15:37:57,001 WARN [m] a.b.D: z\n",
+        ('line = "log4j"', 'type_column = "level"', 'of = "1ms"'),
+    ),
+    "messages.log": (
+        "Oct 11 22:14:15 web-1 su: x\nOct 11 22:14:16 web-2 su: y\n",
+        ('line = "syslog"', "# The log tells no year: this is that of the file.", 'of = "1s"', "(host)"),
+    ),
+    "nested.jsonl": (
+        '{"ts": 1700000000.25, "host": {"name": "a"}, "kind": "A"}\n{"ts": 1700000001.5, "kind": "B"}\n',
+        ('unit = "s"', 'type_column = "kind"', 'of = "1ms"'),
+    ),
+    "gaps.csv": (
+        "start,end,lower\n1700000000,1700000010,1\n1700000005,,2\n1700000009,0,3\n",
+        ('missing = "drop"', 'where = "end > 0"', '"raw_lower" = "lower"'),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_small_files(tmp_path: Path, invoke: Invoke, name: str) -> None:
+    text, parts = FILES[name]
+    schema = written(invoke, tmp_path / "new", put(tmp_path / name, text))
+    for part in parts:
+        assert part in schema, schema
+    assert load_schema(tmp_path / "new" / "schema.toml").events
+
+
+def test_nothing_is_overwritten(tmp_path: Path, invoke: Invoke) -> None:
+    trace = put(tmp_path / "t.csv", "at\n2024-05-31\n2024-06-01\n")
+    for name in ("schema.toml", "first.query"):
+        kept = put(tmp_path / name.partition(".")[0] / name, "mine")
+        result = invoke("init", trace, "-o", kept.parent)
+        assert result.exit_code == 2
+        assert f"{kept} is there already" in result.output
+        assert kept.read_text() == "mine"
+        assert [path.name for path in kept.parent.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("t.csv", "a,b\n1,2\n", "no file has a column of times: t.csv: no column of times among a, b"),
+        ("t.csv", "", "the file is empty"),
+        ("t.log", "what\never\n", "its lines are of no usual form (syslog, "),
+        ("t.csv", "at\n", "no column of times"),
+    ],
+)
+def test_files_of_no_use(tmp_path: Path, invoke: Invoke, name: str, text: str, message: str) -> None:
+    result = invoke("init", put(tmp_path / name, text), "-o", tmp_path / "new")
+    assert result.exit_code == 2
+    assert message in result.output
+    assert not (tmp_path / "new").exists()
+    assert invoke("init", tmp_path / "none.csv").exit_code == 2

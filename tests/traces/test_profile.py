@@ -1,0 +1,103 @@
+"""What is said of a sound trace, against what its rows say one by one."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from uncertain_cep.durations import UNIT_NANOSECONDS
+from uncertain_cep.traces.profile import profile_lines, profile_of
+from uncertain_cep.traces.stamp_columns import UNITS
+
+_events = st.lists(
+    st.tuples(
+        st.sampled_from("ABc"), st.integers(0, 10**6), st.integers(0, 500), st.none() | st.integers(0, 3)
+    ),
+    min_size=1,
+    max_size=20,
+)
+
+
+@given(_events, st.sampled_from(["tick", "ms", "s"]), st.sampled_from([1, 60, 1000]))
+def test_every_number_is_that_of_the_rows(
+    rows: list[tuple[str, int, int, int | None]], unit: str, by: int
+) -> None:
+    lower = [row[1] * by for row in rows]
+    upper = [begin + row[2] * by for begin, row in zip(lower, rows, strict=True)]
+    kind = pa.int64() if unit == "tick" else pa.timestamp(unit)
+    columns: dict[str, Any] = {
+        "type": [row[0] for row in rows],
+        "id": range(len(rows)),
+        "lower": pa.array(lower).cast(kind),
+        "upper": pa.array(upper).cast(kind),
+        "x": pa.array([row[3] for row in rows], pa.int64()),
+    }
+    metadata = None if unit == "tick" else {"uncertain_cep.tick": f"1{unit}"}
+    profile = profile_of(pa.table(columns).replace_schema_metadata(metadata))
+    per_unit = 1 if unit == "tick" else UNIT_NANOSECONDS[unit] // (profile.domain.tick_nanoseconds or 1)
+    assert {found.type: found.events for found in profile.types} == dict(Counter(columns["type"]))
+    for found in profile.types:
+        mine = [number for number, row in enumerate(rows) if row[0] == found.type]
+        lengths = [(upper[number] - lower[number]) * per_unit + 1 for number in mine]
+        assert found.first == min(lower[number] for number in mine) * per_unit
+        assert found.last == max(upper[number] for number in mine) * per_unit
+        assert found.lengths == (min(lengths), int(statistics.median(lengths)), max(lengths))
+        if unit != "tick":
+            step = UNIT_NANOSECONDS[unit]
+            least = UNIT_NANOSECONDS[found.resolution.removeprefix("1")]
+            longer = UNITS[: UNITS.index(found.resolution.removeprefix("1"))]
+            assert any(
+                all(bound[number] * step % least == 0 for number in mine) for bound in (lower, upper)
+            ) or all((upper[number] * per_unit + 1) % least == 0 for number in mine)
+            for name in longer:
+                assert any(lower[number] * step % UNIT_NANOSECONDS[name] for number in mine)
+    share = sum(row[3] is None for row in rows) / len(rows)
+    assert dict(profile.nulls) == ({"x": share} if share else {})
+    assert all(line for line in profile_lines(profile))
+
+
+def table(**columns: Any) -> pa.Table:
+    size = len(next(iter(columns.values())))
+    stamps = pa.array([1_700_000_000_000_000 + 1_000_001 * n for n in range(size)]).cast(pa.timestamp("us"))
+    given = {"type": ["A"] * size, "id": range(size), "lower": stamps, "upper": stamps}
+    return pa.table({**given, **columns})
+
+
+MOMENT = 1_700_000_000
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"x": ["a", "b"]}, None),
+        (
+            {"lower": [MOMENT + n for n in range(200)] + [MOMENT * 2]},
+            "1 events are far from all others in time",
+        ),
+        ({"lower": list(range(9))}, "9 events are before 1980 or after 2100"),
+        ({"lower": [4_000_000_000 + n for n in range(9)]}, "9 events are still to come"),
+        ({"lower": [MOMENT + n for n in range(9)]}, "all times of A are whole multiples of 1s, but certain"),
+        ({"type": ["A", "a "], "x": [1, 2]}, "the types 'A' and 'a ' differ in capitals or spaces alone"),
+        ({"x": pa.nulls(3)}, "x holds nothing"),
+        ({"x": ["1", "-", "3"]}, "x holds texts such as NA, null or -"),
+        ({"lower": [MOMENT] * 2}, "1 events differ from another in nothing but the id"),
+        ({"upper": [MOMENT + 9, MOMENT + 10, MOMENT * 2]}, "times as long as the middle one"),
+        ({"x": []}, None),
+    ],
+)
+def test_what_looks_odd(columns: dict[str, Any], said: str | None) -> None:
+    times = {name: values for name, values in columns.items() if name in ("lower", "upper")}
+    others = {name: values for name, values in columns.items() if name not in times}
+    for name, values in times.items():
+        stamps = pa.array([value * 10**6 for value in values]).cast(pa.timestamp("us"))
+        others |= {"lower": stamps, "upper": stamps} if name == "lower" else {"upper": stamps}
+    if "upper" in times:
+        others["lower"] = pa.array([(MOMENT + n) * 10**6 for n in range(3)]).cast(pa.timestamp("us"))
+    found = profile_of(table(**others)).odd
+    assert any(said in line for line in found) if said else not found, found

@@ -1,0 +1,169 @@
+"""``uncertain-cep init``: a schema file and a first query for files that nobody has described."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from uncertain_cep.cli.arguments import traces_argument
+from uncertain_cep.cli.progress import note, show, working
+from uncertain_cep.cli.startup import without_pandas
+from uncertain_cep.errors import OptionError, QueryError, TraceError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from uncertain_cep.traces.proposing import ProposedEvents, ProposedSchema
+
+__all__ = ["init"]
+
+SCHEMA: Final = "schema.toml"
+QUERY: Final = "first.query"
+
+_FEW: Final = 2_000
+"""Events that a query is tried on."""
+
+_LONGEST: Final = 3_600 * 10**9
+
+
+@click.command()
+@traces_argument
+@click.option("-o", "--out", metavar="FOLDER", default=".", help="Where the files go. Default: this folder.")
+@click.option("--input-format", metavar="F", help="What all traces are, as for match.")
+def init(traces: tuple[str, ...], out: str, input_format: str | None) -> None:
+    """Look at traces and write a schema file and a first query for them.
+
+    Comments in the schema say why each column and uncertainty was chosen. Nothing is asked, and nothing
+    that is there is overwritten.
+    """
+    from uncertain_cep.traces.proposing import propose
+
+    without_pandas()
+    schema, query = Path(out, SCHEMA), Path(out, QUERY)
+    for place in (schema, query):
+        if os.path.lexists(place):
+            raise OptionError(f"{place} is there already: name another folder with -o")
+    with working("looking at the files"):
+        proposed = propose(traces, input_format)
+        text, table = _fitting(proposed, traces, input_format)
+        asked = _first_query(proposed, table)
+    _write(schema, text)
+    _write(query, asked)
+    for said in proposed.left_out:
+        note(f"left out: {said}")
+    note(f"{schema} and {query} are written: read the comments, and correct what you know better")
+    files = shlex.join(traces)
+    options = "" if input_format is None else f" --input-format {shlex.quote(input_format)}"
+    show(
+        f"uncertain-cep match {shlex.quote(str(query))} {files} --schema {shlex.quote(str(schema))}{options}"
+    )
+
+
+def _write(place: Path, text: str) -> None:
+    from uncertain_cep.cli.outputs import result_written_aside
+
+    with result_written_aside(place, overwrite=False) as aside:
+        aside.write_text(text, encoding="utf-8")
+
+
+def _fitting(proposed: ProposedSchema, traces: tuple[str, ...], format: str | None) -> tuple[str, pa.Table]:
+    """Return the text of the schema, and the events it makes of the traces, or raise their faults."""
+    import tempfile
+
+    from uncertain_cep.traces.reading import load_traces
+
+    with tempfile.TemporaryDirectory(prefix="uncertain-cep-") as folder:
+        place = Path(folder, SCHEMA)
+        place.write_text(proposed.text, encoding="utf-8")
+        loaded = load_traces(traces, place, format=format).with_checked_ids()
+    if loaded.faults or loaded.table is None:
+        raise TraceError(loaded.faults)
+    return proposed.text, loaded.table
+
+
+def _first_query(proposed: ProposedSchema, table: pa.Table) -> str:
+    """Return a query that finds something in the events."""
+    import pyarrow.compute as pc
+
+    from uncertain_cep.api import match
+
+    counts = sorted(table.column("type").value_counts().to_pylist(), key=lambda pair: -pair["counts"])
+    types = [pair["values"] for pair in counts]
+    few = _few(table, types[:2])
+    length = _length(few)
+    for why, text in _queries(proposed.events, types, length):
+        try:
+            wanted = {word for word in types if _word(word) in text}
+            some = _few(table, sorted(wanted, key=types.index))
+            if match(some, text, max_matches=10**6).num_rows:
+                return f"-- {why}\n{text}\n"
+        except (QueryError, TraceError, OptionError):
+            continue
+    raise OptionError(f"there are no events in the traces: {pc.count(table.column('type')).as_py()}")
+
+
+def _few(table: pa.Table, types: list[str]) -> pa.Table:
+    """Return the first events of some types."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    chosen = table.filter(pc.is_in(table.column("type"), pa.array(types, pa.string())))
+    order = pc.sort_indices(chosen.column("lower"))
+    return chosen.take(order.slice(0, _FEW))
+
+
+def _length(table: pa.Table) -> str:
+    """Return a length of time in which several events come, and which is longer than an interval."""
+    import numpy as np
+    import pyarrow as pa
+
+    from uncertain_cep.durations import UNIT_NANOSECONDS
+
+    bounds = [table.column(name).cast(pa.timestamp("ns")).cast(pa.int64()) for name in ("lower", "upper")]
+    lower, upper = (np.asarray(bound) for bound in bounds)
+    gap = float(np.median(np.diff(lower))) if len(lower) > 1 else 0.0
+    wanted = max(10 * gap, 3 * float(np.median(upper - lower)), 1e6)
+    units = [(name, UNIT_NANOSECONDS[name]) for name in ("ms", "s", "min", "h", "d")]
+    name, unit = next((pair for pair in reversed(units) if pair[1] <= wanted), units[0])
+    return f"{int(np.ceil(wanted / unit))} {name}"
+
+
+def _queries(events: tuple[ProposedEvents, ...], types: list[str], length: str) -> Iterator[tuple[str, str]]:
+    """Yield queries, each with what it asks for; the most telling first."""
+    ends = [one for one in events if one.pair == "end" and one.key is not None]
+    for end in ends:
+        begin = next((one for one in events if one.pair == "begin" and one.key == end.key), None)
+        if begin is not None and set(begin.types + end.types) <= set(types):
+            key = _word(end.key or "")
+            first, last = _word(begin.types[0]), _word(end.types[0])
+            for within in (length, "1 min", "1 h", "1 d"):
+                yield (
+                    f"Begins and ends of the same {end.key}, at most {within} apart.",
+                    f"PATTERN SEQ({first} a, {last} b)\nWHERE a.{key} = b.{key}\nWITHIN {within}\nLIMIT 20",
+                )
+    one, other = (types * 2)[:2]
+    places = dict.fromkeys(each.host for each in events if each.host is not None)
+    for within in (length, "1 h", "1 d"):
+        for place in (*places, None):
+            where = "" if place is None else f"\nWHERE a.{_word(place)} = b.{_word(place)}"
+            same = "" if place is None else f", of the same {place}"
+            yield (
+                f"One event and then another at most {within} later{same}.",
+                f"PATTERN SEQ({_word(one)} a, {_word(other)} b){where}\nWITHIN {within}\nLIMIT 20",
+            )
+    yield (
+        f"Events of type {one}.",
+        f"PATTERN SEQ({_word(one)} a)\nWITHIN {length}\nLIMIT 20",
+    )
+
+
+def _word(name: str) -> str:
+    """Return a name as it stands in a query."""
+    import re
+
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name.replace('`', '``')}`"

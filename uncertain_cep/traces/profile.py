@@ -1,0 +1,198 @@
+"""What a trace holds, in a few lines: types, times, resolutions, lengths, nulls, and what looks odd."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration
+from uncertain_cep.timedomain import Names, TimeDomain, is_text
+from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
+from uncertain_cep.traces.stamp_columns import UNITS, resolution_of
+
+__all__ = ["Profile", "TypeProfile", "profile_lines", "profile_of"]
+
+_NAMES: Final = Names()
+_MOST_TYPES: Final = 20
+_MOST_COLUMNS: Final = 10
+_FAR: Final = 20
+"""How many times as long as the middle 98% of events take all of them have to take for some to be far off."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeProfile:
+    """The events of one type.
+
+    ``first`` and ``last`` are ticks; ``lengths`` the least, middle and greatest number of ticks of an
+    interval; ``resolution`` the longest unit of which all lower bounds, or all upper ones, are whole numbers.
+    """
+
+    type: str | None
+    events: int
+    first: int
+    last: int
+    lengths: tuple[int, int, int]
+    resolution: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What a trace holds.
+
+    ``types`` are the most frequent first, ``nulls`` the share of nulls of each attribute that has some,
+    ``odd`` what looks so, each in one line.
+    """
+
+    types: tuple[TypeProfile, ...]
+    nulls: tuple[tuple[str, float], ...]
+    odd: tuple[str, ...]
+    domain: TimeDomain
+
+
+def profile_of(table: pa.Table) -> Profile:
+    """Return the profile of a sound table of events. O(n log n)."""
+    domain = TimeDomain.of(table.schema, _NAMES)
+    lower, upper = (
+        domain.ticks_of_units(np.asarray(table.column(name).cast(pa.int64())))
+        for name in (_NAMES.lower, _NAMES.upper)
+    )
+    types = table.column(_NAMES.type).cast(pa.string())
+    counts = sorted(types.value_counts().to_pylist(), key=lambda pair: -pair["counts"])
+    codes = np.asarray(pc.index_in(types, pa.array([pair["values"] for pair in counts], pa.string())))
+    found = []
+    for code, pair in enumerate(counts[:_MOST_TYPES]):
+        some = codes == code
+        lengths = upper[some] - lower[some] + 1
+        found.append(
+            TypeProfile(
+                pair["values"],
+                pair["counts"],
+                int(lower[some].min()),
+                int(upper[some].max()),
+                (int(lengths.min()), int(np.median(lengths)), int(lengths.max())),
+                _resolution(lower[some], upper[some], domain),
+            )
+        )
+    own = (_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper, _NAMES.pmf, _NAMES.tick)
+    attributes = [name for name in table.column_names if name not in own]
+    nulls = {name: table.column(name).null_count / max(table.num_rows, 1) for name in attributes}
+    rest = tuple(pair["values"] for pair in counts)
+    odd = tuple(_oddities(table, lower, upper, found, rest, nulls, domain))
+    shares = sorted(((name, share) for name, share in nulls.items() if share), key=lambda pair: -pair[1])
+    return Profile(tuple(found), tuple(shares), odd, domain)
+
+
+def _resolution(lower: IntArray, upper: IntArray, domain: TimeDomain) -> str:
+    step = domain.tick_nanoseconds
+    # Both bounds belong to an interval, so that a minute ends a tick before the next one.
+    bounds = (lower, upper, upper + 1)
+    if step is None:
+        common = max(int(np.gcd.reduce(each)) for each in bounds) or 1
+        return f"{common:,} tick{'s' if common > 1 else ''}"
+    if max(int(np.abs(each).max(initial=0)) for each in bounds) * step >= 2**63:
+        return format_duration(step)
+    return "1" + min((resolution_of(each * step) for each in bounds), key=UNITS.index)
+
+
+def _oddities(
+    table: pa.Table,
+    lower: IntArray,
+    upper: IntArray,
+    types: list[TypeProfile],
+    names: tuple[str | None, ...],
+    nulls: dict[str, float],
+    domain: TimeDomain,
+) -> Iterator[str]:
+    if not len(lower):
+        return
+    low, high = np.quantile(lower, [0.01, 0.99])
+    usual = max(high - low, float(np.median(upper - lower)), 1.0)
+    far = (lower < low - _FAR * usual) | (lower > high + _FAR * usual)
+    if far.any():
+        number, first = int(far.sum()), int(np.flatnonzero(far)[0])
+        when = _shown(int(lower[first]), domain)
+        yield f"{number:,} events are far from all others in time, such as one at {when}"
+    if domain.tick_nanoseconds is not None:
+        years = lower * (domain.tick_nanoseconds / 1e9) / (365.25 * 86_400) + 1970
+        out: BoolArray = (years < 1980) | (years > 2100)
+        if out.any():
+            yield f"{int(out.sum()):,} events are before 1980 or after 2100: is the unit of the stamps right?"
+        late = lower * (domain.tick_nanoseconds / 1e9) > time.time() + 86_400
+        if (late & ~out).any():
+            first = int(lower[np.flatnonzero(late & ~out)[0]])
+            number = int((late & ~out).sum())
+            yield f"{number:,} events are still to come, such as one at {_shown(first, domain)}"
+        for found in types:
+            unit = found.resolution.removeprefix("1")
+            certain = found.lengths[2] == 1 and found.events > 1
+            if certain and UNIT_NANOSECONDS.get(unit, 0) >= UNIT_NANOSECONDS["s"] > domain.tick_nanoseconds:
+                yield (
+                    f"all times of {found.type} are whole multiples of {found.resolution}, but certain to "
+                    f"{domain.describe()}: were they cut off? (granularity)"
+                )
+    for found in types:
+        if found.lengths[2] > 1000 * found.lengths[1]:
+            times = found.lengths[2] // found.lengths[1]
+            yield f"an interval of {found.type} is {times:,} times as long as the middle one"
+    plain: dict[str, str] = {}
+    for name in names:
+        key = (name or "").strip().casefold()
+        if plain.setdefault(key, name or "") != (name or ""):
+            yield f"the types {plain[key]!r} and {name!r} differ in capitals or spaces alone"
+    columns = {name: table.column(name) for name in nulls}
+    for name, column in columns.items():
+        if nulls[name] == 1:
+            yield f"{name} holds nothing"
+        elif is_text(column.type) and table.num_rows > 1 and not nulls[name]:
+            texts = column.cast(pa.string())
+            if pc.any(pc.is_in(texts, pa.array(["NA", "N/A", "null", "NULL", "None", "nan", "-"]))).as_py():
+                yield f"{name} holds texts such as NA, null or -: should they be nulls? (nulls)"
+    alike = [name for name in table.column_names if name != _NAMES.id]
+    if not any(pa.types.is_nested(table.schema.field(name).type) for name in alike):
+        kinds = [name for name in alike if not pa.types.is_null(table.schema.field(name).type)]
+        distinct = table.select(kinds).group_by(kinds).aggregate([]).num_rows
+        if distinct < table.num_rows:
+            copies = table.num_rows - distinct
+            yield f"{copies:,} events differ from another in nothing but the id: copies? (deduplicate)"
+
+
+def _shown(tick: int, domain: TimeDomain) -> str:
+    if domain.tick_nanoseconds is None:
+        return f"{tick:,}"
+    stamp = np.datetime64(0, "us") + np.timedelta64(tick * domain.tick_nanoseconds // 1000, "us")
+    text = str(stamp).replace("T", " ")
+    return text.removesuffix(".000000")
+
+
+def _length(ticks: int, domain: TimeDomain) -> str:
+    if domain.tick_nanoseconds is None:
+        return f"{ticks:,} tick{'s' if ticks != 1 else ''}"
+    nanoseconds = ticks * domain.tick_nanoseconds
+    unit = next(name for name in UNITS if nanoseconds >= UNIT_NANOSECONDS[name])
+    return f"{nanoseconds / UNIT_NANOSECONDS[unit]:.4g} {unit}"
+
+
+def profile_lines(profile: Profile) -> Iterator[str]:
+    """Yield the lines that show a profile."""
+    domain = profile.domain
+    head = ("type", "events", "first", "last", "resolution", "interval: shortest", "middle", "longest")
+    rows: list[tuple[str, ...]] = [head]
+    for found in profile.types:
+        lengths = (_length(length, domain) for length in found.lengths)
+        times = (_shown(found.first, domain), _shown(found.last, domain))
+        rows.append((str(found.type), f"{found.events:,}", *times, found.resolution, *lengths))
+    widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
+    for row in rows if profile.types else []:
+        yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+    if profile.nulls:
+        shown = ", ".join(f"{name} {share:.1%}" for name, share in profile.nulls[:_MOST_COLUMNS])
+        more = len(profile.nulls) - _MOST_COLUMNS
+        yield f"nulls: {shown}" + (f" and {more} more columns" if more > 0 else "")
+    for said in profile.odd:
+        yield f"odd: {said}"

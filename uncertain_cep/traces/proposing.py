@@ -1,0 +1,515 @@
+"""A schema for files that nobody has described, with comments that say why it is what it is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration
+from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.timedomain import is_text
+from uncertain_cep.traces.common_types import common_type
+from uncertain_cep.traces.faulty_rows import ROW
+from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of, list_files, read_file
+from uncertain_cep.traces.readers import READERS
+from uncertain_cep.traces.rows import CANONICAL
+from uncertain_cep.traces.stamp_columns import StampColumn, regular_spacing, stamp_column, words_of
+from uncertain_cep.traces.text_lines import LINE, PRESETS, record_blocks
+from uncertain_cep.traces.time_formats import TimeFormat, told_with
+from uncertain_cep.traces.unpacking import unpacked
+
+__all__ = ["ProposedEvents", "ProposedSchema", "propose"]
+
+_BEGIN: Final = ("start", "begin", "launch", "submit", "open", "from")
+_END: Final = ("end", "finish", "stop", "complete", "completion", "close", "to", "until")
+_TIMES: Final = ("time", "timestamp", "ts", "at", "datetime", "date", "when", "eventtime")
+_TYPES: Final = ("type", "kind", "event", "eventtype", "activity", "level", "action", "eventname")
+_HOSTS: Final = ("host", "hostname", "node", "machine", "server", "pod", "instance", "executor")
+FILE: Final = "file"
+TIME: Final = "time"
+_MOST_TYPES: Final = 50
+_LOOKED_AT: Final = 2**26
+"""Bytes of each text file that are looked at."""
+
+_FINEST: Final = "us"
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedEvents:
+    """One table of the schema.
+
+    ``types`` are the types of its events, the usual ones first; ``key`` an attribute whose values are unique
+    in the rows; ``host`` one that names where an event comes from; ``pair`` is begin, end or nothing.
+    """
+
+    text: str
+    types: tuple[str, ...]
+    key: str | None
+    host: str | None
+    pair: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedSchema:
+    """The text of a schema file, its tables, and what was left out, each with why."""
+
+    text: str
+    events: tuple[ProposedEvents, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Files with the same columns, and their rows; logs have a form, and the year or day of the file."""
+
+    files: tuple[TraceFile, ...]
+    tables: tuple[pa.Table, ...]
+    preset: str | None
+    base: str | None = None
+
+    @property
+    def table(self) -> pa.Table:
+        return pa.concat_tables(self.tables, promote_options="permissive")
+
+
+def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedSchema:
+    """Look at files and return a schema for them.
+
+    Parameters
+    ----------
+    paths : sequence of path
+    format : str, optional
+        As for `read_traces`.
+
+    Raises
+    ------
+    TraceError
+        If a file cannot be read.
+    OptionError
+        If none of them has a column of stamps.
+    """
+    files, faults = list_files(paths, format, with_schema=format is None and _only_tables(paths))
+    if faults:
+        raise TraceError(faults)
+    readers = {file.reader for file in files}
+    if readers != {None}:
+        if len(readers) > 1:
+            names = ", ".join(sorted(name or "tables" for name in readers))
+            raise OptionError(f"there are files of several formats, {names}: name those of one at a time")
+        (reader,) = readers
+        what = READERS[reader or ""].what
+        text = (
+            f"# A {what} tells itself what its events are, and how uncertain their times.\n"
+            f'format = "{reader}"\n'
+        )
+        return ProposedSchema(text, (), ())
+    left_out: list[str] = []
+    found: list[tuple[_Group, list[StampColumn]]] = []
+    options = FileOptions(format=format)
+    for group in _groups(files, options, left_out):
+        group, stamps = _with_stamps(group)
+        if not stamps:
+            named = ", ".join(group.table.column_names[:6])
+            left_out.append(f"{_named(group.files)}: no column of times among {named}")
+        else:
+            found.append((group, stamps))
+    if not found:
+        raise OptionError("no file has a column of times: " + "; ".join(left_out))
+    return _schema(found, left_out, files, format)
+
+
+def _only_tables(paths: Sequence[str | Path]) -> bool:
+    """Tell whether all that is given is a log or a table by its name, which no format of its own has."""
+    return all(not os.path.isdir(path) and format_of(Path(path)) not in (None, "json") for path in paths)
+
+
+def _groups(files: Sequence[TraceFile], options: FileOptions, left_out: list[str]) -> Iterable[_Group]:
+    found: dict[tuple[object, ...], _Group] = {}
+    for file in files:
+        preset = None
+        kind = options.format or format_of(file.path)
+        if kind in ("text", "log"):
+            preset = _preset(file)
+            if preset is None:
+                left_out.append(
+                    f"{file.path.name}: its lines are of no usual form ({', '.join(PRESETS)}): write an "
+                    "expression for them into [extract]"
+                )
+                continue
+            own = PRESETS[preset]
+            extract = tuple((LINE, pattern) for pattern in own.patterns)
+            table = read_file(file, None, replace(options, extract=extract, parts=own.parts))
+            table = table.drop_columns([LINE, ROW])
+        else:
+            table = read_file(file, None, options)
+            mixed = [name for name in table.column_names if _has_midnights(table.column(name))]
+            if mixed and kind != "parquet":
+                # The text tells days from minutes.
+                again = read_file(file, None, replace(options, texts=tuple(mixed)))
+                for name in mixed:
+                    text = again.column(name)
+                    if is_text(text.type) and pc.count_distinct(pc.utf8_length(text)).as_py() > 1:
+                        table = table.set_column(table.column_names.index(name), name, text)
+        key = (kind, preset, *table.column_names)
+        mine = found.get(key, _Group((), (), preset))
+        if mine.tables and not _joinable([*mine.tables, table]):
+            key = (*key, file.path)
+            mine = _Group((), (), preset)
+        found[key] = _Group((*mine.files, file), (*mine.tables, table), preset)
+    return found.values()
+
+
+def _has_midnights(column: pa.ChunkedArray) -> bool:
+    """Tell whether some times of a column are the beginnings of days, and others not."""
+    if not pa.types.is_timestamp(column.type):
+        return False
+    midnights = pc.equal(pc.floor_temporal(column, unit="day"), column)
+    return bool(pc.any(midnights).as_py()) and not pc.all(midnights).as_py()
+
+
+def _joinable(tables: Sequence[pa.Table]) -> bool:
+    try:
+        pa.concat_tables([table.slice(0, 0) for table in tables], promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        return False
+    return True
+
+
+def _preset(file: TraceFile) -> str | None:
+    """Return the form of logs that most records of a file have."""
+    shares = {}
+    with unpacked(file.path) as stream:
+        lines = next(record_blocks(stream, None), (pa.array([], pa.string()), None))[0].slice(0, 1000)
+    for name, preset in PRESETS.items():
+        fits = np.zeros(len(lines), np.bool_)
+        for pattern in preset.patterns:
+            fits |= np.asarray(pc.match_substring_regex(lines, re.sub(r"\(\?P<\w+>", "(?:", pattern)))
+        shares[name] = fits.mean() if len(lines) else 0.0
+    best = max(shares, key=lambda name: shares[name])
+    return best if shares[best] >= 0.3 else None
+
+
+def _with_stamps(group: _Group) -> tuple[_Group, list[StampColumn]]:
+    """Return the stamps of a group, which for a log that tells no day or year is that of the file."""
+    if group.preset is None:
+        return group, _stamps(group.table)
+    preset = PRESETS[group.preset]
+    changed = np.datetime64(int(group.files[0].path.stat().st_mtime), "s")
+    bases = [None, str(changed.astype("M8[Y]")), str(changed.astype("M8[D]"))]
+    for base in bases:
+        told = told_with(preset.time_format, base)
+        found = stamp_column(TIME, group.table.column(TIME), TimeFormat(told, base)) if told else None
+        if found is not None:
+            return replace(group, base=base), [found]
+    return group, []
+
+
+def _stamps(table: pa.Table) -> list[StampColumn]:
+    """Return the columns of stamps that become events: those of begins and ends, or else the likeliest."""
+    found = [stamp_column(name, table.column(name)) for name in table.column_names]
+    stamps = [stamp for stamp in found if stamp is not None]
+    if any(_pair(stamp.name) for stamp in stamps) and len(stamps) > 1:
+        return stamps
+
+    def rank(stamp: StampColumn) -> tuple[int, int]:
+        plain = re.sub(r"[^a-z]", "", stamp.name.lower())
+        return (_TIMES.index(plain) if plain in _TIMES else len(_TIMES), len(stamp.formats))
+
+    return sorted(stamps, key=rank)[:1]
+
+
+def _pair(name: str) -> str:
+    words = words_of(name)
+    return "begin" if words and words[-1] in _BEGIN else "end" if words and words[-1] in _END else ""
+
+
+def _named(files: Sequence[TraceFile]) -> str:
+    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+    return f"{files[0].path.name}{more}"
+
+
+def _camel(words: Iterable[str]) -> str:
+    return "".join(word[:1].upper() + word[1:] for word in words)
+
+
+def _type_of(files: Sequence[TraceFile]) -> str:
+    """Return a type for the events of files, by the words that their names have in common."""
+    names = [re.split(r"[^A-Za-z0-9]+", file.path.name.partition(".")[0]) for file in files]
+    common = [word for word in names[0] if all(word in other for other in names)]
+    plain = [word for word in common if re.fullmatch("[A-Za-z]+", word)]
+    return _camel(plain) or _camel(re.findall("[A-Za-z]+", files[0].path.parent.name)) or "Event"
+
+
+def _glob(group: _Group, files: Sequence[TraceFile]) -> str | None:
+    """Return a pattern that fits the files of a group alone, if there is one; the shortest of some."""
+    names = [file.path.name for file in group.files]
+    first = os.path.commonprefix(names)  # noqa: RUF071
+    last = os.path.commonprefix([name[::-1] for name in names])[::-1]  # noqa: RUF071
+    folder = group.files[0].path.parent.name
+    patterns = [names[0]] if len(names) == 1 else [f"{first}*{last}"]
+    patterns += [f"{folder}/{pattern}" for pattern in patterns] + [f"{folder}/*{last}", f"*{last}"]
+    for pattern in patterns:
+        fitting = [file for file in files if file.matches(_escaped(pattern))]
+        if fitting == list(group.files):
+            return _escaped(pattern)
+    return None
+
+
+def _escaped(pattern: str) -> str:
+    return re.sub(r"([\[?])", r"[\1]", pattern)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _column(name: str) -> str:
+    return name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name.replace('`', '``')}`"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    """An uncertainty as it stands in a schema, its length in nanoseconds, and why."""
+
+    text: str
+    length: int
+    why: str
+
+
+def _rule(stamp: StampColumn, spacing: int | None) -> _Rule:
+    if spacing is not None:
+        length = format_duration(spacing)
+        return _Rule(
+            f'{{ kind = "window", length = "{length}" }}',
+            spacing,
+            f"The stamps of a series are {length} apart, as those of a metric: a value tells of the {length} "
+            'before its stamp. Of the time after it, write kind = "granularity", of = ...',
+        )
+    if len(stamp.written) > 1:
+        return _Rule(
+            '{ kind = "as_written" }',
+            UNIT_NANOSECONDS[stamp.written[-1]],
+            f"Stamps are written to {' or '.join(stamp.written)}: each stands for all of it.",
+        )
+    unit = stamp.written[0]
+    if UNIT_NANOSECONDS[unit] < UNIT_NANOSECONDS[_FINEST]:
+        said = f"The stamps tell {unit}, and no clock is so exact: how far is it off?"
+        return _Rule(f'{{ kind = "plus_minus", by = "1{_FINEST}" }}', UNIT_NANOSECONDS[_FINEST], said)
+    said = f"The stamps are whole multiples of 1{unit}: the rest is cut off."
+    return _Rule(f'{{ kind = "granularity", of = "1{unit}" }}', UNIT_NANOSECONDS[unit], said)
+
+
+def _series(group: _Group, stamp: StampColumn) -> list[np.ndarray]:
+    """Return the stamps of each series: of each file, and of each value of a column of few texts in it."""
+    found = []
+    for table in group.tables:
+        mine = None if group.preset else stamp_column(stamp.name, table.column(stamp.name))
+        if mine is None or len(mine.counts) != table.num_rows:
+            return []
+        host = _host(table)
+        if host is None:
+            found.append(mine.counts)
+            continue
+        codes = np.asarray(pc.fill_null(table.column(host).cast(pa.string()), ""), dtype=object)
+        found += [mine.counts[codes == value] for value in dict.fromkeys(codes)]
+    return found
+
+
+def _host(table: pa.Table) -> str | None:
+    """Return the column that names hosts, or where else clocks are."""
+    for name in table.column_names:
+        words = words_of(name) or [name.lower()]
+        if words[-1] in _HOSTS or (words[-1] == "name" and words[0] in _HOSTS):
+            column = table.column(name)
+            if not pa.types.is_nested(column.type) and pc.count_distinct(column).as_py() > 1:
+                return str(name)
+    return None
+
+
+def _key(table: pa.Table, stamps: Sequence[StampColumn]) -> str | None:
+    """Return a column of ids, if there is one in which no value comes twice."""
+    times = {stamp.name for stamp in stamps}
+    names = [name for name in table.column_names if name not in times and re.search(r"(?i)id$", name)]
+    for name in names:
+        column = table.column(name)
+        plain = is_text(column.type) or pa.types.is_integer(column.type)
+        if plain and not column.null_count and pc.count_distinct(column).as_py() == len(column):
+            return str(name)
+    return None
+
+
+def _type_column(table: pa.Table, stamps: Sequence[StampColumn]) -> str | None:
+    for name in table.column_names if len(stamps) == 1 else ():
+        plain = re.sub(r"[^a-z]", "", name.lower())
+        column = table.column(name)
+        told = plain in _TYPES and is_text(column.type) and not column.null_count
+        if told and pc.count_distinct(column).as_py() <= _MOST_TYPES:
+            return str(name)
+    return None
+
+
+def _schema(
+    found: Sequence[tuple[_Group, list[StampColumn]]],
+    left_out: list[str],
+    files: Sequence[TraceFile],
+    format: str | None,
+) -> ProposedSchema:
+    events: list[ProposedEvents] = []
+    lengths: list[int] = []
+    presets = {group.preset for group, _ in found if group.preset}
+    names = [_type_of(group.files) for group, _ in found]
+    types = _attribute_types(found)
+    # Files without a column that tells them apart are series by themselves.
+    of_files = any(len(group.files) > 1 and _host(group.table) is None for group, _ in found)
+    file_column = FILE if of_files and FILE not in types else None
+    for number, (group, stamps) in enumerate(found):
+        name = names[number] if names.count(names[number]) == 1 else f"{names[number]}{number + 1}"
+        glob = _glob(group, files)
+        parts = [(glob, group)] if glob is not None or len(found) == 1 else _each(group, files)
+        for pattern, part in parts:
+            made, some = _events(part, stamps, name, pattern, types, file_column)
+            events += made
+            lengths += some
+    shortest = min(lengths)
+    # Events of one stamp may have happened in any order.
+    tick = next(
+        unit for unit in ("min", "s", "ms", _FINEST) if shortest > UNIT_NANOSECONDS[unit] or unit == _FINEST
+    )
+    text = [
+        "# What was found in the files, to be corrected by whoever knows them better.",
+        *(f"# Left out: {said}" for said in left_out),
+        "",
+    ]
+    if format is not None:
+        text.append(f'format = "{format}"')
+    text += [
+        "# Shorter than what stamps tell: events of one stamp may have happened in any order.",
+        f'tick = "1{tick}"',
+    ]
+    if file_column is not None:
+        text += ["", "# Each file may be a series of its own.", f"file_column = {_quoted(file_column)}"]
+    if len(presets) > 1:
+        raise OptionError(f"there are logs of several forms, {', '.join(sorted(presets))}: name those of one")
+    if presets:
+        (preset,) = presets
+        text += ["", "[extract]", f"# Most lines look like those of {preset}.", f'{LINE} = "{preset}"']
+    for proposed in events:
+        text += ["", proposed.text.rstrip("\n")]
+    return ProposedSchema("\n".join(text) + "\n", tuple(events), tuple(left_out))
+
+
+def _each(group: _Group, files: Sequence[TraceFile]) -> list[tuple[str | None, _Group]]:
+    alone = [
+        _Group((file,), (table,), group.preset) for file, table in zip(group.files, group.tables, strict=True)
+    ]
+    return [(_glob(part, files) or _escaped(part.files[0].path.name), part) for part in alone]
+
+
+def _attribute_types(found: Sequence[tuple[_Group, list[StampColumn]]]) -> dict[str, pa.DataType | None]:
+    """Return the type of each column in all groups; None if it has several that do not agree."""
+    types: dict[str, pa.DataType | None] = {}
+    for group, _ in found:
+        for field in group.table.schema:
+            before = types.get(field.name, pa.null())
+            types[field.name] = None if before is None else common_type(before, field.type)
+    return types
+
+
+def _events(
+    group: _Group,
+    stamps: Sequence[StampColumn],
+    name: str,
+    glob: str | None,
+    types: dict[str, pa.DataType | None],
+    file_column: str | None,
+) -> tuple[list[ProposedEvents], list[int]]:
+    table = group.table
+    key, host, kinds = _key(table, stamps), _host(table), _type_column(table, stamps)
+    spacings = {
+        stamp.name: regular_spacing(_series(group, stamp)) for stamp in stamps[:1] if len(stamps) == 1
+    }
+    times = {stamp.name for stamp in stamps}
+    others = [
+        column
+        for column in table.column_names
+        if column not in times and column != kinds and not pa.types.is_nested(table.schema.field(column).type)
+    ]
+    attributes = {}
+    for column in others:
+        plain = column if column not in CANONICAL else f"raw_{column}"
+        attributes[plain if types.get(column) is not None else f"{name}_{plain}"] = column
+    named = next((new for new, old in attributes.items() if old == key), None)
+    place = next((new for new, old in attributes.items() if old == host), file_column)
+    if file_column is not None:
+        attributes[file_column] = file_column
+    made, lengths = [], []
+    for stamp in stamps:
+        rule = _rule(stamp, spacings.get(stamp.name))
+        suffix = _camel(words_of(stamp.name)) if len(stamps) > 1 else ""
+        mine = tuple(_usual(table.column(kinds))) if kinds else (f"{name}{suffix}",)
+        text = ["[[events]]"]
+        text += [] if glob is None else [f"files = {_quoted(glob)}"]
+        if kinds:
+            text.append(f"type_column = {_quoted(kinds)}")
+        else:
+            text.append(f"type = {_quoted(mine[0])}")
+        if key is not None:
+            text.append(f"# No value of {key} comes twice.")
+            text.append(f"id = {_quoted(f'{{{key}}}:{suffix.lower()}' if suffix else key)}")
+        elif "id" in table.column_names:
+            # A column of this name would be taken for one of ids.
+            text.append("# Values of id come several times, so that a number makes them unique.")
+            text.append('id = "{id}:{' + stamp.name + '}"')
+        if len(stamps) > 1:
+            text.append(f"# A row has {len(stamps)} times: each becomes an event of its own.")
+        text.append(f"time = {_quoted(stamp.name)}")
+        if stamp.unit is not None:
+            text.append(f"# Numbers of this size are {stamp.unit} since 1970.")
+            text.append(f'unit = "{stamp.unit}"')
+        if stamp.formats and group.preset is None:
+            text.append(f"time_format = {_listed(stamp.formats)}")
+        if group.base is not None:
+            what = "date" if "-" in group.base else "year"
+            text.append(f"# The log tells no {what}: this is that of the file.")
+            text.append(f"{what} = {group.base}")
+        if stamp.absent:
+            text.append("# Values of 0 and less stand for no time.")
+            text.append(f"where = {_quoted(f'{_column(stamp.name)} > 0')}")
+        if stamp.nulls:
+            text.append("# Some rows have no such time.")
+            text.append('missing = "drop"')
+        text.append(f"# {rule.why}")
+        if host is not None and not spacings.get(stamp.name):
+            text.append(
+                f"# Stamps may come from several clocks ({host}): if these are off by more, look for their "
+                'offsets, { kind = "clock_offset", ... } or { kind = "plus_minus", by = ... }.'
+            )
+        text.append(f"uncertainty = {rule.text}")
+        text.append(f"attributes = {_attributes(attributes)}")
+        made.append(ProposedEvents("\n".join(text), mine, named, place, _pair(stamp.name)))
+        lengths.append(rule.length)
+    return made, lengths
+
+
+def _usual(types: pa.ChunkedArray) -> list[str]:
+    counts = sorted(types.value_counts().to_pylist(), key=lambda pair: -pair["counts"])
+    return [pair["values"] for pair in counts]
+
+
+def _listed(texts: Sequence[str]) -> str:
+    return f"[{', '.join(map(_quoted, texts))}]"
+
+
+def _attributes(attributes: dict[str, str]) -> str:
+    if all(new == old for new, old in attributes.items()):
+        return _listed(list(attributes))
+    return "{ " + ", ".join(f"{_quoted(new)} = {_quoted(old)}" for new, old in attributes.items()) + " }"

@@ -22,6 +22,7 @@ from uncertain_cep.meter import metered
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan, remembered_plan
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.results.order import finished
+from uncertain_cep.streaming.stream_layout import StreamOptions
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.frames import event_table, library_of, like
 
@@ -49,6 +50,9 @@ def match(
     timeout: float | None = None,
     memory_limit: str | int | None = None,
     progress: bool | None = None,
+    largest_interval: Duration | int | None = None,
+    idle_after: Duration | None = None,
+    duplicates: str = "error",
 ) -> FrameT:
     """Return the matches of a query over events with uncertain times.
 
@@ -95,6 +99,15 @@ def match(
         Whether a line on stderr says how many matches there are, how fast they come and, with several
         threads, when the end is expected. By default on a terminal and in a notebook, for calls of over two
         seconds. Spark shows its own.
+    largest_interval : str, timedelta or int
+        For a streaming frame of Spark: the largest ``upper - lower`` of an event; an int is ticks. An event
+        that is longer is late, and so is one that ends before another one of an earlier batch begins.
+    idle_after : str or timedelta, optional
+        For a streaming frame of Spark: each time nothing has come for so long, the bound on the events to
+        come moves on by as much. The caller promises that what comes later is no earlier. Default: never.
+    duplicates : {"error", "drop"}
+        For a streaming frame of Spark: whether an id that is used twice within what is held is an error, or
+        identical rows are dropped, and counted.
 
     Returns
     -------
@@ -104,6 +117,9 @@ def match(
         microseconds where those are seconds or milliseconds and ticks are shorter; ``confidence``.
         With ``RETURN EXPECTED COUNT``: the attributes of BY; with EVERY ``bucket``, of the type of the times;
         ``expected_count``. Without BY and EVERY it is one row.
+        For a streaming frame of Spark the column ``kind`` comes first: ``match`` or ``late``. Rows of late
+        events have their bounds in ``range_lower`` and ``range_upper``, and in the last two columns,
+        ``late_type`` and ``late_id``, what they are; all else is null.
 
     Raises
     ------
@@ -147,6 +163,7 @@ def match(
         max_matches=max_matches,
         limit=Limits.of(timeout, memory_limit),
     )
+    stream = StreamOptions(largest_interval, idle_after, duplicates)
     given: Any = events
     result: Any
     if library_of(given) == "pyspark":
@@ -159,8 +176,13 @@ def match(
             )
         from uncertain_cep.spark.matching import matches_frame
 
-        result = matches_frame(given, query, options)
+        result = matches_frame(given, query, options, stream=stream)
         return result  # type: ignore[no-any-return]
+    if stream.given:
+        raise OptionError(
+            "largest_interval=, idle_after= and duplicates= are for streaming frames of Spark: events that "
+            "come bit by bit in this process are for IncrementalMatcher"
+        )
     plan, batches = _batches(given, query, options)
     batches = metered(progress, batches)
     table = finished(plan, batches, options.limit)

@@ -337,6 +337,25 @@ PLANS_LISTED: Final = 1000
 FEW_HELD: Final = 1024
 """Events, or partitions, below which it is not worth a pass to let go of some."""
 
+STREAM_BUCKETS: Final = 8
+"""Parts that the state of a stream on Spark has by default. Each costs some milliseconds a batch."""
+
+SLICE_REACHES: Final = 4
+"""How long a slice of such a stream is by default, in the ticks that a match and an interval can take: each
+event that is not the first of a match is kept 1.25 times on average."""
+
+MOST_STREAM_COPIES: Final = 100
+"""Slices that an event is kept in at most; with more, the slices are too short."""
+
+FILES_LEARNED_FROM: Final = 8
+"""Files of a folder that are read beforehand, to learn the columns of a stream."""
+
+PROGRESS_SECONDS: Final = 0.5
+"""How often the command looks whether a stream has done a batch."""
+
+CUT_AT_ONCE: Final = 1_000_000
+"""Rows of a stream that a Python worker cuts, or matches, at a time."""
+
 # Spark, and when to start it: `--only spark`.
 
 IN_PROCESS_BYTES: Final = 512 * 2**20

@@ -45,11 +45,15 @@ ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
 }
 """Which options each function takes."""
 
+STREAMING: Final = {"largest_interval": None, "idle_after": None, "duplicates": "error"}
+
 BESIDE: Final[dict[Callable[..., Any], dict[str, object]]] = {
-    uc.match: {"progress": None},
+    uc.match: {"progress": None, **STREAMING},
     uc.iter_matches: {"progress": None},
     uc.explain: {"analyze": False, "format": "text"},
-    match_on_spark: {"partitions": None, "slice_length": None, "prune": None, "doubts": None},
+    match_on_spark: {
+        "partitions": None, "slice_length": None, "prune": None, "doubts": None, "buckets": None, **STREAMING
+    },
     match_to_parquet: {
         "partitions": None, "slice_length": None, "prune": None, "doubts": None, "overwrite": False
     },

@@ -169,6 +169,8 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "epochs": (True, False),
     "epoch": (None, ("host", "host"), ("offset_lo", "offset_hi"), "from"),
     "delay": LENGTHS,
+    "idle_after": (None, *LENGTHS),
+    "duplicates": ("error", "drop", "keep"),
     "memory_limit": (None, "100GB", "1MB", 0),
     "progress": (None, False, "yes"),
     "parameters": (

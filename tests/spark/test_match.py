@@ -201,11 +201,6 @@ def test_bad_options(spark: SparkSession, options: dict[str, Any], error: type[E
         match(frame, **{"query": KEYED, "partitions": 2, **options})
 
 
-def test_a_stream_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(OptionError, match="streaming frame is not supported yet"):
-        match(spark.readStream.format("rate").load(), KEYED)
-
-
 def test_the_public_function_takes_a_spark_frame(spark: SparkSession) -> None:
     table = random_trace(12, 100, keys=2)
     found = uc.match(to_spark(spark, table), KEYED)

@@ -38,7 +38,7 @@ def programs(spark: SparkSession) -> Iterator[Fuzzer[Calls]]:
             **dict.fromkeys(("frame", "matches"), frames),
             "spark": (Made("spark", lambda: spark),),
             "folder": (f"{folder}/a", Path(folder, "b"), f"file://{folder}/c", "nowhere://x/y"),
-            "partitions": (None, 1, 3, 0),
+            **dict.fromkeys(("partitions", "buckets", "files_per_batch"), (None, 1, 3, 0)),
             **dict.fromkeys(("prune", "overwrite"), (None, True, False)),
             "doubts": (None,),
         }

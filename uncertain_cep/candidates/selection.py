@@ -20,7 +20,6 @@ from uncertain_cep.traces.checks import check_ids
 __all__ = [
     "Selection",
     "Slicing",
-    "agreed_columns",
     "coded",
     "looks_back",
     "rows_taken",
@@ -102,17 +101,6 @@ def looks_back(plan: EvaluationPlan) -> bool:
     """Return whether a match depends on events before that of the component it belongs to."""
     leads = plan.owner > 0 or any(negation.after == 0 for negation in plan.negations)
     return leads or plan.order is not None or any(map(looks_back, plan.branches))
-
-
-def agreed_columns(plan: EvaluationPlan) -> tuple[str, ...]:
-    """Return the columns that an event must agree on with the others of a match, and where it is not null."""
-    if plan.query.strategy == "strict_contiguity":
-        # An event of any other key is forbidden as well.
-        return ()
-    first, *others = [[key.name for key in branch.split_keys] for branch in plan.branches or (plan,)]
-    return tuple(
-        name for name in dict.fromkeys(first) if name is not None and all(name in other for other in others)
-    )
 
 
 def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str, Mask]) -> Mask | None:

@@ -151,6 +151,19 @@ class EvaluationPlan:
         return tuple(key.name for key in self.keys if key.name is not None)
 
     @property
+    def shared_keys(self) -> tuple[str, ...]:
+        """The columns that an event must agree on with all that a match depends on, in every branch."""
+        if self.query.strategy == "strict_contiguity":
+            # An event of any other key is forbidden as well.
+            return ()
+        names = [[key.name for key in branch.split_keys] for branch in self.branches or (self,)]
+        return tuple(
+            name
+            for name in dict.fromkeys(names[0])
+            if name is not None and all(name in others for others in names[1:])
+        )
+
+    @property
     def partition_columns(self) -> tuple[str, ...]:
         """The columns of batches that tell the partition of a match, to choose among those of one."""
         return (*self.partition_attributes, *(field.name for field in self.unnamed_keys))

@@ -14,6 +14,7 @@ from uncertain_cep.spark.session import get_session
 
 if TYPE_CHECKING:
     from uncertain_cep.spark.dataframes import arrow_schema, noted_schema
+    from uncertain_cep.spark.file_streams import read_stream
     from uncertain_cep.spark.jobs import worker_errors
     from uncertain_cep.spark.matching import match
     from uncertain_cep.spark.reading import read_traces, to_intervals
@@ -25,6 +26,7 @@ __all__ = [
     "match",
     "match_to_parquet",
     "noted_schema",
+    "read_stream",
     "read_traces",
     "to_intervals",
     "worker_errors",
@@ -36,6 +38,7 @@ _HOMES: Final = {
     "match": "matching",
     "match_to_parquet": "writing",
     "noted_schema": "dataframes",
+    "read_stream": "file_streams",
     "read_traces": "reading",
     "to_intervals": "reading",
     "worker_errors": "jobs",

@@ -18,6 +18,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.timedomain import TICK_METADATA, Names, check_one_tick, check_tick_type
 
 __all__ = [
+    "arrow_fields",
     "arrow_schema",
     "as_spark_keeps",
     "as_spark_path",
@@ -97,10 +98,15 @@ def arrow_schema(frame: DataFrame, names: Names = _NAMES) -> pa.Schema:
     no query can use become opaque ones, which say so when a query names them.
     """
     given = frame.schema.fields
-    fields = [pa.field(field.name, _arrow_type(field.dataType)) for field in given]
+    fields = arrow_fields(frame.schema)
     times = [field.metadata for field in given if field.name in (names.lower, names.upper)]
     tick = next((metadata[_TICK] for metadata in times if _TICK in metadata), None)
     return pa.schema(fields, None if tick is None else {TICK_METADATA: str(tick).encode()})
+
+
+def arrow_fields(schema: t.StructType) -> list[pa.Field]:
+    """Return the fields in which Spark hands columns to Python."""
+    return [pa.field(field.name, _arrow_type(field.dataType)) for field in schema.fields]
 
 
 def whole_numbers(frame: DataFrame, names: Names) -> DataFrame:
@@ -183,7 +189,7 @@ def from_arrow_schema(schema: pa.Schema, names: Names | None = None) -> t.Struct
 def as_spark_keeps(schema: pa.Schema) -> pa.Schema:
     """Return the Arrow schema of the frame that holds rows of a schema, see `from_arrow_schema`."""
     kept = from_arrow_schema(schema)
-    return pa.schema([pa.field(field.name, _arrow_type(field.dataType)) for field in kept.fields])
+    return pa.schema(arrow_fields(kept))
 
 
 def _spark_type(name: str, arrow: pa.DataType) -> t.DataType:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from uncertain_cep.candidates.selection import agreed_columns, looks_back, rows_taken
+from uncertain_cep.candidates.selection import looks_back, rows_taken
 from uncertain_cep.config import MAX_TICK, ROWS_PER_PARTITION
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.executor import check_table, execute, ticks_of
@@ -292,7 +292,7 @@ class _Evaluation:
         seen: dict[str, Mask] = {}
         loaded: dict[str, Values] = {}
         agreed = np.ones(table.num_rows, np.bool_)
-        for name in agreed_columns(plan):
+        for name in plan.shared_keys:
             if (column := table.column(name)).null_count:
                 agreed &= np.asarray(column.is_valid().to_numpy())
         first, needed = np.zeros((2, table.num_rows), np.bool_)

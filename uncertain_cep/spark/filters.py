@@ -17,7 +17,6 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from uncertain_cep.candidates.selection import agreed_columns
 from uncertain_cep.config import SPARK_EXPRESSION_NODES
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import typed
@@ -73,7 +72,7 @@ def candidate_filters(plan: EvaluationPlan, schema: t.StructType) -> CandidateFi
     """Return the conditions of a plan's components on a frame of this schema."""
     types = {part.name: part.dataType for part in schema.fields}
     branches = plan.branches or (plan,)
-    keys = agreed_columns(plan)
+    keys = plan.shared_keys
     agreed = [column(name).isNotNull() for name in keys]
 
     def takes(component: PlannedComponent) -> Column:

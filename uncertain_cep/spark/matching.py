@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,6 +14,7 @@ from pyspark.sql import types as t
 
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.durations import Duration
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import Slicing
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan
@@ -35,6 +36,7 @@ from uncertain_cep.spark.frame_statistics import collect_statistics
 from uncertain_cep.spark.jobs import count_cores, worker_errors
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
+from uncertain_cep.spark.streamed import stream_frame
 from uncertain_cep.spark.unique_ids import check_unique_ids
 from uncertain_cep.spark.worker import (
     match_partition,
@@ -42,6 +44,7 @@ from uncertain_cep.spark.worker import (
     rank_partition,
     unused_name,
 )
+from uncertain_cep.streaming.stream_layout import StreamOptions
 from uncertain_cep.timedomain import TICK_METADATA, Names
 
 __all__ = [
@@ -107,6 +110,10 @@ def match(
     latency_weight: float = 0.0,
     parameters: Mapping[str, Any] | None = None,
     doubts: Doubts | None = None,
+    largest_interval: Duration | int | None = None,
+    idle_after: Duration | None = None,
+    duplicates: str = "error",
+    buckets: int | None = None,
 ) -> DataFrame:
     """Return the matches of a query among the events of a frame, as `uncertain_cep.match` does for others.
 
@@ -126,6 +133,11 @@ def match(
         are many candidates and counts say that at most a quarter of the slices of keys stay.
     doubts : Doubts, optional
         Receives how many candidates each component has.
+    largest_interval, idle_after, duplicates
+        For a streaming frame, as for `uncertain_cep.match`; there ``partitions`` and ``prune`` mean nothing.
+    buckets : int, optional
+        For a streaming frame: how many parts its state has. Each part costs some milliseconds a batch, and
+        only as many as ``spark.sql.shuffle.partitions`` are worked on at a time.
 
     Returns
     -------
@@ -136,7 +148,7 @@ def match(
     Raises
     ------
     QuerySyntaxError, QueryError, OptionError
-        As `uncertain_cep.match`; also for a frame that is a stream.
+        As `uncertain_cep.match`.
     TraceError
         If an event is at fault. An id that is used twice is found here if the events are cut into slices of
         time or read by the workers, else when the matches are computed; see `worker_errors`.
@@ -177,7 +189,8 @@ def match(
         latency_weight=latency_weight,
         parameters=values_of(parameters),
     )
-    return matches_frame(frame, query, options, Spread(partitions, slice_length, prune), doubts)
+    stream = StreamOptions(largest_interval, idle_after, duplicates, None, buckets)
+    return matches_frame(frame, query, options, Spread(partitions, slice_length, prune), doubts, stream)
 
 
 def matches_frame(
@@ -186,8 +199,19 @@ def matches_frame(
     options: MatchOptions,
     spread: Spread = Spread(),
     doubts: Doubts | None = None,
+    stream: StreamOptions = StreamOptions(),  # noqa: B008
 ) -> DataFrame:
-    """Do what `match` does, with its options in two."""
+    """Do what `match` does, with its options in three."""
+    if frame.isStreaming:
+        if spread.partitions is not None or spread.prune is not None:
+            raise OptionError("partitions= and prune= are for tables: a stream is spread by buckets=")
+        stream = replace(stream, slice_length=spread.slice_length)
+        return stream_frame(frame, query_of(query), options, stream)
+    if stream.given:
+        raise OptionError(
+            "largest_interval=, idle_after=, duplicates= and buckets= are for streams, and this frame is "
+            "none: leave them out, or read the events with spark.readStream"
+        )
     doubts = Doubts() if doubts is None else doubts
     prepared = prepare(frame, query, options, spread, doubts)
     paths = noted_files(frame)
@@ -266,7 +290,7 @@ def prepare(
     """
     partitions = spread.partitions
     if frame.isStreaming:
-        raise OptionError("a streaming frame is not supported yet: read the events with spark.read")
+        raise OptionError("a streaming frame has no end: use match, and writeStream on what it returns")
     if partitions is not None and partitions < 1:
         raise OptionError(f"partitions must be 1 or more, not {partitions}")
     model = options.names

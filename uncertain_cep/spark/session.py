@@ -21,7 +21,14 @@ from uncertain_cep.spark.masters import check_home, check_master, check_server
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["get_session"]
+__all__ = ["STATE_PROVIDER", "STATE_SETTINGS", "get_session"]
+
+STATE_PROVIDER: Final = "spark.sql.streaming.stateStore.providerClass"
+STATE_SETTINGS: Final = {
+    STATE_PROVIDER: "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+"""What a session needs to keep the state of streams."""
 
 _JVM_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _LOCAL: Final = re.compile(r"local(?:\[([0-9]+|\*)\])?")
@@ -116,6 +123,7 @@ def _common_conf() -> dict[str, str]:
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
         # The default, INT96, keeps neither unit nor zone.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        **STATE_SETTINGS,
     }
     if cache := os.environ.get("NUMBA_CACHE_DIR"):
         settings["spark.executorEnv.NUMBA_CACHE_DIR"] = cache

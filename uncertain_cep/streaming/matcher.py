@@ -37,7 +37,7 @@ from uncertain_cep.streaming.event_buffer import RetainedEvents
 from uncertain_cep.streaming.micro_batches import SlicedEvaluation
 from uncertain_cep.streaming.reoptimisation import UsedPlan
 from uncertain_cep.streaming.single_events import SingleEvents
-from uncertain_cep.streaming.watermark import ArrivalPromise
+from uncertain_cep.streaming.watermark import ArrivalPromise, types_that_matter
 from uncertain_cep.timedomain import TICK_METADATA, Names, with_noted_tick
 from uncertain_cep.traces.frames import as_arrow
 
@@ -69,14 +69,6 @@ def _method(query: Query, evaluation: str, slice_length: int | None) -> str:
             f"evaluation={evaluation!r} does not support {more} over a stream: leave evaluation= out"
         )
     return evaluation
-
-
-def _types(plan: EvaluationPlan) -> frozenset[str]:
-    """Return the types of the events that matter; empty if those of any type do."""
-    asked = [component.types for component in plan.components]
-    asked += [negation.component.types for negation in plan.negations]
-    any_type = not all(asked) or plan.query.strategy.endswith("contiguity")
-    return frozenset() if any_type else frozenset(name for types in asked for name in types)
 
 
 class IncrementalMatcher:
@@ -193,7 +185,7 @@ class IncrementalMatcher:
         self._length_of_tick = self.plan.domain.tick_nanoseconds
         self.late_count = 0
         self._late: list[pa.Table] = []
-        self._promise = ArrivalPromise(largest_interval, _types(self.plan))
+        self._promise = ArrivalPromise(largest_interval, types_that_matter(self.plan))
         self._retained = RetainedEvents(self.plan, schema)
         self._partitions = PartitionNumbers(self.plan)
         Limits.of(timeout, memory_limit)

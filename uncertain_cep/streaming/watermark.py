@@ -11,12 +11,21 @@ from numpy.typing import NDArray
 
 from uncertain_cep.config import MAX_TICK
 from uncertain_cep.errors import OptionError
+from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["ArrivalPromise"]
+__all__ = ["ArrivalPromise", "types_that_matter"]
 
 Int64 = NDArray[np.int64]
 
 _NOTHING_KNOWN: Final = -(2**62)
+
+
+def types_that_matter(plan: EvaluationPlan) -> frozenset[str]:
+    """Return the types of the events that matter to a plan; empty if those of any type do."""
+    asked = [component.types for component in plan.components]
+    asked += [negation.component.types for negation in plan.negations]
+    any_type = not all(asked) or plan.query.strategy.endswith("contiguity")
+    return frozenset() if any_type else frozenset(name for types in asked for name in types)
 
 
 class ArrivalPromise:

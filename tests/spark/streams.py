@@ -1,0 +1,60 @@
+"""Streams of files for Spark: a folder that a query reads a file at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from tests.streaming.batches import notice
+from uncertain_cep.spark import worker_errors
+from uncertain_cep.spark.dataframes import from_arrow_schema
+from uncertain_cep.streaming.stream_layout import CLOSE
+
+
+def put(folder: Path, *tables: pa.Table) -> None:
+    """Add files to a folder, each whole at once, named in the order in which they come."""
+    folder.mkdir(exist_ok=True)
+    for table in tables:
+        place = folder / f"{len(list(folder.glob('*.parquet'))):05}.parquet"
+        pq.write_table(table, place.with_suffix(".part"))
+        place.with_suffix(".part").rename(place)
+
+
+def pieces_of(table: pa.Table, cuts: Sequence[int], *, close: bool = True) -> list[pa.Table]:
+    """Return a table cut at some rows, and behind it the row that ends a stream."""
+    ends = [*cuts, table.num_rows]
+    parts = [table.slice(start, end - start) for start, end in zip([0, *cuts], ends, strict=True)]
+    return [*parts, notice(table.schema, CLOSE)] if close else parts
+
+
+def reading(spark: SparkSession, folder: Path, schema: pa.Schema, files: int = 1) -> DataFrame:
+    """Return the stream of a folder's files, so many a batch."""
+    reader = spark.readStream.schema(from_arrow_schema(schema)).option("maxFilesPerTrigger", files)
+    return reader.option("pathGlobFilter", "*.parquet").parquet(str(folder))
+
+
+def run(matches: DataFrame, place: Path) -> tuple[pa.Table, StreamingQuery]:
+    """Run a stream until it has read what is there; return all that it has written so far, and the query."""
+    query = (
+        matches.writeStream.format("parquet")
+        .partitionBy("kind")
+        .option("checkpointLocation", str(place / "checkpoint"))
+        .trigger(availableNow=True)
+        .start(str(place / "out"))
+    )
+    with worker_errors():
+        query.awaitTermination()
+    written = matches.sparkSession.read.schema(matches.schema).parquet(str(place / "out"))
+    return written.select(matches.columns).toArrow(), query
+
+
+def counted(query: StreamingQuery) -> dict[str, int]:
+    """Return the sums of what the batches of a run counted."""
+    rows: list[Any] = [progress["observedMetrics"]["uncertain_cep"] for progress in query.recentProgress]
+    return {name: sum(row[name] or 0 for row in rows) for name in ("events", "matches", "late", "duplicates")}

@@ -1,0 +1,222 @@
+"""A streaming frame has the matches of a table, each once; late events come out; nothing is dropped."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import SparkSession
+
+import uncertain_cep as uc
+from tests.conftest import ROOT
+from tests.spark.streams import counted, pieces_of, put, reading, run
+from tests.spark.traces import as_rows
+from tests.streaming.batches import notice
+from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceError
+from uncertain_cep.spark import match
+from uncertain_cep.spark.session import STATE_PROVIDER
+from uncertain_cep.streaming.stream_layout import HEARTBEAT
+
+QUERIES = {
+    "plain": "PATTERN SEQ(A a, B b) WHERE [key] AND a.value % 3 != 1 WITHIN 12",
+    "next": "PATTERN SEQ(A a, B b, (A|C) c) WHERE skip_till_next_match(a, b, c) AND [key] WITHIN 12",
+    "negation": "PATTERN SEQ(!D d, A a, !B b, C c) WHERE [key] WITHIN 9",
+    "Kleene": "PATTERN SEQ(A a, B+ b[], C c) WHERE [key] AND b[i].value > 2 WITHIN 6",
+    "sets": "PATTERN OR(SEQ(AND(A a, B b), C c), SEQ(!B n, D d, A+ e[], C g)) WHERE [key] AND c.value < 4 "
+    "WITHIN 7",
+    "contiguity": "PATTERN SEQ(A a, B b) WHERE partition_contiguity(a, b) AND [key] WITHIN 9 RETURN a.name",
+    "no key": "PATTERN SEQ(A a, C c) WHERE a.value > 7 AND c.value > 6 WITHIN 5 HAVING CONFIDENCE >= 0.3",
+    "counts": "PATTERN SEQ(A a, B b) WHERE [key] WITHIN 9 RETURN EXPECTED COUNT BY key EVERY 20",
+}
+LARGEST = 7
+
+
+def trace(seed: int, count: int) -> pa.Table:
+    """Return events in an order of arrival within the promise, with nulls among the attributes."""
+    draw = np.random.default_rng(seed)
+    moment = np.sort(draw.integers(0, count // 2, count)) - 40
+    before = draw.integers(0, 4, count)
+    after = draw.integers(0, LARGEST - 3, count)
+    return pa.table(
+        {
+            "type": draw.choice(["A", "B", "C", "D"], count).tolist(),
+            "id": draw.permutation(count),
+            "lower": moment - before,
+            "upper": moment + after,
+            "value": pa.array(draw.integers(-3, 12, count), pa.int32()),
+            "name": draw.choice(["x", "é"], count).tolist(),
+            "key": pa.array(draw.integers(0, 5, count), mask=draw.random(count) < 0.05),
+        }
+    )
+
+
+def found_of(spark: SparkSession, folder: Path, table: pa.Table, names: list[str]) -> dict[str, pa.Table]:
+    """Return what streams of a folder find, by query."""
+    found = {}
+    for number, name in enumerate(names):
+        text = QUERIES[name]
+        frame = reading(spark, folder, table.schema)
+        matches = match(
+            frame, text, largest_interval=LARGEST, slice_length=(None, 30, 100)[number % 3], buckets=2
+        )
+        rows, query = run(matches, folder.parent / f"run {number}")
+        assert counted(query)["events"] == table.num_rows
+        dropped = [s["numRowsDroppedByWatermark"] for p in query.recentProgress for s in p["stateOperators"]]
+        assert not any(dropped)
+        assert query.recentProgress[-1]["observedMetrics"]["uncertain_cep"]["state_rows"] == 0
+        found[name] = rows
+    return found
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["sets", "counts"], pytest.param([*QUERIES], marks=pytest.mark.thorough)],
+    ids=["some", "every construct"],
+)
+def test_any_construct(spark: SparkSession, tmp_path: Path, names: list[str]) -> None:
+    table = trace(1, 400)
+    folder = tmp_path / "events"
+    first, *rest = pieces_of(table, [150, 157])
+    middle = notice(table.schema, f"{HEARTBEAT}:B", -40)
+    put(folder, pa.concat_tables([first, middle]), *rest)
+    for name, rows in found_of(spark, folder, table, names).items():
+        expected = uc.match(table, QUERIES[name])
+        assert expected.num_rows > 5, name
+        assert set(rows.column("kind").to_pylist()) == {"match"}, name
+        # Counts are sums: rounded, as confidences are.
+        named = ["confidence" if column == "expected_count" else column for column in expected.column_names]
+        found = rows.select(expected.column_names).rename_columns(named)
+        assert as_rows(found) == as_rows(expected.rename_columns(named)), name
+
+
+def test_late_events_come_out_and_the_others_are_matched(spark: SparkSession, tmp_path: Path) -> None:
+    table = trace(2, 200)
+    behind = table.slice(20, 3)
+    long = table.slice(190, 1).set_column(
+        3, "upper", pc.add(table.slice(190, 1).column("lower"), pa.scalar(LARGEST + 1))
+    )
+    start = pa.concat_tables([table.slice(0, 20), table.slice(23, 120)])
+    rest = pa.concat_tables([behind, table.slice(143, 47), long, table.slice(191)])
+    put(tmp_path / "events", start, *pieces_of(rest, []))
+    matches = uc.match(
+        reading(spark, tmp_path / "events", table.schema), QUERIES["plain"], largest_interval=LARGEST
+    )
+    rows, query = run(matches, tmp_path)
+    late = pa.concat_tables([behind, long])
+    assert counted(query)["late"] == 4
+    told = rows.filter(pc.equal(rows.column("kind"), "late"))
+    expected = late.select(["lower", "upper", "type", "id"]).rename_columns(
+        ["range_lower", "range_upper", "late_type", "late_id"]
+    )
+    assert as_rows(told.select(expected.column_names)) == as_rows(expected)
+    assert all(told.column(name).null_count == 4 for name in ("a", "b", "confidence"))
+    on_time = table.filter(pc.invert(pc.is_in(table.column("id"), late.column("id"))))
+    wanted = uc.match(on_time, QUERIES["plain"])
+    found = rows.filter(pc.equal(rows.column("kind"), "match")).select(wanted.column_names)
+    assert as_rows(found) == as_rows(wanted)
+
+
+def test_a_stream_goes_on_where_it_stopped(spark: SparkSession, tmp_path: Path) -> None:
+    table = trace(3, 200)
+    folder = tmp_path / "events"
+    first, second, end = pieces_of(table, [110])
+    put(folder, first)
+    matches = uc.match(reading(spark, folder, table.schema), QUERIES["plain"], largest_interval=LARGEST)
+    before, _ = run(matches, tmp_path)
+    put(folder, second)
+    other = QUERIES["plain"].replace("WITHIN 12", "WITHIN 13")
+    changed = uc.match(reading(spark, folder, table.schema), other, largest_interval=LARGEST)
+    with pytest.raises(
+        OptionError, match=r"is of another stream: query was .*WITHIN 12' and is .*WITHIN 13'"
+    ):
+        run(changed, tmp_path)
+    put(folder, end)
+    rows, _ = run(matches, tmp_path)
+    expected = uc.match(table, QUERIES["plain"])
+    assert 0 < before.num_rows < rows.num_rows
+    assert as_rows(rows.select(expected.column_names)) == as_rows(expected)
+
+
+def test_an_event_at_fault_ends_the_stream(spark: SparkSession, tmp_path: Path) -> None:
+    table = trace(4, 20)
+    wrong = table.slice(3, 1).set_column(3, "upper", pa.array([-999]))
+    put(tmp_path / "events", wrong)
+    matches = uc.match(
+        reading(spark, tmp_path / "events", table.schema), QUERIES["plain"], largest_interval=LARGEST
+    )
+    with pytest.raises(TraceError, match="the interval ends before it begins"):
+        run(matches, tmp_path)
+
+
+def test_what_does_not_go_together(spark: SparkSession, tmp_path: Path) -> None:
+    table = trace(5, 20)
+    (tmp_path / "events").mkdir()
+    frame = reading(spark, tmp_path / "events", table.schema)
+    with pytest.raises(OptionError, match="a stream needs largest_interval="):
+        uc.match(frame, QUERIES["plain"])
+    with pytest.raises(OptionError, match="partitions= and prune= are for tables"):
+        match(frame, QUERIES["plain"], largest_interval=3, partitions=2)
+    still = spark.createDataFrame(table)
+    with pytest.raises(OptionError, match="this frame is none"):
+        uc.match(still, QUERIES["plain"], largest_interval=3)
+    with pytest.raises(OptionError, match="streaming frames of Spark"):
+        uc.match(table, QUERIES["plain"], idle_after="3 s")
+    provider = spark.conf.get(STATE_PROVIDER)
+    spark.conf.set(STATE_PROVIDER, "org.example.Provider")
+    try:
+        with pytest.raises(RuntimeEnvironmentError, match=r'spark\.conf\.set\("spark\.sql\.streaming\.state'):
+            uc.match(frame, QUERIES["plain"], largest_interval=3)
+    finally:
+        spark.conf.set(STATE_PROVIDER, provider or "")
+
+
+def test_progress_says_what_was_counted(spark: SparkSession, tmp_path: Path) -> None:
+    table = trace(6, 60)
+    twice = pa.concat_tables([table, table.slice(50)])
+    put(tmp_path / "events", *pieces_of(twice, [55]))
+    matches = uc.match(
+        reading(spark, tmp_path / "events", table.schema),
+        QUERIES["no key"],
+        largest_interval=LARGEST,
+        duplicates="drop",
+    )
+    _, query = run(matches, tmp_path)
+    first, *_, last = (json.loads(progress.json) for progress in query.recentProgress)
+    newest = max(table.slice(0, 55).column("lower").to_pylist())
+    assert first["observedMetrics"]["uncertain_cep"]["newest"] == newest
+    assert first["observedMetrics"]["uncertain_cep"]["bound"] == newest - LARGEST
+    assert last["observedMetrics"]["uncertain_cep"]["state_bytes"] == 0
+    assert counted(query)["duplicates"] > 0
+    assert counted(query)["matches"] == uc.match(table, QUERIES["no key"]).num_rows
+
+
+def test_the_examples_run(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "incoming").mkdir()
+    (tmp_path / "incoming" / "first.csv").write_text("when,kind,name\n1,A,1\n13,B,2\n90,C,3\n")
+    (tmp_path / "schema.toml").write_text(
+        'tick = "1s"\n[[events]]\ntype_column = "kind"\nid = "name"\ntime = "when"\nunit = "tick"\n'
+        'uncertainty = { kind = "plus_minus", by = 1 }\n'
+    )
+    page = (ROOT / "docs" / "streams.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {"uc": uc, "query": "PATTERN SEQ(A a, B b) WITHIN 20 s", "spark": spark}
+    for block in re.findall(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
+        # Spark has another working directory.
+        for folder in ("state", "out"):
+            block = block.replace(f'"{folder}"', f'"{tmp_path / folder}"')
+        exec(block, names)
+    watch: Any = names["watch"]
+    (query,) = spark.streams.active
+    query.processAllAvailable()
+    (tmp_path / "incoming" / "second.csv").write_text("when,kind,name\n300,D,4\n")
+    query.processAllAvailable()
+    query.stop()
+    spark.streams.removeListener(watch)
+    (row,) = spark.read.parquet(str(tmp_path / "out")).collect()
+    assert (row["kind"], row["a"], row["b"], row["confidence"]) == ("match", 1, 2, 1.0)

@@ -1,0 +1,155 @@
+"""Folders that files are put into, as streaming frames of events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as t
+
+from uncertain_cep.boundary import public
+from uncertain_cep.config import FILES_LEARNED_FROM
+from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.spark.dataframes import arrow_schema, as_spark_path
+from uncertain_cep.spark.file_reading import Reading, events_of_files
+from uncertain_cep.spark.reading import used_of_traces
+from uncertain_cep.timedomain import TICK_METADATA
+from uncertain_cep.traces import TraceSchema
+from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files
+from uncertain_cep.traces.readers import READERS
+from uncertain_cep.traces.reading import Step, reading_steps
+from uncertain_cep.traces.schema import given_schema
+
+__all__ = ["learned_columns", "read_stream", "stream_of_files"]
+
+_FILE: Final = t.StructType(
+    [
+        t.StructField("path", t.StringType()),
+        t.StructField("modificationTime", t.TimestampType()),
+        t.StructField("length", t.LongType()),
+        t.StructField("content", t.BinaryType()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _FolderReading:
+    """How the files of a folder are read, whatever there will be."""
+
+    root: Path
+    schema: TraceSchema | None
+    tick: str | None
+
+
+@public
+def read_stream(
+    spark: SparkSession,
+    folder: str | Path,
+    schema: TraceSchema | str | Path | None = None,
+    *,
+    tick: str | None = None,
+    files_per_batch: int | None = None,
+) -> DataFrame:
+    """Return the events of the files that are put into a folder, as a streaming frame.
+
+    Parameters
+    ----------
+    spark : SparkSession
+    folder : path
+        On a path that the workers share. Files are read whole, once each: put them there by renaming. Names
+        that start with ``_`` or ``.`` are passed over.
+    schema, tick
+        As for `read_traces`. The ids have to be in the files: running numbers would begin anew in each.
+    files_per_batch : int, optional
+        Most files that a batch reads. Default: all there are.
+
+    Raises
+    ------
+    OptionError
+        If the ids are running numbers, or there is no file to learn the columns from.
+    TraceError
+        If the first files have faults.
+    """
+    schema = given_schema(schema)
+    columns = learned_columns(spark, folder, schema, tick)
+    return stream_of_files(spark, folder, schema, columns, files_per_batch)
+
+
+def learned_columns(
+    spark: SparkSession, folder: str | Path, schema: TraceSchema | None, tick: str | None
+) -> t.StructType:
+    """Return the columns of the events of a folder, as its first files have them."""
+    if schema is not None and any(events.id is None for events in schema.events):
+        raise OptionError("a stream needs ids: name a column of them, or a template, in the schema")
+    options = FileOptions() if schema is None else schema.options
+    if options.deduplicate:
+        raise OptionError(
+            'deduplicate reads all files before the first match: duplicates="drop" is for streams'
+        )
+    files, faults = list_files([Path(folder).absolute()], options.format, with_schema=schema is not None)
+    if faults:
+        raise TraceError(faults)
+    if options.format is None and (named := {file.reader for file in files} - {None}):
+        formats = " and ".join(sorted(map(str, named)))
+        raise OptionError(
+            f"{folder} has files of {formats}: say format = in a schema file, as others will come"
+        )
+    if not files:
+        raise OptionError(f"{folder} has no file yet to learn the columns from: put one there first")
+    some = [file.path for file in files[:FILES_LEARNED_FROM]]
+    return used_of_traces(spark, some, schema, tick, None).schema
+
+
+def stream_of_files(
+    spark: SparkSession,
+    folder: str | Path,
+    schema: TraceSchema | None,
+    columns: t.StructType,
+    files_per_batch: int | None = None,
+) -> DataFrame:
+    """Do what `read_stream` does, with columns that are known."""
+    if files_per_batch is not None and files_per_batch < 1:
+        raise OptionError(f"files_per_batch={files_per_batch}: it must be at least 1")
+    known = arrow_schema(spark.createDataFrame([], columns))
+    noted = (known.metadata or {}).get(TICK_METADATA)
+    root = Path(folder).absolute()
+    reading = _FolderReading(root, schema, None if noted is None else noted.decode())
+    source = spark.readStream.format("binaryFile").schema(_FILE).option("recursiveFileLookup", True)
+    if files_per_batch is not None:
+        source = source.option("maxFilesPerTrigger", files_per_batch)
+    paths = source.load(as_spark_path(root)).select("path")
+    read = partial(_events_of_paths, reading=reading, schema=known.remove_metadata())
+    return paths.mapInArrow(read, columns)
+
+
+def _events_of_paths(
+    batches: Iterable[pa.RecordBatch], *, reading: _FolderReading, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield the events of the files named in the batches."""
+    for batch in batches:
+        for uri in batch.column(0).to_pylist():
+            path = Path("/" + uri.removeprefix("file:").lstrip("/"))
+            options = FileOptions() if reading.schema is None else reading.schema.options
+            file = TraceFile(path, reading.root, options.format if options.format in READERS else None)
+            work = ((file, tuple(_steps(file, reading))),)
+            how = Reading(work, options, reading.tick, reading.tick)
+            zero = pa.RecordBatch.from_pylist([{"file": 0}])
+            yield from events_of_files([zero], reading=how, days=False, firsts=(1,), schema=schema)
+
+
+def _steps(file: TraceFile, reading: _FolderReading) -> list[Step]:
+    schema = reading.schema
+    if schema is not None:
+        # What is for other files is no fault of this one.
+        mine = tuple(e for e in schema.events if e.files is None or file.matches(e.files))
+        schema = replace(schema, events=mine)
+    faults: list[TraceFault] = []
+    steps = reading_steps([file], schema, faults).get(file, [])
+    if faults:
+        raise TraceError(faults)
+    return steps

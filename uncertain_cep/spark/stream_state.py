@@ -1,0 +1,99 @@
+"""The state of a stream between batches, in Spark's state store: one key for each part of the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from uncertain_cep.streaming.held_slices import COUNTED, Report, pass_time, take
+from uncertain_cep.streaming.stream_layout import StreamLayout
+
+__all__ = ["BLOB", "StreamState"]
+
+BLOB = "blob"
+
+
+class _SparkStore:
+    """What a key of Spark's state keeps: a text, blobs by slice and part, and the timer that is set."""
+
+    def __init__(self, handle: StatefulProcessorHandle) -> None:
+        self._handle = handle
+        self._index = handle.getValueState("index", "text string")
+        self._blobs = handle.getMapState("events", "slice bigint, part bigint", "blob binary")
+        self._timer = handle.getValueState("timer", "at bigint")
+
+    def read_index(self) -> str | None:
+        found = self._index.get()
+        return None if found is None else str(found[0])
+
+    def write_index(self, index: str) -> None:
+        self._index.update((index,))
+
+    def read(self, slice: int, part: int) -> bytes:
+        found = self._blobs.getValue((slice, part))
+        if found is None:
+            raise AssertionError(f"part {part} of slice {slice} is not in the state")
+        return bytes(found[0])
+
+    def write(self, slice: int, part: int, blob: bytes) -> None:
+        self._blobs.updateValue((slice, part), (blob,))
+
+    def remove(self, slice: int, part: int) -> None:
+        self._blobs.removeKey((slice, part))
+
+    def set_timer(self, at: int) -> None:
+        """Have the timer expire at so many milliseconds since 1970, and not when it was to before."""
+        before = self._timer.get()
+        if before is not None:
+            self._handle.deleteTimer(int(before[0]))
+        self._handle.registerTimer(at)
+        self._timer.update((at,))
+
+
+class StreamState(StatefulProcessor):
+    """Hands the pieces of a batch to the part of the state that they are of."""
+
+    def __init__(self, layout: StreamLayout) -> None:
+        self._layout = layout
+        self._store: _SparkStore | None = None
+
+    def init(self, handle: StatefulProcessorHandle) -> None:  # noqa: D102
+        self._store = _SparkStore(handle)
+
+    def handleInputRows(  # noqa: D102, N802
+        self,
+        key: Any,  # noqa: ARG002
+        rows: Iterator[pd.DataFrame],
+        timerValues: Any,  # noqa: N803
+    ) -> Iterator[pd.DataFrame]:
+        assert self._store is not None
+        report = take(self._layout, self._store, (row for frame in rows for row in frame.to_dict("records")))
+        self._wait(timerValues)
+        return iter([_frame(report)])
+
+    def handleExpiredTimer(  # noqa: D102, N802
+        self,
+        key: Any,  # noqa: ARG002
+        timerValues: Any,  # noqa: N803
+        expiredTimerInfo: Any,  # noqa: ARG002, N803
+    ) -> Iterator[pd.DataFrame]:
+        assert self._store is not None
+        report = pass_time(self._layout, self._store)
+        self._wait(timerValues)
+        return iter([_frame(report)])
+
+    def _wait(self, timers: Any) -> None:
+        if self._layout.idle is not None and self._store is not None:
+            self._store.set_timer(timers.getCurrentProcessingTimeInMs() + self._layout.idle[0])
+
+
+def _frame(report: Report) -> pd.DataFrame:
+    """Return the blobs of a report as rows, the first one with what was counted."""
+    blobs: list[bytes | None] = [*report.blobs] or [None]
+    columns: dict[str, Any] = {BLOB: blobs}
+    for name in COUNTED:
+        columns[name] = pd.array([report.counts[name]] + [None] * (len(blobs) - 1), dtype="Int64")
+    return pd.DataFrame(columns)

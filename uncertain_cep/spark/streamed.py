@@ -1,0 +1,93 @@
+"""Queries over streaming frames: every match once, when it is final."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
+from uncertain_cep.plan import MatchOptions, make_plan
+from uncertain_cep.query import Query
+from uncertain_cep.spark.dataframes import (
+    arrow_schema,
+    column,
+    from_arrow_schema,
+    plainly_named,
+    whole_numbers,
+)
+from uncertain_cep.spark.session import STATE_PROVIDER, STATE_SETTINGS
+from uncertain_cep.spark.stream_state import BLOB, StreamState
+from uncertain_cep.streaming.cutting import PIECES, cut, unpacked
+from uncertain_cep.streaming.held_slices import COUNTED
+from uncertain_cep.streaming.stream_layout import StreamLayout, StreamOptions
+from uncertain_cep.timedomain import check_tick_type
+
+__all__ = ["METRICS", "check_state_store", "layout_of", "stream_frame"]
+
+METRICS: Final = "uncertain_cep"
+"""The name by which the progress of a streaming query tells what was counted in a batch."""
+
+
+def stream_frame(frame: DataFrame, query: Query, options: MatchOptions, stream: StreamOptions) -> DataFrame:
+    """Return the matches of a query among the events of a streaming frame, and the late events."""
+    frame = whole_numbers(frame, options.names)
+    layout = layout_of(frame, query, options, stream)
+    check_state_store(frame.sparkSession)
+    keys = layout.spread_by
+    hashed = f.xxhash64(*map(column, keys)) if keys else f.lit(0).cast("long")
+    events = frame.select(*map(column, layout.schema.names), hashed.alias("hash"))
+    pieces = plainly_named(events).mapInArrow(partial(cut, layout=layout), from_arrow_schema(PIECES))
+    counted = ", ".join(f"{name} bigint" for name in COUNTED)
+    evaluated = pieces.groupBy("bucket").transformWithStateInPandas(
+        StreamState(layout),
+        outputStructType=f"{BLOB} binary, {counted}",
+        outputMode="Append",
+        timeMode="None" if layout.idle is None else "ProcessingTime",
+    )
+    observed = evaluated.observe(
+        METRICS, *((f.max if name in ("bound", "newest") else f.sum)(name).alias(name) for name in COUNTED)
+    )
+    blobs = observed.filter(f.col(BLOB).isNotNull()).select(BLOB)
+    return blobs.mapInArrow(_rows, from_arrow_schema(layout.output_schema))
+
+
+def layout_of(frame: DataFrame, query: Query, options: MatchOptions, stream: StreamOptions) -> StreamLayout:
+    """Return how a stream of events is kept and evaluated; errors are those of `match`."""
+    names = options.names
+    schema = arrow_schema(frame, names)
+    check_tick_type(schema, names)
+    plan = make_plan(query, schema, options)
+    if plan.domain.per_unit != 1:
+        raise OptionError(
+            f"a tick of {plan.domain.describe()} is too short: Spark keeps times to the microsecond"
+        )
+    columns = dict.fromkeys(plan.required_columns)
+    if names.tick in schema.names and pa.types.is_string(schema.field(names.tick).type):
+        columns[names.tick] = None
+    layout = StreamLayout.of(plan, pa.schema([schema.field(name) for name in columns]), stream)
+    # What a user can mend by another name is said before the stream runs.
+    _ = layout.output_schema
+    return layout
+
+
+def check_state_store(spark: SparkSession) -> None:
+    """Refuse a session that keeps its state where streams of ours cannot."""
+    if "RocksDB" not in (spark.conf.get(STATE_PROVIDER, "") or ""):
+        lines = "\n".join(
+            f'    spark.conf.set("{name}", "{value}")' for name, value in STATE_SETTINGS.items()
+        )
+        raise RuntimeEnvironmentError(
+            f"a stream needs RocksDB as state store: start the session with get_session(), or set\n{lines}"
+        )
+
+
+def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that blobs hold."""
+    for batch in batches:
+        for blob in batch.column(0):
+            yield from unpacked(blob.as_buffer())[0].to_batches()

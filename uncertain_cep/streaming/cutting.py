@@ -1,0 +1,248 @@
+"""Events of a batch as pieces: those of one slice of time in one part of the state, as a blob of Arrow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from confidence.config import EVER, NEVER
+from uncertain_cep.candidates.selection import rows_taken
+from uncertain_cep.config import CUT_AT_ONCE
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.executor import check_table, constants_hold, ticks_of
+from uncertain_cep.expressions.vectorised import Values
+from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, News
+from uncertain_cep.streaming.stream_layout import CLOSE, HEARTBEAT, StreamLayout
+from uncertain_cep.timedomain import TICK_METADATA, with_noted_tick
+
+__all__ = ["CLOCK", "EVENTS", "OTHERS", "PIECES", "cut", "packed", "unpacked"]
+
+Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+CLOCK: Final = 0
+"""A piece that says what is known of the events to come. Each part of the state gets all of a batch."""
+EVENTS: Final = 1
+"""A piece with events that matter to a slice."""
+OTHERS: Final = 2
+"""A piece with events that are looked at in case they are late, and not kept."""
+
+PIECES: Final = pa.schema(
+    [
+        (name, pa.int64())
+        for name in ("bucket", "kind", "slice", "rows", "own", "lower", "upper", "owner_upper")
+    ]
+    + [("blob", pa.binary())]
+)
+"""``rows`` says how many events there are, and ``own`` how many of them begin in this slice; the bounds are
+the least, that of owners the largest, in ticks."""
+
+_MARK: Final = b"uncertain_cep.fingerprint"
+
+
+def packed(table: pa.Table, mark: bytes = b"") -> bytes:
+    """Return a table as a blob, marked with a fingerprint."""
+    sink = pa.BufferOutputStream()
+    schema = table.schema.with_metadata({_MARK: mark})
+    with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_table(table.replace_schema_metadata(schema.metadata))
+    found: bytes = sink.getvalue().to_pybytes()
+    return found
+
+
+def unpacked(blob: bytes) -> tuple[pa.Table, bytes]:
+    """Return the table of a blob, and what it is marked with."""
+    with pa.ipc.open_stream(blob) as reader:
+        table = reader.read_all()
+    return table.replace_schema_metadata(None), (table.schema.metadata or {}).get(_MARK, b"")
+
+
+def cut(batches: Iterable[pa.RecordBatch], layout: StreamLayout) -> Iterator[pa.RecordBatch]:
+    """Yield the pieces of some events of a batch, of the schema ``PIECES``.
+
+    The batches have the columns of ``layout.schema``, under any names, and last the hash of the key. Rows of
+    reserved types are no events. A TraceError says which events are none of the model.
+    """
+    news = News()
+    some = False
+    for table in _gathered(batches, layout):
+        some = True
+        events, hashes, said = _without_heartbeats(table, layout)
+        news = news.joined(said)
+        if events.num_rows:
+            pieces, latest = _pieces(events, hashes, layout)
+            news = news.joined(News(latest))
+            yield from pieces
+    if some:
+        blob = json.dumps(asdict(news)).encode()
+        clocks = [{"bucket": bucket, "kind": CLOCK, "blob": blob} for bucket in range(layout.buckets)]
+        filled = [dict.fromkeys(PIECES.names, 0) | clock for clock in clocks]
+        yield pa.RecordBatch.from_pylist(filled, PIECES)
+
+
+def _gathered(batches: Iterable[pa.RecordBatch], layout: StreamLayout) -> Iterator[pa.Table]:
+    """Yield the rows in tables of a few that are cut at once, with the hash as last column."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    schema = layout.schema.remove_metadata().append(pa.field("hash", pa.int64()))
+
+    def table() -> pa.Table:
+        return pa.Table.from_batches(held).rename_columns(schema.names).cast(schema)
+
+    for batch in batches:
+        if batch.num_rows:
+            held.append(batch)
+            rows += batch.num_rows
+        if rows >= CUT_AT_ONCE:
+            yield table()
+            held, rows = [], 0
+    if rows:
+        yield table()
+
+
+def _without_heartbeats(table: pa.Table, layout: StreamLayout) -> tuple[pa.Table, Int64, News]:
+    """Return the events, the hashes of their keys, and what the other rows say."""
+    names, domain = layout.plan.names, layout.plan.domain
+    place = len(layout.schema)
+    types = table.column(names.type)
+    reserved = pc.or_(pc.starts_with(types, HEARTBEAT), pc.equal(types, CLOSE)).fill_null(False)
+    news = News()
+    if pc.any(reserved).as_py():
+        for row in table.filter(reserved).select([names.type, names.lower]).to_batches():
+            for kind, lower in zip(*row.columns, strict=True):
+                _, _, of_type = kind.as_py().partition(":")
+                if kind.as_py() == CLOSE:
+                    news = news.joined(News(said=EVER))
+                elif not lower.is_valid:
+                    message = "a heartbeat has no time: it says before which tick nothing is to come"
+                    raise TraceError(TraceFault(message, column=names.lower))
+                else:
+                    tick = int(domain.ticks(pa.array([lower]))[0])
+                    news = news.joined(News(of_type={of_type: tick}) if of_type else News(said=tick))
+        table = table.filter(pc.invert(reserved))
+    hashes = np.asarray(table.column(place).to_numpy())
+    return table.remove_column(place), hashes, news
+
+
+def _pieces(
+    table: pa.Table, hashes: Int64, layout: StreamLayout
+) -> tuple[Iterator[pa.RecordBatch], dict[str, int]]:
+    """Return the pieces of events, and the latest `lower` of each type."""
+    plan = layout.plan
+    check_table(plan, table)
+    _check_tick(table, layout)
+    lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
+    fits = upper - lower <= layout.largest
+    ticks = pa.table({"type": table.column(plan.names.type).cast(pa.string()), "lower": pa.array(lower)})
+    latest = ticks.filter(pa.array(fits)).group_by("type").aggregate([("lower", "max")])
+    by_type = dict(
+        zip(latest.column("type").to_pylist(), latest.column("lower_max").to_pylist(), strict=True)
+    )
+    first, later = _roles(table, layout)
+    first &= fits
+    later &= fits
+    return _cut(table, lower, upper, hashes, first, later, layout), by_type
+
+
+def _check_tick(table: pa.Table, layout: StreamLayout) -> None:
+    """Check that events which say how long a tick is agree with the layout."""
+    noted = with_noted_tick(table.replace_schema_metadata(None), layout.plan.names).schema.metadata
+    if noted is None:
+        return
+    tick = noted[TICK_METADATA].decode()
+    if tick != layout.plan.domain.describe():
+        here = layout.plan.domain.describe()
+        message = f'the events were made with ticks of {tick}, but a tick is {here} here: give tick="{tick}"'
+        raise TraceError(TraceFault(message, column=layout.plan.names.tick))
+
+
+def _roles(table: pa.Table, layout: StreamLayout) -> tuple[Mask, Mask]:
+    """Return which events matches may belong to, and which matter in any other way, each (n,) bool."""
+    plan = layout.plan
+    first, later = np.zeros(table.num_rows, dtype=np.bool_), np.zeros(table.num_rows, dtype=np.bool_)
+    seen: dict[str, Mask] = {}
+    loaded: dict[str, Values] = {}
+    for branch in plan.branches or (plan,):
+        if not constants_hold(branch):
+            continue
+        for j, component in enumerate(branch.components):
+            rows = rows_taken(branch, table, component, seen, loaded)
+            if j == branch.owner:
+                first[rows] = True
+            if j != branch.owner or component.kleene:
+                later[rows] = True
+        for negation in branch.negations:
+            later[rows_taken(branch, table, negation.component, seen, loaded)] = True
+    if plan.query.strategy.endswith("contiguity"):
+        later[:] = True
+    return first, later
+
+
+def _cut(
+    table: pa.Table,
+    lower: Int64,
+    upper: Int64,
+    hashes: Int64,
+    first: Mask,
+    later: Mask,
+    layout: StreamLayout,
+) -> Iterator[pa.RecordBatch]:
+    length, names = layout.length, layout.plan.names
+    own = lower // length
+    # Counts belong to a slice by a time within the interval, matches by its beginning.
+    begin = np.where(later, (lower - layout.reach) // length, own)
+    end = np.where(later, (upper + layout.back) // length, upper // length if layout.plan.counts else own)
+    kept = first | later
+    counts = np.where(kept, end - begin + 1, 0)
+    rows = np.repeat(np.arange(len(lower)), counts)
+    slices = begin[rows] + np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    buckets = (hashes[rows] % layout.buckets + slices) % layout.buckets
+    order = np.lexsort((slices, buckets))
+    rows, slices, buckets = rows[order], slices[order], buckets[order]
+    events = table.take(pa.array(rows)).combine_chunks()
+    changes = np.flatnonzero((np.diff(slices) != 0) | (np.diff(buckets) != 0)) + 1
+    bounds = [0, *changes.tolist(), len(rows)] if len(rows) else [0]
+    found: list[dict[str, Any]] = []
+    owners = np.where(first[rows], upper[rows], NOTHING_KNOWN)
+    for start, stop in pairwise(bounds):
+        part = rows[start:stop]
+        found.append(
+            {
+                "bucket": int(buckets[start]),
+                "kind": EVENTS,
+                "slice": int(slices[start]),
+                "rows": stop - start,
+                "own": int((own[part] == slices[start]).sum()),
+                "lower": int(lower[part].min()),
+                "upper": int(upper[part].min()),
+                "owner_upper": int(owners[start:stop].max()),
+                "blob": packed(events.slice(start, stop - start), layout.mark),
+            }
+        )
+    if not kept.all():
+        places = np.flatnonzero(~kept)
+        others = table.select([names.type, names.id, names.lower, names.upper]).take(pa.array(places))
+        found.append(
+            {
+                "bucket": int(own[places[0]] % layout.buckets),
+                "kind": OTHERS,
+                "slice": 0,
+                "rows": len(places),
+                "own": len(places),
+                "lower": int(lower[places].min()),
+                # One that is too long is late in any case.
+                "upper": int(np.where(upper - lower > layout.largest, NEVER, upper)[places].min()),
+                "owner_upper": NOTHING_KNOWN,
+                "blob": packed(others),
+            }
+        )
+    if found:
+        yield pa.RecordBatch.from_pylist(found, PIECES)

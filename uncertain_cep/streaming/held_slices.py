@@ -1,0 +1,286 @@
+"""A part of a stream's state: slices of time are held until they are final, then matched and let go of.
+
+Nothing here knows Spark: what is kept between batches goes through a `Store`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from uncertain_cep.config import CUT_AT_ONCE
+from uncertain_cep.errors import TraceError
+from uncertain_cep.executor import Slicing, execute, ticks_of
+from uncertain_cep.results.order import finished
+from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, BatchClock, News
+from uncertain_cep.streaming.cutting import CLOCK, EVENTS, packed, unpacked
+from uncertain_cep.streaming.stream_layout import KIND, LATE_ID, LATE_TYPE, StreamLayout, check_fingerprint
+from uncertain_cep.traces.checks import used_again
+
+__all__ = ["COUNTED", "Report", "Store", "pass_time", "take"]
+
+Mask = NDArray[np.bool_]
+
+COUNTED: Final = ("events", "matches", "late", "duplicates", "state_rows", "state_bytes", "bound", "newest")
+"""What is counted of a batch. The last two are ticks."""
+
+
+class Store(Protocol):
+    """What a part of the state keeps between batches."""
+
+    def read_index(self) -> str | None:
+        """Return what `write_index` kept."""
+
+    def write_index(self, index: str) -> None:
+        """Keep a text."""
+
+    def read(self, slice: int, part: int) -> bytes:
+        """Return a blob."""
+
+    def write(self, slice: int, part: int, blob: bytes) -> None:
+        """Keep a blob."""
+
+    def remove(self, slice: int, part: int) -> None:
+        """Let go of a blob."""
+
+
+class Report(NamedTuple):
+    """What comes out of a batch: tables of ``layout.output_schema`` as blobs, and what was counted."""
+
+    blobs: list[bytes]
+    counts: Mapping[str, int]
+
+
+@dataclass(slots=True)
+class _Held:
+    """A slice: how many blobs are kept of it, with how many events and bytes, and its latest owner's end."""
+
+    parts: int = 0
+    rows: int = 0
+    bytes: int = 0
+    owner_upper: int = NOTHING_KNOWN
+
+
+@dataclass(slots=True)
+class _State:
+    """What is known of a part of the state beside the blobs themselves."""
+
+    clock: BatchClock
+    slices: dict[int, _Held] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, layout: StreamLayout, store: Store) -> _State:
+        text = store.read_index()
+        if text is None:
+            return cls(layout.clock)
+        index = json.loads(text)
+        check_fingerprint(index["fingerprint"], layout.fingerprint)
+        slices = {int(number): _Held(*held) for number, held in index["slices"].items()}
+        return cls(BatchClock.read(index["clock"]), slices)
+
+    def keep(self, layout: StreamLayout, store: Store) -> None:
+        slices = {
+            number: (held.parts, held.rows, held.bytes, held.owner_upper)
+            for number, held in self.slices.items()
+        }
+        index = {"fingerprint": layout.fingerprint, "clock": self.clock.written(), "slices": slices}
+        store.write_index(json.dumps(index))
+
+
+def take(layout: StreamLayout, store: Store, pieces: Iterable[Mapping[str, Any]]) -> Report:
+    """Take the pieces of a batch that are of a part of the state, and return what comes of them.
+
+    Parameters
+    ----------
+    pieces : iterable of mapping
+        Rows of ``PIECES`` in any order, among them the news of all parts of the batch.
+
+    Raises
+    ------
+    TraceError
+        If an id is used twice among the events of a slice.
+    OptionError
+        If the state is one of another stream.
+    """
+    state = _State.of(layout, store)
+    begin = state.clock
+    news: list[News] = []
+    new: dict[int, list[bytes]] = {}
+    blobs: list[bytes] = []
+    counts: Counter[str] = Counter()
+    for piece in pieces:
+        if piece["kind"] == CLOCK:
+            news.append(News(**json.loads(piece["blob"])))
+            continue
+        counts["events"] += piece["own"]
+        if begin.may_be_late(piece["lower"], piece["upper"]):
+            piece = _on_time(piece, begin, layout, blobs, counts)
+        if piece["kind"] == EVENTS and piece["rows"]:
+            number = piece["slice"]
+            new.setdefault(number, []).append(piece["blob"])
+            held = state.slices.setdefault(number, _Held())
+            held.rows += piece["rows"]
+            held.bytes += len(piece["blob"])
+            held.owner_upper = max(held.owner_upper, piece["owner_upper"])
+    state.clock = begin.learned(news)
+    return _advanced(layout, store, state, new, blobs, counts)
+
+
+def pass_time(layout: StreamLayout, store: Store) -> Report:
+    """Move the bound on by the ticks that the layout's idle time stands for; return what becomes final."""
+    state = _State.of(layout, store)
+    assert layout.idle is not None
+    state.clock = state.clock.moved(layout.idle[1])
+    return _advanced(layout, store, state, {}, [], Counter())
+
+
+def _on_time(
+    piece: Mapping[str, Any],
+    clock: BatchClock,
+    layout: StreamLayout,
+    blobs: list[bytes],
+    counts: Counter[str],
+) -> Mapping[str, Any]:
+    """Return what of a piece is not late, and put what is late, if it begins in this slice, to the blobs."""
+    plan = layout.plan
+    table, _ = unpacked(piece["blob"])
+    lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
+    late = clock.late(lower, upper, table.column(plan.names.type))
+    if not late.any():
+        return piece
+    begins = late if piece["kind"] != EVENTS else late & (lower // layout.length == piece["slice"])
+    if begins.any():
+        counts["late"] += int(begins.sum())
+        gone = table.filter(pa.array(begins))
+        bounds = (("range_lower", lower), ("range_upper", upper))
+        told = {name: plan.domain.times(bound[begins]) for name, bound in bounds}
+        told |= {LATE_TYPE: gone.column(plan.names.type), LATE_ID: gone.column(plan.names.id)}
+        blobs.append(_packed_rows("late", told, gone.num_rows, layout))
+    if piece["kind"] != EVENTS:
+        return piece
+    left = table.filter(pa.array(~late))
+    return {**piece, "rows": left.num_rows, "blob": packed(left, layout.mark)}
+
+
+def _advanced(
+    layout: StreamLayout,
+    store: Store,
+    state: _State,
+    new: Mapping[int, list[bytes]],
+    blobs: list[bytes],
+    counts: Counter[str],
+) -> Report:
+    """Keep what is new, match what is final, and return what came out."""
+    bound = state.clock.bound(layout.types)
+    final = []
+    for number, held in sorted(state.slices.items()):
+        if layout.is_final(number, held.owner_upper, bound):
+            final.append(number)
+            continue
+        for blob in new.get(number, ()):
+            store.write(number, held.parts, blob)
+            held.parts += 1
+    for tables in _groups(layout, store, state, final, new):
+        for found in _evaluated(layout, tables, counts):
+            counts["matches"] += found.num_rows
+            if found.num_rows:
+                told = {name: found.column(name) for name in layout.plan.output_schema.names}
+                blobs.append(_packed_rows("match", told, found.num_rows, layout))
+    for number in final:
+        for part in range(state.slices.pop(number).parts):
+            store.remove(number, part)
+    counts["state_rows"] = sum(held.rows for held in state.slices.values())
+    counts["state_bytes"] = sum(held.bytes for held in state.slices.values())
+    state.keep(layout, store)
+    counted = {name: counts[name] for name in COUNTED} | {"bound": bound, "newest": state.clock.now}
+    return Report(blobs, counted)
+
+
+def _groups(
+    layout: StreamLayout, store: Store, state: _State, final: list[int], new: Mapping[int, list[bytes]]
+) -> Iterator[dict[int, pa.Table]]:
+    """Yield the events of the final slices, a few slices at a time."""
+    group: dict[int, pa.Table] = {}
+    rows = 0
+    for number in final:
+        held = state.slices[number]
+        # Copies are counted in the slice that they begin in, whether it has matches or not.
+        if held.owner_upper == NOTHING_KNOWN and not layout.drops:
+            continue
+        blobs = [store.read(number, part) for part in range(held.parts)] + list(new.get(number, ()))
+        tables = []
+        for blob in blobs:
+            table, mark = unpacked(blob)
+            if mark != layout.mark:
+                check_fingerprint(json.loads(mark), layout.fingerprint)
+            tables.append(table)
+        group[number] = pa.concat_tables(tables)
+        rows += group[number].num_rows
+        if rows >= CUT_AT_ONCE:
+            yield group
+            group, rows = {}, 0
+    if group:
+        yield group
+
+
+def _evaluated(
+    layout: StreamLayout, slices: Mapping[int, pa.Table], counts: Counter[str]
+) -> Iterator[pa.Table | pa.RecordBatch]:
+    """Yield the matches of some slices, or the counts of their buckets."""
+    plan = layout.plan
+    if layout.drops:
+        slices = {number: _without_copies(layout, number, table, counts) for number, table in slices.items()}
+    try:
+        if plan.counts:
+            for number, table in slices.items():
+                found = finished(plan, execute(plan, table))
+                bucket = plan.domain.ticks(found.column("bucket"))
+                yield found.filter(pa.array(bucket // layout.length == number))
+            return
+        column = layout.slice_column
+        numbered = [
+            table.append_column(column, pa.repeat(pa.scalar(number, pa.int64()), table.num_rows))
+            for number, table in slices.items()
+        ]
+        yield from execute(plan, pa.concat_tables(numbered), slicing=Slicing(column, 0, layout.length))
+    except TraceError as error:
+        # Events are sound by now but for their ids. A row would be one of what is held.
+        message = used_again(plan.partition_attributes)
+        raise TraceError([replace(fault, row=None, message=message) for fault in error.faults]) from None
+
+
+def _without_copies(layout: StreamLayout, number: int, table: pa.Table, counts: Counter[str]) -> pa.Table:
+    """Return the events of a slice with identical rows once, and count those that begin in it."""
+    ids = table.column(layout.plan.names.id)
+    used = pc.value_counts(ids.combine_chunks())
+    again = used.field("values").filter(pc.greater(used.field("counts"), 1))
+    if not len(again):
+        return table
+    places = np.flatnonzero(np.asarray(pc.is_in(ids, again).to_numpy()))
+    seen: set[str] = set()
+    kept = np.ones(table.num_rows, dtype=np.bool_)
+    for place, row in zip(places.tolist(), table.take(pa.array(places)).to_pylist(), strict=True):
+        text = repr(row)
+        kept[place] = text not in seen
+        seen.add(text)
+    lower = ticks_of(table, layout.plan.names.lower, layout.plan)
+    counts["duplicates"] += int((~kept & (lower // layout.length == number)).sum())
+    return table.filter(pa.array(kept))
+
+
+def _packed_rows(kind: str, told: Mapping[str, Any], rows: int, layout: StreamLayout) -> bytes:
+    """Return rows of the output schema as a blob: what is told, null elsewhere."""
+    told = {KIND: pa.repeat(pa.scalar(kind), rows), **told}
+    columns = [
+        told[field.name].cast(field.type) if field.name in told else pa.nulls(rows, field.type)
+        for field in layout.output_schema
+    ]
+    return packed(pa.table(columns, schema=layout.output_schema))

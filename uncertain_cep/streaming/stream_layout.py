@@ -1,0 +1,282 @@
+"""How a stream is kept between batches, and when what is kept is evaluated: what workers are told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+import pyarrow as pa
+
+from uncertain_cep.candidates.selection import looks_back
+from uncertain_cep.config import MAX_TICK, MOST_STREAM_COPIES, SLICE_REACHES, STREAM_BUCKETS
+from uncertain_cep.durations import Duration, parse_duration
+from uncertain_cep.errors import OptionError
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.options import is_whole
+from uncertain_cep.streaming.batch_clock import BatchClock
+from uncertain_cep.streaming.watermark import types_that_matter
+from uncertain_cep.timedomain import TimeDomain
+
+__all__ = [
+    "CLOSE",
+    "HEARTBEAT",
+    "KIND",
+    "LATE_ID",
+    "LATE_TYPE",
+    "StreamLayout",
+    "StreamOptions",
+    "check_fingerprint",
+    "differences",
+    "refuse_what_needs_all",
+]
+
+HEARTBEAT: Final = "uncertain_cep.heartbeat"
+"""The type of rows that say that nothing before their `lower` is to come; for one type ``HEARTBEAT:TYPE``."""
+
+CLOSE: Final = "uncertain_cep.close"
+"""The type of rows that say that nothing is to come."""
+
+KIND: Final = "kind"
+LATE_TYPE: Final = "late_type"
+LATE_ID: Final = "late_id"
+FORMAT: Final = 1
+"""Of what is kept. Another one cannot be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class StreamOptions:
+    """The options that a stream of Spark has beside those of a table.
+
+    Attributes
+    ----------
+    largest_interval : str, timedelta or int
+        Largest ``upper - lower`` of an event that is not late; an int is ticks.
+    idle_after : str or timedelta or None
+        How long nothing may come before the bound on the events to come moves on by as much.
+    duplicates : {"error", "drop"}
+        What is done about a row that is the same as another one.
+    slice_length : int or None
+        Length of the slices of time in which the events are kept, ticks.
+    buckets : int or None
+        How many parts the state has.
+    """
+
+    largest_interval: Duration | int | None = None
+    idle_after: Duration | None = None
+    duplicates: str = "error"
+    slice_length: int | None = None
+    buckets: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.duplicates not in ("error", "drop"):
+            raise OptionError(f"duplicates={self.duplicates!r} is unknown: use error or drop")
+        if self.idle_after is not None and not parse_duration(self.idle_after, what="idle_after"):
+            raise OptionError("idle_after must be longer than 0")
+        for name in ("slice_length", "buckets"):
+            given = getattr(self, name)
+            if given is not None and (not is_whole(given) or given < 1):
+                raise OptionError(f"{name}={given!r}: it must be a whole number, at least 1")
+        given = self.largest_interval
+        if is_whole(given):
+            if not 0 <= int(given) <= 2 * MAX_TICK:  # type: ignore[arg-type]
+                raise OptionError(f"largest_interval={given}: it must be 0 or more ticks")
+        elif given is not None:
+            parse_duration(given, what="largest_interval")  # type: ignore[arg-type]
+
+    @property
+    def given(self) -> bool:
+        """Whether something is not as by default."""
+        return self != StreamOptions()
+
+
+def refuse_what_needs_all(plan: EvaluationPlan) -> None:
+    """Refuse by an OptionError what has no meaning before a stream has ended."""
+    query = plan.query
+    if query.order_by_confidence or query.limit is not None:
+        raise OptionError(
+            "ORDER BY and LIMIT choose among all matches, and a stream has not had all: leave them out, use "
+            "HAVING CONFIDENCE >= x, or order the table that the stream writes"
+        )
+    if query.non_overlapping:
+        raise OptionError(
+            "OUTPUT NON OVERLAPPING needs all matches, and a stream has not had all: leave it out"
+        )
+    if plan.counts and plan.bound.every is None:
+        raise OptionError(
+            "RETURN EXPECTED COUNT needs all matches, and a stream has not had all: count by buckets of "
+            "time, such as RETURN EXPECTED COUNT EVERY 1 hour"
+        )
+
+
+@dataclass(frozen=True)
+class StreamLayout:
+    """What the parts of a stream's evaluation agree on.
+
+    Attributes
+    ----------
+    plan : EvaluationPlan
+    schema : pyarrow.Schema
+        Of the events as they are cut: the columns that the plan reads, and the tick if there is one.
+    largest : int
+        Largest ``upper - lower`` of an event that is not late, ticks.
+    length : int
+        Length of a slice, ticks. Slice s reports the matches whose owner's `lower` is in ``[s * length,
+        (s + 1) * length)``; of counts those whose first time is.
+    buckets : int
+        How many parts the state has: slice s of a key of hash h is in part ``(h + s) % buckets``.
+    drops : bool
+        Whether identical rows are dropped.
+    idle : (int, int) or None
+        Milliseconds without events, and the ticks by which the bound moves on then.
+    """
+
+    plan: EvaluationPlan
+    schema: pa.Schema
+    largest: int
+    length: int
+    buckets: int
+    drops: bool = False
+    idle: tuple[int, int] | None = None
+
+    @classmethod
+    def of(cls, plan: EvaluationPlan, schema: pa.Schema, options: StreamOptions) -> StreamLayout:
+        """Return the layout of a stream; an OptionError says what does not fit the query or the tick."""
+        refuse_what_needs_all(plan)
+        if options.largest_interval is None:
+            raise OptionError(
+                "a stream needs largest_interval=: the largest upper - lower of an event, such as "
+                'largest_interval="10 s"; what is longer is late'
+            )
+        largest = _ticks(options.largest_interval, plan.domain, "largest_interval")
+        reach = min(plan.window - 1, 2 * MAX_TICK)
+        length = options.slice_length or max(SLICE_REACHES * (reach + largest + 1), 1)
+        if plan.counts:
+            every = plan.bound.every or 1
+            length = -(-length // every) * every
+        idle = None
+        if options.idle_after is not None:
+            nanoseconds = parse_duration(options.idle_after, what="idle_after")
+            idle = max(nanoseconds // 1_000_000, 1), _ticks(options.idle_after, plan.domain, "idle_after")
+        buckets = options.buckets or STREAM_BUCKETS
+        layout = cls(plan, schema, largest, length, buckets, options.duplicates == "drop", idle)
+        copies = (layout.back + layout.reach + largest) // length + 2
+        if copies > MOST_STREAM_COPIES:
+            raise OptionError(
+                f"slice_length={length}: each event would be kept in up to {copies:,} slices; with this "
+                f"window and largest_interval choose at least {(layout.back + layout.reach) // 100 + 1}"
+            )
+        return layout
+
+    @property
+    def reach(self) -> int:
+        """How many ticks behind the end of its slice a match can reach."""
+        return min(self.plan.window - 1, 2 * MAX_TICK) + (0 if self.plan.counts else self.largest)
+
+    @property
+    def back(self) -> int:
+        """How many ticks before its slice what a match depends on can reach."""
+        looks = any(map(looks_back, self.plan.branches or (self.plan,)))
+        return min(self.plan.window - 1, 2 * MAX_TICK) if looks else 0
+
+    @property
+    def spread_by(self) -> tuple[str, ...]:
+        """The columns by whose hash events are spread: counts of a group are added up in one place."""
+        keys = self.plan.shared_keys
+        return tuple(key for key in keys if key in self.plan.bound.by) if self.plan.counts else keys
+
+    @property
+    def clock(self) -> BatchClock:
+        """The clock of a stream of which nothing has come."""
+        return BatchClock.of(self.plan.domain, self.largest)
+
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """The types of the events that matter; empty if those of any type do."""
+        return types_that_matter(self.plan)
+
+    @cached_property
+    def slice_column(self) -> str:
+        """A name that the events do not use."""
+        name = "slice"
+        while name in self.schema.names:
+            name += "_"
+        return name
+
+    def is_final(self, number: int, owner_upper: int, bound: int) -> bool:
+        """Return whether no event to come, none of which begins before ``bound``, changes a slice's matches.
+
+        ``owner_upper`` is the largest `upper` of the events that matches belong to.
+        """
+        end = (number + 1) * self.length
+        if self.plan.counts:
+            return bound >= end + self.reach
+        return bound >= end and bound > owner_upper + self.reach - self.largest
+
+    @cached_property
+    def output_schema(self) -> pa.Schema:
+        """Columns of the result: the kind, those of matches, and what a late event has beside its bounds."""
+        names, domain = self.plan.names, self.plan.domain
+        found = self.plan.output_schema
+        for name in ("range_lower", "range_upper"):
+            if name not in found.names:
+                found = found.append(pa.field(name, domain.arrow_type))
+        taken = {name.lower() for name in found.names} & {KIND, LATE_TYPE, LATE_ID}
+        if taken:
+            raise OptionError(
+                f"{', '.join(sorted(taken))}: the rows of a stream have columns of that name: call the "
+                "variable, the attribute or what RETURN gives otherwise"
+            )
+        late = [pa.field(LATE_TYPE, pa.string()), pa.field(LATE_ID, self.schema.field(names.id).type)]
+        return pa.schema([pa.field(KIND, pa.string()), *found, *late])
+
+    @cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """What state of one layout must agree on with another one's."""
+        plan = self.plan
+        return {
+            "format": FORMAT,
+            "query": " ".join(plan.query.text.split()),
+            "schema": {field.name: str(field.type) for field in self.schema},
+            "columns": {part: getattr(plan.names, part) for part in plan.names.__dataclass_fields__},
+            "tick": plan.domain.describe(),
+            "kleene": "compressed" if plan.compressed else "matches",
+            "largest_interval": self.largest,
+            "slice_length": self.length,
+            "buckets": self.buckets,
+        }
+
+    @cached_property
+    def mark(self) -> bytes:
+        """The fingerprint as text, which every blob carries."""
+        return json.dumps(self.fingerprint, sort_keys=True).encode()
+
+
+def differences(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
+    """Return in words what differs between two fingerprints; an empty text if nothing does."""
+    names = [name for name in {**held, **wanted} if held.get(name) != wanted.get(name)]
+    return "; ".join(f"{name} was {held.get(name)!r} and is {wanted.get(name)!r}" for name in names)
+
+
+def check_fingerprint(held: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+    """Refuse what was kept for something else, and say what differs."""
+    if told := differences(held, wanted):
+        raise OptionError(
+            f"the checkpoint is of another stream: {told}. Go on with what it was made for, or begin with a "
+            "new checkpoint folder and a new output folder"
+        )
+
+
+def _ticks(length: Duration | int, domain: TimeDomain, what: str) -> int:
+    if is_whole(length):
+        return int(length)  # type: ignore[arg-type]
+    nanoseconds = parse_duration(length, what=what)  # type: ignore[arg-type]
+    if domain.tick_nanoseconds is None:
+        raise OptionError(
+            f"{what}={length!r}: the times of this stream are plain ticks of unknown length: give the tick, "
+            "such as tick='1ms'" + (", or the length in ticks" if what == "largest_interval" else "")
+        )
+    # An interval may be as long as the next whole tick.
+    return -(-nanoseconds // domain.tick_nanoseconds)

@@ -8,7 +8,7 @@ everyone who holds indices where they went.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,6 +127,11 @@ class CandidatePool:
         self.arrays = CandidateArrays._make(np.zeros(FIRST_CAPACITY, dtype=dtype) for dtype in types)
         self._attributes = AttributePool(bytecode.real)
         self.use(bytecode)
+
+    def __setstate__(self, held: dict[str, Any]) -> None:
+        """Take what was pickled, and lay out again what are views of one another."""
+        self.__dict__.update(held)
+        self.use(self._compiled)
 
     def use(self, bytecode: RunBytecode) -> None:
         """Take other bytecode on the same slots."""

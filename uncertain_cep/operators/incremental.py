@@ -139,6 +139,15 @@ class RunEvaluation:
         except CostlyMatchError as error:
             raise too_dear(self._plan, self._ids(error.events), error.steps) from None
 
+    @property
+    def held(self) -> tuple[IncrementalMethod, RunPredicates]:
+        """All that changes with the events, which can be pickled."""
+        return self.method, self._predicates
+
+    def take_over(self, held: tuple[IncrementalMethod, RunPredicates]) -> None:
+        """Go on with what another evaluation of the same plan held."""
+        self.method, self._predicates = held
+
     def forget_strings(self) -> None:
         """Forget the strings of events that are gone."""
         slots = self._predicates.string_slots

@@ -16,6 +16,7 @@ from confidence.config import EVER
 from confidence.kernel import plain_for
 from eventbased.incremental.completed import Matches
 from eventbased.incremental.run_pool import MOST_COMPONENTS
+from uncertain_cep import __version__
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
@@ -37,6 +38,7 @@ from uncertain_cep.streaming.event_buffer import RetainedEvents
 from uncertain_cep.streaming.micro_batches import SlicedEvaluation
 from uncertain_cep.streaming.reoptimisation import UsedPlan
 from uncertain_cep.streaming.single_events import SingleEvents
+from uncertain_cep.streaming.snapshots import packed_snapshot, unpacked_snapshot
 from uncertain_cep.streaming.watermark import ArrivalPromise, types_that_matter
 from uncertain_cep.timedomain import TICK_METADATA, Names, with_noted_tick
 from uncertain_cep.traces.frames import as_arrow
@@ -69,6 +71,10 @@ def _method(query: Query, evaluation: str, slice_length: int | None) -> str:
             f"evaluation={evaluation!r} does not support {more} over a stream: leave evaluation= out"
         )
     return evaluation
+
+
+_HELD: Final = ("late_count", "_length_of_tick", "_late", "_promise", "_retained", "_partitions", "_sliced")
+"""What changes with the events, beside runs."""
 
 
 class IncrementalMatcher:
@@ -182,6 +188,18 @@ class IncrementalMatcher:
         )
         self.plan: EvaluationPlan = make_plan(parsed, schema, options)
         self.schema = schema
+        self._fingerprint = {
+            "version": __version__,
+            "query": " ".join(parsed.text.split()),
+            "schema": {field.name: str(field.type) for field in schema},
+            "columns": {part: getattr(options.names, part) for part in Names.__dataclass_fields__},
+            "tick": self.plan.domain.describe(),
+            "evaluation": method,
+            "confidence": confidence,
+            "approximate": None if options.approximate is None else str(options.approximate),
+            "largest_interval": largest_interval,
+            "slice_length": slice_length,
+        }
         self._length_of_tick = self.plan.domain.tick_nanoseconds
         self.late_count = 0
         self._late: list[pa.Table] = []
@@ -302,6 +320,41 @@ class IncrementalMatcher:
             raise OptionError(f"of_type={of_type!r}: it must be the name of an event type")
         self._promise.heartbeat(self._tick(time), of_type)
         return self._advance(self._promise.bound)
+
+    @public
+    def snapshot(self) -> bytes:
+        """Return all that the matcher holds, to go on from in another process.
+
+        Raises
+        ------
+        OptionError
+            If the stream was closed, or an earlier call failed while it computed matches.
+        """
+        self._check_open()
+        held = {name: getattr(self, name) for name in _HELD}
+        held["evaluation"] = None if self._evaluation is None else self._evaluation.held
+        return packed_snapshot(self._fingerprint, held)
+
+    @public
+    def restore(self, snapshot: bytes) -> None:
+        """Go on from a snapshot of a matcher that was made in the same way, instead of what this one holds.
+
+        Parameters
+        ----------
+        snapshot : bytes
+            What :meth:`snapshot` returned. It is a pickle, which can run any code: restore only your own.
+
+        Raises
+        ------
+        OptionError
+            If it is no snapshot, or that of another version, query, schema or options.
+        """
+        self._check_open()
+        held = unpacked_snapshot(self._fingerprint, snapshot)
+        for name in _HELD:
+            setattr(self, name, held[name])
+        if self._evaluation is not None:
+            self._evaluation.take_over(held["evaluation"])
 
     @public
     def close(self) -> pa.RecordBatch:

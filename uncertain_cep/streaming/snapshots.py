@@ -1,0 +1,36 @@
+"""What a matcher holds, as bytes that a matcher of the same making takes over."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Mapping
+from typing import Any, Final
+
+from uncertain_cep.errors import OptionError
+from uncertain_cep.streaming.stream_layout import differences
+
+__all__ = ["packed_snapshot", "unpacked_snapshot"]
+
+_MAGIC: Final = b"uncertain-cep snapshot\n"
+
+
+def packed_snapshot(fingerprint: Mapping[str, Any], held: Mapping[str, Any]) -> bytes:
+    """Return what is held, marked with what it is of."""
+    mark = json.dumps(fingerprint, sort_keys=True).encode()
+    return b"".join((_MAGIC, mark, b"\n", pickle.dumps(dict(held), protocol=5)))
+
+
+def unpacked_snapshot(fingerprint: Mapping[str, Any], snapshot: bytes) -> dict[str, Any]:
+    """Return what a snapshot holds; an OptionError says that it is none, or of something else."""
+    given: Any = snapshot
+    if not isinstance(given, bytes | bytearray | memoryview) or not bytes(given).startswith(_MAGIC):
+        raise OptionError("this is no snapshot of an IncrementalMatcher: give what snapshot() returned")
+    mark, _, body = bytes(given).removeprefix(_MAGIC).partition(b"\n")
+    if told := differences(json.loads(mark), fingerprint):
+        raise OptionError(f"the snapshot is of another matcher: {told}")
+    try:
+        held: dict[str, Any] = pickle.loads(body)
+    except (EOFError, pickle.UnpicklingError) as error:
+        raise OptionError(f"the snapshot is cut off or changed: {error}") from None
+    return held

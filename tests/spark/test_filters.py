@@ -35,6 +35,9 @@ SAME = [
     "NOT (x.truth AND x.small > 0)", "NOT (x.truth OR x.text = 'a')", "x.small < 2.5", "x.whole > 0.5",
     "x.small % 2.5 = 0.5", "x.truth != (x.small > 0)", "x.lower + 1 > x.upper", "x.id = 3", "x.type = 'E'",
     "x.small = 2 OR x.small = 4 AND x.truth", "x.small > 95%", "x.whole = x.small", "x.small = -3",
+    "x.whole IS NULL", "x.text IS NOT NULL AND x.small > 0", "x.real IS NULL", "NOT x.real IS NULL",
+    "x.small IN (1, 3, x.whole)", "x.text NOT IN ('a', 'z')", "x.small BETWEEN 2 AND 5.5",
+    "x.text NOT BETWEEN 'a' AND 'z'",
 ]  # fmt: skip
 """Predicates on which Spark and the engine agree row for row."""
 
@@ -46,10 +49,13 @@ WIDER = [
     "x.real / x.real = 1", "x.real % 1 = 0.5", "x.real + x.whole > 0", "x.real / 0 > 1", "x.real = 0",
     "(x.real > 1) = (x.whole > 1)", "NOT (x.real - x.real < 5 AND x.small > 0)", "x.whole + x.whole = 14",
     "x.real > 1 OR x.whole * 3 > 9", "-x.real > 1", "x.real % x.real = 0", "x.whole % x.real = 1",
+    "x.real IN (0, 1.5)", "x.real NOT IN (2, 5)", "x.real NOT BETWEEN 1 AND 3", "x.whole + 1 IN (1, 8)",
 ]  # fmt: skip
 """Predicates for which Spark may keep more rows than the engine."""
 
 LEFT_TO_THE_ENGINE = ["x.exact > 1", "x.day < '2021-01-01'", "x.small = 1 OR x.whole = NULL",
+                      "x.text LIKE 'a%'", "ABS(x.small) = 3", "CASE WHEN x.real > 1 THEN x.truth END",
+                      "COALESCE(x.small, 1) = 1", "x.small + 1 IS NULL", "x.whole IN (1, NULL)",
                       " OR ".join(f"x.small = {number}" for number in range(100))]  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from pyspark.sql import types as t
 from uncertain_cep.config import SPARK_EXPRESSION_NODES
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.query import typed
+from uncertain_cep.query.expression_text import OPERATOR_SIGNS
 from uncertain_cep.spark.dataframes import column
 
 __all__ = ["CandidateFilters", "candidate_filters", "condition"]
@@ -158,6 +159,18 @@ class _Translation:
         if expression.operator in _COMPARISONS:
             left, right = (self._compared(operand) for operand in expression.operands)
             return _COMPARISONS[expression.operator](left, right)
+        if expression.operator in ("in", "between"):
+            found, *others = map(self._compared, expression.operands)
+            if expression.operator == "between":
+                return found.between(*others)
+            return reduce(operator.or_, (found == other for other in others))
+        if expression.operator == "is_null" and isinstance(expression.operands[0], typed.Column):
+            attribute = self._attribute(expression.operands[0])
+            # To the engine NaN is null.
+            absent = attribute.isNull()
+            return absent | f.isnan(attribute) if expression.operands[0].kind == "float" else absent
+        if expression.operator not in OPERATOR_SIGNS:
+            raise _UntranslatableError
         if expression.operator == "negate" and isinstance(expression.operands[0], typed.Constant):
             return self._constant(_negated(expression.operands[0]))
         if expression.operator == "not":

@@ -60,7 +60,7 @@ MIXING: dict[Kind, list[tuple[Any, ...]]] = {
         ("({} + {})", "int", "int"), ("({} - {})", "int", "int"), ("ABS({})", "int"), ("SIGN({})", "float"),
         ("CAST({} AS BIGINT)", "float", "TRY_CAST({} AS BIGINT)"), ("CAST({} AS BIGINT)", "bool"),
         ("ROUND({}, 2)", "int"), ("LEAST({}, {}, {})", "int", "int", "int"),
-        ("GREATEST({}, {})", "int", "int"),
+        ("GREATEST({}, {})", "int", "int"), ("HOUR({})", "time"), ("DAYOFWEEK({})", "time"),
     ],
     "float": [
         ("({} * {})", "float", "float"), ("ABS({})", "float"), ("FLOOR({})", "float"), ("CEIL({})", "float"),
@@ -81,7 +81,10 @@ MIXING: dict[Kind, list[tuple[Any, ...]]] = {
         ("({} BETWEEN {} AND {})", "float", "float", "float"),
         ("({} NOT BETWEEN {} AND {})", "string", "string", "string"), ("CAST({} AS BOOLEAN)", "int"),
     ],
-    "time": [("({} + {})", "time", "duration"), ("({} - {})", "time", "duration")],
+    "time": [
+        ("({} + {})", "time", "duration"), ("({} - {})", "time", "duration"),
+        *((f"DATE_TRUNC('{part}', {{}})", "time") for part in ("second", "hour", "day", "week")),
+    ],
     "duration": [("({} - {})", "time", "time")],
 }  # fmt: skip
 CHOOSING = [
@@ -90,7 +93,7 @@ CHOOSING = [
     ("NULLIF({}, {})", "", ""),
 ]  # fmt: skip
 OF_ONE_EVENT: dict[Kind, list[tuple[Any, ...]]] = {
-    "int": [("LENGTH({})", "string"), ("HOUR({})", "time"), ("DAYOFWEEK({})", "time")],
+    "int": [("LENGTH({})", "string")],
     "float": [("CAST({} AS DOUBLE)", "string", "clean(TRY_CAST({} AS DOUBLE))")],
     "string": [
         ("LOWER({})", "string"), ("UPPER({})", "string"), ("TRIM({})", "string"),
@@ -109,7 +112,7 @@ OF_ONE_EVENT: dict[Kind, list[tuple[Any, ...]]] = {
     ],
     "time": [
         (f"DATE_TRUNC('{part}', {{}})", "time")
-        for part in ("minute", "hour", "day", "week", "month", "quarter", "year")
+        for part in ("minute", "week", "month", "quarter", "year")
     ],
     "duration": [],
 }  # fmt: skip

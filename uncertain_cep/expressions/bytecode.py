@@ -17,6 +17,7 @@ from uncertain_cep.errors import Fault, QueryError
 from uncertain_cep.expressions.codes import places_in, sorted_strings
 from uncertain_cep.expressions.vectorised import Values, within_int64
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
+from uncertain_cep.query.functions import PERIODS, date_part
 from uncertain_cep.query.typed import Apply, Column, Constant, Kind, TypedExpression, leaves_of, variables_of
 
 __all__ = [
@@ -220,6 +221,18 @@ class BytecodeCompiler:
                 self.push(operands[0], real=True)
                 self.push(operands[1], real=True)
                 binary(Opcode.POWER_F)
+            case "hour":
+                self._since(operands[0], PERIODS["day"], 0)
+                self._parts(PERIODS["hour"])
+            case "dayofweek":
+                # The first of January 1970 was a Thursday.
+                self._since(operands[0], PERIODS["week"], 4 * PERIODS["day"])
+                self._parts(PERIODS["day"])
+            case "date_trunc":
+                part = date_part(expression)
+                self.push(operands[1], real=False)
+                self._since(None, PERIODS[part], 3 * PERIODS["day"] if part == "week" else 0)
+                binary(Opcode.SUBTRACT)
             case "cast":
                 self._cast(operands[0], expression.kind)
             case "ceil":
@@ -232,6 +245,29 @@ class BytecodeCompiler:
             case _:
                 self.push(operands[0], real=True)
                 self._emit(Opcode.FUNCTION_F, Function[operator.upper()])
+
+    def _since(self, time: TypedExpression | None, period: int, shift: int) -> None:
+        """Emit code for how long ago a period began; of the last operand, which stays, if no time is given.
+
+        ``shift`` is how far 1970 began into its period.
+        """
+        if time is None:
+            self._pick(0)
+        else:
+            self.push(time, real=False)
+        for number, opcode in (
+            (period, Opcode.REMAINDER), (period + shift, Opcode.ADD), (period, Opcode.REMAINDER)
+        ):  # fmt: skip
+            self._number(number, real=False)
+            self._emit(opcode, pushes=-1)
+
+    def _parts(self, length: int) -> None:
+        """Emit code for how many lengths of time, whole ones, the last operand holds."""
+        self._emit(Opcode.TO_FLOAT)
+        self._number(length, real=True)
+        self._emit(Opcode.DIVIDE_F, pushes=-1)
+        self._emit(Opcode.FUNCTION_F, Function.FLOOR)
+        self._emit(Opcode.TO_WHOLE)
 
     def _round(self, operand: TypedExpression, digits: TypedExpression) -> None:
         """Emit code for the rounded value; for the value itself where that is beyond float64."""

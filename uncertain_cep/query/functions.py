@@ -11,6 +11,7 @@ from uncertain_cep.query.typed import (
     Aggregated,
     Apply,
     Column,
+    Constant,
     Kind,
     TypedExpression,
     columns_in,
@@ -21,10 +22,12 @@ __all__ = [
     "DATE_PARTS",
     "FUNCTIONS",
     "MOST_DIGITS",
+    "PERIODS",
     "TYPES",
     "Function",
     "Parameter",
     "by_row",
+    "date_part",
     "function_name",
     "is_of_one_event",
     "nearest_function",
@@ -111,10 +114,18 @@ _STRATEGIES: Final = get_args(SelectionStrategy)
 _FROM_A_ROW: Final = frozenset(
     {
         "like", "ilike", "regexp", "lower", "upper", "trim", "length", "substring", "concat", "starts_with",
-        "contains", "replace", "regexp_extract", "date_trunc", "hour", "dayofweek",
+        "contains", "replace", "regexp_extract",
     }
 )  # fmt: skip
-_CHEAPER_FROM_A_ROW: Final = frozenset({"sqrt", "ln", "exp", "power"})
+_CHEAPER_FROM_A_ROW: Final = frozenset(
+    {"sqrt", "ln", "exp", "power", "hour", "dayofweek", "date_trunc"}
+)  # fmt: skip
+
+PERIODS: Final[dict[str, int]] = {
+    "microsecond": 10**3, "millisecond": 10**6, "second": 10**9, "minute": 60 * 10**9, "hour": 3600 * 10**9,
+    "day": 86_400 * 10**9, "week": 7 * 86_400 * 10**9,
+}  # fmt: skip
+"""The parts of DATE_TRUNC that are all as long as each other: nanoseconds."""
 
 
 def function_name(name: str) -> str:
@@ -137,9 +148,17 @@ def by_row(expression: TypedExpression) -> bool:
     """
     if not isinstance(expression, Apply):
         return False
+    if expression.operator == "date_trunc":
+        return date_part(expression) not in PERIODS
     if expression.operator == "cast":
         return "string" in (expression.kind, expression.operands[0].kind)
     return expression.operator in _FROM_A_ROW
+
+
+def date_part(expression: Apply) -> str:
+    """Return what DATE_TRUNC begins anew with."""
+    part = expression.operands[0]
+    return str(part.value).lower().removesuffix("s") if isinstance(part, Constant) else ""
 
 
 def is_of_one_event(expression: TypedExpression) -> bool:

@@ -133,6 +133,16 @@ def test_a_document_that_is_too_long_is_told(
     assert "longer than 100 bytes" in fault
 
 
+def test_texts_like_the_border_of_two_objects_end(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text('{"resourceSpans":[],"x":"' + "}{" * 500 + '"}\n{"resourceSpans":[]}')
+    assert refused(path, "otlp") is None
+    path.write_text('{"resourceSpans":[],"x":"' + "}{" * 200_000)
+    fault = refused(path, "otlp")
+    assert fault is not None
+    assert "row 1" in fault
+
+
 def test_spans_of_too_many_attributes_are_told(tmp_path: Path) -> None:
     path = tmp_path / "file"
     tags = ",".join(f'"t{n}":"1"' for n in range(1001))

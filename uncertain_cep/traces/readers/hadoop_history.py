@@ -38,7 +38,9 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
         key = _KINDS.get(kind)
         if key is None:
             continue
-        pairs = {name: _ESCAPE.sub(r"\1", value) for name, value in _PAIR.findall(rest)}
+        pairs = {
+            name: _ESCAPE.sub(r"\1", value) if "\\" in value else value for name, value in _PAIR.findall(rest)
+        }
         if key not in pairs:
             message = f"it is no such record: {kind} without {key}"
             raise TraceError(TraceFault(message, row=row, value=shown_text(record.encode())))

@@ -55,13 +55,13 @@ class _ResourceSpans(Struct, rename="camel"):
 
 
 class _Request(Struct, rename="camel"):
-    resource_spans: list[_ResourceSpans] = []
+    resource_spans: list[_ResourceSpans] | None = None
     # Metrics and logs may be in the same file.
     resource_metrics: msgspec.Raw | None = None
     resource_logs: msgspec.Raw | None = None
 
     def __post_init__(self) -> None:
-        if not self.resource_spans and self.resource_metrics is None and self.resource_logs is None:
+        if self.resource_spans is None and self.resource_metrics is None and self.resource_logs is None:
             raise ValueError("Object missing required field `resourceSpans`")
 
 
@@ -75,7 +75,7 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
     Further attributes are those of the span, and those of the resource with ``resource.`` before.
     """
     for _, request, _ in source.values(_DECODER):
-        for resource in request.resource_spans:
+        for resource in request.resource_spans or ():
             about = {f"resource.{pair.key}": _plain(pair.value) for pair in resource.resource.attributes}
             service = about.get("resource.service.name")
             for scope in (*resource.scope_spans, *resource.instrumentation_library_spans):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, TypeVar
 
@@ -21,8 +20,12 @@ MOST_DOCUMENT: Final = 1 << 28
 """Bytes of a document that can be read."""
 
 _ANY: Final = msgspec.json.Decoder()
-_BETWEEN: Final = re.compile(rb"(?<=\})\s*(?=\{)")
+_BETWEEN: Final = re.compile(rb"\}\s*\{")
 """Between two objects that stand one after another; within one a comma or a text is around it."""
+
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_MOST_TRIES: Final = 1000
+"""Times that a text within an object may look like the border to the next one."""
 
 ValueT = TypeVar("ValueT")
 
@@ -58,20 +61,21 @@ class Source:
 
     def values(self, decoder: msgspec.json.Decoder[ValueT]) -> Iterator[tuple[int, ValueT, bytes]]:
         """Yield JSON objects that stand one after another: the number of each, from 1, it, and its text."""
-        rest, begin, number = b"", 0, 0
+        rest, begin, number, tries = b"", 0, 0, 0
         while block := self.stream.read(1 << 20):
             rest, begin, searched = rest[begin:] + block, 0, max(len(rest) - begin - 64, 0)
             while found := _BETWEEN.search(rest, searched):
-                searched = found.end()
-                text = rest[begin : found.start()]
+                searched = found.end() - 1
+                text = rest[begin : found.start() + 1]
                 try:
                     value = decoder.decode(text)
-                except msgspec.DecodeError as error:
+                except _UNREADABLE as error:
                     # A text within the object looks like its end.
-                    if "truncated" in str(error):
+                    tries += 1
+                    if "truncated" in str(error) and tries <= _MOST_TRIES:
                         continue
                     value = decoded(decoder, text, number + 1)
-                number += 1
+                number, tries = number + 1, 0
                 yield number, value, text
                 begin = searched
             if len(rest) - begin > MOST_DOCUMENT:
@@ -80,11 +84,10 @@ class Source:
             yield number + 1, decoded(decoder, text, number + 1), text
 
 
-@contextmanager
-def _faulty(row: int | None, text: bytes) -> Iterator[None]:
+def decoded(decoder: msgspec.json.Decoder[ValueT], text: bytes, row: int | None = None) -> ValueT:
+    """Return what JSON text holds; a TraceError names the row if it is no such thing."""
     try:
-        yield
-        return
+        return decoder.decode(text)
     except msgspec.ValidationError as error:
         message = f"it is no such record: {error}"
     except msgspec.DecodeError as error:
@@ -94,12 +97,6 @@ def _faulty(row: int | None, text: bytes) -> Iterator[None]:
     except RecursionError:
         message = "arrays and objects are nested too deep to be read"
     raise TraceError(TraceFault(message, row=row, value=shown_text(text) or None))
-
-
-def decoded(decoder: msgspec.json.Decoder[ValueT], text: bytes, row: int | None = None) -> ValueT:
-    """Return what JSON text holds; a TraceError names the row if it is no such thing."""
-    with _faulty(row, text):
-        return decoder.decode(text)
 
 
 def field_values(text: bytes, row: int | None, fields: tuple[str, ...]) -> dict[str, Any]:

@@ -18,7 +18,14 @@ TRACES: Final = {
     "clusters": ("spark_eventlogs/tasks_eks.csv.gz", "spark_eventlogs/tasks_gpu_oom.csv.gz"),
     "raw event logs": ("spark_eventlogs/raw",),
     "attempts of April": ("yahoo_hadoop_2009_skew/attempts_19jobs.csv.gz",),
-    "attempts of October": ("yahoo_hadoop_2009_skew/attempts_59jobs_oct2009.csv.gz",),
+    "tables of two kinds": (
+        "yahoo_hadoop_2009_skew/attempts_59jobs_oct2009.csv.gz",
+        "yahoo_hadoop_2009_skew/host_offsets_59jobs_oct2009.csv.gz",
+    ),
+    "job history": ("yahoo_hadoop_2009_skew/raw/dispatch-sample-v20-jt-log.gz",),
+    "jobs of Rumen": ("yahoo_hadoop_2009_skew/raw/folder-input-trace.json.gz",),
+    "metrics of Ganglia": ("ganglia_xml",),
+    "all of a day": ("nezha_onlineboutique_2022/2022-08-22",),
     "spans": ("nezha_onlineboutique_2022/2022-08-22/trace/05_19_trace.csv.gz",),
     "metrics": ("nezha_onlineboutique_2022/2022-08-22/metric",),
 }
@@ -29,12 +36,12 @@ def written(invoke: Invoke, folder: Path, *traces: object) -> str:
     """Return the schema that is written for traces, of which the printed command finds something."""
     result = invoke("init", *traces, "-o", folder)
     assert result.exit_code == 0, result.output
-    schema, query = folder / "schema.toml", folder / "first.query"
-    checked = invoke("validate", *traces, "--schema", schema, "--query", query)
+    schema = folder / "schema.toml"
+    program, *command = shlex.split(result.stdout)
+    assert (program, command[:2]) == ("uncertain-cep", ["match", str(folder / "first.query")])
+    checked = invoke("validate", *command[2:], "--query", folder / "first.query")
     assert checked.exit_code == 0, checked.output
     assert "no faults" in checked.stderr
-    program, *command = shlex.split(result.stdout)
-    assert (program, command[0]) == ("uncertain-cep", "match")
     matched = invoke(*command)
     assert matched.exit_code == 0, matched.output
     assert len(matched.stdout.splitlines()) > 1, matched.output
@@ -96,6 +103,12 @@ def test_small_files(tmp_path: Path, invoke: Invoke, name: str) -> None:
     for part in parts:
         assert part in schema, schema
     assert load_schema(tmp_path / "new" / "schema.toml").events
+
+
+def test_files_of_several_formats_are_told_apart(shared_data: Path, tmp_path: Path, invoke: Invoke) -> None:
+    result = invoke("init", shared_data / "spark_eventlogs", "-o", tmp_path / "new")
+    assert result.exit_code == 2
+    assert "there are files of several formats, spark-eventlog, tables: name those of one" in result.output
 
 
 def test_nothing_is_overwritten(tmp_path: Path, invoke: Invoke) -> None:

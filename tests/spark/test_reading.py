@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -71,6 +72,66 @@ def test_files_of_several_kinds(spark: SparkSession, raw: Path) -> None:
     assert as_rows(frame.toArrow()) == as_rows(expected)
     query = "PATTERN SEQ(Start s, Metric m) WITHIN 10 seconds"
     assert as_rows(match(frame, query).toArrow()) == as_rows(uc.match(expected, query))
+
+
+GENERAL = """
+tick = "1ms"
+explode = "items"
+file_column = "file"
+deduplicate = true
+[extract]
+line = "log4j"
+[[events]]
+files = "*.jsonl"
+type = "Item"
+id = "{items.n}"
+time = "items.at"
+time_format = ["%d.%m.%Y %H:%M", "%d.%m.%Y"]
+time_zone = "Europe/Berlin"
+attributes = ["host.name", "file"]
+uncertainty = { kind = "as_written" }
+[[events]]
+files = "*.log"
+type_column = "level"
+id = "{file}:{message}"
+time = "time"
+attributes = ["message"]
+uncertainty = { kind = "as_written" }
+[[events]]
+files = "*.csv"
+type_column = "variable"
+id = "{start}:{variable}"
+value_columns = ["cpu", "m*"]
+time = "start + took"
+unit = "ms"
+attributes = ["value"]
+uncertainty = { kind = "plus_minus", by = "2ms" }
+"""
+
+
+def test_files_that_schemas_say_more_of(spark: SparkSession, tmp_path: Path) -> None:
+    item = (
+        '{"host": {"name": "a"}, "items": [{"n": 1, "at": "31.05.2024"}, {"n": 2, "at": "31.05.2024 10:30"}]}'
+    )
+    (tmp_path / "a.jsonl").write_text(f"{item}\n{item}\n")
+    (tmp_path / "b.log").write_text(
+        "2024-05-31 15:37:56,547 INFO [main] a.B: x\n\tat y\n2024-05-31 15:37:57,1 WARN [main] a.B: z\n"
+    )
+    (tmp_path / "c.csv").write_text("start,took,cpu,mem\n1717155000000,5,1,2.5\n1717155001000,5,,3\n")
+    (tmp_path / "schema.toml").write_text(GENERAL)
+    paths = [tmp_path / name for name in ("a.jsonl", "b.log", "c.csv")]
+    with pytest.warns(uc.UncertainCepWarning, match="2 events agree in everything"):
+        expected = read_table(paths, tmp_path / "schema.toml")
+    assert expected.num_rows == 2 + 2 + 3
+    frame = read_traces(spark, paths, tmp_path / "schema.toml")
+    assert frame.columns == expected.column_names
+    assert sorted(map(str, as_rows(frame.toArrow()))) == sorted(map(str, as_rows(expected)))
+    # Rows without ids are numbered.
+    plain = GENERAL.replace('id = "{items.n}"', "").replace('id = "{file}:{message}"', "")
+    (tmp_path / "schema.toml").write_text(plain.replace('id = "{start}:{variable}"', ""))
+    schema = load_schema(tmp_path / "schema.toml")
+    rows = read_traces(spark, paths[:1], replace(schema, events=schema.events[:1])).toArrow()
+    assert sorted(rows.column("id").to_pylist()) == [1, 2]
 
 
 def test_files_of_the_model(spark: SparkSession, tmp_path: Path) -> None:

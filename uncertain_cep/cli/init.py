@@ -50,14 +50,14 @@ def init(traces: tuple[str, ...], out: str, input_format: str | None) -> None:
             raise OptionError(f"{place} is there already: name another folder with -o")
     with working("looking at the files"):
         proposed = propose(traces, input_format)
-        text, table = _fitting(proposed, traces, input_format)
+        table = _fitting(proposed, input_format)
         asked = _first_query(proposed, table)
-    _write(schema, text)
+    _write(schema, proposed.text)
     _write(query, asked)
     for said in proposed.left_out:
         note(f"left out: {said}")
     note(f"{schema} and {query} are written: read the comments, and correct what you know better")
-    files = shlex.join(traces)
+    files = shlex.join(proposed.traces)
     options = "" if input_format is None else f" --input-format {shlex.quote(input_format)}"
     show(
         f"uncertain-cep match {shlex.quote(str(query))} {files} --schema {shlex.quote(str(schema))}{options}"
@@ -71,8 +71,8 @@ def _write(place: Path, text: str) -> None:
         aside.write_text(text, encoding="utf-8")
 
 
-def _fitting(proposed: ProposedSchema, traces: tuple[str, ...], format: str | None) -> tuple[str, pa.Table]:
-    """Return the text of the schema, and the events it makes of the traces, or raise their faults."""
+def _fitting(proposed: ProposedSchema, format: str | None) -> pa.Table:
+    """Return the events that the schema makes of the traces, or raise their faults."""
     import tempfile
 
     from uncertain_cep.traces.reading import load_traces
@@ -80,10 +80,10 @@ def _fitting(proposed: ProposedSchema, traces: tuple[str, ...], format: str | No
     with tempfile.TemporaryDirectory(prefix="uncertain-cep-") as folder:
         place = Path(folder, SCHEMA)
         place.write_text(proposed.text, encoding="utf-8")
-        loaded = load_traces(traces, place, format=format).with_checked_ids()
+        loaded = load_traces(proposed.traces, place, format=format).with_checked_ids()
     if loaded.faults or loaded.table is None:
         raise TraceError(loaded.faults)
-    return proposed.text, loaded.table
+    return loaded.table
 
 
 def _first_query(proposed: ProposedSchema, table: pa.Table) -> str:

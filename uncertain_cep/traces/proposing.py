@@ -60,11 +60,12 @@ class ProposedEvents:
 
 @dataclass(frozen=True, slots=True)
 class ProposedSchema:
-    """The text of a schema file, its tables, and what was left out, each with why."""
+    """The text of a schema file, its tables, the files and folders it is for, and why others are left out."""
 
     text: str
     events: tuple[ProposedEvents, ...]
-    left_out: tuple[str, ...]
+    traces: tuple[str, ...]
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,10 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
             f"# A {what} tells itself what its events are, and how uncertain their times.\n"
             f'format = "{reader}"\n'
         )
-        return ProposedSchema(text, (), ())
+        # Of a folder a schema that names a format reads everything.
+        whole = all(_everything(file.root) <= {other.path for other in files} for file in files)
+        traces = paths if whole else [file.path for file in files]
+        return ProposedSchema(text, (), tuple(map(str, traces)))
     left_out: list[str] = []
     found: list[tuple[_Group, list[StampColumn]]] = []
     options = FileOptions(format=format)
@@ -124,7 +128,19 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
             found.append((group, stamps))
     if not found:
         raise OptionError("no file has a column of times: " + "; ".join(left_out))
-    return _schema(found, left_out, files, format)
+    taken = {file.root for group, _ in found for file in group.files}
+    proposed = _schema(found, left_out, files, format)
+    return replace(proposed, traces=tuple(str(path) for path in paths if Path(path) in taken))
+
+
+def _everything(root: Path) -> set[Path]:
+    """Return the files that reading a folder in a given format would read; of a file nothing but that."""
+    inside = root.rglob("*") if root.is_dir() else [root]
+    return {
+        path
+        for path in inside
+        if path.is_file() and not any(part[0] in "_." for part in path.relative_to(root).parts)
+    }
 
 
 def _only_tables(paths: Sequence[str | Path]) -> bool:
@@ -404,7 +420,7 @@ def _schema(
         text += ["", "[extract]", f"# Most lines look like those of {preset}.", f'{LINE} = "{preset}"']
     for proposed in events:
         text += ["", proposed.text.rstrip("\n")]
-    return ProposedSchema("\n".join(text) + "\n", tuple(events), tuple(left_out))
+    return ProposedSchema("\n".join(text) + "\n", tuple(events), (), tuple(left_out))
 
 
 def _each(group: _Group, files: Sequence[TraceFile]) -> list[tuple[str | None, _Group]]:

@@ -388,6 +388,9 @@ ROWS_PER_PARTITION: Final = 4_000_000
 MOST_REREAD: Final = 1.5
 """Up to so many times the rows there are may be read where workers read files themselves."""
 
+MOST_UNEVEN: Final = 3.0
+"""Up to so many times an even share may be read by one task."""
+
 MOST_ROWS_IN_REACH: Final = 16_000_000
 """Rows of the files that may be in reach of those whose first events are matched at once."""
 

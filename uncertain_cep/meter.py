@@ -14,7 +14,7 @@ from uncertain_cep.config import BETWEEN_LINES, LONG_CALL
 from uncertain_cep.errors import OptionError
 from uncertain_cep.wording import counted
 
-__all__ = ["current_meter", "metered"]
+__all__ = ["current_meter", "meter_for", "metered"]
 
 ItemT = TypeVar("ItemT")
 
@@ -25,7 +25,7 @@ class Meter:
     """What a call has done, and the line that says so: after each batch, and while threads compute one."""
 
     def __init__(self, after: float) -> None:
-        self.found = 0
+        self.found: int | None = 0
         self._after = after
         self._started = time.monotonic()
         self._said: float | None = None
@@ -44,6 +44,12 @@ class Meter:
 
         return [counted_task(task) for task in tasks]
 
+    def tasks(self, done: int, parts: int) -> None:
+        """Learn how many tasks are done of all that Spark has, which tells nothing of matches."""
+        self.found = None
+        self._done, self._parts = done, parts
+        self.look()
+
     def look(self) -> None:
         """Write the line anew, if it is time to."""
         now = time.monotonic()
@@ -54,7 +60,11 @@ class Meter:
 
     def line(self, seconds: float) -> str:
         """Return what there is to say after so many seconds."""
-        said = [counted(self.found, "match", "matches"), f"{self.found / max(seconds, 1e-9):,.0f} a second"]
+        if self.found is None:
+            said = [f"{self._done:,} of {counted(self._parts, 'task')} done"]
+        else:
+            rate = self.found / max(seconds, 1e-9)
+            said = [counted(self.found, "match", "matches"), f"{rate:,.0f} a second"]
         if 0 < self._done < self._parts:
             left = seconds * (self._parts - self._done) / self._done
             said += [f"{100 * self._done // self._parts}%", f"about {left:,.0f} s left"]
@@ -76,6 +86,15 @@ def current_meter() -> Meter | None:
     return _meter.get()
 
 
+def meter_for(progress: bool | None) -> Meter | None:
+    """Return what measures a call for which ``progress`` is asked, see `metered`; None if nobody sees it."""
+    if progress is not None and not isinstance(progress, bool):
+        raise OptionError(f"progress={progress!r}: it must be True, False or None")
+    if progress or (progress is None and _is_watched()):
+        return Meter(0.0 if progress else LONG_CALL)
+    return None
+
+
 def metered(progress: bool | None, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Return batches that say, while they are asked for, how far the call is.
 
@@ -85,11 +104,8 @@ def metered(progress: bool | None, batches: Iterator[pa.RecordBatch]) -> Iterato
         Whether to say so on stderr; None: on a terminal and in a notebook, if a call takes longer than
         ``LONG_CALL``.
     """
-    if progress is not None and not isinstance(progress, bool):
-        raise OptionError(f"progress={progress!r}: it must be True, False or None")
-    if progress or (progress is None and _is_watched()):
-        return _metered(Meter(0.0 if progress else LONG_CALL), batches)
-    return batches
+    meter = meter_for(progress)
+    return batches if meter is None else _metered(meter, batches)
 
 
 def _metered(meter: Meter, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -102,7 +118,7 @@ def _metered(meter: Meter, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Rec
                 _meter.reset(token)
             if batch is None:
                 return
-            meter.found += batch.num_rows
+            meter.found = (meter.found or 0) + batch.num_rows
             meter.look()
             yield batch
     finally:

@@ -55,7 +55,8 @@ BESIDE: Final[dict[Callable[..., Any], dict[str, object]]] = {
         "partitions": None, "slice_length": None, "prune": None, "doubts": None, "buckets": None, **STREAMING
     },
     match_to_parquet: {
-        "partitions": None, "slice_length": None, "prune": None, "doubts": None, "overwrite": False
+        "partitions": None, "slice_length": None, "prune": None, "doubts": None, "overwrite": False,
+        "progress": None,
     },
     uc.IncrementalMatcher: {"largest_interval": None, "slice_length": None},
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.spark.traces import KEYED, as_rows, random_trace
 from uncertain_cep.errors import TraceError, UncertainCepWarning
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.spark import file_worker, match_to_parquet, read_traces
+from uncertain_cep.spark.jobs import tasks_told
 from uncertain_cep.spark.matching import Spread, prepare
 
 
@@ -88,7 +90,7 @@ def test_which_frames_are_those_of_files(spark: SparkSession, folder: Path) -> N
         first.unpersist()
 
 
-@pytest.mark.parametrize("clause", ["", "HAVING CONFIDENCE >= 0.3", "ORDER BY CONFIDENCE DESC LIMIT 4"])
+@pytest.mark.parametrize("clause", ["", "OUTPUT NON OVERLAPPING", "ORDER BY CONFIDENCE DESC LIMIT 4"])
 def test_the_same_matches(spark: SparkSession, folder: Path, tmp_path: Path, clause: str) -> None:
     query = f"{KEYED} {clause}"
     expected = uc.match(events(1), query)
@@ -192,3 +194,27 @@ def test_a_killed_worker_is_replaced(
     assert (tmp_path / "died").exists()
     assert as_rows(pq.read_table(tmp_path / "out")) == as_rows(expected)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["died", "events", "out"]
+
+
+def test_how_many_tasks_are_done(
+    spark: SparkSession, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    frame = spark.createDataFrame(events(1))
+    done: list[tuple[int, int]] = []
+    with tasks_told(spark, lambda *told: done.append(told)):
+        spark.range(0, 4, 1, 4).mapInArrow(slowly, "id long").collect()
+    assert done
+    assert all(0 <= some < parts == 4 for some, parts in done)
+    capsys.readouterr()
+    assert match_to_parquet(frame, KEYED, tmp_path / "out", progress=True)
+    assert " done" in (said := capsys.readouterr().err)
+    assert said.endswith("\r\x1b[K")
+    with pytest.raises(uc.OptionError, match="progress='yes'"):
+        match_to_parquet(frame, KEYED, tmp_path / "other", progress="yes")  # type: ignore[arg-type]
+
+
+def slowly(batches: Any) -> Any:
+    """Pass batches on after a while."""
+    for batch in batches:
+        time.sleep(0.5)
+        yield batch

@@ -338,6 +338,18 @@ def test_what_is_read_twice_decides(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         assert ("the files are not ordered by time: 4 tasks would read" in said) is not sound
 
 
+def test_few_parts_are_not_for_many_cores(tmp_path: Path) -> None:
+    table = random_trace(3, 400).drop_columns("not used")
+    pq.write_table(table, tmp_path / "events.parquet")
+    files = scanned([tmp_path / "events.parquet"])
+    plan = make_plan(query_of(UNKEYED), files.schema, MatchOptions())
+    assert choose_tasks(plan, files, 3).sound
+    assert "workers read the files: 1 part in 1 task" in choose_tasks(plan, files, 3).describe(1)
+    tasks = choose_tasks(plan, files, 8)
+    assert not tasks.sound
+    assert "one task would read 8.0 times its share" in tasks.describe(1)
+
+
 def test_ids_are_apart_by_what_footers_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_reading, "ROWS_PER_PART", 10)
     table = random_trace(3, 40).drop_columns("not used").sort_by("id")

@@ -257,7 +257,7 @@ def _deliver_from_spark(matching: Matching, destination: Destination, master: st
 def _write_on_spark(matching: Matching, folder: str, destination: Destination, master: str) -> int:
     """Have Spark write the matches as a directory of part files and return their number."""
     from uncertain_cep.spark import worker_errors, write_matches
-    from uncertain_cep.spark.jobs import stopped_in_time
+    from uncertain_cep.spark.jobs import stopped_in_time, tasks_told
     from uncertain_cep.spark.matching import matches_frame
     from uncertain_cep.spark.reading import used_of_traces
     from uncertain_cep.spark.writing import matches_to_parquet
@@ -270,7 +270,16 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
         spark = spark_session(master)
     options = matching.options
     doubts = Doubts()
-    with working("matching on Spark"), stopped_in_time(spark, options.limit), worker_errors():
+
+    def tell(done: int, parts: int) -> None:
+        update(f"matching on Spark: {done:,} of {counted(parts, 'task')} done")
+
+    with (
+        working("matching on Spark") as update,
+        tasks_told(spark, tell),
+        stopped_in_time(spark, options.limit),
+        worker_errors(),
+    ):
         columns = matching.columns
         events = used_of_traces(
             spark, matching.traces, columns.schema, columns.tick, matching.used, columns.format

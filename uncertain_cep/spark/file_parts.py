@@ -112,7 +112,7 @@ class EventFiles:
         assert self.reading is not None
         wanted = pa.schema([self.schema.field(name) for name in columns])
         _, steps = self.reading.work[part.file]
-        raw = raw_table(part.file, self.reading, part.groups)
+        raw = raw_table(part.file, replace(self.reading, used=frozenset(columns)), part.groups)
         whole = (self.firsts[part.file + 1] - self.firsts[part.file]) // len(steps)
         for place, step in enumerate(steps):
             first = self.firsts[part.file] + place * whole + part.before

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from uncertain_cep.config import (
     MOST_REREAD,
     MOST_ROWS_IN_REACH,
+    MOST_UNEVEN,
     ROWS_PER_CHUNK,
     ROWS_PER_TASK,
     ROWS_WORTH_A_TASK,
@@ -18,6 +19,7 @@ from uncertain_cep.config import (
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.file_parts import EventFiles
 from uncertain_cep.spark.file_worker import Chunk, reach_of
+from uncertain_cep.wording import counted
 
 __all__ = ["FileTasks", "choose_tasks"]
 
@@ -31,24 +33,34 @@ class FileTasks:
     tasks: tuple[tuple[Chunk, ...], ...]
     reread: float
     """The rows that all tasks read as a multiple of those there are."""
+    uneven: float
+    """The rows of the largest task as a multiple of what is read of all on each core."""
     held: int
     """The most rows that are looked at at once."""
 
     @property
     def sound(self) -> bool:
-        """Whether that is better than a shuffle: little is read twice, and it can be held."""
-        return self.reread <= MOST_REREAD and self.held <= MOST_ROWS_IN_REACH
+        """Whether that is better than a shuffle."""
+        return self._against is None
 
     def describe(self, parts: int) -> str:
         """Return in words what is read, and why, or why not."""
-        tasks, read = len(self.tasks), f"{self.reread:.2f} times the rows"
         if self.sound:
-            return f"workers read the files: {parts} parts in {tasks} tasks, {read}"
+            said = f"{counted(parts, 'part')} in {counted(len(self.tasks), 'task')}"
+            return f"workers read the files: {said}, {self.reread:.2f} times the rows"
+        return f"Spark reads and shuffles the events, since {self._against}"
+
+    @property
+    def _against(self) -> str | None:
+        """Why a shuffle is better, if it is: much is read twice, by few cores, or it cannot be held."""
+        tasks = counted(len(self.tasks), "task")
         if self.reread > MOST_REREAD:
-            why = f"the files are not ordered by time: {tasks} tasks would read {read}"
-        else:
-            why = f"what is in reach of a part has {self.held:,} rows, more than {MOST_ROWS_IN_REACH:,}"
-        return f"Spark reads and shuffles the events, since {why}"
+            return f"the files are not ordered by time: {tasks} would read {self.reread:.2f} times the rows"
+        if self.uneven > MOST_UNEVEN:
+            return f"the files are in few parts: one task would read {self.uneven:.1f} times its share"
+        if self.held > MOST_ROWS_IN_REACH:
+            return f"what is in reach of a part has {self.held:,} rows, more than {MOST_ROWS_IN_REACH:,}"
+        return None
 
 
 def choose_tasks(plan: EvaluationPlan, files: EventFiles, cores: int) -> FileTasks:
@@ -63,10 +75,11 @@ def choose_tasks(plan: EvaluationPlan, files: EventFiles, cores: int) -> FileTas
     total = int(rows.sum())
     back, reach = reach_of(plan)
     waves = math.ceil(total / (cores * ROWS_PER_TASK))
-    count = max(1, min(cores * waves, math.ceil(total / ROWS_WORTH_A_TASK), len(rows)))
+    count = max(1, min(cores * waves, math.ceil(total / ROWS_WORTH_A_TASK)))
     tasks: list[tuple[Chunk, ...]] = []
-    read = held = 0
-    for mine in _shared(order, rows, count):
+    read = []
+    held = 0
+    for mine in _shared(order, rows, min(count, len(rows))):
         chunks = []
         touched = np.zeros(len(rows), np.bool_)
         for own in _shared(mine, rows, max(1, math.ceil(int(rows[mine].sum()) / ROWS_PER_CHUNK))):
@@ -78,8 +91,8 @@ def choose_tasks(plan: EvaluationPlan, files: EventFiles, cores: int) -> FileTas
             touched |= near
             touched[own] = True
         tasks.append(tuple(chunks))
-        read += int(rows[touched].sum())
-    return FileTasks(tuple(tasks), read / max(total, 1), held)
+        read.append(int(rows[touched].sum()))
+    return FileTasks(tuple(tasks), sum(read) / total, max(read) * count / sum(read), held)
 
 
 def _shared(order: Int64, rows: Int64, count: int) -> list[Int64]:

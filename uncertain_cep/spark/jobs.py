@@ -1,12 +1,12 @@
-"""Jobs of Spark: how many run at once, their errors as the library's own, and an end to them in time."""
+"""Jobs of Spark: how many run at once and how far they are, their errors, and an end to them in time."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
 from py4j.protocol import Py4JError
@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
-from uncertain_cep.config import STOP_AGAIN_SECONDS
+from uncertain_cep.config import BETWEEN_LINES, STOP_AGAIN_SECONDS
 from uncertain_cep.errors import (
     OptionError,
     RuntimeEnvironmentError,
@@ -24,7 +24,7 @@ from uncertain_cep.errors import (
 )
 from uncertain_cep.limits import Limits
 
-__all__ = ["count_cores", "stopped_in_time", "worker_errors"]
+__all__ = ["count_cores", "stopped_in_time", "tasks_told", "worker_errors"]
 
 _RAISED: Final = re.compile(
     r"^uncertain_cep\.errors\.(\w+): (.*?)(?=\n\s*\n|\n\s+at |\s+SQLSTATE: |\n?\Z)", re.MULTILINE | re.DOTALL
@@ -65,6 +65,51 @@ def worker_errors() -> Iterator[None]:
 
 
 @contextmanager
+def tasks_told(spark: SparkSession, tell: Callable[[int, int], object]) -> Iterator[None]:
+    """Tell again and again how many tasks are done of those that Spark has begun or is about to.
+
+    These are the tasks of the stages that are under way in the session, of classic Spark in its context.
+    """
+    if _is_connect(spark):
+
+        def heard(
+            stages: Iterable[Any] | None, inflight_tasks: int, operation_id: str | None, done: bool
+        ) -> None:
+            # Spark calls it by these names.
+            del inflight_tasks, operation_id, done
+            counts = [(stage.num_completed_tasks, stage.num_tasks) for stage in stages or ()]
+            tell(sum(some for some, _ in counts), sum(parts for _, parts in counts))
+
+        spark.registerProgressHandler(heard)  # type: ignore[arg-type]
+        try:
+            yield
+        finally:
+            spark.removeProgressHandler(heard)  # type: ignore[arg-type]
+        return
+    tracker = spark.sparkContext.statusTracker()
+    over = Event()
+
+    def watch() -> None:
+        while not over.wait(BETWEEN_LINES):
+            found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+            counts = [(stage.numCompletedTasks, stage.numTasks) for stage in found if stage is not None]
+            if counts:
+                tell(sum(some for some, _ in counts), sum(parts for _, parts in counts))
+
+    watcher = Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watcher.join()
+
+
+def _is_connect(spark: SparkSession) -> bool:
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+@contextmanager
 def stopped_in_time(spark: SparkSession, limit: Limits | None) -> Iterator[None]:
     """Stop what this thread has Spark do in the context once a time limit is over; other jobs go on.
 
@@ -82,7 +127,7 @@ def stopped_in_time(spark: SparkSession, limit: Limits | None) -> Iterator[None]
     begin: Callable[[str], object]
     stop: Callable[[str], object]
     end: Callable[[str], object]
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
+    if _is_connect(spark):
         begin, stop, end = spark.addTag, spark.interruptTag, spark.removeTag
     else:
         context = spark.sparkContext

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -13,13 +14,14 @@ from uncertain_cep.aside import written_aside
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.errors import OptionError
+from uncertain_cep.meter import meter_for
 from uncertain_cep.plan import Approximation, MatchOptions
 from uncertain_cep.query import Query, values_of
 from uncertain_cep.results.output_place import check_output_place, local_path
 from uncertain_cep.spark.dataframes import as_spark_path, files_read
 from uncertain_cep.spark.file_jobs import run_on_files
 from uncertain_cep.spark.file_worker import check_files, write_files
-from uncertain_cep.spark.jobs import worker_errors
+from uncertain_cep.spark.jobs import tasks_told, worker_errors
 from uncertain_cep.spark.matching import (
     Spread,
     as_frame,
@@ -93,12 +95,14 @@ def match_to_parquet(
     latency_weight: float = 0.0,
     parameters: Mapping[str, Any] | None = None,
     doubts: Doubts | None = None,
+    progress: bool | None = None,
 ) -> int:
     """Write the matches of a query as a folder of Parquet files and return their number.
 
     Parameters are those of `match` and `write_matches`, and so are the errors. On a shared path the workers
     write the matches where they find them: to hand them back to Spark and have it write them takes several
-    times as long.
+    times as long. With ``progress`` a line on stderr says how many tasks of the session's stages are done; by
+    default on a terminal and in a notebook, if the call takes longer than two seconds.
     """
     options = MatchOptions(
         names=Names.of(names),
@@ -112,7 +116,15 @@ def match_to_parquet(
         parameters=values_of(parameters),
     )
     spread = Spread(partitions, slice_length, prune)
-    return matches_to_parquet(frame, query, folder, options, spread, overwrite=overwrite, doubts=doubts)
+    meter = meter_for(progress)
+    with nullcontext() if meter is None else tasks_told(frame.sparkSession, meter.tasks):
+        try:
+            return matches_to_parquet(
+                frame, query, folder, options, spread, overwrite=overwrite, doubts=doubts
+            )
+        finally:
+            if meter is not None:
+                meter.close()
 
 
 def matches_to_parquet(

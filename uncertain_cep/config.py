@@ -106,6 +106,14 @@ POINT_BATCH: Final = 1 << 11
 MOST_CONFIDENCE_STEPS: Final = 200_000_000
 """Most multiplications spent on the exact confidence of one match with forbidden events: about a second."""
 
+# Conditions on times.
+
+MOST_TIMED_CELLS: Final = 100_000_000
+"""Most cells of tables over ticks that are computed for one match: some tenths of a second."""
+
+MOST_CELLS_IN_TABLE: Final = 1 << 24
+"""Most cells of one of these tables: 128 MiB."""
+
 # Expected counts: `--only expected`; the tests compare all ways with sums of confidences.
 
 MOST_COVERED_TICKS: Final = 2**24

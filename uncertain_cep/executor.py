@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from confidence.kernel import plainly
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.candidates.match_windows import feasible
+from uncertain_cep.candidates.moved import moved
 from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, Slicing, select
@@ -214,7 +215,8 @@ def _evaluated(
     def with_tree() -> ExecutionContext:
         if not operator.plans_joins:
             return context
-        return replace(context, tree=choose(plan, table, selection).tree)
+        inner, candidates, _ = moved(plan, selection)
+        return replace(context, tree=choose(inner, table, candidates).tree)
 
     def batches(part: Selection) -> Iterator[pa.RecordBatch]:
         if plan.counts and not _searched(plan):

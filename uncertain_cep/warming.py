@@ -69,6 +69,7 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
         f"{_KLEENE} WITHIN 6 ORDER BY CONFIDENCE DESC LIMIT 2",
         f"{_KLEENE} WHERE {_NEXT}(a, b[], c) {{ [k] }} WITHIN 6",
         "PATTERN SEQ(A a, !D n, C c) WHERE n.k >= a.k WITHIN 6",
+        "PATTERN SEQ(A a, !D n, C c) WHERE TIME(n) - TIME(a) <= 2 WITHIN 6",
         "PATTERN SEQ(!D n, A a, B b, !C m) WITHIN 6",
         "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) WITHIN 6",
         "PATTERN SEQ(A a, B+ b[], !D n, C c) WHERE partition_contiguity(a, b[], c) { [k] } WITHIN 6",
@@ -77,6 +78,7 @@ GROUPS: Final[Mapping[str, tuple[tuple[str, dict[str, Any]], ...]]] = {
         "PATTERN AND(A a, B b, C c) WHERE a.k + 0.5 > b.k WITHIN 5",
         "PATTERN AND(A a, B+ b[]) WHERE sum(b[].k) >= 0 WITHIN 5 HAVING CONFIDENCE >= 0.01",
         "PATTERN SEQ(AND(A a, B b), !C n, D d) WITHIN 6 ORDER BY CONFIDENCE DESC LIMIT 2",
+        "PATTERN SEQ(AND(A a, B b), !C n, D d) WHERE TIME(n) - TIME(a) <= 2 WITHIN 6",
     ),
     "compressed searches": _alone(f"{_KLEENE} WHERE b[i].k >= 0 WITHIN 6", kleene="compressed"),
     "point-based automata": _alone(

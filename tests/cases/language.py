@@ -50,6 +50,7 @@ class LanguageCase:
     window: int
     agree: tuple[str, ...]
     chained: tuple[str, ...]
+    times: tuple[Asked, ...] = ()
 
     def text(self, tail: str = "") -> str:
         """Return the query in the query language."""
@@ -60,6 +61,7 @@ class LanguageCase:
             if not component.negated
         )
         conditions = [f"[{name}]" for name in self.agree] + [f"({asked.text})" for asked in self.asked]
+        conditions += [asked.text for asked in self.times]
         return (
             f"PATTERN SEQ({items}) WHERE {self.strategy}({listed}) {{ {' AND '.join(conditions)} }} "
             f"WITHIN {self.window} {tail}"
@@ -74,6 +76,7 @@ class LanguageCase:
             strategy=self.strategy,
             agree=self.agree,
             chained=self.chained,
+            times=tuple(asked.predicate for asked in self.times),
         )
 
     def answer(self) -> list[Match]:

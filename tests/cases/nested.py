@@ -36,6 +36,7 @@ class NestedCase:
     window: int
     agree: tuple[str, ...]
     chained: tuple[str, ...]
+    times: tuple[Asked, ...] = ()
 
     @property
     def positives(self) -> list[Component]:
@@ -46,6 +47,7 @@ class NestedCase:
         """Return the query in the query language."""
         listed = ", ".join(f"{found.variable}{'[]' * found.kleene}" for found in self.positives)
         asked = [f"[{name}]" for name in self.agree] + [f"({found.text})" for found in self.asked]
+        asked += [found.text for found in self.times]
         pattern = self.pattern if not isinstance(self.pattern, Component) else Seq((self.pattern,))
         return (
             f"PATTERN {_text(pattern)} WHERE {self.strategy}({listed}) {{ {' AND '.join(asked)} }} "
@@ -61,6 +63,7 @@ class NestedCase:
             strategy=self.strategy,
             agree=self.agree,
             chained=self.chained,
+            times=tuple(found.predicate for found in self.times),
         )
 
     def answer(self) -> list[Match]:

@@ -29,6 +29,8 @@ PLANS = [
     ("SEQ(A+ a[], B b) WITHIN 5", {"kleene": "compressed"}, "compressed search"),
     ("AND(A a, B b) WITHIN 5", {}, "partial-order search"),
     ("SEQ(AND(A a, B+ b[]), !D d, C c) WITHIN 5", {}, "partial-order search"),
+    ("SEQ(A a, B b) WHERE TIME(b) - TIME(a) >= 2 WITHIN 5", {}, "join at least distances"),
+    ("SEQ(A a, B b) WHERE TIME(b) - TIME(a) <= 2 WITHIN 5", {}, "backtracking search"),
 ]
 
 
@@ -42,7 +44,7 @@ def test_explain_shows_the_operator_and_why() -> None:
     query, events = "PATTERN SEQ(A a, !C c, B b) WITHIN 5", SCHEMA.empty_table()
     with pytest.warns(uc.UncertainCepWarning, match="the trace has no events"):
         text = uc.explain(query, events)
-    assert "backtracking search: Kleene components, negation and contiguity are no plain join" in text
+    assert "backtracking search: Kleene components, negation, contiguity and conditions on times" in text
     with pytest.warns(uc.UncertainCepWarning, match="the trace has no events"):
         assert json.loads(uc.explain(query, events, format="json"))["operator"] == "backtracking search"
 

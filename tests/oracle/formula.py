@@ -46,6 +46,8 @@ def formula_answer(query: Query, events: Sequence[Event]) -> dict[object, Row]:
         mass: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
         for probability, laws in _laws(found):
             for times, weight in _increasing(found[0].events, query.window, laws):
+                if not found[0].in_time(dict(zip(found[0].events, times, strict=True))):
+                    continue
                 mass[times] += probability * weight * _undisturbed_in_some(found, times, query.window, laws)
         possible = [times for times, weight in mass.items() if weight > 0]
         if possible:
@@ -109,16 +111,18 @@ def _increasing(
 def _undisturbed(candidate: Candidate, times: tuple[int, ...], window: int, laws: Laws) -> Fraction:
     """Return ``prod_x (1 - sum_{g in G(x)} P(x inside g))`` for the given own times."""
     at = dict(zip(candidate.events, times, strict=True))
-    forbidding: dict[Event, set[tuple[int, int]]] = {}
+    forbidding: dict[Event, list[tuple[int, int, Gap]]] = {}
     for gap in candidate.gaps:
         for event in gap.forbidden:
-            # A set: a strategy and a negation may forbid an event in one and the same gap.
             inside = _ticks_inside(gap, event, at, times[0], times[-1], window)
-            forbidding.setdefault(event, set()).add(inside)
+            forbidding.setdefault(event, []).append((*inside, gap))
     undisturbed = Fraction(1)
     for event, gaps in forbidding.items():
+        # Once a tick: a strategy and a negation may forbid an event in one and the same gap.
         undisturbed *= 1 - sum(
-            weight for low, high in gaps for tick, weight in laws[event] if low <= tick <= high
+            weight
+            for tick, weight in laws[event]
+            if any(low <= tick <= high and gap.forbids(event, {**at, event: tick}) for low, high, gap in gaps)
         )
     return undisturbed
 

@@ -265,6 +265,8 @@ class Query:
     chained : tuple of str
         Attributes equated across all components by predicates in ``where``; the oracle cannot look
         into a callable, so whoever writes the query says so. They make a partition as ``agree`` does.
+    times : tuple of Predicate
+        Conditions on times, asked in each world: their tests take pairs of an event and its tick.
     """
 
     pattern: Pattern
@@ -273,6 +275,7 @@ class Query:
     strategy: Strategy = "skip_till_any_match"
     agree: tuple[str, ...] = ()
     chained: tuple[str, ...] = ()
+    times: tuple[Predicate, ...] = ()
 
     @property
     def partition(self) -> tuple[str, ...]:

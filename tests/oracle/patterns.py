@@ -6,8 +6,8 @@ predicates, and which others are forbidden in which gap, is the same in every wo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations, pairwise, permutations, product
 from typing import Literal
@@ -16,6 +16,12 @@ from tests.oracle.model import And, Component, Event, Or, Pattern, Predicate, Qu
 
 Bound = Event | tuple[Event, ...]
 Binding = Mapping[str, Bound]
+World = Mapping[Event, int]
+
+
+def _whatever(event: Event, world: World) -> bool:
+    """Forbid an event in every world."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +36,8 @@ class Gap:
     after: tuple[Event, ...]
     before: tuple[Event, ...]
     forbidden: frozenset[Event]
+    forbids: Callable[[Event, World], bool] = _whatever
+    """Whether an event, which is in the gap, is forbidden in a world: what the conditions on times say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +47,12 @@ class Candidate:
     pattern: Pattern
     binding: Binding
     gaps: tuple[Gap, ...]
+    times: tuple[Predicate, ...] = ()
+    """The conditions on times that the match's own events meet."""
+
+    def in_time(self, world: World) -> bool:
+        """Tell whether the match's own times meet their conditions in a world."""
+        return all(time_holds(condition, self.binding, world) for condition in self.times)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -183,6 +197,15 @@ def predicate_holds(predicate: Predicate, binding: Binding, newest: str | None =
     return True
 
 
+def time_holds(condition: Predicate, binding: Binding, world: World, newest: str | None = None) -> bool:
+    """Tell whether a condition on times holds of bound events in a world."""
+
+    def test(*bound: Event) -> bool | None:
+        return condition.test(*((event, world[event]) for event in bound))
+
+    return predicate_holds(replace(condition, test=test), binding, newest)
+
+
 def can_increase(events: Sequence[Event]) -> bool:
     """Tell whether the intervals leave each event a tick after the one before it."""
     earliest = events[0].lower
@@ -209,7 +232,10 @@ def candidates(query: Query, events: Sequence[Event], *, in_order: bool = False)
         names = {component.variable for component in components(pattern)}
         predicates = [predicate for predicate in query.where if predicate.variables() <= names]
         for binding in _bindings(pattern, query, predicates, events, in_order):
-            yield Candidate(pattern, binding, tuple(_gaps(pattern, query, predicates, binding, events)))
+            gaps = tuple(_gaps(pattern, query, predicates, binding, events))
+            own = {component.variable for component in positives(pattern)}
+            times = tuple(condition for condition in query.times if condition.variables() <= own)
+            yield Candidate(pattern, binding, gaps, times)
 
 
 def _bindings(
@@ -298,6 +324,14 @@ def _gaps(
                 for x in others
                 if _could_be_taken(x, component, number, pattern, query, predicates, binding, before)
             ]
+            yield Gap(
+                "between",
+                (event,),
+                (taken,),
+                frozenset(forbidden),
+                _could_be_taken_in_time(component, number, pattern, query, binding),
+            )
+            continue
         yield Gap("between", (event,), (taken,), frozenset(forbidden))
 
 
@@ -319,6 +353,15 @@ def _could_be_taken(
     """
     if not is_type(component, event) or not agree((*before, event), query.agree):
         return False
+    known = _taken_instead(event, component, number, pattern, binding)
+    asked = _asked_of_next(predicates, component, number, known)
+    return all(predicate_holds(predicate, known, newest=component.variable) for predicate in asked)
+
+
+def _taken_instead(
+    event: Event, component: Component, number: int, pattern: Pattern, binding: Binding
+) -> dict[str, Bound]:
+    """Return what is bound when a component takes an event as its element ``number``."""
     known: dict[str, Bound] = {}
     for earlier in positives(pattern):
         if earlier is component:
@@ -326,6 +369,14 @@ def _could_be_taken(
         known[earlier.variable] = binding[earlier.variable]
     name = component.variable
     known[name] = (*as_tuple(binding[name])[:number], event) if component.kleene else event
+    return known
+
+
+def _asked_of_next(
+    predicates: Sequence[Predicate], component: Component, number: int, known: Binding
+) -> Iterator[Predicate]:
+    """Yield the predicates that decide whether a component could take an event as its element ``number``."""
+    name = component.variable
     for predicate in predicates:
         if name not in predicate.variables() or not predicate.variables() <= known.keys():
             continue
@@ -333,9 +384,20 @@ def _could_be_taken(
             indices = predicate.indices(name)
             if indices & {"last", "all"} or (indices == {"first"} and number > 0):
                 continue
-        if not predicate_holds(predicate, known, newest=name):
-            return False
-    return True
+        yield predicate
+
+
+def _could_be_taken_in_time(
+    component: Component, number: int, pattern: Pattern, query: Query, binding: Binding
+) -> Callable[[Event, World], bool]:
+    """Return whether an event meets in a world the conditions on times that decide the same."""
+
+    def forbids(event: Event, world: World) -> bool:
+        known = _taken_instead(event, component, number, pattern, binding)
+        asked = _asked_of_next(query.times, component, number, known)
+        return all(time_holds(condition, known, world, newest=component.variable) for condition in asked)
+
+    return forbids
 
 
 def _negation_gaps(
@@ -357,6 +419,20 @@ def _negation_gaps(
             and all(predicate_holds(predicate, {**binding, component.variable: x}) for predicate in asked)
         )
 
+    def spoils_in_time(component: Component) -> Callable[[Event, World], bool]:
+        names = {found.variable for found in components(pattern)}
+        asked = [
+            condition
+            for condition in query.times
+            if component.variable in condition.variables() and condition.variables() <= names
+        ]
+
+        def forbids(event: Event, world: World) -> bool:
+            bound = {**binding, component.variable: event}
+            return all(time_holds(condition, bound, world) for condition in asked)
+
+        return forbids
+
     for inner in _inner(pattern):
         if not isinstance(inner, Seq):
             continue
@@ -369,7 +445,7 @@ def _negation_gaps(
             current = own_events(item, binding)
             for component in waiting:
                 place: Literal["between", "leading"] = "between" if previous else "leading"
-                yield Gap(place, previous, current, spoilers(component))
+                yield Gap(place, previous, current, spoilers(component), spoils_in_time(component))
             previous, waiting = current, []
         for component in waiting:
-            yield Gap("trailing", previous, (), spoilers(component))
+            yield Gap("trailing", previous, (), spoilers(component), spoils_in_time(component))

@@ -165,9 +165,37 @@ def patterns(draw: st.DrawFn) -> Pattern:
     return And((draw(sequences(names, 2, closed=True)), _plain(draw, names)))
 
 
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """A test of the difference of two events' ticks; of one event alone, of its tick."""
+
+    relation: str
+    bound: int
+
+    def __call__(self, later: tuple[Event, int], earlier: tuple[Event, int] | None = None) -> bool:
+        """Return whether the relation holds."""
+        difference = later[1] - (0 if earlier is None else earlier[1])
+        return bool(_RELATIONS[self.relation](difference, self.bound))
+
+
+@st.composite
+def times(draw: st.DrawFn, pattern: Pattern) -> Predicate:
+    """Draw a condition on the time of one mention, or on the difference of two."""
+    mentions = draw(_mentions(pattern, of_each=True))[: draw(st.integers(1, 2))]
+    apart = Apart(draw(st.sampled_from(["<", "<=", "="])), draw(st.integers(-2, 4)))
+    return Predicate(mentions, apart)
+
+
 @st.composite
 def predicates(draw: st.DrawFn, pattern: Pattern) -> Predicate:
     """Draw a comparison of two mentions of variables, at most one of them negated."""
+    compare = Compare(draw(st.sampled_from(sorted(_RELATIONS))))
+    return Predicate(draw(_mentions(pattern)), compare)
+
+
+@st.composite
+def _mentions(draw: st.DrawFn, pattern: Pattern, of_each: bool = False) -> tuple[Mention, ...]:
+    """Draw two mentions, of single events if ``of_each``."""
     sets = set_variables(pattern)
     mentions: list[Mention] = []
     for _ in range(2):
@@ -183,12 +211,13 @@ def predicates(draw: st.DrawFn, pattern: Pattern) -> Predicate:
         if not component.kleene:
             text = name
         elif name in sets:
-            text = f"{name}{draw(st.sampled_from(['[i]', '[]', '']))}"
+            text = f"{name}{draw(st.sampled_from(['[i]', ''] if of_each else ['[i]', '[]', '']))}"
         else:
-            index = draw(st.sampled_from(["[i]", "[i-1]", "[1]", "[{}.LEN]", "[]", "[..i-1]", ""]))
+            indexes = ["[i]", "[i-1]", "[1]", "[{}.LEN]", ""]
+            index = draw(st.sampled_from(indexes if of_each else [*indexes, "[]", "[..i-1]"]))
             text = name + index.format(name)
         mentions.append(Mention.read(text))
-    return Predicate(tuple(mentions), Compare(draw(st.sampled_from(sorted(_RELATIONS)))))
+    return tuple(mentions)
 
 
 @st.composite
@@ -216,4 +245,5 @@ def queries(draw: st.DrawFn, *, sequences_only: bool = False) -> Query:
         tuple(draw(st.lists(predicates(pattern), max_size=2))) if draw(st.booleans()) else (),
         strategy,
         ("k",) if draw(st.integers(0, 3)) == 0 else (),
+        times=tuple(draw(st.lists(times(pattern), max_size=2))) if draw(st.integers(0, 2)) == 0 else (),
     )

@@ -15,9 +15,7 @@ from fractions import Fraction
 from itertools import pairwise, permutations, product
 
 from tests.oracle.model import Clock, Component, Entry, Event, Key, Law, Match, Pattern, Query, Seq, Signature
-from tests.oracle.patterns import Binding, Candidate, Gap, candidates, components, own_events
-
-World = Mapping[Event, int]
+from tests.oracle.patterns import Binding, Candidate, Gap, World, candidates, components, own_events
 
 
 def worlds(events: Sequence[Event]) -> Iterator[tuple[Fraction, dict[Event, int]]]:
@@ -106,6 +104,12 @@ def span(pattern: Pattern, binding: Binding, world: World) -> tuple[int, int] | 
     return min(low for low, _ in spans), max(high for _, high in spans)
 
 
+def is_forbidden(gap: Gap, event: Event, time: int, first: int, last: int, window: int, world: World) -> bool:
+    """Tell whether a gap of a match from ``first`` to ``last`` forbids an event at a tick."""
+    inside = is_inside(gap, event, time, first, last, window, world)
+    return inside and gap.forbids(event, {**world, event: time})
+
+
 def is_inside(gap: Gap, event: Event, time: int, first: int, last: int, window: int, world: World) -> bool:
     """Tell whether an event at a tick lies inside a gap of a match from ``first`` to ``last``."""
     if gap.place == "leading" and time < last - window + 1:
@@ -118,16 +122,18 @@ def is_inside(gap: Gap, event: Event, time: int, first: int, last: int, window: 
 
 
 def own_range(candidate: Candidate, window: int, world: World) -> tuple[int, int] | None:
-    """Return the first and last tick of a candidate whose order and window are right, whatever it forbids."""
+    """Return the first and last tick of a candidate whose own times are right, whatever it forbids."""
     times = span(candidate.pattern, candidate.binding, world)
-    return None if times is None or times[1] - times[0] > window - 1 else times
+    if times is None or times[1] - times[0] > window - 1 or not candidate.in_time(world):
+        return None
+    return times
 
 
 def range_in(candidate: Candidate, window: int, world: World) -> tuple[int, int] | None:
     """Return the first and last tick of a candidate that is a match in a world, else None."""
     times = own_range(candidate, window, world)
     if times is None or any(
-        is_inside(gap, event, world[event], *times, window, world)
+        is_forbidden(gap, event, world[event], *times, window, world)
         for gap in candidate.gaps
         for event in gap.forbidden
     ):
@@ -315,7 +321,7 @@ def _whole(
         for tick, weight in ticks[event][1]:
             broken = 0
             for reading, gap in gaps:
-                if not broken & reading and is_inside(gap, event, tick, *times, window, world):
+                if not broken & reading and is_forbidden(gap, event, tick, *times, window, world):
                     broken |= reading
             for before, whole in weights.items():
                 more[before | broken] += whole * weight

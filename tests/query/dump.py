@@ -69,6 +69,9 @@ def dump(expression: syntax.Expression) -> str:
             return f"{expression.variable}{index}.{expression.name}"
         case syntax.Equivalence():
             return f"[{expression.name}]"
+        case syntax.Time():
+            index = "" if expression.index is None else _INDEXES[expression.index]
+            return f"time({expression.variable}{index})"
         case syntax.Aggregate():
             name = "" if expression.name is None else f".{expression.name}"
             return f"{expression.function}({expression.variable}{_INDEXES[expression.index]}{name})"

@@ -17,6 +17,7 @@ from tests.cases.language import STRATEGIES as ALL_STRATEGIES
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
+from tests.cases.times import timed_cases
 from tests.oracle.model import Event, Strategy
 from tests.streaming.test_incremental import Stream, arrivals
 
@@ -63,6 +64,17 @@ def test_kleene_negation_and_contiguity(
     strategy: Strategy, data: st.DataObject, length: int | None, small: bool
 ) -> None:
     case: LanguageCase = data.draw(language_cases(strategy))
+    note(case.text())
+    stream = data.draw(arrivals(case.trace.events))
+    with thresholds(small=small):
+        found = streamed(case.trace, stream, case.text(), length)
+    assert_answer(case.rows(found), case.answer())
+
+
+@given(case=timed_cases(), data=st.data(), length=_LENGTHS, small=st.booleans())
+def test_conditions_on_times(
+    case: LanguageCase, data: st.DataObject, length: int | None, small: bool
+) -> None:
     note(case.text())
     stream = data.draw(arrivals(case.trace.events))
     with thresholds(small=small):

@@ -36,7 +36,8 @@ def plan_dict(facts: Sequence[PlanFacts]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``strategy``, ``components``, ``negations``, ``partition_by``, ``predicates``, ``window_ticks``,
+        ``strategy``, ``components``, ``negations``, ``partition_by``, ``predicates``, ``time_conditions``,
+        ``window_ticks``,
         ``tick`` (its length, or null), ``evaluation``, ``operator``, ``result``, ``readings`` (the variables
         of the negations of each, if OR leaves a choice of them) and, with a table, ``partitions`` and
         ``choice``; for a pattern with OR ``branches``, a list of such dicts. A choice has ``planner``,
@@ -58,6 +59,7 @@ def _part(facts: PlanFacts) -> dict[str, Any]:
         "readings": [sorted(term.negated) for term in plan.terms if term.is_reading],
         "partition_by": [list(key.columns) for key in plan.keys],
         "predicates": [format_expression(part) for part in (*plan.joined, *plan.constant)],
+        "time_conditions": [found.text(plan.domain) for found in plan.bound.times],
         "window_ticks": plan.window,
         "tick": None if plan.domain.tick_nanoseconds is None else plan.domain.describe(),
         "evaluation": plan.evaluation,

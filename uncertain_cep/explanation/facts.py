@@ -12,6 +12,7 @@ import pyarrow as pa
 from confidence.kernel import plain_for
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.candidates.match_windows import feasible
+from uncertain_cep.candidates.moved import moved
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.compiling import plain_seconds
 from uncertain_cep.executor import candidates, execute
@@ -126,16 +127,17 @@ def _facts(plan: EvaluationPlan, table: pa.Table | None, doubts: Doubts, analyze
         return PlanFacts(plan)
     selection = candidates(plan, table, doubts)
     kept = feasible(plan, selection)
-    if plan.is_plain or len(plan.components) < 2:
-        choice = choose(plan, table, kept)
+    joined, candidates_, _ = moved(plan, kept)
+    if joined.is_plain or len(plan.components) < 2:
+        choice = choose(joined, table, candidates_)
     else:
         choice = choice_of_singles(plan, table, kept)
-    choice = estimated(plan, table, kept, choice)
+    choice = estimated(joined, table, candidates_, choice)
     if not analyze:
-        return PlanFacts(plan, selection, kept, ChosenPlan(plan, choice))
+        return PlanFacts(plan, selection, kept, ChosenPlan(joined, choice))
     counters = Counters()
     begin = perf_counter()
     rows = sum(batch.num_rows for batch in execute(plan, table, counters=counters))
     seconds = perf_counter() - begin
-    chosen = ChosenPlan(plan, choice, counters.nodes, None if plan.counts else rows, seconds)
+    chosen = ChosenPlan(joined, choice, counters.nodes, None if plan.counts else rows, seconds)
     return PlanFacts(plan, selection, kept, chosen)

@@ -147,6 +147,7 @@ def _rows(facts: PlanFacts) -> list[Row]:
     rows += [("join predicate", format_expression(part)) for part in plan.joined]
     rows += [("condition", format_expression(part)) for part in plan.constant]
     domain = plan.domain
+    rows += [("time condition", found.text(domain)) for found in plan.bound.times]
     rows.append(("tick", _tick(domain)))
     ticks = counted(plan.window, "tick")
     if domain.tick_nanoseconds is not None:
@@ -169,7 +170,7 @@ def _tick(domain: TimeDomain) -> str:
 
 
 def _method(plan: EvaluationPlan, along_tree: bool) -> str:
-    if plan.is_plain or plan.evaluation == "point":
+    if plan.is_plain or plan.least_distances is not None or plan.evaluation == "point":
         return _TREE if along_tree else _METHODS[plan.evaluation]
     method = _BACKTRACKING if plan.order is None else _PARTIAL_ORDER
     return f"{_TREE}, then {method}" if along_tree else method

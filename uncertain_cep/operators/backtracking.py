@@ -49,6 +49,7 @@ from uncertain_cep.operators.join_prefix import choice_of_singles, choices_of_si
 from uncertain_cep.operators.next_match import ids_by_component, too_dear
 from uncertain_cep.operators.partial_orders import order_confidences, sides_of_gap, sorted_by_id
 from uncertain_cep.operators.series import by_component, event_by_event
+from uncertain_cep.operators.timed_matches import TimedConfidences
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Column, variables_of
 
@@ -112,15 +113,19 @@ class BacktrackingSearch:
         limits = Limits(float(MOST_CONFIDENCE_STEPS), *plan.estimates)
         self._before: Int64 | None = None
         self._confidences: Any
-        if plan.order is None:
+        timed = bool(plan.bound.times)
+        if timed:
+            self._confidences = TimedConfidences(plan, table, self._forbidden.rules, self._conditions, window)
+        elif plan.order is None:
             self._confidences = GapConfidences(window, table.num_rows, limits)
-        else:
+        if plan.order is not None:
             is_set = self._kleene & np.array(plan.order.is_set)
             self._before = np.array(plan.order.before, dtype=np.int64)
-            self._confidences = order_confidences(plan.order, self._kleene, window, table.num_rows)
-        self._pattern = SearchPattern(
-            self._kleene, is_set, window, plan.query.strategy == "skip_till_next_match"
-        )
+            if not timed:
+                self._confidences = order_confidences(plan.order, self._kleene, window, table.num_rows)
+        # What is taken next in every world is so only if no condition on times can fail it.
+        skips_to_next = plan.query.strategy == "skip_till_next_match" and not timed
+        self._pattern = SearchPattern(self._kleene, is_set, window, skips_to_next)
         limit = self._forbidden.limit
         if len(limit):
             limit = np.where(limit == EVER, EVER, limit + self._base)
@@ -317,6 +322,8 @@ class BacktrackingSearch:
             if not all(number in term.negations for term, _ in self._terms):
                 behind = ahead = 0
             own = plan.negations[number].component.variable
+            if any(own in found.variables for found in plan.bound.times):
+                behind = ahead = 0
             needed = {name for found in asked if own in found for name in found if name != own}
             last_side = (behind | ahead).bit_length() - 1
             stage = max([last_side, *(bound[name] for name in needed)])

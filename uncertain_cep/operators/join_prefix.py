@@ -80,7 +80,7 @@ def plan_of_singles(plan: EvaluationPlan) -> EvaluationPlan:
     """Return the plan of the sequence of single components; what the strategy forbids is looked for later."""
     return replace(
         plan,
-        bound=replace(plan.bound, query=replace(plan.query, strategy="skip_till_any_match")),
+        bound=replace(plan.bound, query=replace(plan.query, strategy="skip_till_any_match"), times=()),
         components=tuple(plan.components[j] for j in plan.singles),
         negations=(),
         joined=_among_singles(plan),

@@ -18,7 +18,7 @@ from eventbased.gaps.survival_tables import Classes
 from eventbased.joins.pivot_join import JoinBytecode
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
-from uncertain_cep.config import MOST_CONFIDENCE_STEPS
+from uncertain_cep.config import MOST_CONFIDENCE_STEPS, MOST_TIMED_CELLS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.plan import EvaluationPlan
 
@@ -130,16 +130,22 @@ def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int) -> Confidence
         "several events must stay out of more than one of its gaps, which couples them. "
         f"{longer}, a shorter WITHIN, predicates that tell the components apart, or {instead}"
     )
-    if plan.order is not None:
+    if plan.bound.times:
+        why = (
+            "its conditions on times, or what must stay out of its gaps, tie many of its times together. "
+            f"{longer}, a shorter WITHIN, or fewer conditions between events that are not neighbours"
+        )
+    elif plan.order is not None:
         why = (
             "its sets many events, or an event is forbidden in several of its gaps or in one beside other "
             f"events. {longer}, a shorter WITHIN, or predicates that leave fewer events"
         )
+    most = MOST_TIMED_CELLS if plan.bound.times else MOST_CONFIDENCE_STEPS
     # Kernels count in int64, and count too far where the estimate is beyond.
     many = f"about {steps:.1e}" if steps > 0 else "more than 9.2e+18"
     message = (
         f"the confidence of the match ({signature}) under {plan.query.strategy} takes {many} "
-        f"steps, and at most {MOST_CONFIDENCE_STEPS:.1e} are spent on one: its intervals have many ticks, or "
+        f"steps, and at most {most:.1e} are spent on one: its intervals have many ticks, or "
         f"{why}"
     )
-    return ConfidenceCostError(message, steps, MOST_CONFIDENCE_STEPS)
+    return ConfidenceCostError(message, steps, most)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
+from uncertain_cep.candidates.moved import moved
 from uncertain_cep.operators.backtracking import backtracking_search
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.compressed import compressed_search
@@ -55,6 +56,15 @@ def _joined(context: ExecutionContext) -> Iterator[MatchBatch]:
     return pivot_join(context) if context.tree is None else tree_join(context)
 
 
+def _joined_at_distances(context: ExecutionContext) -> Iterator[MatchBatch]:
+    """Yield the matches of a sequence with least distances, joined on moved candidates."""
+    plan, candidates, move = moved(context.plan, context.candidates)
+    if plan.window < len(plan.components):
+        return
+    for found in _joined(replace(context, plan=plan, candidates=candidates)):
+        yield replace(found, upper=found.upper + move)
+
+
 OPERATORS: Final = (
     Operator(
         "partial-order search",
@@ -84,8 +94,16 @@ OPERATORS: Final = (
         "point-based automata",
     ),
     Operator(
+        "join at least distances",
+        "candidates moved by the least distances between neighbours are joined as if nothing were asked",
+        lambda plan: plan.least_distances is not None and plan.evaluation == "query_order",
+        _joined_at_distances,
+        "joins",
+        plans_joins=True,
+    ),
+    Operator(
         "backtracking search",
-        "Kleene components, negation and contiguity are no plain join",
+        "Kleene components, negation, contiguity and conditions on times are no plain join",
         lambda plan: not plan.is_plain,
         backtracking_search,
         "backtracking searches",

@@ -90,6 +90,9 @@ class EvaluationPlan:
     costs that a planner compares, in probes; 0: nothing."""
     match_windows: bool = True
     """Whether candidates that have too few others in reach are left out before anything is matched."""
+    least_distances: tuple[int, ...] | None = None
+    """By how many ticks each event of a plain sequence follows the one before at least, 0 for the first, if
+    that is all that its conditions on times say; else None."""
     unnamed_keys: tuple[pa.Field, ...] = ()
     """With OUTPUT NON OVERLAPPING, the columns of batches that hold the values of those partition keys that
     the components call differently."""
@@ -126,8 +129,8 @@ class EvaluationPlan:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the pattern is a sequence of single events under one of the two skip strategies."""
-        if self.order is not None or self.branches:
+        """Whether it is a sequence of single events that skips, without negations and conditions on times."""
+        if self.order is not None or self.branches or self.bound.times:
             return False
         skips = self.query.strategy in ("skip_till_any_match", "skip_till_next_match")
         return skips and not self.negations and not any(component.kleene for component in self.components)

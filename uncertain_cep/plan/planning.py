@@ -17,9 +17,10 @@ from uncertain_cep.plan.once_a_row import once_a_row
 from uncertain_cep.plan.options import PLANNERS, MatchOptions
 from uncertain_cep.plan.other_values import with_other_values
 from uncertain_cep.plan.result_columns import bound_having, bound_order
+from uncertain_cep.plan.time_bounds import bound_predicates, least_distances, span_of
 from uncertain_cep.plan.trees import parse_tree
 from uncertain_cep.query import Query, bind, query_of
-from uncertain_cep.query.binder import BoundComponent, BoundQuery
+from uncertain_cep.query.binder import BoundComponent, BoundQuery, differences_of_bounds
 from uncertain_cep.query.branches import is_linear, order_of
 from uncertain_cep.query.parameters import kinds_of
 from uncertain_cep.query.parser import read_query
@@ -28,8 +29,10 @@ from uncertain_cep.query.syntax import (
     Conjunction,
     Disjunction,
     ExpectedCount,
+    Time,
     compares_with_null,
     components_of,
+    expressions_in,
     patterns_in,
     spoken_in,
 )
@@ -138,8 +141,7 @@ def remembered_plan(query: Query | str, schema: pa.Schema, options: MatchOptions
     # Schemas are equal whatever their metadata, which say how long a tick is.
     key: tuple[object, ...] = query, schema, tuple((schema.metadata or {}).items()), _what_matters(options)
     if values:
-        clauses = frozenset(opened.parameter.name for opened in read_query(query).open_clauses)
-        key = *key, kinds_of(values, clauses)
+        key = *key, kinds_of(values, read_query(query).planning_parameters)
     plan = _remembered.get(key)
     if plan is not None and values:
         plan = with_other_values(plan, dict(values))
@@ -153,13 +155,14 @@ def remembered_plan(query: Query | str, schema: pa.Schema, options: MatchOptions
 
 
 def _warned(plan: EvaluationPlan) -> bool:
-    """Return whether binding the query may have warned: of NULL, or of ticks whose length nobody gave."""
-    if any(map(compares_with_null, spoken_in(plan.query))):
+    """Return whether binding the query may have warned: of NULL, of bounds, or of ticks of unknown length."""
+    query = plan.query
+    if any(map(compares_with_null, spoken_in(query))) or differences_of_bounds(query, plan.names):
         return True
-    counted = plan.query.expected_count
-    lengths = plan.query.window, None if counted is None else counted.every
-    return not plan.domain.named and any(
-        length is not None and length.nanoseconds is None for length in lengths
+    counted = query.expected_count
+    lengths = query.window, None if counted is None else counted.every
+    return not plan.domain.named and (
+        bool(plan.bound.times) or any(length is not None and length.nanoseconds is None for length in lengths)
     )
 
 
@@ -176,7 +179,8 @@ def _planned(
     keys = equivalences.keys if given_keys is None else given_keys
     local: dict[str, list[TypedExpression]] = {part.variable: [] for part in bound.components}
     constant, joined = [], []
-    for predicate in equivalences.rest:
+    implied = [part for found in bound.times for part in bound_predicates(found, names, domain)]
+    for predicate in (*equivalences.rest, *implied):
         mentioned = variables_of(predicate)
         if not mentioned:
             constant.append(predicate)
@@ -192,12 +196,18 @@ def _planned(
     needed.update(dict.fromkeys(bound.returned_columns))
     for expression in equivalences.rest:
         needed.update(dict.fromkeys(sorted(attribute_names(expression))))
+    for condition in bound.times:
+        needed.update(dict.fromkeys(sorted(condition.attributes)))
     planned = [
         PlannedComponent(part.variable, part.types, tuple(local[part.variable]), part.kleene)
         for part in bound.components
     ]
     negated = [part.negated for part in bound.components]
     unnamed = [key for key in keys if key.name is None] if bound.query.non_overlapping else []
+    if bound.times and is_linear(bound.pattern) and not (negated[0] or negated[-1]):
+        singles = [part.variable for part in bound.components if not part.negated]
+        if not any(part.kleene for part in bound.components):
+            bound = replace(bound, window=span_of(bound.times, singles, bound.window, domain))
     return EvaluationPlan(
         bound=bound,
         names=names,
@@ -218,6 +228,7 @@ def _planned(
         compressed=options.compressed,
         required_columns=tuple(needed),
         output_schema=_output_schema(bound, keys, schema, domain, options),
+        least_distances=_least_distances(bound, domain, options),
         unnamed_keys=tuple(
             pa.field(
                 f"partition by {' = '.join(key.columns)} ({number})", _plain_type(schema, key.columns[0])
@@ -225,6 +236,16 @@ def _planned(
             for number, key in enumerate(unnamed, 1)
         ),
     )
+
+
+def _least_distances(bound: BoundQuery, domain: TimeDomain, options: MatchOptions) -> tuple[int, ...] | None:
+    """Return what :func:`least_distances` does of a plain sequence that skips till any match."""
+    plain = not any(part.kleene or part.negated for part in bound.components)
+    if not bound.times or not plain or not is_linear(bound.pattern) or options.compressed:
+        return None
+    if bound.query.strategy != "skip_till_any_match" or len(bound.components) < 2:
+        return None
+    return least_distances(bound.times, [part.variable for part in bound.components], domain)
 
 
 def _ordered(plan: EvaluationPlan, options: MatchOptions) -> EvaluationPlan:
@@ -238,6 +259,8 @@ def _ordered(plan: EvaluationPlan, options: MatchOptions) -> EvaluationPlan:
         what = "event sets, AND(...)"
     if plan.evaluation == "point" and plan.order is None:
         what = 'kleene="compressed"' if plan.compressed else None
+    if plan.bound.times:
+        what = "conditions on times, TIME(...)"
     if what is not None and plan.evaluation != "query_order":
         raise OptionError(f"evaluation={options.evaluation!r} does not support {what}: leave evaluation= out")
     if options.evaluation != "auto":
@@ -362,6 +385,8 @@ def beyond_plain(query: Query) -> str | None:
         return "event sets, AND(...)"
     if any(isinstance(found, Disjunction) for found in patterns_in(query.pattern)):
         return "alternative patterns, OR(...)"
+    if any(isinstance(part, Time) for found in query.where for part in expressions_in(found)):
+        return "conditions on times, TIME(...)"
     return _beyond_plain(components_of(query.pattern), query)
 
 
@@ -398,6 +423,8 @@ def _check_compressed(plan: EvaluationPlan) -> None:
         fault = f"skip_till_any_match, not {plan.query.strategy}"
     elif any(isinstance(column, Aggregated) or column.index != "current" for column in mentioned):
         fault = f"conditions on {kleene[0]}[i] alone: a set has no first, last or aggregate"
+    elif plan.bound.times:
+        fault = "a query without conditions on times, TIME(...)"
     elif plan.approximate is not None:
         fault = "exact confidences: leave approximate= out"
     if fault is not None:

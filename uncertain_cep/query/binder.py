@@ -4,30 +4,55 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
-from uncertain_cep.durations import format_duration
-from uncertain_cep.errors import QueryError, warn
+from uncertain_cep.durations import format_duration, parse_duration
+from uncertain_cep.errors import OptionError, QueryError, warn
 from uncertain_cep.query.branches import Term, branches_of
 from uncertain_cep.query.checker import check
+from uncertain_cep.query.differences import Difference, differences_of
 from uncertain_cep.query.inference import Binding
 from uncertain_cep.query.syntax import (
     AllAttributes,
+    Attribute,
+    Binary,
     Duration,
     Equivalence,
     Expression,
+    Instant,
     Pattern,
+    Position,
     Query,
     ReturnItem,
+    Time,
     Variable,
     components_of,
+    expressions_in,
 )
-from uncertain_cep.query.typed import TypedExpression, columns_in, variables_of
+from uncertain_cep.query.time_conditions import TimeCondition, TimeReference
+from uncertain_cep.query.typed import (
+    Aggregated,
+    Apply,
+    Constant,
+    Kind,
+    TypedExpression,
+    columns_in,
+    parse_time,
+    variables_of,
+)
 from uncertain_cep.timedomain import DEFAULT_TICK, Names, TimeDomain
 
-__all__ = ["MAX_WINDOW", "BoundComponent", "BoundQuery", "BoundReturn", "bind", "bind_row_condition"]
+__all__ = [
+    "MAX_WINDOW",
+    "BoundComponent",
+    "BoundQuery",
+    "BoundReturn",
+    "bind",
+    "bind_row_condition",
+    "differences_of_bounds",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +99,8 @@ class BoundQuery:
     """The columns of ``RETURN EXPECTED COUNT BY``."""
     every: int | None = None
     """Its EVERY, in ticks, at least 1."""
+    times: tuple[TimeCondition, ...] = ()
+    """The conditions of WHERE on times."""
 
     @property
     def returned_columns(self) -> tuple[str, ...]:
@@ -101,6 +128,7 @@ class BoundQuery:
                     self,
                     components=tuple(part for part in self.components if part.variable in names),
                     predicates=tuple(filter(has, self.predicates)),
+                    times=tuple(found for found in self.times if found.variables <= names),
                     returns=tuple(
                         item
                         for item in self.returns
@@ -128,8 +156,16 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     binding = Binding(schema, names, kleene)
     predicates: list[TypedExpression] = []
     equivalences: dict[str, None] = {}
+    times: list[TimeCondition] = []
+    counting = query.expected_count is not None
     for condition in query.where:
-        if isinstance(condition, Equivalence):
+        if any(isinstance(part, Time) for part in expressions_in(condition)):
+            for difference in differences_of(condition):
+                bound = _bound_time_condition(
+                    difference, condition.position, domain, binding, counting=counting
+                )
+                times += [] if bound is None else [bound]
+        elif isinstance(condition, Equivalence):
             found = binding.column(condition.name, condition.position)
             if found is not None:
                 equivalences[found[0]] = None
@@ -137,8 +173,9 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
             typed = binding.condition(condition)
             if typed is not None:
                 predicates.append(typed)
+    for message in [] if counting else differences_of_bounds(query, names):
+        warn(message)
     assert query.window is not None
-    counting = query.expected_count is not None
     window = _ticks(query.window, domain, binding, "WITHIN", counting=counting)
     by, every = _bound_expected_count(query, domain, binding)
     variables = [component.variable for component in components_of(query.pattern)]
@@ -165,6 +202,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
         pattern=query.pattern,
         by=by,
         every=every,
+        times=tuple(times),
     )
 
 
@@ -177,6 +215,127 @@ def bind_row_condition(expression: Expression, schema: pa.Schema, *, text: str =
         raise QueryError(binding.faults, text=text)
     binding.warn()
     return typed
+
+
+def differences_of_bounds(query: Query, names: Names) -> list[str]:
+    """Return a warning for each difference of interval bounds, where times may be meant."""
+    bounds = {"lower", "upper", names.lower, names.upper}
+    found = []
+    for part in (part for condition in query.where for part in expressions_in(condition)):
+        if not isinstance(part, Binary) or part.operator != "-":
+            continue
+        one, other = part.left, part.right
+        if not isinstance(one, Attribute) or not isinstance(other, Attribute):
+            continue
+        if {one.name, other.name} <= bounds and one.variable != other.variable:
+            found.append(
+                f"{one.variable}.{one.name} - {other.variable}.{other.name} compares bounds of intervals, "
+                "which are the same in every world: for the time between the two events write "
+                f"TIME({one.variable}) - TIME({other.variable})"
+            )
+    return found
+
+
+def _bound_time_condition(
+    found: Difference, position: Position, domain: TimeDomain, binding: Binding, *, counting: bool
+) -> TimeCondition | None:
+    """Return a condition with TIME in ticks; None, with faults noted, if its bound is none."""
+    known = len(binding.faults)
+    ticks = nanoseconds = moment_count = 0
+    numbers: list[tuple[int, TypedExpression]] = []
+    moments: list[tuple[int, TypedExpression]] = []
+    for sign, term in found.terms:
+        typed = binding.expression(term)
+        if typed is None:
+            continue
+        if isinstance(typed, Constant) and typed.kind not in ("null", "bool"):
+            length = _length_or_time(typed, found.earlier is not None, binding, term.position)
+            if isinstance(length, Instant):
+                nanoseconds += sign * length
+                moment_count += sign
+            elif length is not None and length.nanoseconds is None and length.amount != int(length.amount):
+                binding.refuse("a number of ticks must be whole: round it, or name a unit", length.position)
+            elif length is not None:
+                ticks += sign * _ticks(length, domain, binding, found.comparison, counting=counting)
+        elif any(isinstance(part, Aggregated) for part in columns_in(typed)):
+            message = "an aggregate is no bound of a time: use attributes of single events"
+            binding.refuse(message, term.position)
+        elif typed.kind in ("time", "duration"):
+            moments.append((sign, typed))
+            moment_count += sign if typed.kind == "time" else 0
+        elif typed.kind in ("int", "float", "null"):
+            numbers.append((sign, typed))
+        else:
+            binding.refuse("a time is compared with times, lengths and numbers of ticks only", term.position)
+    is_moment = moment_count != 0
+    if len(binding.faults) == known:
+        if moments and domain.tick_nanoseconds is None:
+            message = (
+                "the times of this trace are plain ticks of unknown length: give the tick, such as tick='1ms'"
+            )
+            binding.refuse(message, position)
+        elif found.earlier is not None and is_moment:
+            message = "the difference of two times is a length: compare it with a length, such as 5 seconds"
+            binding.refuse(message, position)
+        elif found.earlier is None and domain.unit == "tick" and is_moment:
+            message = "the times of this trace are whole numbers: compare TIME with a whole number of ticks"
+            binding.refuse(message, position)
+        elif found.earlier is None and domain.unit != "tick" and moment_count != 1:
+            shown = f"TIME({found.later.variable})"
+            message = f"{shown} is a time: compare it with one, such as TIMESTAMP '2026-01-05 08:00:00'"
+            binding.refuse(message, position)
+    if len(binding.faults) > known:
+        return None
+    return TimeCondition(
+        TimeReference(found.later.variable, binding.element(found.later)),
+        None
+        if found.earlier is None
+        else TimeReference(found.earlier.variable, binding.element(found.earlier)),
+        found.comparison,
+        ticks,
+        nanoseconds,
+        _sum_of(numbers),
+        tuple(moments),
+    )
+
+
+def _length_or_time(
+    constant: Constant, is_difference: bool, binding: Binding, position: Position
+) -> Duration | Instant | None:
+    """Return the bound that a constant is of a time or of a difference; None, with a fault noted, if none."""
+    value: Any = constant.value
+    if constant.kind == "time":
+        return Instant(value)
+    if constant.kind in ("int", "float"):
+        return Duration(value, None, None, position)
+    try:
+        if constant.kind == "string" and not (is_difference and constant.parameter is not None):
+            moment = parse_time(value)
+            if moment is not None:
+                return Instant(moment)
+            message = f"'{value}' is no time: write ISO 8601, such as TIMESTAMP '2024-05-01T12:00:00Z'"
+            binding.refuse(message, position)
+            return None
+        nanoseconds = value
+        if constant.kind == "string":
+            nanoseconds = parse_duration(value, what=f"${constant.parameter}")
+    except OptionError as error:
+        binding.refuse(str(error), position)
+        return None
+    return Duration(nanoseconds, "ns", nanoseconds, position)
+
+
+def _sum_of(terms: list[tuple[int, TypedExpression]]) -> TypedExpression | None:
+    """Return the sum of signed numbers; None of none."""
+    total: TypedExpression | None = None
+    for sign, term in terms:
+        if total is None:
+            total = term if sign > 0 else Apply("negate", (term,), term.kind)
+        else:
+            kinds = {total.kind, term.kind}
+            kind: Kind = "null" if "null" in kinds else "int" if kinds == {"int"} else "float"
+            total = Apply("add" if sign > 0 else "subtract", (total, term), kind)
+    return total
 
 
 def _bound_returns(item: ReturnItem, variables: list[str], binding: Binding) -> list[BoundReturn]:
@@ -208,7 +367,7 @@ def _ticks(
     if duration.nanoseconds is None:
         ticks = int(duration.amount)
         # A query for counts is bound a second time without them, for its matches.
-        if not domain.named and not counting:
+        if ticks and not domain.named and not counting:
             length = format_duration(ticks * DEFAULT_TICK)
             warn(
                 f"{clause} {ticks} counts ticks of {domain.describe()} here, which is {length}: write a "

@@ -404,6 +404,11 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         quote = children[0][0]
         return syntax.Literal(children[0][1:-1].replace(quote * 2, quote), _at(children[0]))
 
+    def time(self, children: list[Any]) -> Expression:
+        variable = children[1]
+        index = self._index(variable, children[2]) if len(children) > 2 else None
+        return syntax.Time(str(variable), index, _at(children[0]))
+
     def constant(self, children: list[Token]) -> Expression:
         value = {"TRUE": True, "FALSE": False, "NULL": None}[children[0].type]
         return syntax.Literal(value, _at(children[0]))

@@ -16,6 +16,7 @@ from uncertain_cep.query.branches import (
     expansions,
     set_variables,
 )
+from uncertain_cep.query.differences import NoDifferenceError, differences_of
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.syntax import (
     Aggregate,
@@ -30,6 +31,7 @@ from uncertain_cep.query.syntax import (
     Pattern,
     Position,
     Query,
+    Time,
     Variable,
     components_of,
     expressions_in,
@@ -190,10 +192,31 @@ def _where_faults(query: Query, components: dict[str, Component]) -> Iterator[Fa
     for predicate in query.where:
         yield from _name_faults(predicate, components)
         yield from _negated_together_faults(predicate, components)
+        yield from _time_faults(predicate)
         for found in expressions_in(predicate):
             if isinstance(found, Equivalence) and found is not predicate:
                 message = f"[{found.name}] must be a condition by itself, joined to the others by AND"
                 yield _fault(message, found.position)
+
+
+def _time_faults(predicate: Expression) -> Iterator[Fault]:
+    """Yield the fault of a predicate with TIME that is no time condition."""
+    if any(isinstance(found, Time) for found in expressions_in(predicate)):
+        try:
+            differences_of(predicate)
+        except NoDifferenceError as error:
+            yield _fault(str(error), error.position)
+
+
+def _time_in_result_faults(expression: Expression) -> Iterator[Fault]:
+    """Yield the faults of times where a row has one value."""
+    for found in expressions_in(expression):
+        if isinstance(found, Time):
+            message = (
+                f"TIME({found.variable}) depends on the world: take range_lower or range_upper, or ask "
+                "posteriors when each event of a match happened"
+            )
+            yield _fault(message, found.position)
 
 
 def _index_faults(query: Query) -> Iterator[Fault]:
@@ -203,7 +226,7 @@ def _index_faults(query: Query) -> Iterator[Fault]:
     sets = frozenset[str]().union(*map(set_variables, expansions(query.pattern)))
     for expression in (*query.where, *(item.expression for item in query.returns)):
         for found in expressions_in(expression):
-            if not isinstance(found, Attribute | Aggregate) or found.variable not in sets:
+            if not isinstance(found, Attribute | Aggregate | Time) or found.variable not in sets:
                 continue
             if found.index is not None and found.index not in ("current", "all"):
                 name = found.variable
@@ -217,7 +240,7 @@ def _index_faults(query: Query) -> Iterator[Fault]:
 def _negated_together_faults(predicate: Expression, components: dict[str, Component]) -> Iterator[Fault]:
     first: str | None = None
     for found in expressions_in(predicate):
-        if isinstance(found, Attribute | Aggregate):
+        if isinstance(found, Attribute | Aggregate | Time):
             component = components.get(found.variable)
             if component is None or not component.negated:
                 continue
@@ -235,7 +258,7 @@ def _name_faults(expression: Expression, components: dict[str, Component]) -> It
     for found in expressions_in(expression):
         if isinstance(found, Variable):
             yield _bare_name_fault(found, components)
-        elif isinstance(found, Attribute | Aggregate | AllAttributes):
+        elif isinstance(found, Attribute | Aggregate | AllAttributes | Time):
             yield from _reference_faults(found, components)
 
 
@@ -249,7 +272,7 @@ def _bare_name_fault(found: Variable, components: dict[str, Component]) -> Fault
 
 
 def _reference_faults(
-    found: Attribute | Aggregate | AllAttributes, components: dict[str, Component]
+    found: Attribute | Aggregate | AllAttributes | Time, components: dict[str, Component]
 ) -> Iterator[Fault]:
     component = components.get(found.variable)
     if component is None:
@@ -264,6 +287,10 @@ def _reference_faults(
         yield _fault(message, found.position)
     if found.index is not None and not component.kleene:
         yield _fault(f"{found.variable} is a single event: write it without an index", found.position)
+    elif isinstance(found, Time) and found.index in ("all", "before"):
+        name = found.variable
+        message = f"{name} is several events: write TIME({name}[i]), or TIME({name}[1])"
+        yield _fault(message, found.position)
     elif isinstance(found, Attribute) and found.index is not None and found.index in ("all", "before"):
         several = f"{found.variable}{'[]' if found.index == 'all' else '[..i-1]'}"
         name = quote_name(found.name)
@@ -281,6 +308,7 @@ def _return_faults(query: Query, components: dict[str, Component]) -> Iterator[F
         whole = expression.name if isinstance(expression, Variable) else None
         if whole not in components:
             yield from _name_faults(expression, components)
+        yield from _time_in_result_faults(expression)
         for found in expressions_in(expression):
             if isinstance(found, Equivalence):
                 yield _fault(f"[{found.name}] is a condition: it belongs in WHERE", found.position)
@@ -339,6 +367,7 @@ def _output_faults(query: Query) -> Iterator[Fault]:
         for part in expressions_in(found):
             if isinstance(part, Equivalence):
                 yield _fault(f"[{part.name}] is a condition on events: it belongs in WHERE", part.position)
+        yield from _time_in_result_faults(found)
     if query.limit is not None and not 1 <= query.limit <= _LARGEST:
         yield _fault(f"LIMIT must be from 1 to {_LARGEST}", query.position_of("LIMIT"))
     if query.expected_count is not None:

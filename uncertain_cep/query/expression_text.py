@@ -13,13 +13,14 @@ from uncertain_cep.query.typed import (
     Column,
     Computed,
     Constant,
+    Element,
     Kind,
     Operator,
     TypedExpression,
     format_time,
 )
 
-__all__ = ["CLAUSES", "OPERATOR_SIGNS", "RESERVED", "format_expression", "quote_name"]
+__all__ = ["CLAUSES", "OPERATOR_SIGNS", "RESERVED", "format_expression", "format_mention", "quote_name"]
 
 CLAUSES: Final = ("PATTERN", "WHERE", "WITHIN", "HAVING", "RETURN", "OUTPUT", "ORDER BY", "LIMIT")
 """The clauses, in the order in which a query gives them."""
@@ -67,6 +68,13 @@ _BINDING: Final[dict[Operator, int]] = {
 _INDEXES: Final = {"first": "1", "current": "i", "previous": "i-1"}
 
 
+def format_mention(variable: str, element: Element) -> str:
+    """Return an event of a variable as a query writes it, such as ``c[i]``."""
+    if element == "single":
+        return variable
+    return f"{variable}[{_INDEXES.get(element, f'{variable}.LEN')}]"
+
+
 def format_expression(expression: TypedExpression) -> str:
     """Return an expression as a query would write it, with no more parentheses than needed."""
     return _format(expression)[0]
@@ -82,10 +90,8 @@ def _format(expression: TypedExpression) -> tuple[str, int]:
             span = "[]" if expression.span == "all" else "[..i-1]"
             attribute = f".{quote_name(expression.name)}" if expression.name else ""
             return f"{expression.function}({expression.variable}{span}{attribute})", _ATOM
-        if expression.index != "single":
-            index = _INDEXES.get(expression.index, f"{expression.variable}.LEN")
-            return f"{expression.variable}[{index}].{quote_name(expression.name)}", _ATOM
-        return f"{expression.variable}.{quote_name(expression.name)}", _ATOM
+        mention = format_mention(expression.variable, expression.index)
+        return f"{mention}.{quote_name(expression.name)}", _ATOM
     if isinstance(expression, Constant):
         text = _constant(expression)
         return text, _NEGATE if text.startswith("-") else _ATOM

@@ -148,7 +148,7 @@ class Binding:
                 if found is None:
                     return None
                 name, kind = found
-                return Column(expression.variable, name, kind, self._element(expression))
+                return Column(expression.variable, name, kind, self.element(expression))
             case syntax.Aggregate():
                 return self._aggregate(expression)
             case syntax.Unary():
@@ -160,7 +160,8 @@ class Binding:
         self.refuse("this cannot be a part of an expression", expression.position)
         return None
 
-    def _element(self, attribute: syntax.Attribute) -> Element:
+    def element(self, attribute: syntax.Attribute | syntax.Time) -> Element:
+        """Return which event of its variable a mention means."""
         index = "current" if attribute.index is None else attribute.index
         # The checker has refused the indexes that mean several events.
         return cast("Element", index) if attribute.variable in self.kleene else "single"

@@ -155,6 +155,8 @@ def _part_of_pattern(expression: syntax.Expression) -> str | None:
             return f"[{quote_name(expression.name)}]"
         case syntax.Parameter():
             return f"${expression.name}"
+        case syntax.Time():
+            return f"TIME({expression.variable})"
     return None
 
 
@@ -166,7 +168,7 @@ def _with_column(expression: syntax.Expression) -> syntax.Expression:
 
 _OPERAND: Final = frozenset(
     {"NAME", "QUOTED", "NUMBER", "PERCENT", "STRING", "TRUE", "FALSE", "NULL", "NOT", "MINUS", "LPAR", "LSQB"}
-    | {"AGGREGATE", "PARAMETER", "STRATEGY", "FUNCTION", "CASE", "CAST", "MOMENT"}
+    | {"AGGREGATE", "PARAMETER", "STRATEGY", "FUNCTION", "CASE", "CAST", "MOMENT", "TIME"}
 )
 _ARITHMETIC: Final = frozenset({"PLUS", "MINUS", "STAR", "SLASH", "REMAINDER"})
 _COMPARISON: Final = frozenset(
@@ -188,6 +190,7 @@ WORDS: Final = {
     "STRING": "a string",
     "PARAMETER": "",
     "AGGREGATE": "an aggregate",
+    "TIME": "TIME(...)",
     "STRATEGY": "a selection strategy",
     "NOT": "NOT",
     "TRUE": "TRUE",

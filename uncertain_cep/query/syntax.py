@@ -41,6 +41,7 @@ __all__ = [
     "ReturnItem",
     "SelectionStrategy",
     "Sequence",
+    "Time",
     "Unary",
     "Untyped",
     "Variable",
@@ -147,6 +148,25 @@ class Aggregate:
 
 
 @dataclass(frozen=True, slots=True)
+class Time:
+    """``TIME(v)`` or, of an element of a Kleene variable, ``TIME(v[index])``: when it happened."""
+
+    variable: str
+    index: Index | None
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Duration:
+    """``15 seconds`` or, with ``unit`` None, a number of ticks. ``nanoseconds`` is None without a unit."""
+
+    amount: float | int
+    unit: str | None
+    nanoseconds: int | None
+    position: Position
+
+
+@dataclass(frozen=True, slots=True)
 class Unary:
     """``-x`` (operator ``-``) or ``NOT x`` (operator ``not``)."""
 
@@ -194,6 +214,7 @@ Expression = (
     | Variable
     | AllAttributes
     | Aggregate
+    | Time
     | Unary
     | Binary
     | Call
@@ -237,16 +258,6 @@ class Disjunction(_Compound):
 
 
 Pattern = Component | Sequence | Conjunction | Disjunction
-
-
-@dataclass(frozen=True, slots=True)
-class Duration:
-    """``15 seconds`` or, with ``unit`` None, a number of ticks. ``nanoseconds`` is None without a unit."""
-
-    amount: float | int
-    unit: str | None
-    nanoseconds: int | None
-    position: Position
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +363,15 @@ class Query:
     def is_ordered(self) -> bool:
         """Whether the result has an order."""
         return self.order_by_confidence or bool(self.order_by)
+
+    @property
+    def planning_parameters(self) -> frozenset[str]:
+        """The names of the parameters whose values, and not kinds alone, decide how the query is planned."""
+        times = [
+            found for found in self.where if any(isinstance(part, Time) for part in expressions_in(found))
+        ]
+        found = [part.name for each in times for part in expressions_in(each) if isinstance(part, Parameter)]
+        return frozenset(found + [opened.parameter.name for opened in self.open_clauses])
 
     @property
     def parameters(self) -> tuple[str, ...]:

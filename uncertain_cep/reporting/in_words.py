@@ -41,6 +41,9 @@ def words_of(plan: EvaluationPlan) -> list[str]:
     if bound.predicates:
         conditions = " and ".join(map(format_expression, bound.predicates))
         sentences.append(f"It holds that {conditions}.")
+    if bound.times:
+        conditions = " and ".join(found.text(plan.domain) for found in bound.times)
+        sentences.append(f"Of the times it holds that {conditions}.")
     sentences.append(_STRATEGIES[query.strategy])
     if query.having is not None:
         sentences.append(f"Only matches with {query.having.text}.")

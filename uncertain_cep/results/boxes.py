@@ -138,7 +138,8 @@ def engines(
     """Yield the matches of one branch in groups, each with what gives their confidences."""
     if not len(events.row):
         return
-    independent = plan.order is None and not plan.negations and plan.query.strategy == "skip_till_any_match"
+    free = not plan.negations and not plan.bound.times
+    independent = plan.order is None and free and plan.query.strategy == "skip_till_any_match"
     if independent:
         sizes = np.diff(events.start)
         values = np.zeros(0) if pmfs is None else pmfs.values

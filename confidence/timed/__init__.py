@@ -1,0 +1,1 @@
+"""Confidences of matches whose times are bound by more than order and window."""

@@ -1,0 +1,286 @@
+"""Sums over uniform times with bounds on each difference of neighbours, and of the last from the first.
+
+A window closes the path of differences to a cycle. Holding one time opens it again: what is left is a path
+from the time behind it, over the last and the first, to the time before it. As a function of the time that is
+held it is a polynomial between breakpoints, which are bounds of the others moved along the cycle. So its sum
+takes a few values a piece, with positive weights.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.kernel import kernel
+from confidence.timed.bounds import UNBOUND
+from confidence.timed.paths import PathWork, path_probability
+
+__all__ = ["CycleWork", "bounded_probability", "tighten"]
+
+MOST_BREAKS: Final = 2048
+"""Most breakpoints; a cycle that has more is left to others."""
+
+FEW_TICKS: Final = 12
+"""Ticks of the time that is held whose values are added one by one."""
+
+LONGEST: Final = 8
+"""Most events of a cycle whose sum is taken by pieces: one more than the degree of the longest rule."""
+
+Int64 = NDArray[np.int64]
+
+
+class CycleWork(NamedTuple):
+    """Work arrays for cycles of just l times: bounds, a path, sizes, breakpoints, and those of the path."""
+
+    bounds: Int64
+    path: Int64
+    size: NDArray[np.float64]
+    breaks: Int64
+    sums: Int64
+    pieces: PathWork
+
+    @classmethod
+    def of(cls, length: int) -> CycleWork:
+        """Return them for so many times."""
+        return cls(
+            np.empty((2, length), dtype=np.int64),
+            np.empty((4, length), dtype=np.int64),
+            np.empty(length),
+            np.empty(MOST_BREAKS, dtype=np.int64),
+            np.empty((2, MOST_BREAKS), dtype=np.int64),
+            PathWork.of(length),
+        )
+
+
+@kernel
+def _pass(a, b, g, h):
+    """Tighten bounds along the path, there and back."""
+    length = a.shape[0]
+    for j in range(1, length):
+        a[j] = max(a[j], a[j - 1] + g[j])
+        if h[j] < UNBOUND:
+            b[j] = min(b[j], b[j - 1] + h[j])
+    for j in range(length - 1, 0, -1):
+        b[j - 1] = min(b[j - 1], b[j] - g[j])
+        if h[j] < UNBOUND:
+            a[j - 1] = max(a[j - 1], a[j] - h[j])
+
+
+@kernel
+def tighten(lower, upper, g, h, window, a, b):
+    """Write the tight bounds of times within bounds and a window; return whether there are any. O(l).
+
+    Parameters
+    ----------
+    lower, upper : (l,) int64
+        Ticks, inclusive.
+    g, h : (l,) int64
+        Least and largest difference from the time before; the first is not looked at.
+    window : int64
+        W: the last time less the first is at most W - 1.
+    a, b : (l,) int64
+        Overwritten.
+    """
+    length = lower.shape[0]
+    for j in range(length):
+        a[j], b[j] = lower[j], upper[j]
+    _pass(a, b, g, h)
+    a[0] = max(a[0], a[length - 1] - (window - 1))
+    b[length - 1] = min(b[length - 1], b[0] + window - 1)
+    _pass(a, b, g, h)
+    feasible = True
+    least = 0
+    for j in range(length):
+        feasible = feasible and a[j] <= b[j] and (j == 0 or g[j] <= h[j])
+        least += g[j] if j > 0 else 0
+    # Else the differences alone are a cycle that no world meets.
+    return feasible and least < window
+
+
+@kernel
+def _held(k, value, g, h, size, window, work):
+    """Return the probability that all times but k meet their bounds, given that time k is ``value``."""
+    a, b = work.bounds[0], work.bounds[1]
+    length = a.shape[0]
+    path = work.path
+    for n in range(length - 1):
+        j = (k + 1 + n) % length
+        path[0, n], path[1, n] = a[j], b[j]
+        work.size[n] = size[j]
+        path[2, n] = g[j] if j > 0 else 1 - window
+        path[3, n] = h[j] if j > 0 else UNBOUND
+        # The neighbours of the one that is held; the edge from the last to the first is the window.
+        if n == 0:
+            path[0, n] = max(path[0, n], value + path[2, n])
+            if path[3, n] < UNBOUND:
+                path[1, n] = min(path[1, n], value + path[3, n])
+            elif j == 0:
+                path[1, n] = min(path[1, n], value)
+        if n == length - 2:
+            least = g[k] if k > 0 else 1 - window
+            most = h[k] if k > 0 else UNBOUND
+            path[1, n] = min(path[1, n], value - least)
+            if most < UNBOUND:
+                path[0, n] = max(path[0, n], value - most)
+    n = length - 1
+    return path_probability(path[0, :n], path[1, :n], work.size[:n], path[2, :n], path[3, :n], work.pieces)
+
+
+@kernel
+def _from_one_side(k, step, g, h, window, found, work):
+    """Add the bounds of other times, moved along the cycle to time k; return the number of breakpoints."""
+    a, b = work.bounds[0], work.bounds[1]
+    length = a.shape[0]
+    sums, breaks = work.sums, work.breaks
+    count = 1
+    side = 0
+    sums[0, 0] = 0
+    i = k
+    for _ in range(length - 1):
+        # The edge into j; going on, j is behind it, going back, before it.
+        j = (i + 1) % length if step > 0 else i
+        i = (i + step) % length
+        before = (j - 1) % length
+        least = g[j] if j > 0 else 1 - window
+        most = h[j] if j > 0 else UNBOUND
+        low_binds = a[j] - b[before] < least
+        high_binds = most < UNBOUND and b[j] - a[before] > most
+        following = 0
+        for n in range(count):
+            for upper in range(2):
+                if (upper == 0 and low_binds) or (upper == 1 and high_binds):
+                    move = most if upper == 1 else least
+                    total = sums[side, n] + (-move if step > 0 else move)
+                    known = False
+                    for m in range(following):
+                        known = known or sums[1 - side, m] == total
+                    if not known:
+                        if following == MOST_BREAKS:
+                            return -1
+                        sums[1 - side, following] = total
+                        following += 1
+        side = 1 - side
+        count = following
+        for n in range(count):
+            for bound in range(2):
+                value = work.bounds[bound, i] + sums[side, n]
+                if a[k] < value < b[k]:
+                    if found == MOST_BREAKS:
+                        return -1
+                    breaks[found] = value
+                    found += 1
+    return found
+
+
+@kernel
+def _sort(values, count):
+    """Sort the first so many values, which are few."""
+    for n in range(1, count):
+        value = values[n]
+        m = n
+        while m > 0 and values[m - 1] > value:
+            values[m] = values[m - 1]
+            m -= 1
+        values[m] = value
+
+
+@kernel
+def _rule(m, half):
+    """Return the weights of the values 0, m, 2 m .. from the middle one for a sum of 2 half m + 1 values.
+
+    The rule of 2 half + 1 nodes is exact for polynomials of degree 2 half + 1, ``half`` from 1 to 3.
+    """
+    c = float(half * m)
+    scale = float(m) * float(m)
+    base = c * (c + 1.0) * (2.0 * c + 1.0)
+    # Twice the sums of (x / m)^2, ^4 and ^6 over x = 1 .. c.
+    second = base / 3.0 / scale
+    fourth = base * (3.0 * c * c + 3.0 * c - 1.0) / 15.0 / (scale * scale)
+    sixth = base * (3.0 * c * c * c * c + 6.0 * c * c * c - 3.0 * c + 1.0) / 21.0 / (scale * scale * scale)
+    one = 0.0
+    two = 0.0
+    three = 0.0
+    if half == 1:
+        one = second / 2.0
+    elif half == 2:
+        one = (4.0 * second - fourth) / 6.0
+        two = (fourth - second) / 24.0
+    else:
+        one = (sixth - 13.0 * fourth + 36.0 * second) / 48.0
+        two = -(sixth - 10.0 * fourth + 9.0 * second) / 120.0
+        three = (sixth - 5.0 * fourth + 4.0 * second) / 720.0
+    return 2.0 * c + 1.0 - 2.0 * (one + two + three), one, two, three
+
+
+@kernel
+def _sum_of_piece(first, last, k, half, g, h, size, window, work):
+    """Return the sum over the values first..last of the time that is held, which are of one polynomial."""
+    total = 0.0
+    nodes = 2 * half
+    m = (last - first) // nodes
+    if m < 2:
+        m = 0
+    while first < last - nodes * m + (m == 0):
+        total += _held(k, first, g, h, size, window, work)
+        first += 1
+    if m == 0:
+        return total
+    middle, one, two, three = _rule(m, half)
+    for n in range(-half, half + 1):
+        value = _held(k, first + (half + n) * m, g, h, size, window, work)
+        away = abs(n)
+        total += value * (middle if away == 0 else one if away == 1 else two if away == 2 else three)
+    return total
+
+
+@kernel
+def bounded_probability(lower, upper, size, g, h, window, work):
+    """Return P(all times in their bounds, differences of neighbours in theirs, all within the window).
+
+    Parameters
+    ----------
+    lower, upper, size, g, h
+        See :func:`confidence.timed.paths.path_probability`.
+    window : int64
+        W, ticks.
+    work : CycleWork
+        For just as many times.
+
+    Returns
+    -------
+    float64
+        NaN if that takes too many pieces.
+    """
+    a, b = work.bounds[0], work.bounds[1]
+    length = lower.shape[0]
+    if not tighten(lower, upper, g, h, window, a, b):
+        return 0.0
+    if length == 1 or b[length - 1] - a[0] < window:
+        return path_probability(a, b, size, g, h, work.pieces)
+    k = 0
+    for j in range(1, length):
+        if b[j] - a[j] < b[k] - a[k]:
+            k = j
+    half = 1 if length <= 4 else 2 if length <= 6 else 3
+    total = 0.0
+    if b[k] - a[k] < FEW_TICKS:
+        for value in range(a[k], b[k] + 1):
+            total += _held(k, value, g, h, size, window, work)
+        return total / size[k]
+    if length > LONGEST:
+        return np.nan
+    breaks = work.breaks
+    breaks[0] = a[k]
+    found = _from_one_side(k, 1, g, h, window, 1, work)
+    if found >= 0:
+        found = _from_one_side(k, -1, g, h, window, found, work)
+    if found < 0:
+        return np.nan
+    _sort(breaks, found)
+    for n in range(found):
+        last = breaks[n + 1] - 1 if n + 1 < found else b[k]
+        if breaks[n] <= last:
+            total += _sum_of_piece(breaks[n], last, k, half, g, h, size, window, work)
+    return total / size[k]

@@ -1,0 +1,109 @@
+"""Random conditions on times: as text and for the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.cases.language import RELATIONS, Asked, LanguageCase, language_cases, traces
+from tests.cases.nested import NestedCase, nested_cases
+from tests.cases.sampling import sampled_from
+from tests.oracle.model import Component, Strategy, where
+from tests.oracle.patterns import components, set_variables
+
+__all__ = ["distant_cases", "time_conditions", "timed_cases", "timed_nested_cases"]
+
+_RELATIONS = [*sorted(RELATIONS.keys() - {"!="}), ">="]
+_TESTS: dict[str, Callable[[Any, Any], bool]] = {**RELATIONS, ">=": lambda x, y: x >= y}
+
+
+@st.composite
+def _mention(draw: st.DrawFn, component: Component, ordered: bool) -> str:
+    name = component.variable
+    if not component.kleene:
+        return name
+    indexes = ["[i]", ""]
+    return f"{name}{draw(sampled_from([*indexes, '[1]', '[i-1]', f'[{name}.LEN]'] if ordered else indexes))}"
+
+
+@st.composite
+def time_conditions(draw: st.DrawFn, found: Sequence[Component], sets: frozenset[str] = frozenset()) -> Asked:
+    """Draw a condition on times; the variables in ``sets`` are Kleene ones whose events have no order."""
+
+    def mention(negated: set[str]) -> str:
+        """Draw a mention of a component; no second negated one."""
+        choices = [part for part in found if not part.negated or not negated or part.variable in negated]
+        chosen = draw(sampled_from(choices))
+        if chosen.negated:
+            negated.add(chosen.variable)
+        return draw(_mention(chosen, chosen.variable not in sets))
+
+    used: set[str] = set()
+    later, earlier = mention(used), mention(used)
+    relation = draw(sampled_from(_RELATIONS))
+    number = draw(st.integers(-2, 6))
+    # What stands for the same event cancels.
+    alone = later.removesuffix("[i]") == earlier.removesuffix("[i]") or draw(st.integers(0, 4)) == 0
+    mentions: tuple[str, ...] = (later,)
+    left = f"TIME({later})"
+    if not alone:
+        mentions, left = (later, earlier), f"TIME({later}) - TIME({earlier})"
+    text = str(number)
+    if draw(st.integers(0, 3)) == 0:
+        bound = mention(used)
+        mentions, text = (*mentions, bound), f"{bound}.x + {number}"
+    test = _TESTS[relation]
+
+    def holds(*pairs: Any) -> bool | None:
+        value = pairs[0][1] - (0 if alone else pairs[1][1])
+        limit = number
+        if len(pairs) > (1 if alone else 2):
+            if pairs[-1][0]["x"] is None:
+                return None
+            limit += pairs[-1][0]["x"]
+        return bool(test(value, limit))
+
+    return Asked(f"{left} {relation} {text}", where(" ".join(mentions), holds))
+
+
+@st.composite
+def timed_cases(draw: st.DrawFn, strategy: Strategy | None = None, most: int = 5) -> LanguageCase:
+    """Draw a case of a sequence with conditions on times."""
+    case = draw(language_cases(strategy, most))
+    return replace(
+        case, times=tuple(draw(st.lists(time_conditions(case.components), min_size=1, max_size=3)))
+    )
+
+
+@st.composite
+def timed_nested_cases(draw: st.DrawFn) -> NestedCase:
+    """Draw a case of a nested pattern with conditions on times."""
+    case = draw(st.sampled_from(["SAO", "SA", "SO", "A"]).flatmap(nested_cases))
+    parts, sets = components(case.pattern), set_variables(case.pattern)
+    return replace(case, times=tuple(draw(st.lists(time_conditions(parts, sets), min_size=1, max_size=2))))
+
+
+@st.composite
+def distant_cases(draw: st.DrawFn) -> LanguageCase:
+    """Draw a case of a plain sequence with bounds between its events, rather from below than from above."""
+    names = "abcd"[: draw(st.integers(2, 4))]
+    parts = tuple(Component(name, draw(sampled_from([("A",), ("B",), ("A", "B"), ()]))) for name in names)
+    asked = []
+    for number in range(draw(st.integers(1, 3))):
+        earlier = draw(st.integers(0, len(parts) - 2))
+        later = earlier + 1 if number < 2 else draw(st.integers(earlier + 1, len(parts) - 1))
+        low, is_upper = draw(st.integers(-1, 4)), draw(st.integers(0, 3)) == 0
+
+        def holds(*pairs: Any, low: int = low, is_upper: bool = is_upper) -> bool:
+            apart = pairs[0][1] - pairs[1][1]
+            return bool(apart <= low if is_upper else apart >= low)
+
+        one, other = names[later], names[earlier]
+        text = f"TIME({one}) - TIME({other}) {'<=' if is_upper else '>='} {low}"
+        asked.append(Asked(text, where(f"{one} {other}", holds)))
+    trace = draw(traces((), 6))
+    window = draw(sampled_from([2, 4, 5, 6, 8, 20]))
+    return LanguageCase(trace, parts, (), "skip_till_any_match", window, (), (), tuple(asked))

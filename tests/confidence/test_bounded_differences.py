@@ -1,0 +1,134 @@
+"""Uniform times with bounds on the differences of neighbours, against sums over their ticks."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from confidence.timed.batches import describe_bounded
+from confidence.timed.bounds import UNBOUND, tightened
+from confidence.timed.cycles import CycleWork
+from confidence.timed.paths import PathWork, path_probability
+
+
+class Times(NamedTuple):
+    """Intervals, bounds of the difference from the time before (None: unbound), and a window."""
+
+    lower: list[int]
+    upper: list[int]
+    g: list[int]
+    h: list[int | None]
+    window: int
+
+
+@st.composite
+def times(draw: st.DrawFn, most: int = 6) -> Times:
+    """Draw times that overlap a lot."""
+    length = draw(st.integers(1, most))
+    step = draw(st.integers(0, 5))
+    lower = [draw(st.integers(0, 6)) + step * j for j in range(length)]
+    size = st.sampled_from(draw(st.sampled_from([[0, 1, 3, 8], [3, 8, 20], [15, 30, 45]])))
+    upper = [low + draw(size) for low in lower]
+    g = [draw(st.integers(1, 4)) for _ in range(length)]
+    h = [None if draw(st.integers(0, 2)) == 0 else low + draw(st.sampled_from([0, 1, 5, 20])) for low in g]
+    return Times(lower, upper, g, h, draw(st.integers(1, 60)))
+
+
+def counted(given: Times) -> tuple[Fraction, list[int], list[int]]:
+    """Return the probability and the first and last tick of each time, by a sum over the first time."""
+    count, length = 0, len(given.lower)
+    firsts, lasts = [10**9] * length, [-(10**9)] * length
+    for start in range(given.lower[0], given.upper[0] + 1):
+        fronts = [{start: 1}]
+        for j in range(1, length):
+            ticks = range(given.lower[j], min(given.upper[j], start + given.window - 1) + 1)
+            high = given.h[j]
+            following = {
+                t: sum(
+                    many
+                    for s, many in fronts[-1].items()
+                    if given.g[j] <= t - s and (high is None or t - s <= high)
+                )
+                for t in ticks
+            }
+            fronts.append({t: many for t, many in following.items() if many})
+        found = sum(fronts[-1].values())
+        count += found
+        if found:
+            firsts[0], lasts[0] = min(firsts[0], start), max(lasts[0], start)
+            firsts[-1], lasts[-1] = min(firsts[-1], *fronts[-1]), max(lasts[-1], *fronts[-1])
+    total = Fraction(count)
+    for low, high in zip(given.lower, given.upper, strict=True):
+        total /= high - low + 1
+    return total, firsts, lasts
+
+
+def described(given: Times) -> tuple[int, int, float]:
+    length = len(given.lower)
+    lower, upper, g = (np.array([found]) for found in (given.lower, given.upper, given.g))
+    h = np.array([[UNBOUND if high is None else high for high in given.h]])
+    out = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64), np.empty(1)
+    describe_bounded(
+        lower, upper, (upper - lower + 1).astype(np.float64), g, h, np.array([given.window]), True,
+        np.empty((10, length), dtype=np.int64), np.empty((4, 2 * length + 1)), CycleWork.of(length), out,
+    )  # fmt: skip
+    return int(out[0][0]), int(out[1][0]), float(out[2][0])
+
+
+@given(times())
+def test_range_and_confidence(given: Times) -> None:
+    expected, firsts, lasts = counted(given)
+    low, high, found = described(given)
+    assert found == pytest.approx(float(expected), rel=1e-12, abs=0)
+    if expected:
+        assert (low, high) == (firsts[0], lasts[-1])
+    else:
+        assert low > high
+
+
+@pytest.mark.parametrize("scale", [10**3, 10**6])
+@pytest.mark.parametrize("window", [4, 9])
+def test_long_intervals_cost_no_more(scale: int, window: int) -> None:
+    """Where all lengths grow, the probability tends to a volume, and two scales tell how fast."""
+    found = []
+    for times_longer in (scale, 2 * scale, 4 * scale):
+        ticks = Times(
+            [0, times_longer, 2 * times_longer, 2 * times_longer], [4 * times_longer] * 4,
+            [1, times_longer // 2, 1, 1], [None, 2 * times_longer, times_longer, None],
+            window * times_longer // 2,
+        )  # fmt: skip
+        found.append(described(ticks)[2])
+    first, second = found[0] - found[1], found[1] - found[2]
+    assert 0 < found[0] < 1
+    assert second == pytest.approx(first / 2, rel=0.05, abs=1e-9)
+
+
+def test_a_path_may_go_back() -> None:
+    """The edge that a window makes bounds a difference by a negative one."""
+    lower, upper = np.array([0, 0]), np.array([9, 9])
+    size, work = np.full(2, 10.0), PathWork.of(2)
+    found = path_probability(lower, upper, size, np.array([0, -2]), np.array([0, UNBOUND]), work)
+    pairs = sum(t - s >= -2 for s in range(10) for t in range(10))
+    assert found == pytest.approx(pairs / 100, rel=1e-14)
+
+
+@given(times())
+def test_any_bounds_are_tightened_alike(given: Times) -> None:
+    bounds = {
+        (j, j - 1): (given.g[j], UNBOUND if (high := given.h[j]) is None else high)
+        for j in range(1, len(given.lower))
+    }
+    last = len(given.lower) - 1
+    low, high = bounds.get((last, 0), (-UNBOUND, UNBOUND))
+    if last:
+        bounds[last, 0] = (low, min(high, given.window - 1))
+    tight = tightened(np.array(given.lower), np.array(given.upper), bounds)
+    expected, firsts, lasts = counted(given)
+    assert (tight is None) == (not expected)
+    if tight is not None:
+        assert (tight[0][0], tight[1][-1]) == (firsts[0], lasts[-1])

@@ -1,0 +1,47 @@
+"""Conditions on times: the engine gives the oracle's answer."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.cases.language import STRATEGIES, LanguageCase
+from tests.cases.nested import NestedCase
+from tests.cases.times import distant_cases, timed_cases, timed_nested_cases
+from tests.oracle.model import Strategy
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@given(data=st.data())
+def test_engine_is_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
+    case: LanguageCase = data.draw(timed_cases(strategy))
+    note(case.text())
+    case.check()
+
+
+@given(timed_nested_cases())
+def test_engine_is_the_oracle_on_sets_and_branches(case: NestedCase) -> None:
+    note(case.text())
+    case.check()
+
+
+@given(distant_cases(), st.sampled_from(["auto", "trivial", "dp_bushy"]), st.sampled_from([None, 1, 3]))
+def test_sequences_with_distances(case: LanguageCase, planner: str, rows: int | None) -> None:
+    note(case.text())
+    case.check(planner=planner)
+    table = case.trace.table()
+    whole = uc.match(table, f"{case.text()} ORDER BY CONFIDENCE DESC")
+    if rows is not None:
+        best = uc.match(table, f"{case.text()} ORDER BY CONFIDENCE DESC LIMIT {rows}")
+        assert best.to_pylist() == whole.to_pylist()[:rows]
+    assert uc.explain(case.text(), table)
+
+
+@given(distant_cases())
+def test_expected_counts_of_sequences_with_distances(case: LanguageCase) -> None:
+    note(case.text())
+    total = sum(uc.match(case.trace.table(), case.text())["confidence"].to_pylist())
+    counts = uc.match(case.trace.table(), f"{case.text()} RETURN EXPECTED COUNT EVERY 2")
+    assert sum(counts["expected_count"].to_pylist()) == pytest.approx(total)

@@ -1,0 +1,176 @@
+"""Which events of a match a condition on times speaks of, and the ticks that it allows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from uncertain_cep.expressions.vectorised import Values, column_values, evaluate, within_int64
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.query.time_conditions import TimeCondition, bounds_in_ticks
+from uncertain_cep.query.typed import Column, Element, TypedExpression
+
+__all__ = ["OTHER", "Instance", "TimeTemplates"]
+
+Int64 = NDArray[np.int64]
+Mention = tuple[str, Element]
+
+OTHER: Final = -2
+"""Stands for an event that is not of the match, in the place of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A condition on times, for certain events of a match: their numbers in it, -1 for none, or OTHER."""
+
+    condition: int
+    later: int
+    earlier: int
+    events: tuple[tuple[Mention, int], ...]
+    """For each mention of an attribute the event."""
+    is_upper: bool
+    """Whether it bounds from above alone."""
+
+
+class TimeTemplates:
+    """The conditions of a plan on times: what each asks of matches, and its bounds for their events."""
+
+    def __init__(self, plan: EvaluationPlan, table: pa.Table) -> None:
+        self.conditions = plan.bound.times
+        self._table, self._tick = table, plan.domain.tick_nanoseconds
+        self._number = {part.variable: j for j, part in enumerate(plan.components)}
+        self._kleene = {part.variable for part in plan.components if part.kleene}
+        self._columns: dict[str, Values] = {}
+        self._instances: dict[Any, list[Instance]] = {}
+        self._bounds: dict[Any, tuple[int, int] | None] = {}
+        negated = {found.component.variable for found in plan.negations}
+        self._own = [k for k, found in enumerate(self.conditions) if not found.variables & negated]
+
+    def own(self, counts: tuple[int, ...]) -> list[Instance]:
+        """Return what is asked of the events of a match with so many of each component."""
+        return self._remembered(counts, None, self._own, OTHER, None)
+
+    def of_negated(self, counts: tuple[int, ...], variable: str) -> list[Instance]:
+        """Return what is asked of an event for it to be that of a negated component."""
+        asked = [k for k, found in enumerate(self.conditions) if variable in found.variables]
+        return self._remembered(counts, variable, asked, OTHER, None)
+
+    def of_next(self, counts: tuple[int, ...], variable: str, number: int) -> list[Instance]:
+        """Return what is asked of an event for it to be taken as event ``number`` of a component.
+
+        ``counts`` are the events of the components before it, and ``number + 1`` of its own; the last is it.
+        """
+        component = self._number[variable]
+        known = {name for name, j in self._number.items() if j <= component}
+        asked = []
+        for k in self._own:
+            found = self.conditions[k]
+            if variable not in found.variables or not found.variables <= known:
+                continue
+            elements = found.elements(variable)
+            if variable in self._kleene and ("last" in elements or (elements == {"first"} and number > 0)):
+                continue
+            asked.append(k)
+        return self._remembered(counts, None, asked, sum(counts[: component + 1]) - 1, variable)
+
+    def _remembered(
+        self, counts: tuple[int, ...], negated: str | None, asked: list[int], other: int, newest: str | None
+    ) -> list[Instance]:
+        key = counts, negated, other, newest
+        if key not in self._instances:
+            start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(counts))).tolist()
+            self._instances[key] = [
+                instance for k in asked for instance in self._instances_of(k, start, counts, other, newest)
+            ]
+        return self._instances[key]
+
+    def _instances_of(
+        self, k: int, start: Sequence[int], counts: tuple[int, ...], other: int, newest: str | None
+    ) -> list[Instance]:
+        condition = self.conditions[k]
+        running, ranges = [], []
+        for variable in sorted(condition.variables & self._kleene):
+            elements = condition.elements(variable)
+            if not elements & {"current", "previous"}:
+                continue
+            size = counts[self._number[variable]]
+            least = 1 if "previous" in elements else 0
+            running.append(variable)
+            ranges.append(range(max(least, size - 1) if variable == newest else least, size))
+
+        def number(variable: str, element: Element, places: Mapping[str, int]) -> int:
+            if variable not in self._number:
+                return OTHER
+            j = self._number[variable]
+            place = {"single": 0, "first": 0, "last": counts[j] - 1}.get(element)
+            if place is None:
+                place = places[variable] - (element == "previous")
+            found = start[j] + place
+            return OTHER if found == other else found
+
+        found = []
+        for choice in product(*ranges):
+            places = dict(zip(running, choice, strict=True))
+            later = number(condition.later.variable, condition.later.element, places)
+            earlier = -1
+            if condition.earlier is not None:
+                earlier = number(condition.earlier.variable, condition.earlier.element, places)
+            mentions = dict.fromkeys((column.variable, column.index) for column in condition.columns)
+            events = tuple((mention, number(*mention, places)) for mention in mentions)
+            found.append(Instance(k, later, earlier, events, condition.comparison in ("<", "<=")))
+        return found
+
+    def bounds(self, instance: Instance, rows: Sequence[int], other: int = -1) -> tuple[int, int] | None:
+        """Return the least and largest ticks that a condition allows; None if it is true of none.
+
+        ``rows`` are those of the match's events, ``other`` that of the event that is not.
+        """
+        chosen = tuple(other if event == OTHER else rows[event] for _, event in instance.events)
+        key = instance.condition, tuple(mention for mention, _ in instance.events), chosen
+        if key not in self._bounds:
+            row_of = {
+                mention: np.array([row]) for (mention, _), row in zip(instance.events, chosen, strict=True)
+            }
+            low, high, is_true = self._evaluated(self.conditions[instance.condition], row_of)
+            self._bounds[key] = (int(low[0]), int(high[0])) if is_true[0] else None
+        return self._bounds[key]
+
+    def bounds_of_all(self, instance: Instance, rows: Int64) -> tuple[Int64, Int64]:
+        """Return the same for matches with (k, l) int64 rows of events; 1 and 0 where it is true of none."""
+        row_of = {mention: rows[:, event] for mention, event in instance.events}
+        low, high, is_true = self._evaluated(self.conditions[instance.condition], row_of)
+        nothing = ~np.broadcast_to(is_true, len(rows))
+        low, high = np.broadcast_to(low, len(rows)), np.broadcast_to(high, len(rows))
+        return np.where(nothing, 1, low), np.where(nothing, 0, high)
+
+    def _evaluated(
+        self, condition: TimeCondition, row_of: Mapping[Mention, Int64]
+    ) -> tuple[Int64, Int64, NDArray[np.bool_]]:
+        """Return the ticks that a condition allows for some rows, and whether its bounds are not null."""
+        is_true = np.ones(1, dtype=np.bool_)
+
+        def load(column: Column) -> Values:
+            if column.name not in self._columns:
+                self._columns[column.name] = column_values(self._table.column(column.name), column.name)
+            return self._columns[column.name].take(row_of[column.variable, column.index])
+
+        def values_of(expression: TypedExpression) -> NDArray[Any]:
+            nonlocal is_true
+            found = evaluate(within_int64(expression, lambda column: load(column).extremes), load)
+            values = np.atleast_1d(np.asarray(found.data))
+            is_true = is_true if found.valid is None else is_true & found.valid
+            if values.dtype.kind == "f":
+                is_true = is_true & ~np.isnan(values)
+                values = np.nan_to_num(values)
+            return values
+
+        numbers = None if condition.numbers is None else values_of(condition.numbers)
+        moments = tuple(values_of(found).astype(np.int64) for _, found in condition.moments)
+        low, high = bounds_in_ticks(condition, numbers, moments, self._tick)
+        return np.atleast_1d(low), np.atleast_1d(high), is_true

@@ -1,0 +1,129 @@
+"""What conditions on times say of interval bounds: the predicates that every match meets.
+
+``TIME(b) - TIME(a) <= h`` holds in no world unless ``b.lower - a.upper <= h``. Such predicates leave out
+choices of events early; what they leave is decided by the conditions themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from uncertain_cep.query.time_conditions import FAR, TimeCondition, TimeReference, bounds_in_ticks
+from uncertain_cep.query.typed import Apply, Column, Constant, Kind, Operator, TypedExpression
+from uncertain_cep.timedomain import Names, TimeDomain
+
+_ARITHMETIC: Final = ("add", "subtract", "multiply", "divide", "remainder", "negate")
+
+__all__ = ["bound_predicates", "least_distances", "span_of"]
+
+
+def bound_predicates(condition: TimeCondition, names: Names, domain: TimeDomain) -> Iterator[TypedExpression]:
+    """Yield the predicates on bounds that a condition implies, of the same variables; of some none."""
+    if condition.numbers is not None and not _is_arithmetic(condition.numbers):
+        return
+    if not all(_is_arithmetic(found) for _, found in condition.moments):
+        return
+    if condition.comparison in ("<", "<=", "="):
+        yield from _implied(condition, names, domain, is_upper=True)
+    if condition.comparison in (">", ">=", "="):
+        yield from _implied(condition, names, domain, is_upper=False)
+
+
+def _implied(
+    condition: TimeCondition, names: Names, domain: TimeDomain, *, is_upper: bool
+) -> Iterator[TypedExpression]:
+    lower, upper = (names.lower, names.upper) if is_upper else (names.upper, names.lower)
+    tick = 1 if domain.unit == "tick" else domain.tick_nanoseconds
+    assert tick is not None
+    # Times in nanoseconds are rounded down to ticks, which changes a difference by less than one.
+    slack = 0 if domain.unit == "tick" else tick if is_upper else -tick
+    operator: Operator = "less_equal" if is_upper else "greater_equal"
+    if condition.earlier is None and domain.unit != "tick":
+        if condition.is_literal:
+            bound = condition.ticks * tick + condition.nanoseconds + slack
+            if -(2**63) <= bound < 2**63:
+                yield Apply(
+                    operator, (_bound(condition.later, lower, "time"), Constant(bound, "time")), "bool"
+                )
+        return
+    if condition.moments and domain.unit == "tick":
+        return
+    left: TypedExpression = _bound(condition.later, lower, "int")
+    if condition.earlier is not None:
+        left = Apply("subtract", (left, _bound(condition.earlier, upper, "int")), "int")
+    right: TypedExpression = Constant(condition.ticks * tick + condition.nanoseconds + slack, "int")
+    if condition.numbers is not None:
+        kind = condition.numbers.kind
+        numbers = Apply("multiply", (condition.numbers, Constant(tick, "int")), kind)
+        right = Apply("add", (numbers, right), kind)
+    for sign, moment in condition.moments:
+        right = Apply("add" if sign > 0 else "subtract", (right, _as_whole(moment)), right.kind)
+    yield Apply(operator, (left, right), "bool")
+
+
+def _as_whole(expression: TypedExpression) -> TypedExpression:
+    """Return times and lengths as the whole numbers that they are worked out as."""
+    if isinstance(expression, Apply):
+        return replace(expression, operands=tuple(map(_as_whole, expression.operands)), kind="int")
+    return replace(expression, kind="int")
+
+
+def _is_arithmetic(expression: TypedExpression) -> bool:
+    if not isinstance(expression, Apply):
+        return True
+    return expression.operator in _ARITHMETIC and all(map(_is_arithmetic, expression.operands))
+
+
+def _bound(reference: TimeReference, name: str, kind: Kind) -> Column:
+    return Column(reference.variable, name, kind, reference.element)
+
+
+def _literal_bounds(condition: TimeCondition, domain: TimeDomain) -> tuple[int, int]:
+    low, high = bounds_in_ticks(condition, None, (), domain.tick_nanoseconds)
+    return int(low), int(high)
+
+
+def span_of(
+    conditions: Sequence[TimeCondition], variables: Sequence[str], window: int, domain: TimeDomain
+) -> int:
+    """Return the ticks that a sequence of single events can span: the window, or less by literal conditions.
+
+    The longest of all that the bounds between components leave, by the shortest paths over them (Floyd and
+    Warshall). O(l^3).
+    """
+    length = len(variables)
+    most = [[0 if i == j else FAR if i < j else -1 for j in range(length)] for i in range(length)]
+    for found in conditions:
+        if found.earlier is None or not found.is_literal or not found.variables <= set(variables):
+            continue
+        i, j = variables.index(found.earlier.variable), variables.index(found.later.variable)
+        low, high = _literal_bounds(found, domain)
+        most[i][j], most[j][i] = min(most[i][j], high), min(most[j][i], -low)
+    for k in range(length):
+        for i in range(length):
+            for j in range(length):
+                most[i][j] = min(most[i][j], most[i][k] + most[k][j])
+    span = min(window, most[0][-1] + 1)
+    # In one tick no two events can happen one after the other.
+    possible = span > -most[-1][0] and all(most[i][i] >= 0 for i in range(length))
+    return max(span, 1) if possible else 1
+
+
+def least_distances(
+    conditions: Sequence[TimeCondition], variables: Sequence[str], domain: TimeDomain
+) -> tuple[int, ...] | None:
+    """Return by how much each event of a sequence follows the one before at least, 0 for the first.
+
+    None unless all that the conditions say of these single events is just that, in literal ticks.
+    """
+    least = [0, *[1] * (len(variables) - 1)]
+    for found in conditions:
+        if found.earlier is None or not found.is_literal or found.comparison not in (">", ">="):
+            return None
+        i, j = variables.index(found.earlier.variable), variables.index(found.later.variable)
+        if j != i + 1:
+            return None
+        least[j] = max(least[j], _literal_bounds(found, domain)[0])
+    return tuple(least)

@@ -1,0 +1,162 @@
+"""Bound conditions on times: a time, or the difference of two, between bounds in ticks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from uncertain_cep.durations import format_duration
+from uncertain_cep.query.differences import Comparison
+from uncertain_cep.query.expression_text import format_expression, format_mention
+from uncertain_cep.query.typed import (
+    Column,
+    Element,
+    TypedExpression,
+    attribute_names,
+    columns_in,
+    format_time,
+)
+from uncertain_cep.timedomain import TimeDomain
+
+__all__ = ["FAR", "TimeCondition", "TimeReference", "bounds_in_ticks"]
+
+Int64 = NDArray[np.int64]
+
+FAR: Final = 2**62
+"""A bound in ticks that nothing reaches: none."""
+
+_FARTHEST: Final = 2**61
+
+
+@dataclass(frozen=True, slots=True)
+class TimeReference:
+    """``TIME(v)``: when an event of a variable happened."""
+
+    variable: str
+    element: Element
+
+    def __str__(self) -> str:
+        return f"TIME({format_mention(self.variable, self.element)})"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeCondition:
+    """``later - earlier``, or ``later`` alone, compared with a sum of what follows."""
+
+    later: TimeReference
+    earlier: TimeReference | None
+    comparison: Comparison
+    ticks: int
+    nanoseconds: int
+    """Of literal times, since 1970."""
+    numbers: TypedExpression | None = None
+    """Of attributes, in ticks; of kind int, float or null."""
+    moments: tuple[tuple[int, TypedExpression], ...] = ()
+    """Attributes of kind time or duration, nanoseconds, each with its sign."""
+
+    @property
+    def references(self) -> tuple[TimeReference, ...]:
+        """The times that are compared."""
+        return (self.later,) if self.earlier is None else (self.later, self.earlier)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The attributes that bounds are made of."""
+        return tuple(column for found in self._expressions for column in columns_in(found))
+
+    @property
+    def attributes(self) -> frozenset[str]:
+        """The columns of the trace that bounds are made of."""
+        return frozenset[str]().union(*map(attribute_names, self._expressions))
+
+    @property
+    def _expressions(self) -> tuple[TypedExpression, ...]:
+        numbers = () if self.numbers is None else (self.numbers,)
+        return (*numbers, *(found for _, found in self.moments))
+
+    @property
+    def variables(self) -> frozenset[str]:
+        """The variables that the condition mentions."""
+        own = [found.variable for found in self.references]
+        return frozenset(own + [found.variable for found in self.columns])
+
+    def elements(self, variable: str) -> frozenset[Element]:
+        """Return which events of a variable the condition mentions."""
+        own = [found.element for found in self.references if found.variable == variable]
+        return frozenset(own + [found.index for found in self.columns if found.variable == variable])
+
+    @property
+    def is_literal(self) -> bool:
+        """Whether the bound is one number of ticks, whatever the events."""
+        return not self.columns and self.numbers is None
+
+    def text(self, domain: TimeDomain) -> str:
+        """Return the condition as a query would write it."""
+        parts = [format_expression(self.numbers)] if self.numbers is not None else []
+        parts += [f"{'' if sign > 0 else '-'}{format_expression(column)}" for sign, column in self.moments]
+        is_moment = self.earlier is None and not self.moments
+        if is_moment and domain.unit != "tick":
+            parts.append(f"TIMESTAMP '{format_time(self.nanoseconds)}'")
+        elif self.nanoseconds:
+            parts.append(format_duration(abs(self.nanoseconds)))
+        if self.ticks or not parts:
+            length = domain.tick_nanoseconds
+            shown = str(self.ticks) if length is None else format_duration(abs(self.ticks) * length)
+            parts.append(f"-{shown}" if length is not None and self.ticks < 0 else shown)
+        left = " - ".join(map(str, self.references))
+        return f"{left} {self.comparison} {' + '.join(parts)}".replace("+ -", "- ")
+
+
+def bounds_in_ticks(
+    condition: TimeCondition,
+    numbers: NDArray[np.generic] | None,
+    moments: tuple[Int64, ...],
+    tick: int | None,
+) -> tuple[Int64, Int64]:
+    """Return the least and the largest ticks that a condition allows, int64 arrays; FAR: no bound.
+
+    Parameters
+    ----------
+    condition : TimeCondition
+    numbers : array of int64 or float64, or None
+        What ``condition.numbers`` comes to.
+    moments : tuple of int64 arrays
+        What its moments come to, nanoseconds.
+    tick : int or None
+        Nanoseconds; None if nothing is given in them.
+    """
+    length = tick or 1
+    whole_part = np.asarray(condition.ticks + condition.nanoseconds // length, dtype=np.int64)
+    rest = np.asarray(condition.nanoseconds % length, dtype=np.int64)
+    for (sign, _), found in zip(condition.moments, moments, strict=True):
+        whole_part = whole_part + sign * (found // length)
+        rest = rest + sign * (found % length)
+    whole_part, rest = whole_part + rest // length, rest % length
+    is_whole = rest == 0
+    if numbers is not None:
+        if numbers.dtype.kind == "f":
+            clipped = np.clip(numbers, -float(_FARTHEST), float(_FARTHEST))
+            floor = np.floor(clipped)
+            fraction = clipped - floor
+            # What both leave over may come to a tick of its own.
+            ahead = fraction * length + rest >= length
+            is_whole = np.where(ahead, fraction * length + rest == length, (fraction == 0) & is_whole)
+            whole_part = whole_part + floor.astype(np.int64) + ahead
+        else:
+            whole_part = whole_part + np.clip(numbers, -_FARTHEST, _FARTHEST).astype(np.int64)
+    floor_ticks = np.clip(whole_part, -_FARTHEST, _FARTHEST)
+    none = np.full_like(floor_ticks, FAR)
+    up = np.where(is_whole, floor_ticks, floor_ticks + 1)
+    match condition.comparison:
+        case "<=":
+            return -none, floor_ticks
+        case "<":
+            return -none, up - 1
+        case ">=":
+            return up, none
+        case ">":
+            return floor_ticks + 1, none
+    return up, floor_ticks

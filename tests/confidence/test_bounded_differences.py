@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from confidence.timed.batches import describe_bounded
 from confidence.timed.bounds import UNBOUND, tightened
 from confidence.timed.cycles import CycleWork
 from confidence.timed.paths import PathWork, path_probability
+from confidence.timed.ticks import describe_by_ticks
 
 
 class Times(NamedTuple):
@@ -132,3 +134,52 @@ def test_any_bounds_are_tightened_alike(given: Times) -> None:
     assert (tight is None) == (not expected)
     if tight is not None:
         assert (tight[0][0], tight[1][-1]) == (firsts[0], lasts[-1])
+
+
+@given(times(), st.data())
+def test_explicit_probabilities(given: Times, data: st.DataObject) -> None:
+    """By a sum over the ticks of all times, where the window leaves all of them."""
+    length = len(given.lower)
+    pmfs = []
+    for low, high in zip(given.lower, given.upper, strict=True):
+        weights = data.draw(st.lists(st.integers(0, 3), min_size=high - low + 1, max_size=high - low + 1))
+        pmfs.append([weight / max(sum(weights), 1) for weight in weights] if any(weights) else None)
+    window = 1000
+
+    def weight(j: int, tick: int) -> float:
+        pmf = pmfs[j]
+        return 1 / (given.upper[j] - given.lower[j] + 1) if pmf is None else pmf[tick - given.lower[j]]
+
+    def carried(order: list[int]) -> dict[int, float]:
+        """Return the weights of the last time of an order, the first carried to it."""
+        front = {t: weight(order[0], t) for t in range(given.lower[order[0]], given.upper[order[0]] + 1)}
+        for before, j in pairwise(order):
+            edge = max(before, j)
+            low, high = given.g[edge], given.h[edge]
+            most = 10**9 if high is None else high
+            front = {
+                t: weight(j, t)
+                * sum(
+                    many for s, many in front.items() if low <= abs(t - s) <= most and (t > s) == (j > before)
+                )
+                for t in range(given.lower[j], given.upper[j] + 1)
+            }
+        return {t: many for t, many in front.items() if many > 0}
+
+    last, first = carried(list(range(length))), carried(list(range(length))[::-1])
+    lower, upper, g = (np.array([found]) for found in (given.lower, given.upper, given.g))
+    h = np.array([[UNBOUND if high is None else high for high in given.h]])
+    starts = np.cumsum([0, *(0 if pmf is None else len(pmf) for pmf in pmfs)])
+    values = np.array([value for pmf in pmfs for value in pmf or ()])
+    size = np.array(
+        [[0.0 if pmf is not None else float(b - a + 1) for pmf, a, b in zip(pmfs, *given[:2], strict=True)]]
+    )
+    out = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64), np.empty(1)
+    longest = int((upper - lower).max()) + 1
+    describe_by_ticks(
+        lower, upper, starts[:-1][None, :] - lower, size, values, g, h, np.array([window]),
+        np.empty((2, length), dtype=np.int64), np.empty((2, longest)), np.empty((2, longest)), out,
+    )  # fmt: skip
+    assert out[2][0] == pytest.approx(sum(last.values()), rel=1e-12, abs=0)
+    if last:
+        assert (out[0][0], out[1][0]) == (min(first), max(last))

@@ -32,6 +32,14 @@ QUERIES: Final = {
     "Kleene in a set": "PATTERN AND(A+ a[], C c) WHERE [key] AND count(a[]) <= 2 WITHIN 4",
     "branches": "PATTERN OR(SEQ(A a, B b), SEQ(!A n, C c, D d), AND(B e, D f)) WHERE [key] WITHIN 4",
     "readings": "PATTERN SEQ(A a, OR(!D n, SEQ(!C m, !A l)), B b, OR(!A o, !C p)) WHERE [key] WITHIN 9",
+    "times": """
+        PATTERN SEQ(A a, !D n, B b, C c)
+        WHERE skip_till_next_match(a, b, c) {
+            [key] AND TIME(b) - TIME(a) BETWEEN 2 AND 9 AND TIME(n) - TIME(a) <= 4 AND TIME(c) <= TIME(b) + 9
+        }
+        WITHIN 30
+    """,
+    "least distances": "PATTERN SEQ(A a, B b) WHERE [key] AND TIME(b) - TIME(a) >= 3 WITHIN 9",
     "best of the grown": """
         PATTERN SEQ(A a, !D n, B b) WHERE [key] WITHIN 9 ORDER BY CONFIDENCE DESC LIMIT 7
     """,

@@ -16,8 +16,8 @@ def moved(plan: EvaluationPlan, selection: Selection) -> tuple[EvaluationPlan, S
     """Return a plan without least distances, its candidates, and what to add to the ends of ranges.
 
     With the candidates of each component moved back by what the distances before it ask beyond 1,
-    ``t_j - t_(j-1) >= g_j`` is ``t_(j-1) < t_j``; the window loses what the last component is moved by. So every
-    match has the confidence that it had. A plan without least distances is returned as it is.
+    ``t_j - t_(j-1) >= g_j`` is ``t_(j-1) < t_j``; the window loses what the last component is moved by. So
+    every match has the confidence that it had. A plan without least distances is returned as it is.
     """
     if plan.least_distances is None or plan.window < len(plan.components):
         return plan, selection, 0

@@ -16,19 +16,18 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence import CostlyMatchError, Pmfs
-from confidence.budget import checkpoint, pieces
+from confidence.budget import checkpoint
 from confidence.chain.distribution import Intervals
 from confidence.gaps.chains import room_for
 from confidence.predicates.conditions import Conditions, Scratch
-from confidence.timed.batches import describe_bounded
 from confidence.timed.bounds import UNBOUND, Bounds, tightened
-from confidence.timed.cycles import CycleWork
 from confidence.timed.factors import Cells, Factor, TooManyCellsError, law_of
 from confidence.timed.forbidden_runs import Grid, Run, factors_of
 from eventbased.gaps.asked_gaps import forbidden_by_rule
 from eventbased.gaps.gap_events import ForbiddenEvents, GapRules, Gathered, MatchEvents, Placed
 from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_TIMED_CELLS
 from uncertain_cep.operators.time_templates import OTHER, Instance, TimeTemplates
+from uncertain_cep.operators.timed_paths import describe_paths
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["TimedConfidences"]
@@ -117,7 +116,10 @@ class TimedConfidences:
             shape = self._shapes[counts]
             left = chosen
             if shape.is_path:
-                left = self._as_paths(shape, matches, chosen, candidates, offsets, wanted, out)
+                left = describe_paths(
+                    shape.own, self._templates, self._window, matches, chosen, candidates, offsets,
+                    pmfs.values, wanted, out,
+                )  # fmt: skip
             for done, n in enumerate(left.tolist()):
                 if done % 64 == 0:
                     checkpoint()
@@ -137,66 +139,6 @@ class TimedConfidences:
         ends = np.cumsum(np.bincount(number.ravel(), minlength=len(distinct)))
         for each, chosen in zip(distinct.tolist(), np.split(order, ends[:-1]), strict=True):
             yield tuple(each), chosen
-
-    def _as_paths(
-        self,
-        shape: _Shape,
-        matches: MatchEvents,
-        chosen: Int64,
-        candidates: Placed,
-        offsets: Int64,
-        wanted: bool,
-        out: tuple[NDArray[Any], ...],
-    ) -> Int64:
-        """Describe those of some matches that are paths of uniform times; return the others."""
-        total = shape.total
-        event = matches.start[chosen][:, None] + np.arange(total)
-        rows = candidates.row[matches.place[event]]
-        uniform = (offsets[rows] < 0).all(axis=1)
-        others, chosen, event, rows = chosen[~uniform], chosen[uniform], event[uniform], rows[uniform]
-        place = matches.place[event]
-        base = candidates.base[place]
-        lower, upper = candidates.lower[place] - base, candidates.upper[place] - base
-        size = (upper - lower + 1).astype(np.float64)
-        if matches.boxes.shape[1]:
-            lower, upper = (
-                np.maximum(lower, matches.boxes[0][event]),
-                np.minimum(upper, matches.boxes[1][event]),
-            )
-        g, h = np.full_like(lower, 1), np.full_like(lower, UNBOUND)
-        window = np.full(len(chosen), self._window)
-        for instance in shape.own:
-            low, high = self._templates.bounds_of_all(instance, rows)
-            later, earlier = instance.later, instance.earlier
-            if 0 <= later == earlier - 1:
-                later, earlier, low, high = earlier, later, -high, -low
-            if earlier < 0:
-                lower[:, later], upper[:, later] = (
-                    np.maximum(lower[:, later], low),
-                    np.minimum(upper[:, later], high),
-                )
-            elif later == earlier + 1:
-                g[:, later], h[:, later] = np.maximum(g[:, later], low), np.minimum(h[:, later], high)
-            else:
-                window = np.where(low > high, 0, np.minimum(window, high + 1))
-        # What cannot be met is met by no time: a difference too.
-        never = (lower > upper).any(axis=1) | (g > h).any(axis=1) | (window < 1)
-        lower[never], upper[never] = 1, 0
-        g, window = np.where(never[:, None], 1, g), np.where(never, 1, window)
-        found = (
-            np.empty(len(chosen), dtype=np.int64),
-            np.empty(len(chosen), dtype=np.int64),
-            np.empty(len(chosen)),
-        )
-        work = CycleWork.of(total)
-        integers, floats = np.empty((10, total), dtype=np.int64), np.empty((4, 2 * total + 1))
-        kernel: Any = describe_bounded
-        for part in pieces(np.full(len(chosen), 1000.0 * total)):
-            own = [np.ascontiguousarray(column[part]) for column in (lower, upper, size, g, h, window)]
-            kernel(*own, wanted, integers, floats, work, tuple(column[part] for column in found))
-        for column, filled in zip(out, found, strict=False):
-            column[chosen] = filled
-        return np.concatenate((others, chosen[np.isnan(found[2])]))
 
     def forbidden(
         self,

@@ -104,6 +104,8 @@ def run_on_files(
 def _first(faults: list[TraceFault], paths: Sequence[str]) -> list[TraceFault]:
     """Return the first faults of single rows, in the order of the files, and how many more there are."""
     places = {path: place for place, path in enumerate(paths)}
+    # Of two tasks that read a part, both may find what is wrong between it and its neighbour.
+    faults = list(dict.fromkeys(faults))
     rows = [fault for fault in faults if fault.count == 1]
     rows.sort(key=lambda fault: (places.get(fault.file or "", -1), fault.row or 0))
     more = sum(fault.count for fault in faults) - len(rows[:FAULT_LIMIT])

@@ -177,7 +177,7 @@ def _extremes(
     metadata: pq.FileMetaData, groups: Sequence[int], place: int, dtype: pa.DataType
 ) -> tuple[int, int] | None:
     """Return the least and the largest value of a column in some row groups, as whole numbers."""
-    if not (pa.types.is_int64(dtype) or pa.types.is_timestamp(dtype)):
+    if not (pa.types.is_signed_integer(dtype) or pa.types.is_timestamp(dtype)):
         return None
     values: list[Any] = []
     for group in groups:

@@ -86,8 +86,10 @@ def choose_tasks(plan: EvaluationPlan, files: EventFiles, cores: int) -> FileTas
             begin, end = int(earliest[own].min()) - back, int(latest[own].max()) + reach
             near = (latest >= begin) & (earliest <= end)
             near[own] = False
-            chunks.append(Chunk(tuple(own.tolist()), tuple(np.flatnonzero(near).tolist())))
             held = max(held, int(rows[near].sum() + rows[own].sum()))
+            # Without order there may be very many, and they are of no use then.
+            others = np.flatnonzero(near) if held <= MOST_ROWS_IN_REACH else np.array([], np.int64)
+            chunks.append(Chunk(tuple(own.tolist()), tuple(others.tolist())))
             touched |= near
             touched[own] = True
         tasks.append(tuple(chunks))

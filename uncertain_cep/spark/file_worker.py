@@ -198,8 +198,12 @@ class _Evaluation:
         back, reach = reach_of(self._plan)
         begin = min(int(held.lower[held.first].min()) for held in own) - back
         end = max(int(held.upper[held.first].max()) for held in own) + reach
+        files = self._work.files
         numbers, parts = [], []
         for number in sorted((*chunk.own, *chunk.near)):
+            earliest, latest = self._plan.domain.ticks_of_units(np.array(files.parts[number].times))
+            if latest < begin or earliest > end:
+                continue
             held = self._part(number)
             if held.faults:
                 # Its owner reports them.
@@ -209,7 +213,6 @@ class _Evaluation:
                 numbers.append(number)
                 parts.append(held if near.all() else held.keep(near))
         lengths = tuple(len(held.rows) for held in parts)
-        files = self._work.files
         paths = tuple(files.paths[files.parts[number].file] for number in numbers)
         origin = RowOrigin(paths, lengths, tuple(held.rows for held in parts))
         whole = _Held.joined(parts)

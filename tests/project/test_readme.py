@@ -50,15 +50,16 @@ def test_the_quickstart_finds_what_the_text_says() -> None:
     assert f"with probability {row['confidence']:.2f}." in README
 
 
-def test_the_example_for_spark_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_for_spark_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "trace.csv").write_text("when,kind\n1,A\n3,B\n")
     (tmp_path / "schema.toml").write_text(
         '[[events]]\ntype_column = "kind"\ntime = "when"\nuncertainty = { kind = "plus_minus", by = 1 }\n'
     )
-    (example,) = blocks("python", DOCS["spark.md"])
-    script = f'query = "PATTERN SEQ(A a, B b) WITHIN 5"\n{example}'
-    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+    examples = "\n".join(blocks("python", DOCS["spark.md"]))
+    script = f'query = "PATTERN SEQ(A a, B b) WITHIN 5"\n{examples}\nassert count == 1'
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert "on Spark      workers read the files: 1 part in 1 task" in done.stdout
     (row,) = pq.read_table(tmp_path / "matches").to_pylist()
     assert row["confidence"] == pytest.approx(8 / 9)
 

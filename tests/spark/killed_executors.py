@@ -26,7 +26,6 @@ from tests.conftest import ROOT
 from tests.spark.traces import KEYED, as_rows, random_trace
 from uncertain_cep.cli import main
 from uncertain_cep.spark import get_session, match, match_to_parquet, worker_errors, write_matches, writing
-from uncertain_cep.spark import worker as workers
 
 MASTER: Final = "local-cluster[2,1,1024]"
 PARTITIONS: Final = 8
@@ -46,10 +45,10 @@ def executor() -> int:
     return int(Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def lingering(batches: Iterable[pa.RecordBatch], *, seen: str, work: Any, **options: Any) -> Iterator[Any]:
+def lingering(batches: Iterable[pa.RecordBatch], *, seen: str, run: Any, **options: Any) -> Iterator[Any]:
     """Do the work of a task, and take a while before and behind it; leave a file as it is done."""
     time.sleep(random.random())
-    done = list(work(batches, **options))
+    done = list(run(batches, **options))
     Path(seen, f"{time.monotonic_ns()}-{executor()}").touch()
     time.sleep(1.0 + random.random())
     yield from done
@@ -84,10 +83,10 @@ def run(folder: Path) -> None:
     expected = uc.match(table, KEYED)
     frame = spark.createDataFrame(table).repartition(PARTITIONS).cache()
     frame.count()
-    for name in ("match_partition", "write_partition"):
+    for name in ("match_partition", "write_partition", "write_files"):
         for module in (writing, sys.modules["uncertain_cep.spark.matching"]):
             if hasattr(module, name):
-                slow = partial(lingering, work=getattr(workers, name), seen=str(folder / "seen"))
+                slow = partial(lingering, run=getattr(module, name), seen=str(folder / "seen"))
                 setattr(module, name, slow)
 
     def collected() -> pa.Table:

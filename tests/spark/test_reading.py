@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
 from tests.spark.traces import KEYED, as_rows, random_trace
+from tests.traces.readers.samples import SAMPLES
 from uncertain_cep.errors import OptionError, TraceError, UncertainCepWarning
 from uncertain_cep.spark import match, read_traces, to_intervals, worker_errors
 from uncertain_cep.spark.reading import used_of_traces
@@ -132,6 +133,24 @@ def test_files_that_schemas_say_more_of(spark: SparkSession, tmp_path: Path) -> 
     schema = load_schema(tmp_path / "schema.toml")
     rows = read_traces(spark, paths[:1], replace(schema, events=schema.events[:1])).toArrow()
     assert sorted(rows.column("id").to_pylist()) == [1, 2]
+
+
+def test_logs_that_need_no_schema(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for number in (1, 2):
+        log = SAMPLES["spark-eventlog"].replace("app-1", f"app-{number}")
+        (folder / f"app-{number}").write_text(log)
+    expected = read_table(folder, format="spark-eventlog")
+    frame = read_traces(spark, folder, format="spark-eventlog")
+    assert as_rows(frame.toArrow()) == as_rows(expected)
+    with pytest.warns(uc.UncertainCepWarning, match="app-1 and 1 more: read as spark-eventlog"):
+        assert as_rows(read_traces(spark, folder).toArrow()) == as_rows(expected)
+    query = "PATTERN SEQ(TaskStart a, TaskEnd b) WHERE [app] WITHIN 1 minute"
+    assert as_rows(match(frame, query).toArrow()) == as_rows(uc.match(expected, query))
+    (folder / "app-2").write_text("{")
+    with pytest.raises(TraceError, match="app-2, row 1"), worker_errors():
+        read_traces(spark, folder, format="spark-eventlog").collect()
 
 
 def test_files_of_the_model(spark: SparkSession, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from uncertain_cep.errors import TraceError
+from uncertain_cep.traces.lz4_blocks import MAGIC, Lz4Blocks
 
 __all__ = ["COMPRESSIONS", "compression_of", "unpacked"]
 
@@ -44,6 +45,11 @@ def unpacked(path: Path) -> Any:
             return pa.input_stream(path.open("rb"), compression=None)
     if compression == "xz":
         return _Limited(lzma.open(path), path)
+    if compression == "lz4":
+        file = path.open("rb")
+        if file.peek(len(MAGIC)).startswith(MAGIC):
+            return _Limited(Lz4Blocks(file), path)
+        file.close()
     return _Limited(pa.input_stream(path.open("rb"), compression=compression), path)
 
 

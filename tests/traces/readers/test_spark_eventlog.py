@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import struct
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from click.testing import CliRunner
 
 import uncertain_cep as uc
 from tests.integration.raw import rows
 from tests.traces.files import put
 from tests.traces.readers.samples import SAMPLES
+from uncertain_cep.cli import main
 
 LOG = SAMPLES["spark-eventlog"]
 
@@ -127,3 +131,49 @@ def test_a_broken_line_is_told_with_its_row(tmp_path: Path, fault: str) -> None:
     with pytest.raises(uc.TraceError, match=f"log, {message}") as caught:
         uc.read_traces(file, format="spark-eventlog")
     assert len(caught.value.faults) == 1
+
+
+def lz4_blocks(data: bytes) -> bytes:
+    """Return bytes as lz4-java writes them: packed blocks, one as it is, and the end of the stream."""
+    codec = pa.Codec("lz4_raw")
+    found = b""
+    for begin in range(0, len(data), 500):
+        piece = data[begin : begin + 500]
+        packed = codec.compress(piece, asbytes=True) if begin else piece
+        kind = 0x20 if begin else 0x10
+        found += struct.pack("<8sBiii", b"LZ4Block", kind, len(packed), len(piece), 0) + packed
+    return found + struct.pack("<8sBiii", b"LZ4Block", 0x10, 0, 0, 0)
+
+
+def test_logs_are_compressed_as_spark_does_it(tmp_path: Path) -> None:
+    table = uc.read_traces(put(tmp_path / "log", LOG), format="spark-eventlog")
+    blocks = lz4_blocks(LOG.encode())
+    file = tmp_path / "app-1.lz4"
+    # Blocks of two streams, as of a log that was opened again.
+    file.write_bytes(blocks + lz4_blocks(b""))
+    assert uc.read_traces(file, format="spark-eventlog").equals(table)
+    file.write_bytes(pa.compress(LOG.encode(), "lz4", asbytes=True))
+    assert uc.read_traces(file, format="spark-eventlog").equals(table)
+    for damaged in (blocks[:600], blocks[:700] + b"x" * 50 + blocks[750:], blocks[:10]):
+        file.write_bytes(damaged)
+        with pytest.raises(uc.TraceError, match=r"app-1\.lz4.*(damaged or cut off|no JSON|cut off)"):
+            uc.read_traces(file, format="spark-eventlog")
+
+
+def test_commands_take_the_format(tmp_path: Path) -> None:
+    log = str(put(tmp_path / "app-1", LOG))
+    query = "PATTERN SEQ(TaskStart a, TaskEnd b) WHERE a.task_id = b.task_id WITHIN 1 minute"
+    runner = CliRunner()
+    for command in (["match", query, log, "--format", "json"], ["explain", query, log], ["validate", log]):
+        result = runner.invoke(main, [*command, "--input-format", "spark-eventlog"])
+        assert result.exit_code == 0, result.output
+        assert "read as" not in result.stderr
+        result = runner.invoke(main, command)
+        assert result.exit_code == 0, result.output
+    (match,) = runner.invoke(
+        main, ["match", query, log, "--input-format", "spark-eventlog", "--format", "json"]
+    ).stdout.splitlines()
+    assert json.loads(match)["a"] == "app-1:task:7:start"
+    result = runner.invoke(main, ["validate", log, "--input-format", "ganglia"])
+    assert result.exit_code == 2
+    assert "it is no XML" in result.output

@@ -68,7 +68,7 @@ def test_every_real_trace(shared_data: Path, tmp_path: Path, invoke: Invoke, nam
         assert {events["uncertainty"]["length"] for events in document["events"]} == {"1min"}
 
 
-FILES: Final = {
+FILES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
     "process.csv": (
         "case,activity,at\n1,Start,2024-05-31\n1,Check,2024-05-31 10:30\n2,End,2024-06-03 11:00\n",
         ('kind = "as_written"', "# Stamps are written to d or min", '_column = "activity"', 'tick = "1s"'),
@@ -88,6 +88,10 @@ FILES: Final = {
     "nested.jsonl": (
         '{"ts": 1700000000.25, "host": {"name": "a"}, "kind": "A"}\n{"ts": 1700000001.5, "kind": "B"}\n',
         ('unit = "s"', 'type_column = "kind"', 'of = "1ms"'),
+    ),
+    "events.csv": (
+        "type,id,lower,upper,tick,x\nA,1,1,2,1ms,7\nB,2,3,4,1ms,8\n",
+        ("they can be read without a schema", 'tick = "1ms"', 'attributes = ["x"]'),
     ),
     "gaps.csv": (
         "start,end,lower\n1700000000,1700000010,1\n1700000005,,2\n1700000009,0,3\n",

@@ -120,7 +120,7 @@ def used_of_traces(
     options = FileOptions() if schema is None else schema.options
     if format is not None:
         options = replace(options, format=format)
-    places = [Path(path).absolute() for path in given]
+    places = [Path(path) if str(path) == "-" else Path(path).absolute() for path in given]
     files, faults = list_files(places, options.format, with_schema=schema is not None)
     if schema is None and files and not faults and _scannable([file.path for file in files]):
         scanned = [file.path for file in files]

@@ -45,6 +45,7 @@ from uncertain_cep.traces.jsonlines import json_line_faults, kept_columns
 from uncertain_cep.traces.nested import exploded, leaf_names, roots_of, text_fields, with_fields
 from uncertain_cep.traces.ragged import RaggedColumns, read_ragged
 from uncertain_cep.traces.readers import LOOKED_AT, READERS, finest_tick, read_events, recognised
+from uncertain_cep.traces.standard_input import spooled
 from uncertain_cep.traces.text_lines import CONTINUATION, LINE, record_blocks
 from uncertain_cep.traces.unpacking import COMPRESSIONS, unpacked
 
@@ -153,7 +154,7 @@ class TraceFile:
 def list_files(
     paths: Sequence[str | Path], format: str | None = None, *, with_schema: bool = False
 ) -> tuple[list[TraceFile], list[TraceFault]]:
-    """Return the files to read: those given, and those in the folders given.
+    """Return the files to read: those given, and those in the folders given; ``-`` is standard input.
 
     Of folders these are the files whose names say a known format or, if a format is given, all files; if no
     name says one, those that begin as a format of ``READERS`` does. Files and folders whose names start with
@@ -165,7 +166,7 @@ def list_files(
     asks = format is None
     files: list[TraceFile] = []
     faults: list[TraceFault] = []
-    for given in map(Path, paths):
+    for given in (spooled(format) if str(path) == "-" else Path(path) for path in paths):
         if not given.exists():
             faults.append(TraceFault("there is no such file: check the path", file=str(given)))
         elif (kind := special_kind(given)) is not None:

@@ -93,7 +93,7 @@ def _resolution(lower: IntArray, upper: IntArray, domain: TimeDomain) -> str:
     # Both bounds belong to an interval, so that a minute ends a tick before the next one.
     bounds = (lower, upper, upper + 1)
     if step is None:
-        common = max(int(np.gcd.reduce(each)) for each in bounds) or 1
+        common = int(np.gcd.reduce(lower)) or 1
         return f"{common:,} tick{'s' if common > 1 else ''}"
     if max(int(np.abs(each).max(initial=0)) for each in bounds) * step >= 2**63:
         return format_duration(step)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.timedomain import is_text
+from uncertain_cep.timedomain import Names, is_text
 from uncertain_cep.traces.common_types import common_type
 from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of, list_files, read_file
@@ -41,6 +41,8 @@ _LOOKED_AT: Final = 2**26
 """Bytes of each text file that are looked at."""
 
 _FINEST: Final = "us"
+_NAMES: Final = Names()
+_MODEL: Final = {_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper}
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,8 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
     options = FileOptions(format=format)
     for group in _groups(files, options, left_out):
         group, stamps = _with_stamps(group)
+        if {*group.table.column_names} >= _MODEL:
+            return _of_the_model(group, paths)
         if not stamps:
             named = ", ".join(group.table.column_names[:6])
             left_out.append(f"{_named(group.files)}: no column of times among {named}")
@@ -131,6 +135,28 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
     taken = {file.root for group, _ in found for file in group.files}
     proposed = _schema(found, left_out, files, format)
     return replace(proposed, traces=tuple(str(path) for path in paths if Path(path) in taken))
+
+
+def _of_the_model(group: _Group, paths: Sequence[str | Path]) -> ProposedSchema:
+    """Return a schema for files that need none."""
+    table = group.table
+    attributes = [name for name in table.column_names if name not in CANONICAL]
+    bounds = f'lower = "{_NAMES.lower}", upper = "{_NAMES.upper}"'
+    uncertainty = f'{{ kind = "columns", {bounds} }}'
+    if _NAMES.pmf in table.column_names:
+        uncertainty = f'{{ kind = "histogram", pmf = "{_NAMES.pmf}", lower = "{_NAMES.lower}" }}'
+    ticks = table.column(_NAMES.tick).unique().to_pylist() if _NAMES.tick in table.column_names else []
+    text = [
+        "# The files have the columns of events already: they can be read without a schema.",
+        *(f"tick = {_quoted(str(tick))}" for tick in ticks[:1]),
+        "",
+        "[[events]]",
+        f"type_column = {_quoted(_NAMES.type)}",
+        f"id = {_quoted(_NAMES.id)}",
+        f"uncertainty = {uncertainty}",
+        f"attributes = {_listed(attributes)}",
+    ]
+    return ProposedSchema("\n".join(text) + "\n", (), tuple(map(str, paths)))
 
 
 def _everything(root: Path) -> set[Path]:

@@ -51,7 +51,6 @@ from uncertain_cep.traces.rows import (
     type_column,
 )
 from uncertain_cep.traces.schema import TraceSchema, given_schema
-from uncertain_cep.traces.standard_input import spooled
 from uncertain_cep.traces.time_formats import EPOCHS
 from uncertain_cep.traces.uncertainty import Uncertainty
 
@@ -219,7 +218,6 @@ def load_traces(
     given = [asked] if isinstance(asked, (str, Path)) or not isinstance(asked, Iterable) else list(asked)
     if not all(isinstance(path, (str, Path)) for path in given):
         raise OptionError(f"paths={asked!r}: it takes the path of a file or a folder, or several")
-    given = [spooled(options.format) if str(path) == "-" else path for path in given]
     files, faults = list_files(given, options.format, with_schema=schema is not None)
     if not given:
         faults.append(TraceFault("no file is given: name one or more"))

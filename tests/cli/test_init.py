@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.conftest import Invoke
 from tests.traces.files import put
-from uncertain_cep.traces import load_schema
+from uncertain_cep.traces import load_schema, proposing
 
 TRACES: Final = {
     "cloudwatch": ("nab_cloudwatch_2014",),
@@ -107,6 +107,13 @@ def test_small_files(tmp_path: Path, invoke: Invoke, name: str) -> None:
     for part in parts:
         assert part in schema, schema
     assert load_schema(tmp_path / "new" / "schema.toml").events
+
+
+def test_more_than_can_be_looked_at(tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proposing, "IN_PROCESS_BYTES", 16)
+    result = invoke("init", put(tmp_path / "t.csv", "at\n2024-05-31\n2024-06-01\n"), "-o", tmp_path / "new")
+    assert result.exit_code == 2
+    assert "the files hold more than 0 MiB: name some of them" in result.output
 
 
 def test_files_of_several_formats_are_told_apart(shared_data: Path, tmp_path: Path, invoke: Invoke) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from uncertain_cep.config import IN_PROCESS_BYTES
 from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.timedomain import Names, is_text
@@ -22,6 +23,7 @@ from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of, list_files, read_file
 from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.rows import CANONICAL
+from uncertain_cep.traces.sizes import unpacked_bytes
 from uncertain_cep.traces.stamp_columns import StampColumn, regular_spacing, stamp_column, words_of
 from uncertain_cep.traces.text_lines import LINE, PRESETS, record_blocks
 from uncertain_cep.traces.time_formats import TimeFormat, told_with
@@ -37,8 +39,6 @@ _HOSTS: Final = ("host", "hostname", "node", "machine", "server", "pod", "instan
 FILE: Final = "file"
 TIME: Final = "time"
 _MOST_TYPES: Final = 50
-_LOOKED_AT: Final = 2**26
-"""Bytes of each text file that are looked at."""
 
 _FINEST: Final = "us"
 _NAMES: Final = Names()
@@ -98,8 +98,13 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
     TraceError
         If a file cannot be read.
     OptionError
-        If none of them has a column of stamps.
+        If none of them has a column of stamps, or they hold too much to be looked at.
     """
+    if unpacked_bytes(map(str, paths)) > IN_PROCESS_BYTES:
+        raise OptionError(
+            f"the files hold more than {IN_PROCESS_BYTES // 2**20} MiB: name some of them, and give what is "
+            "written for these to match for all"
+        )
     files, faults = list_files(paths, format, with_schema=format is None and _only_tables(paths))
     if faults:
         raise TraceError(faults)

@@ -101,7 +101,11 @@ PRESETS: Final = {
         parts=True,
     ),
 }  # fmt: skip
-"""By their names in ``[extract]``."""
+"""By their names in ``[extract]``.
+
+Sources: RFC 3164, section 4.1; RFC 5424, section 6; the layouts of Log4j that Hadoop, Spark and ZooKeeper
+ship, and that of Logback; Apache HTTP Server, combined log format; Kubernetes, CRI logging format.
+"""
 
 _PART: Final = re.compile(r"\S+ (stdout|stderr) ([FP])(?::\S+)? ?")
 

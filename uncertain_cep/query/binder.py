@@ -12,7 +12,6 @@ from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.errors import OptionError, QueryError, warn
 from uncertain_cep.query.branches import Term, branches_of
 from uncertain_cep.query.checker import check
-from uncertain_cep.query.differences import Difference, differences_of
 from uncertain_cep.query.inference import Binding
 from uncertain_cep.query.syntax import (
     AllAttributes,
@@ -32,6 +31,7 @@ from uncertain_cep.query.syntax import (
     expressions_in,
 )
 from uncertain_cep.query.time_conditions import TimeCondition, TimeReference
+from uncertain_cep.query.time_terms import Difference, differences_of
 from uncertain_cep.query.typed import (
     Aggregated,
     Apply,

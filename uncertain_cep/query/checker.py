@@ -16,7 +16,6 @@ from uncertain_cep.query.branches import (
     expansions,
     set_variables,
 )
-from uncertain_cep.query.differences import NoDifferenceError, differences_of
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.syntax import (
     Aggregate,
@@ -36,6 +35,7 @@ from uncertain_cep.query.syntax import (
     components_of,
     expressions_in,
 )
+from uncertain_cep.query.time_terms import NoDifferenceError, differences_of
 
 __all__ = ["MOST_COMPONENTS", "MOST_TYPES", "OUTPUT_COLUMNS", "check", "did_you_mean"]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from uncertain_cep.durations import format_duration
-from uncertain_cep.query.differences import Comparison
 from uncertain_cep.query.expression_text import format_expression, format_mention
+from uncertain_cep.query.time_terms import Comparison
 from uncertain_cep.query.typed import (
     Column,
     Element,

@@ -358,6 +358,18 @@ MOST_STREAM_COPIES: Final = 100
 FILES_LEARNED_FROM: Final = 8
 """Files of a folder that are read beforehand, to learn the columns of a stream."""
 
+MESSAGES_LEARNED_FROM: Final = 1_000
+"""Messages of a topic that are read beforehand, to learn the columns of a stream."""
+
+KAFKA_SECONDS: Final = 30.0
+"""Longest time that Kafka may take to answer."""
+
+KAFKA_POLL_SECONDS: Final = 0.5
+"""How long to wait for as many messages of Kafka as are asked for at once."""
+
+KAFKA_ROWS: Final = 10_000
+"""Messages of Kafka that are handed on at a time."""
+
 PROGRESS_SECONDS: Final = 0.5
 """How often the command looks whether a stream has done a batch."""
 

@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.streaming.batches import notice
 from uncertain_cep.spark import worker_errors
-from uncertain_cep.spark.dataframes import from_arrow_schema
+from uncertain_cep.spark.dataframes import column, from_arrow_schema
 from uncertain_cep.streaming.stream_layout import CLOSE
 
 
@@ -51,7 +51,7 @@ def run(matches: DataFrame, place: Path) -> tuple[pa.Table, StreamingQuery]:
     with worker_errors():
         query.awaitTermination()
     written = matches.sparkSession.read.schema(matches.schema).parquet(str(place / "out"))
-    return written.select(matches.columns).toArrow(), query
+    return written.select(*map(column, matches.columns)).toArrow(), query
 
 
 def counted(query: StreamingQuery) -> dict[str, int]:

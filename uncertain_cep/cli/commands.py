@@ -23,6 +23,7 @@ from uncertain_cep.cli.interrupts import Interrupts, lasting_interrupts
 from uncertain_cep.cli.match import match
 from uncertain_cep.cli.progress import note
 from uncertain_cep.cli.report import report
+from uncertain_cep.cli.stream import stream
 from uncertain_cep.cli.validate import validate
 from uncertain_cep.cli.warm_up import warm_up
 from uncertain_cep.errors import (
@@ -129,10 +130,10 @@ def _interrupted(ctx: click.Context, interrupts: Interrupts) -> NoReturn:
 
 def _end_quietly(ctx: click.Context) -> NoReturn:
     """End as the reader of a pipe, such as head, has seen enough."""
-    for stream in (sys.stdout, sys.stderr):
+    for file in (sys.stdout, sys.stderr):
         # What is left in the buffer could not be written at the end, either.
         with suppress(OSError, ValueError, AttributeError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
     ctx.exit(PIPE_CLOSED)
 
 
@@ -161,5 +162,5 @@ def main(traceback: bool) -> None:
     """
 
 
-for _command in (match, report, explain, init, validate, infer_offsets, generate, casestudy, warm_up):
+for _command in (match, stream, report, explain, init, validate, infer_offsets, generate, casestudy, warm_up):
     main.add_command(_command)

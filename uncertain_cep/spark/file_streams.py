@@ -25,7 +25,14 @@ from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.reading import Step, reading_steps
 from uncertain_cep.traces.schema import given_schema
 
-__all__ = ["learned_columns", "read_stream", "stream_of_files"]
+__all__ = [
+    "FolderReading",
+    "events_of_file",
+    "learned_columns",
+    "read_stream",
+    "reading_of",
+    "stream_of_files",
+]
 
 _FILE: Final = t.StructType(
     [
@@ -38,7 +45,7 @@ _FILE: Final = t.StructType(
 
 
 @dataclass(frozen=True, slots=True)
-class _FolderReading:
+class FolderReading:
     """How the files of a folder are read, whatever there will be."""
 
     root: Path
@@ -115,34 +122,46 @@ def stream_of_files(
     """Do what `read_stream` does, with columns that are known."""
     if files_per_batch is not None and files_per_batch < 1:
         raise OptionError(f"files_per_batch={files_per_batch}: it must be at least 1")
-    known = arrow_schema(spark.createDataFrame([], columns))
-    noted = (known.metadata or {}).get(TICK_METADATA)
     root = Path(folder).absolute()
-    reading = _FolderReading(root, schema, None if noted is None else noted.decode())
+    reading, known = reading_of(spark, root, schema, columns)
     source = spark.readStream.format("binaryFile").schema(_FILE).option("recursiveFileLookup", True)
     if files_per_batch is not None:
         source = source.option("maxFilesPerTrigger", files_per_batch)
     paths = source.load(as_spark_path(root)).select("path")
-    read = partial(_events_of_paths, reading=reading, schema=known.remove_metadata())
+    read = partial(_events_of_paths, reading=reading, schema=known)
     return paths.mapInArrow(read, columns)
 
 
+def reading_of(
+    spark: SparkSession, root: Path, schema: TraceSchema | None, columns: t.StructType
+) -> tuple[FolderReading, pa.Schema]:
+    """Return how files are read, and the columns of their events for workers."""
+    known = arrow_schema(spark.createDataFrame([], columns))
+    noted = (known.metadata or {}).get(TICK_METADATA)
+    return FolderReading(root, schema, None if noted is None else noted.decode()), known.remove_metadata()
+
+
 def _events_of_paths(
-    batches: Iterable[pa.RecordBatch], *, reading: _FolderReading, schema: pa.Schema
+    batches: Iterable[pa.RecordBatch], *, reading: FolderReading, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Yield the events of the files named in the batches."""
     for batch in batches:
         for uri in batch.column(0).to_pylist():
             path = Path("/" + uri.removeprefix("file:").lstrip("/"))
-            options = FileOptions() if reading.schema is None else reading.schema.options
-            file = TraceFile(path, reading.root, options.format if options.format in READERS else None)
-            work = ((file, tuple(_steps(file, reading))),)
-            how = Reading(work, options, reading.tick, reading.tick)
-            zero = pa.RecordBatch.from_pylist([{"file": 0}])
-            yield from events_of_files([zero], reading=how, days=False, firsts=(1,), schema=schema)
+            yield from events_of_file(path, reading, schema)
 
 
-def _steps(file: TraceFile, reading: _FolderReading) -> list[Step]:
+def events_of_file(path: Path, reading: FolderReading, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the events of a file, with the columns of a schema."""
+    options = FileOptions() if reading.schema is None else reading.schema.options
+    file = TraceFile(path, reading.root, options.format if options.format in READERS else None)
+    work = ((file, tuple(_steps(file, reading))),)
+    how = Reading(work, options, reading.tick, reading.tick)
+    zero = pa.RecordBatch.from_pylist([{"file": 0}])
+    yield from events_of_files([zero], reading=how, days=False, firsts=(1,), schema=schema)
+
+
+def _steps(file: TraceFile, reading: FolderReading) -> list[Step]:
     schema = reading.schema
     if schema is not None:
         # What is for other files is no fault of this one.

@@ -11,7 +11,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 from uncertain_cep.streaming.held_slices import COUNTED, Report, pass_time, take
 from uncertain_cep.streaming.stream_layout import StreamLayout
 
-__all__ = ["BLOB", "StreamState"]
+__all__ = ["BLOB", "StreamState", "rows_of"]
 
 BLOB = "blob"
 
@@ -72,7 +72,7 @@ class StreamState(StatefulProcessor):
         assert self._store is not None
         report = take(self._layout, self._store, (row for frame in rows for row in frame.to_dict("records")))
         self._wait(timerValues)
-        return iter([_frame(report)])
+        return iter([rows_of(report)])
 
     def handleExpiredTimer(  # noqa: D102, N802
         self,
@@ -83,14 +83,14 @@ class StreamState(StatefulProcessor):
         assert self._store is not None
         report = pass_time(self._layout, self._store)
         self._wait(timerValues)
-        return iter([_frame(report)])
+        return iter([rows_of(report)])
 
     def _wait(self, timers: Any) -> None:
         if self._layout.idle is not None and self._store is not None:
             self._store.set_timer(timers.getCurrentProcessingTimeInMs() + self._layout.idle[0])
 
 
-def _frame(report: Report) -> pd.DataFrame:
+def rows_of(report: Report) -> pd.DataFrame:
     """Return the blobs of a report as rows, the first one with what was counted."""
     blobs: list[bytes | None] = [*report.blobs] or [None]
     columns: dict[str, Any] = {BLOB: blobs}

@@ -9,6 +9,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
 from uncertain_cep.plan import MatchOptions, make_plan
@@ -27,7 +28,7 @@ from uncertain_cep.streaming.held_slices import COUNTED
 from uncertain_cep.streaming.stream_layout import StreamLayout, StreamOptions
 from uncertain_cep.timedomain import check_tick_type
 
-__all__ = ["METRICS", "check_state_store", "layout_of", "stream_frame"]
+__all__ = ["METRICS", "check_state_store", "layout_of", "pieces_of_stream", "stream_frame"]
 
 METRICS: Final = "uncertain_cep"
 """The name by which the progress of a streaming query tells what was counted in a batch."""
@@ -38,22 +39,27 @@ def stream_frame(frame: DataFrame, query: Query, options: MatchOptions, stream: 
     frame = whole_numbers(frame, options.names)
     layout = layout_of(frame, query, options, stream)
     check_state_store(frame.sparkSession)
-    keys = layout.spread_by
-    hashed = f.xxhash64(*map(column, keys)) if keys else f.lit(0).cast("long")
-    events = frame.select(*map(column, layout.schema.names), hashed.alias("hash"))
-    pieces = plainly_named(events).mapInArrow(partial(cut, layout=layout), from_arrow_schema(PIECES))
-    counted = ", ".join(f"{name} bigint" for name in COUNTED)
-    evaluated = pieces.groupBy("bucket").transformWithStateInPandas(
-        StreamState(layout),
-        outputStructType=f"{BLOB} binary, {counted}",
-        outputMode="Append",
-        timeMode="None" if layout.idle is None else "ProcessingTime",
-    )
+    evaluated = pieces_of_stream(frame, layout, StreamState(layout))
     observed = evaluated.observe(
         METRICS, *((f.max if name in ("bound", "newest") else f.sum)(name).alias(name) for name in COUNTED)
     )
     blobs = observed.filter(f.col(BLOB).isNotNull()).select(BLOB)
     return blobs.mapInArrow(_rows, from_arrow_schema(layout.output_schema))
+
+
+def pieces_of_stream(frame: DataFrame, layout: StreamLayout, state: StatefulProcessor) -> DataFrame:
+    """Return what a state makes of the pieces of a stream's batches: blobs, and what was counted."""
+    keys = layout.spread_by
+    hashed = f.xxhash64(*map(column, keys)) if keys else f.lit(0).cast("long")
+    events = frame.select(*map(column, layout.schema.names), hashed.alias("hash"))
+    pieces = plainly_named(events).mapInArrow(partial(cut, layout=layout), from_arrow_schema(PIECES))
+    counted = ", ".join(f"{name} bigint" for name in COUNTED)
+    return pieces.groupBy("bucket").transformWithStateInPandas(
+        state,
+        outputStructType=f"{BLOB} binary, {counted}",
+        outputMode="Append",
+        timeMode="None" if layout.idle is None else "ProcessingTime",
+    )
 
 
 def layout_of(frame: DataFrame, query: Query, options: MatchOptions, stream: StreamOptions) -> StreamLayout:

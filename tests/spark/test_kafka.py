@@ -1,0 +1,112 @@
+"""Topics of Kafka, on a real broker, have the matches of a table of their messages, each once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import uncertain_cep as uc
+from tests.spark.kafka_broker import broker, make_topic, send
+from tests.spark.killed_streams import QUERIES, command, commits, started, trace, written
+from tests.spark.streams import counted, run
+from tests.spark.traces import as_rows
+from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceError
+from uncertain_cep.spark.kafka_streams import columns_of_topic, stream_of_topic
+from uncertain_cep.traces import load_schema
+
+SCHEMA = """
+[[events]]
+type_column = "type"
+id = "id"
+uncertainty = { kind = "columns", lower = "from", upper = "until" }
+attributes = ["key", "value", "partition", "offset", "timestamp"]
+"""
+PATIENCE = 600
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """Where the broker of these tests is."""
+    with broker() as found:
+        yield found
+
+
+def messages(table: pa.Table) -> list[dict[str, object]]:
+    """Return events as the objects that a producer sends."""
+    rows = table.rename_columns({"lower": "from", "upper": "until"}).to_pylist()
+    return [dict(row) for row in rows]
+
+
+def test_the_messages_of_a_topic(spark: SparkSession, address: str, tmp_path: Path) -> None:
+    table = trace(1200, 5)
+    make_topic(address, "small", 2)
+    send(address, "small", messages(table), 2)
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    schema = load_schema(tmp_path / "schema.toml")
+    columns = columns_of_topic(address, "small", schema)
+    assert {"key", "partition", "offset", "timestamp"} < set(columns.names)
+    events = stream_of_topic(spark, address, "small", schema, columns, 500)
+    query = (
+        QUERIES["plain"].replace("WHERE", "WHERE a.offset >= 0 AND a.partition < 2 AND") + " RETURN a.offset"
+    )
+    rows, done = run(uc.match(events, query, largest_interval=7), tmp_path)
+    assert counted(done)["events"] == 1200
+    assert counted(done)["late"] == 0
+    assert len(done.recentProgress) == 3
+    # Nothing has ended the stream: what is near its end is not final yet.
+    expected = uc.match(table, QUERIES["plain"])
+    final = expected.filter(pa.compute.less(expected.column("range_upper"), 1200))
+    names = final.column_names[:-1]
+    assert 0 < final.num_rows <= rows.num_rows
+    assert set(as_rows(final.select(names))) <= set(as_rows(rows.select(names)))
+    offsets = dict(zip(rows.column("a").to_pylist(), rows.column("a.offset").to_pylist(), strict=True))
+    assert all(offset == id // 2 for id, offset in offsets.items())
+
+
+@pytest.mark.thorough
+def test_a_kill_in_the_middle_of_many_messages(address: str, tmp_path: Path) -> None:
+    table = trace(50_000, 6)
+    make_topic(address, "many", 3)
+    send(address, "many", messages(table), 3)
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    arguments = command(tmp_path, QUERIES["next"], "--close", "--schema", str(tmp_path / "schema.toml"))
+    arguments[arguments.index("--source") + 1] = f"kafka://{address}/many"
+    arguments[arguments.index("--batch") + 1] = "5000"
+    process = started(arguments, tmp_path / "log")
+    until = time.monotonic() + PATIENCE
+    while commits(tmp_path) < 4:
+        assert process.poll() is None, (tmp_path / "log").read_text()
+        assert time.monotonic() < until, (tmp_path / "log").read_text()
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    assert started(arguments, tmp_path / "log").wait(PATIENCE) == 0, (tmp_path / "log").read_text()
+    expected = uc.match(table, QUERIES["next"], max_matches=None)
+    found = written(tmp_path / "out")
+    assert found is not None
+    assert as_rows(found.select(expected.column_names)) == as_rows(expected)
+    assert expected.num_rows > 1000
+
+
+def test_what_cannot_be_read(spark: SparkSession, address: str, tmp_path: Path) -> None:
+    make_topic(address, "empty", 1)
+    with pytest.raises(OptionError, match="the topic empty has no message yet"):
+        columns_of_topic(address, "empty", None)
+    with pytest.raises(RuntimeEnvironmentError, match="has no topic nowhere"):
+        columns_of_topic(address, "nowhere", None)
+    make_topic(address, "broken", 1)
+    send(address, "broken", [{"type": "A", "id": 1, "lower": 1, "upper": 2}], 1)
+    columns = columns_of_topic(address, "broken", None)
+    send(address, "broken", ["no object"], 1)  # type: ignore[list-item]
+    matches = uc.match(
+        stream_of_topic(spark, address, "broken", None, columns), "PATTERN SEQ(A a, B b) WITHIN 5",
+        largest_interval=1,
+    )  # fmt: skip
+    with pytest.raises(TraceError, match="offset 1 of partition 0: it is no JSON object"):
+        run(matches, tmp_path)

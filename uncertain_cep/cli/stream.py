@@ -1,0 +1,108 @@
+"""``uncertain-cep stream``: the matches of a query among events that come bit by bit, on Spark."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from uncertain_cep.cli.arguments import read_query
+from uncertain_cep.cli.progress import note
+from uncertain_cep.durations import parse_duration
+from uncertain_cep.errors import OptionError
+
+if TYPE_CHECKING:
+    from uncertain_cep.streaming.stream_layout import StreamOptions
+
+__all__ = ["stream"]
+
+
+def _length(_context: click.Context, _parameter: click.Parameter, value: str | None) -> str | int | None:
+    """Return a length of time as text, and a number of ticks as one."""
+    return int(value) if value is not None and re.fullmatch(r"[0-9]+", value) else value
+
+
+@click.command()
+@click.argument("query")
+@click.option(
+    "--source",
+    required=True,
+    metavar="DIR|kafka://HOST:PORT/TOPIC",
+    help="A folder that files are put into, by renaming, or a topic of Kafka.",
+)
+@click.option("--schema", metavar="FILE", help="A schema file (TOML). Default: the columns of the model.")
+@click.option("--tick", metavar="D", help="Without a schema: the length of a tick, such as 100ms.")
+@click.option(
+    "--largest-interval",
+    required=True,
+    metavar="D",
+    callback=_length,
+    help="The largest upper - lower of an event, such as 10s, or a number of ticks. What is longer is late.",
+)
+@click.option("--checkpoint", required=True, metavar="DIR", help="Where the state is kept, to go on from.")
+@click.option("-o", "--out", required=True, metavar="DIR", help="A folder, which gets a folder a batch.")
+@click.option("--once", is_flag=True, help="End when all that is there has been read.")
+@click.option("--close", is_flag=True, help="As --once, and then nothing is to come: release all matches.")
+@click.option(
+    "--trigger", metavar="D", default="1s", show_default=True, help="Begin a batch so often at most."
+)
+@click.option("--batch", "most", type=click.IntRange(min=1), metavar="N",
+    help="Most files, or messages of Kafka, of a batch.")  # fmt: skip
+@click.option("--idle-after", metavar="D", help="Move on with the clock when nothing has come for so long.")
+@click.option(
+    "--duplicates",
+    type=click.Choice(["error", "drop"]),
+    default="error",
+    show_default=True,
+    help="What to do about a row that is the same as another one.",
+)
+@click.option("--slice-length", type=click.IntRange(min=1), metavar="N", help="Of the state, in ticks.")
+@click.option("--buckets", type=click.IntRange(min=1), metavar="N", help="Parts of the state.")
+@click.option("--master", metavar="M", default="local[*]", show_default=True, help="Spark's master.")
+def stream(
+    query: str,
+    source: str,
+    schema: str | None,
+    tick: str | None,
+    largest_interval: str | int,
+    checkpoint: str,
+    out: str,
+    once: bool,
+    close: bool,
+    trigger: str,
+    most: int | None,
+    master: str,
+    **given: Any,
+) -> None:
+    """Find the matches of QUERY in a stream, each once, whatever dies meanwhile.
+
+    QUERY is a file, or the text itself if it starts with PATTERN. The matches, and the events that came late,
+    are in OUT, a folder of Parquet files for each batch. The same command goes on where it was ended.
+    """
+    from uncertain_cep.cli.stream_runs import Source, run_stream
+    from uncertain_cep.streaming.stream_layout import StreamOptions
+
+    if not parse_duration(trigger, what="--trigger"):
+        raise OptionError("--trigger 0s: a batch takes some time")
+    if schema is not None and tick is not None:
+        raise OptionError("--tick and --schema exclude each other: write it into the schema file")
+    if master.startswith("sc://"):
+        raise OptionError(
+            "the command writes its batches from this process, which Spark Connect has no part in: use match "
+            "and writeStream, or another --master"
+        )
+    parsed = read_query(query)
+    options: StreamOptions = StreamOptions(largest_interval, **given)
+    run_stream(
+        parsed,
+        Source(source, schema, tick, most),
+        options,
+        Path(out).absolute(),
+        Path(checkpoint).absolute(),
+        master,
+        None if once or close else trigger,
+        close=close,
+    )
+    note("the stream is closed" if close else "all that was there is read")

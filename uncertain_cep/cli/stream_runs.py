@@ -1,0 +1,175 @@
+"""Running a stream for the command line: one line a batch, until it ends or is ended."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from time import sleep
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from uncertain_cep.cli.execution import spark_session
+from uncertain_cep.cli.progress import note
+from uncertain_cep.config import PROGRESS_SECONDS
+from uncertain_cep.durations import parse_duration
+from uncertain_cep.errors import OptionError
+from uncertain_cep.plan import MatchOptions
+from uncertain_cep.query import Query
+from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN
+from uncertain_cep.streaming.stream_layout import CLOSE, StreamLayout, StreamOptions
+from uncertain_cep.traces import load_schema
+from uncertain_cep.wording import counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.types import StructType
+
+__all__ = ["Source", "run_stream"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where events come from; ``most`` files or messages a batch."""
+
+    place: str
+    schema: str | None
+    tick: str | None
+    most: int | None
+
+
+def run_stream(
+    query: Query,
+    source: Source,
+    options: StreamOptions,
+    out: Path,
+    checkpoint: Path,
+    master: str,
+    trigger: str | None,
+    *,
+    close: bool,
+) -> None:
+    """Run a stream: for ever with a trigger, else until all that is there has been read."""
+    from uncertain_cep.spark.dataframes import column
+    from uncertain_cep.spark.jobs import count_cores
+    from uncertain_cep.spark.stream_output import begin_output, read_note, written
+    from uncertain_cep.spark.streamed import layout_of, stream_frame
+
+    _topic(source.place)
+    spark = spark_session(master)
+    kept = read_note(checkpoint)
+    columns = _columns(spark, source) if kept is None else _read_columns(kept["columns"])
+    events = _events(spark, source, columns)
+    matching = MatchOptions(tick=source.tick)
+    layout = layout_of(events, query, matching, options)
+    # A task without a part of the state costs as much as one with some. A checkpoint keeps the first number.
+    spark.conf.set("spark.sql.shuffle.partitions", str(min(count_cores(spark), layout.buckets)))
+    begin_output(out, checkpoint, layout.fingerprint, columns.json())
+    notices = checkpoint / "notices"
+    notices.mkdir(exist_ok=True)
+    both = events.select(*map(column, columns.names)).unionByName(
+        spark.readStream.schema(columns).parquet(str(notices))
+    )
+    for name in columns.names:
+        both = both.withMetadata(name, columns[name].metadata or {})
+    matches = stream_frame(both, query, matching, options)
+    how: dict[str, Any] = {"availableNow": True}
+    if trigger is not None:
+        how = {"processingTime": f"{parse_duration(trigger) // 1_000_000} milliseconds"}
+    with written(matches, out, checkpoint, how) as running:
+        _follow(running, layout)
+    if close:
+        _put_notice(notices, columns)
+        with written(matches, out, checkpoint, how) as running:
+            _follow(running, layout)
+    spark.stop()
+
+
+def _topic(place: str) -> tuple[str, str] | None:
+    """Return the servers and the topic of a source that is one of Kafka."""
+    if not place.startswith("kafka://"):
+        return None
+    servers, _, topic = place.removeprefix("kafka://").partition("/")
+    if not servers or not topic:
+        raise OptionError(f"--source {place}: write kafka://HOST:PORT/TOPIC")
+    return servers, topic
+
+
+def _columns(spark: SparkSession, source: Source) -> StructType:
+    from uncertain_cep.spark.file_streams import learned_columns
+
+    schema = None if source.schema is None else load_schema(source.schema)
+    if (topic := _topic(source.place)) is not None:
+        from uncertain_cep.spark.kafka_streams import columns_of_topic
+
+        return columns_of_topic(*topic, schema)
+    return learned_columns(spark, source.place, schema, source.tick)
+
+
+def _read_columns(text: str) -> StructType:
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson(json.loads(text))
+
+
+def _events(spark: SparkSession, source: Source, columns: StructType) -> DataFrame:
+    from uncertain_cep.spark.file_streams import stream_of_files
+
+    schema = None if source.schema is None else load_schema(source.schema)
+    if (topic := _topic(source.place)) is not None:
+        from uncertain_cep.spark.kafka_streams import stream_of_topic
+
+        return stream_of_topic(spark, *topic, schema, columns, source.most)
+    return stream_of_files(spark, source.place, schema, columns, source.most)
+
+
+def _put_notice(folder: Path, columns: StructType) -> None:
+    """Put the row that closes a stream into a folder, unless it is there."""
+    from uncertain_cep.spark.dataframes import arrow_fields
+
+    place = folder / "close.parquet"
+    if not place.exists():
+        schema = pa.schema(arrow_fields(columns))
+        row = dict.fromkeys(schema.names) | {"type": CLOSE}
+        pq.write_table(pa.Table.from_pylist([row], schema=schema), folder / "_close.parquet")
+        (folder / "_close.parquet").rename(place)
+
+
+def _follow(query: StreamingQuery, layout: StreamLayout) -> None:
+    """Say what each batch did, until the query ends."""
+    from uncertain_cep.spark import worker_errors
+
+    told = -1
+    with worker_errors():
+        active = True
+        while active:
+            sleep(PROGRESS_SECONDS)
+            active = query.isActive
+            for progress in query.recentProgress:
+                found = progress["observedMetrics"].get("uncertain_cep")
+                if progress["batchId"] > told and found is not None and found["events"] is not None:
+                    told = progress["batchId"]
+                    note(_line(told, found.asDict(), layout))
+        query.awaitTermination()
+
+
+def _line(number: int, found: Mapping[str, int], layout: StreamLayout) -> str:
+    """Return what a batch did as a line."""
+    matches = "buckets" if layout.plan.counts else "matches"
+    parts = [
+        f"batch {number}: {counted(found['events'], 'event')}, {found['matches']:,} {matches}, "
+        f"{found['late']:,} late",
+        f"state {found['state_rows']:,} rows, {found['state_bytes'] / 1000:,.0f} kB",
+    ]
+    if found["duplicates"]:
+        parts.insert(1, f"{found['duplicates']:,} duplicates")
+    if NOTHING_KNOWN < found["bound"] <= found["newest"]:
+        lag = found["newest"] - found["bound"]
+        length = layout.plan.domain.tick_nanoseconds
+        shown = f"{lag:,} ticks" if length is None else f"{lag * length / 1e9:,.3f} s"
+        parts.append(f"final up to {shown} behind the newest event")
+    return "; ".join(parts)

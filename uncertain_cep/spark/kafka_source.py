@@ -1,0 +1,201 @@
+"""Topics of Kafka as a data source over confluent-kafka, with its offsets in Spark's checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Final
+
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+
+from uncertain_cep.config import KAFKA_POLL_SECONDS, KAFKA_ROWS, KAFKA_SECONDS
+from uncertain_cep.errors import RuntimeEnvironmentError
+
+__all__ = ["COLUMNS", "KafkaMessages", "first_messages"]
+
+COLUMNS: Final = "key binary, value binary, partition int, offset long, timestamp long"
+"""Of a message; its time in milliseconds since 1970, -1 if it has none."""
+
+_SCHEMA: Final = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.int64()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch(InputPartition):
+    """The messages of a partition from one offset up to, but without, another one."""
+
+    partition: int
+    start: int
+    end: int
+
+
+class KafkaMessages(DataSource):
+    """The messages of a topic, each once."""
+
+    @classmethod
+    def name(cls) -> str:  # noqa: D102
+        return "uncertain_cep_kafka"
+
+    def schema(self) -> str:  # noqa: D102
+        return COLUMNS
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: ARG002, D102, N802
+        return _Reader(self.options)
+
+
+class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Asks the brokers which offsets there are; each task reads a stretch of a partition by itself."""
+
+    def __init__(self, options: Mapping[str, str]) -> None:
+        self._servers, self._topic = options["servers"], options["topic"]
+        self._most = int(options["most"]) if "most" in options else None
+        self._last: dict[str, int] | None = None
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {str(number): low for number, (low, _) in self._bounds().items()}
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        ends = self._last or {str(number): high for number, (_, high) in self._bounds().items()}
+        # A partition that came after the stream began is read from its first message.
+        new = {number: max(end, start.get(number, 0)) for number, end in ends.items()}
+        if not isinstance(limit, ReadMaxRows):
+            return new
+        left = limit.max_rows
+        for place, number in enumerate(sorted(new, key=int)):
+            begin = start.get(number, 0)
+            # What other partitions do not use is for those behind.
+            new[number] = begin + min(new[number] - begin, max(left // (len(new) - place), 1))
+            left -= new[number] - begin
+        return new
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        return ReadAllAvailable() if self._most is None else ReadMaxRows(self._most)
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._last = {str(number): high for number, (_, high) in self._bounds().items()}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        stretches = (_Stretch(int(number), start.get(number, 0), stop) for number, stop in end.items())
+        return [stretch for stretch in stretches if stretch.start < stretch.end]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Stretch)
+        yield from _read(self._servers, self._topic, partition)
+
+    def _bounds(self) -> dict[int, tuple[int, int]]:
+        """Return the first offset of each partition, and that behind the last one."""
+        return _bounds(self._servers, self._topic)
+
+
+def _consumer(servers: str) -> Consumer:
+    settings = {
+        "bootstrap.servers": servers,
+        "group.id": "uncertain-cep",
+        "enable.auto.commit": False,
+        # What retention has removed is an error, and not left out.
+        "auto.offset.reset": "error",
+        "enable.partition.eof": True,
+        # Errors come as exceptions, and not as lines on stderr.
+        "log_level": 0,
+    }
+    return Consumer(settings)
+
+
+def _bounds(servers: str, topic: str) -> dict[int, tuple[int, int]]:
+    consumer = _consumer(servers)
+    try:
+        found = consumer.list_topics(topic, timeout=KAFKA_SECONDS).topics[topic]
+        if found.error is not None or not found.partitions:
+            raise RuntimeEnvironmentError(f"Kafka at {servers} has no topic {topic}")
+        return {
+            number: consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=KAFKA_SECONDS)
+            for number in sorted(found.partitions)
+        }
+    except KafkaException as error:
+        raise _unreachable(servers, error) from error
+    finally:
+        consumer.close()
+
+
+def first_messages(servers: str, topic: str, most: int) -> pa.Table:
+    """Return the first messages of a topic, at most about so many, to learn from; none if it has none."""
+    bounds = _bounds(servers, topic)
+    each = -(-most // len(bounds))
+    batches = [
+        batch
+        for number, (low, high) in bounds.items()
+        if low < high
+        for batch in _read(servers, topic, _Stretch(number, low, min(high, low + each)))
+    ]
+    return pa.Table.from_batches(batches, _SCHEMA)
+
+
+def _read(servers: str, topic: str, stretch: _Stretch) -> Iterator[pa.RecordBatch]:
+    """Yield the messages of a stretch. Some offsets have none: marks of transactions, compacted ones."""
+    consumer = _consumer(servers)
+    try:
+        consumer.assign([TopicPartition(topic, stretch.partition, stretch.start)])
+        behind = stretch.start
+        until = monotonic() + KAFKA_SECONDS
+        while behind < stretch.end:
+            # It waits for all that it is asked for, and the last offsets may have no message.
+            found = consumer.consume(min(KAFKA_ROWS, stretch.end - behind), timeout=KAFKA_POLL_SECONDS)
+            if found:
+                until = monotonic() + KAFKA_SECONDS
+            elif monotonic() > until:
+                raise RuntimeEnvironmentError(
+                    f"Kafka at {servers} gave no message of {topic}, partition {stretch.partition}, from "
+                    f"offset {behind} within {KAFKA_SECONDS:g} s"
+                )
+            messages = []
+            for message in found:
+                error = message.error()
+                if error is None:
+                    behind = int(message.offset() or 0) + 1
+                    messages.append(message)
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    behind = stretch.end
+                else:
+                    raise RuntimeEnvironmentError(
+                        f"Kafka at {servers}, topic {topic}, partition {stretch.partition}, offset {behind}: "
+                        f"{error.str()}"
+                    )
+            yield _batch([message for message in messages if (message.offset() or 0) < stretch.end])
+    except KafkaException as error:
+        raise _unreachable(servers, error) from error
+    finally:
+        consumer.close()
+
+
+def _batch(messages: Sequence[Message]) -> pa.RecordBatch:
+    rows = [
+        {
+            "key": message.key(),
+            "value": message.value(),
+            "partition": message.partition(),
+            "offset": message.offset(),
+            "timestamp": message.timestamp()[1],
+        }
+        for message in messages
+    ]
+    return pa.RecordBatch.from_pylist(rows, _SCHEMA)
+
+
+def _unreachable(servers: str, error: KafkaException) -> RuntimeEnvironmentError:
+    return RuntimeEnvironmentError(f"Kafka at {servers}: {error.args[0].str() if error.args else error}")

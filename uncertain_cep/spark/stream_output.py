@@ -1,0 +1,123 @@
+"""The batches of a stream as folders of Parquet files that are there whole or not at all.
+
+A batch is written beside the folder and moved into it by one rename. Its name is that of the batch, so that a
+batch that is computed again after a kill finds its place taken, by the same rows.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from uncertain_cep.errors import OptionError
+from uncertain_cep.spark.dataframes import as_spark_path
+from uncertain_cep.streaming.stream_layout import check_fingerprint
+
+__all__ = ["begin_output", "read_note", "written"]
+
+_NOTE: Final = "_stream.json"
+"""Stands in the output folder, and in that of the checkpoint, so that neither is used with another one."""
+
+
+def begin_output(out: Path, checkpoint: Path, fingerprint: Mapping[str, Any], columns: str) -> str:
+    """Check that a folder and a checkpoint are of one stream, or mark new ones; return the kept columns.
+
+    Raises
+    ------
+    OptionError
+        If one of them is of another stream, or is in use for something else.
+    """
+    marks = [read_note(folder) for folder in (out, checkpoint)]
+    for folder, mark in zip((out, checkpoint), marks, strict=True):
+        if mark is None and folder.exists() and any(folder.iterdir()) and not any(marks):
+            raise OptionError(f"{folder} holds something that is of no stream: name another folder")
+    if marks[0] is None and marks[1] is None:
+        mark = {"stream": uuid4().hex, "fingerprint": dict(fingerprint), "columns": columns}
+        # The checkpoint first: without the other mark it is of no output yet, and can go on.
+        for folder in (checkpoint, out):
+            _write_note(folder, mark)
+        marks = [mark, mark]
+    elif marks[0] is None and marks[1] is not None and not any(checkpoint.glob("offsets/*")):
+        # A run was killed between the two, before its first batch.
+        _write_note(out, marks[1])
+        marks[0] = marks[1]
+    if marks[0] is None or marks[1] is None or marks[0]["stream"] != marks[1]["stream"]:
+        raise OptionError(
+            f"{out} and the checkpoint {checkpoint} are not of the same stream: name the two that belong "
+            "together, or two new folders"
+        )
+    check_fingerprint(marks[1]["fingerprint"], fingerprint)
+    for left in out.parent.glob(f".{out.name}.*.batches"):
+        shutil.rmtree(left, ignore_errors=True)
+    return str(marks[1]["columns"])
+
+
+def read_note(folder: Path) -> dict[str, Any] | None:
+    """Return what marks a folder as one of a stream."""
+    try:
+        found: dict[str, Any] = json.loads((folder / _NOTE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    return found
+
+
+def _write_note(folder: Path, mark: Mapping[str, Any]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    made = folder / f"{_NOTE}.{uuid4().hex}"
+    made.write_text(json.dumps(mark), encoding="utf-8")
+    made.replace(folder / _NOTE)
+
+
+@contextmanager
+def written(
+    matches: DataFrame, out: Path, checkpoint: Path, trigger: Mapping[str, Any]
+) -> Iterator[StreamingQuery]:
+    """Yield a query that puts each batch of matches into a folder of its own; it ends with the context."""
+    aside = out.parent / f".{out.name}.{uuid4().hex[:12]}.batches"
+    writer = matches.writeStream.foreachBatch(partial(_put, out=out, aside=aside))
+    query = writer.option("checkpointLocation", str(checkpoint)).trigger(**trigger).start()
+    try:
+        yield query
+    finally:
+        query.stop()
+        shutil.rmtree(aside, ignore_errors=True)
+
+
+def _put(frame: DataFrame, number: int, *, out: Path, aside: Path) -> None:
+    """Write a batch beside the folder, and move it there."""
+    made, place = aside / f"batch={number}", out / f"batch={number}"
+    shutil.rmtree(made, ignore_errors=True)
+    # Whether there are rows or not: the state moves on with it.
+    frame.write.parquet(as_spark_path(made))
+    parts = sorted(made.glob("part-*.parquet"))
+    for path in made.iterdir():
+        if path not in parts:
+            path.unlink()
+    if place.exists():
+        # A run that was killed had put it there, and had not told Spark.
+        shutil.rmtree(made)
+        return
+    left = [part for part in parts if _has_rows(part)]
+    for part in set(parts) - set(left):
+        part.unlink()
+    for position, part in enumerate(left):
+        part.rename(made / f"part-{position:05}.parquet")
+    if left:
+        made.rename(place)
+    else:
+        made.rmdir()
+
+
+def _has_rows(part: Path) -> bool:
+    import pyarrow.parquet as pq
+
+    return bool(pq.ParquetFile(part).metadata.num_rows)

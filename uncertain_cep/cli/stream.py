@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from uncertain_cep.cli.arguments import read_query
+from uncertain_cep.cli.arguments import parameter_option, read_query
 from uncertain_cep.cli.progress import note
 from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError
@@ -60,9 +60,11 @@ def _length(_context: click.Context, _parameter: click.Parameter, value: str | N
 )
 @click.option("--slice-length", type=click.IntRange(min=1), metavar="N", help="Of the state, in ticks.")
 @click.option("--buckets", type=click.IntRange(min=1), metavar="N", help="Parts of the state.")
+@parameter_option
 @click.option("--master", metavar="M", default="local[*]", show_default=True, help="Spark's master.")
 def stream(
     query: str,
+    parameters: dict[str, str],
     source: str,
     schema: str | None,
     tick: str | None,
@@ -93,7 +95,7 @@ def stream(
             "the command writes its batches from this process, which Spark Connect has no part in: use match "
             "and writeStream, or another --master"
         )
-    parsed = read_query(query)
+    parsed = read_query(query, parameters)
     options: StreamOptions = StreamOptions(largest_interval, **given)
     run_stream(
         parsed,

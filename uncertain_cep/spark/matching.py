@@ -206,7 +206,7 @@ def matches_frame(
         if spread.partitions is not None or spread.prune is not None:
             raise OptionError("partitions= and prune= are for tables: a stream is spread by buckets=")
         stream = replace(stream, slice_length=spread.slice_length)
-        return stream_frame(frame, query_of(query), options, stream)
+        return stream_frame(frame, query_of(query, options.parameters), options, stream)
     if stream.given:
         raise OptionError(
             "largest_interval=, idle_after=, duplicates= and buckets= are for streams, and this frame is "

@@ -190,7 +190,7 @@ class IncrementalMatcher:
         self.schema = schema
         self._fingerprint = {
             "version": __version__,
-            "query": " ".join(parsed.text.split()),
+            "query": parsed.text_with_values,
             "schema": {field.name: str(field.type) for field in schema},
             "columns": {part: getattr(options.names, part) for part in Names.__dataclass_fields__},
             "tick": self.plan.domain.describe(),

@@ -238,7 +238,7 @@ class StreamLayout:
         plan = self.plan
         return {
             "format": FORMAT,
-            "query": " ".join(plan.query.text.split()),
+            "query": plan.query.text_with_values,
             "schema": {field.name: str(field.type) for field in self.schema},
             "columns": {part: getattr(plan.names, part) for part in plan.names.__dataclass_fields__},
             "tick": plan.domain.describe(),

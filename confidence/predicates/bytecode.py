@@ -87,16 +87,24 @@ LARGEST_EXPONENT: Final = 709.782712893384
 """Above it exp is beyond float64."""
 
 
+WHOLE: Final = 2.0**52
+"""From here on every float64 is whole."""
+
+
+# Written out, for NumPy's functions of one number are dear to compile. Python's would refuse some arguments.
 @kernel
 def _applied(function, x):
-    """Return a function's value, NaN if it has none. Python's own functions would refuse some arguments."""
-    if function == FLOOR:
-        return np.floor(x)
-    if function == ROUND:
-        whole = np.floor(abs(x))
-        if abs(x) - whole >= 0.5:
+    """Return a function's value, NaN if it has none."""
+    if function in (FLOOR, ROUND):
+        size = abs(x)
+        if not size < WHOLE:
+            return x
+        whole = float(int(size))
+        if function == ROUND:
+            whole += 1.0 if size - whole >= 0.5 else 0.0
+        elif x < 0.0 and whole < size:
             whole += 1.0
-        return math.copysign(whole, x)
+        return -whole if x < 0.0 else whole
     if function == SQRT:
         return math.sqrt(x) if x >= 0.0 else np.nan
     if function == LN:
@@ -168,29 +176,34 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
             whole[top] = absent[top]
             absent[top] = False
         elif op == TO_WHOLE:
-            nearest = np.rint(real[top])
-            if -(2.0**63) <= nearest < 2.0**63:
-                whole[top] = int(nearest)
+            p = real[top]
+            if abs(p) < WHOLE:
+                # The nearest whole number, the even one of two: no other fits into the sum.
+                p = (p + WHOLE) - WHOLE if p >= 0.0 else (p - WHOLE) + WHOLE
+            if -(2.0**63) <= p < 2.0**63:
+                whole[top] = int(p)
             else:
                 absent[top] = True
         elif op == FUNCTION_F:
             real[top] = _applied(argument, real[top])
-            absent[top] = absent[top] or np.isnan(real[top])
-        elif op == PICK:
-            whole[top + 1] = whole[top - argument]
-            real[top + 1] = real[top - argument]
-            absent[top + 1] = absent[top - argument]
-            top += 1
-        elif op >= NIP:
-            top -= 1
-            taken = op == NIP or not absent[top + 1]
-            if op == SELECT:
-                taken = taken and whole[top + 1] != 0
+            absent[top] = absent[top] or real[top] != real[top]
+        elif op >= PICK:
+            source = top - argument
+            taken = True
+            if op == PICK:
+                top += 1
+            else:
+                source = top
                 top -= 1
+                taken = op == NIP or not absent[source]
+                if op == SELECT:
+                    taken = taken and whole[source] != 0
+                    source -= 1
+                    top -= 1
             if taken:
-                whole[top] = whole[top + 1]
-                real[top] = real[top + 1]
-                absent[top] = absent[top + 1]
+                whole[top] = whole[source]
+                real[top] = real[source]
+                absent[top] = absent[source]
         else:
             top -= 1
             x = whole[top]
@@ -251,5 +264,5 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
                     real[top] = np.fmod(p, q)
             elif op == POWER_F:
                 real[top] = p**q
-                absent[top] = absent[top] or np.isnan(real[top])
+                absent[top] = absent[top] or real[top] != real[top]
     return True

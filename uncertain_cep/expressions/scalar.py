@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from uncertain_cep.expressions.codes import Values
-from uncertain_cep.expressions.functions import applied
+from uncertain_cep.expressions.function_values import applied
 from uncertain_cep.query.typed import Aggregated, Apply, Column, Constant, TypedExpression
 
 __all__ = ["INT64", "UnsureError", "scalar"]

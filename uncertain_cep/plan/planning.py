@@ -55,7 +55,7 @@ COMPRESSED_COLUMNS: Final = ("p_nonempty", "expected_subsets", "expected_element
 
 _TYPES: Final[dict[str, pa.DataType]] = {
     "int": pa.int64(), "float": pa.float64(), "string": pa.string(), "bool": pa.bool_(),
-    "time": pa.timestamp("ns"), "duration": pa.duration("ns"), "null": pa.null(),
+    "null": pa.null(),
 }  # fmt: skip
 
 
@@ -291,6 +291,11 @@ def _arrow_type(expression: TypedExpression, schema: pa.Schema) -> pa.DataType:
     is_computed = isinstance(expression, Aggregated) and expression.function not in ("min", "max")
     if isinstance(expression, Column) and not is_computed:
         return _plain_type(schema, expression.name)
+    if expression.kind in ("time", "duration"):
+        # Spark knows microseconds only, and so no trace on Spark has more.
+        types = [_plain_type(schema, name) for name in attribute_names(expression)]
+        unit = "ns" if any(getattr(type_, "unit", None) == "ns" for type_ in types) else "us"
+        return pa.duration(unit) if expression.kind == "duration" else pa.timestamp(unit)
     return _TYPES[expression.kind]
 
 

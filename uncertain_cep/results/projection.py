@@ -104,7 +104,11 @@ def _returned(
         fits = np.abs(values) < 2.0**63
         valid = fits if valid is None else valid & fits
         values = np.where(fits, np.rint(values), 0.0).astype(np.int64)
-    return pa.array(values, mask=None if valid is None else ~valid).cast(wanted)
+    column = pa.array(values, mask=None if valid is None else ~valid)
+    if pa.types.is_duration(wanted) or pa.types.is_timestamp(wanted):
+        exact = pa.duration("ns") if pa.types.is_duration(wanted) else pa.timestamp("ns")
+        return column.cast(exact).cast(wanted, safe=False)
+    return column.cast(wanted)
 
 
 def _is_computed(column: Column) -> bool:

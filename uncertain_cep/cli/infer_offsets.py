@@ -72,7 +72,7 @@ def infer_offsets(
     constraints = [*(columns.schema.constraints if columns.schema else ()), *map(causal_of, causal)]
     if not constraints:
         raise OptionError("say what cannot be otherwise: --causal PATTERN, or [[constraints]] in the schema")
-    events = load_traces(traces, columns.schema, tick=columns.tick).sound()
+    events = load_traces(traces, columns.schema, format=columns.format, tick=columns.tick).sound()
     given["contradictions"] = "drop" if drop else "error"
     bounds = infer_offsets(events, constraints, tick=columns.tick, **given)
     unit = ""

@@ -101,6 +101,16 @@ def test_a_rolled_log_is_a_folder(tmp_path: Path, named: bool) -> None:
     assert set(table.column("app").to_pylist()) == {"app-1"}
 
 
+def test_a_log_in_progress_may_end_within_a_line(tmp_path: Path) -> None:
+    begun = LOG[: LOG.index("Task Metrics") + 20]
+    whole = uc.read_traces(put(tmp_path / "log", begun.rpartition("\n")[0]), format="spark-eventlog")
+    assert whole.num_rows == 6
+    unfinished = put(tmp_path / "app-1.inprogress", begun)
+    assert uc.read_traces(unfinished, format="spark-eventlog").equals(whole)
+    with pytest.raises(uc.TraceError, match="row 9"):
+        uc.read_traces(put(unfinished, begun + LOG[len(begun) + 90 :]), format="spark-eventlog")
+
+
 def test_tasks_are_as_uncertain_as_their_metrics_leave_them(shared_data: Path) -> None:
     folder = shared_data / "spark_eventlogs"
     table = uc.read_traces(folder / "raw" / "gpu_oom_eventlog.zstd", format="spark-eventlog")

@@ -152,7 +152,7 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
     hosts: dict[str, str | None] = {}
     running: dict[int, tuple[_Task, dict[str, Any]]] = {}
     latest = 0
-    for row, line in source.lines():
+    for row, line in _lines(source):
         kind = _kind(line, row)
         decoder = _RECORDS.get(kind)
         if decoder is None:
@@ -234,6 +234,24 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
             *(app, jobs.get(task.stage), task.stage, task.stage_attempt, info.task, info.index, info.attempt),
             *(info.executor, info.host, None, None, None, others),
         )
+
+
+def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines; of a log that is still being written, without a last one that is cut off."""
+    if not source.path.endswith(".inprogress"):
+        yield from source.lines()
+        return
+    held: tuple[int, bytes] | None = None
+    for line in source.lines():
+        if held is not None:
+            yield held
+        held = line
+    if held is not None:
+        try:
+            _ANY.decode(held[1])
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return
+        yield held
 
 
 def _named(what: str, name: str, start: bool, time: int) -> tuple[str, str, int, int]:

@@ -15,7 +15,8 @@ import uncertain_cep as uc
 from tests.traces.files import put, schema_of
 from uncertain_cep.errors import TraceError, UncertainCepWarning
 from uncertain_cep.traces import text_lines
-from uncertain_cep.traces.text_lines import CONTINUATION, PRESETS, record_blocks
+from uncertain_cep.traces.extracting import with_extracted
+from uncertain_cep.traces.text_lines import CONTINUATION, PRESETS, RESTS, record_blocks
 
 SYSLOG = """\
 <34>Oct 11 22:14:15 web-1 su[123]: 'su root' failed on /dev/pts/8
@@ -237,6 +238,35 @@ def test_records_whatever_the_blocks(
     assert rows == [(number, "\n".join(each).rstrip("\r")) for number, each in wanted]
 
 
+_pieces = st.sampled_from(
+    [
+        *("2015-10-17 15:37:56,547 INFO [main] a.B: x", "2015-10-17 15:37:56 WARN  [m n] a.B: y: z"),
+        *("15:37:56 INFO [main] a.B: x", "2015-10-17 15:37:56,5 INFO [m] - x", "a b c [d", "x y INFO [m] b"),
+        *('1.2.3.4 - - [17/Oct/2015:10:05:03 +0200] "GET /a HTTP/1.0" 200 23', "2015 10 INFO [m] a.B: x"),
+        *('1.2.3.4 - - [t] "GET /a HTTP/1.0" 200 23 "r" "a g"', '1 - - [t] "GET /a" 404 - "r" ""'),
+        *(
+            '1 - - [t] "GET /a b HTTP/1.0" 200 1',
+            '1 - - [t] "-" 408 0',
+            '1 - - [t] "GET /a HTTP/1.0" 200 23 x',
+        ),
+        *('1 - - [t] "GET /\u00e9 H" 200 23 "r\nr" "a"', ""),
+    ]
+)
+
+
+@given(st.lists(_pieces, min_size=1, max_size=8), st.sampled_from(["log4j", "access"]))
+def test_expressions_in_stages_find_what_whole_ones_do(records: list[str], name: str) -> None:
+    table = pa.table({"line": records})
+    staged, *whole = PRESETS[name].patterns
+    assert staged in RESTS
+    assert not RESTS.keys() & {*whole}
+    some, all_at_once = (
+        with_extracted(table, [("line", pattern) for pattern in patterns], "f").to_pylist()
+        for patterns in ((staged, *whole), whole)
+    )
+    assert some == [{key: row[key] for key in some[0]} for row in all_at_once]
+
+
 def test_every_preset_names_its_time() -> None:
     for preset in PRESETS.values():
-        assert all("(?P<time>" in pattern for pattern in preset.patterns)
+        assert all("(?P<time>" in pattern for pattern in preset.patterns if pattern not in RESTS)

@@ -6,13 +6,14 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass, field
+from functools import cache
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceError, TraceFault, warn
 from uncertain_cep.traces.faulty_rows import ROW
-from uncertain_cep.traces.text_lines import LINE
+from uncertain_cep.traces.text_lines import LINE, REST, RESTS
 
 __all__ = [
     "Extraction",
@@ -42,14 +43,14 @@ def extraction_groups(pattern: str) -> list[str]:
 def extracted_names(extract: Sequence[Extraction], present: Collection[str]) -> list[str]:
     """Return the columns that extraction adds to those present."""
     names = dict.fromkeys(
-        name for column, pattern in extract if column in present for name in re.compile(pattern).groupindex
+        name for column, pattern in extract if column in present for name in _names_of(pattern)
     )
     return list(names)
 
 
 def sources_of(extract: Sequence[Extraction], wanted: Set[str]) -> set[str]:
     """Return the columns that some of the wanted ones are cut out of."""
-    return {column for column, pattern in extract if not wanted.isdisjoint(re.compile(pattern).groupindex)}
+    return {column for column, pattern in extract if not wanted.isdisjoint(_names_of(pattern))}
 
 
 @dataclass(slots=True)
@@ -103,7 +104,7 @@ def with_extracted(
         if column not in table.column_names:
             continue
         patterns = [pattern for source, pattern in extract if source == column]
-        names = dict.fromkeys(name for pattern in patterns for name in re.compile(pattern).groupindex)
+        names = dict.fromkeys(name for pattern in patterns for name in _names_of(pattern))
         taken = [name for name in names if name in table.column_names]
         if taken:
             message = (
@@ -132,6 +133,36 @@ def with_extracted(
     return table
 
 
+@cache
+def _names_of(pattern: str) -> tuple[str, ...]:
+    """Return the names of the columns that an expression makes."""
+    own = tuple(name for name in re.compile(pattern).groupindex if name != REST)
+    return own + (_names_of(RESTS[pattern]) if pattern in RESTS else ())
+
+
+def _groups(
+    text: pa.ChunkedArray, pattern: str, wanted: Sequence[str], *, lines: bool
+) -> tuple[dict[str, pa.ChunkedArray], pa.ChunkedArray]:
+    """Return the wanted groups of an expression, null where it is not found, and where it is."""
+    mine = set(re.compile(pattern).groupindex)
+    # Each group costs time.
+    kept = mine.intersection((*wanted, REST)) or {min(mine)}
+    plain = pattern
+    for name in mine - kept:
+        plain = plain.replace(f"(?P<{name}>", "(?:")
+    # A record may have several lines.
+    found = pc.extract_regex(text, f"(?s){plain}" if lines else plain)
+    valid = found.is_valid()
+    groups = {name: pc.struct_field(found, name) for name in kept.intersection(wanted)}
+    if pattern in RESTS:
+        more, valid = _groups(pc.struct_field(found, REST), RESTS[pattern], wanted, lines=lines)
+        groups |= more
+        if not pc.all(valid).as_py():
+            nothing = pa.scalar(None, pa.string())
+            groups = {name: pc.if_else(valid, values, nothing) for name, values in groups.items()}
+    return groups, valid
+
+
 def _found(
     text: pa.ChunkedArray, patterns: Sequence[str], wanted: Sequence[str], *, nulls: bool
 ) -> tuple[dict[str, pa.ChunkedArray], pa.ChunkedArray]:
@@ -143,23 +174,13 @@ def _found(
     groups = dict.fromkeys(wanted, nothing)
     fits = pa.chunked_array([pa.repeat(pa.scalar(False), len(text))])
     for number, pattern in enumerate(patterns):
-        mine = set(re.compile(pattern).groupindex)
-        # Each group costs time.
-        kept = mine.intersection(wanted) or {min(mine)}
-        for name in mine - kept:
-            pattern = pattern.replace(f"(?P<{name}>", "(?:")
-        if nulls:
-            # A record may have several lines.
-            pattern = f"(?s){pattern}"
-        found = pc.extract_regex(
-            pc.if_else(fits, pa.scalar(None, pa.string()), text) if number else text, pattern
-        )
-        for name in kept.intersection(wanted):
-            values = pc.struct_field(found, name)
+        left = pc.if_else(fits, pa.scalar(None, pa.string()), text) if number else text
+        found, valid = _groups(left, pattern, wanted, lines=nulls)
+        for name, values in found.items():
             if (nulls or len(patterns) > 1) and pc.min(pc.binary_length(values)).as_py() == 0:
                 values = pc.if_else(pc.equal(values, ""), pa.scalar(None, pa.string()), values)
             groups[name] = values if number == 0 else pc.coalesce(groups[name], values)
-        fits = found.is_valid() if number == 0 else pc.or_(fits, found.is_valid())
+        fits = valid if number == 0 else pc.or_(fits, valid)
         if pc.all(fits).as_py():
             break
     return groups, fits

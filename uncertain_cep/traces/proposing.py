@@ -25,7 +25,7 @@ from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.rows import CANONICAL
 from uncertain_cep.traces.sizes import unpacked_bytes
 from uncertain_cep.traces.stamp_columns import StampColumn, regular_spacing, stamp_column, words_of
-from uncertain_cep.traces.text_lines import LINE, PRESETS, record_blocks
+from uncertain_cep.traces.text_lines import LINE, PRESETS, RESTS, record_blocks
 from uncertain_cep.traces.time_formats import TimeFormat, told_with
 from uncertain_cep.traces.unpacking import unpacked
 
@@ -238,7 +238,7 @@ def _preset(file: TraceFile) -> str | None:
         lines = next(record_blocks(stream, None), (pa.array([], pa.string()), None))[0].slice(0, 1000)
     for name, preset in PRESETS.items():
         fits = np.zeros(len(lines), np.bool_)
-        for pattern in preset.patterns:
+        for pattern in (pattern for pattern in preset.patterns if pattern not in RESTS):
             fits |= np.asarray(pc.match_substring_regex(lines, re.sub(r"\(\?P<\w+>", "(?:", pattern)))
         shares[name] = fits.mean() if len(lines) else 0.0
     best = max(shares, key=lambda name: shares[name])

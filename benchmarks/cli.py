@@ -32,6 +32,7 @@ _MAIN: Final = {
     "dense": "dense",
     "growth": "growth",
     "topk": "topk",
+    "timed": "timed",
     "expected": "expected",
     "language": "language",
     "plans": "plans",

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from uncertain_cep.boundary import public
 from uncertain_cep.durations import Duration, format_duration, parse_duration
 from uncertain_cep.errors import OptionError, QuerySyntaxError
-from uncertain_cep.query import Query, parse
-from uncertain_cep.query.syntax import Component
-from uncertain_cep.query.syntax import Sequence as Ordered
+
+if TYPE_CHECKING:
+    from uncertain_cep.query import Query
 
 __all__ = [
     "AllBefore",
@@ -42,6 +42,8 @@ class Causal:
 
     def query(self) -> Query:
         """Return the pattern as a query, whose window means nothing."""
+        from uncertain_cep.query import parse
+
         return parse(f"PATTERN {self.pattern}{_WITHIN}")
 
 
@@ -103,6 +105,9 @@ def causal(pattern: str, delay: Duration | int = 0) -> Causal:
     >>> import uncertain_cep as uc
     >>> retry = uc.causal("SEQ(AttemptFailed a, AttemptStart b) WHERE a.task_id = b.task_id")
     """
+    from uncertain_cep.query.syntax import Component
+    from uncertain_cep.query.syntax import Sequence as Ordered
+
     made = Causal(pattern, given_length(delay, "delay"))
     try:
         query = made.query()

@@ -86,6 +86,10 @@ def test_snapshots_of_something_else_are_refused() -> None:
     other = uc.IncrementalMatcher(PAIR.replace("10", "9"), SCHEMA, largest_interval=4)
     with pytest.raises(OptionError, match=r"largest_interval was None and is 4; query was .* WITHIN 10'"):
         other.restore(snapshot)
+    asked = f"{PAIR} HAVING CONFIDENCE >= $least"
+    given = uc.IncrementalMatcher(asked, SCHEMA, parameters={"least": 0.5}).snapshot()
+    with pytest.raises(OptionError, match=r"query was .*\$least = 0.5' and is .*\$least = 0.75'"):
+        uc.IncrementalMatcher(asked, SCHEMA, parameters={"least": 0.75}).restore(given)
     matcher = uc.IncrementalMatcher(PAIR, SCHEMA)
     for wrong, told in (
         (b"", "no snapshot"),

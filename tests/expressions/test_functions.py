@@ -8,6 +8,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -90,3 +91,19 @@ def test_of_one_event_and_one_by_one(found: list[dict[str, Any]], condition: Dra
     single = scalar(typed)
     if single is not None:
         assert [single(row) is True for row in table.to_pylist()] == wanted
+
+
+@pytest.mark.parametrize("evaluation", ["auto", "sliced", "point"])
+def test_in_streams(evaluation: str) -> None:
+    table = table_of([{name: values[n % len(values)] for name, values in VALUES.items()} for n in range(12)])
+    table = table.sort_by("lower")
+    query = """PATTERN SEQ(A a, B b)
+    WHERE LOWER(a.t) = LOWER(SUBSTRING(b.s, 1, 2))
+      OR COALESCE(a.x, b.x) > 3 AND (b.y IS NULL OR FLOOR(a.y + b.y) IN (2, 3))
+    WITHIN 9 RETURN CONCAT(a.s, b.s) AS both, b.ts - a.ts AS took"""
+    matcher = uc.IncrementalMatcher(query, table.schema, evaluation=evaluation, largest_interval=3)
+    batches = [*(matcher.push(table.slice(n, 1)) for n in range(table.num_rows)), matcher.close()]
+    found = [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
+    expected = [tuple(row.values()) for row in uc.match(table, query).to_pylist()]
+    assert len(expected) > 3
+    assert sorted(found, key=str) == sorted(expected, key=str)

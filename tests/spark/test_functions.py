@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -20,7 +20,7 @@ RETURN b.ts - a.ts AS took, DATE_TRUNC('hour', a.ts) AS hour, CONCAT(a.s, '-', b
 
 def test_as_in_process(spark: SparkSession) -> None:
     rows = 24
-    start = datetime(2024, 5, 1, 18)
+    start = datetime(2024, 5, 1, 18, tzinfo=UTC)
     table = pa.table(
         {
             "type": ["A", "B"] * (rows // 2),
@@ -30,13 +30,13 @@ def test_as_in_process(spark: SparkSession) -> None:
             "x": pa.array([n % 4 or None for n in range(rows)], pa.int64()),
             "y": pa.array([None if n % 5 == 0 else n / 4 for n in range(rows)], pa.float64()),
             "s": ["ab", " AB", "Ab", "ab ", None, "z"] * (rows // 6),
-            "ts": pa.array([start + timedelta(minutes=7 * n) for n in range(rows)], pa.timestamp("us")),
+            "ts": pa.array(
+                [start + timedelta(minutes=7 * n) for n in range(rows)], pa.timestamp("us", "UTC")
+            ),
         }
     )
     expected = uc.match(table, QUERY).to_pylist()
     found = match(spark.createDataFrame(table), QUERY, slice_length=5).toArrow().to_pylist()
     assert len(expected) > 5
-    key = ("a", "b")
-    assert sorted(tuple(map(str, row.values())) for row in found) == sorted(
-        tuple(map(str, row.values())) for row in expected
-    ), key
+    by_ids = {(row["a"], row["b"]): row for row in expected}
+    assert {(row["a"], row["b"]): row for row in found} == by_ids

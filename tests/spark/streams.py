@@ -41,6 +41,13 @@ def reading(spark: SparkSession, folder: Path, schema: pa.Schema, files: int = 1
 
 def run(matches: DataFrame, place: Path) -> tuple[pa.Table, StreamingQuery]:
     """Run a stream until it has read what is there; return all that it has written so far, and the query."""
+    query = ended(matches, place)
+    written = matches.sparkSession.read.schema(matches.schema).parquet(str(place / "out"))
+    return written.select(*map(column, matches.columns)).toArrow(), query
+
+
+def ended(matches: DataFrame, place: Path) -> StreamingQuery:
+    """Run a stream until it has read what is there, and return the query."""
     query = (
         matches.writeStream.format("parquet")
         .partitionBy("kind")
@@ -50,8 +57,7 @@ def run(matches: DataFrame, place: Path) -> tuple[pa.Table, StreamingQuery]:
     )
     with worker_errors():
         query.awaitTermination()
-    written = matches.sparkSession.read.schema(matches.schema).parquet(str(place / "out"))
-    return written.select(*map(column, matches.columns)).toArrow(), query
+    return query
 
 
 def counted(query: StreamingQuery) -> dict[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from pyspark.sql import SparkSession
 
 import uncertain_cep as uc
 from tests.conftest import ROOT
-from tests.spark.streams import counted, pieces_of, put, reading, run
+from tests.spark import old_checkpoint
+from tests.spark.killed_streams import written
+from tests.spark.streams import counted, ended, pieces_of, put, reading, run
 from tests.spark.traces import as_rows
 from tests.streaming.batches import notice
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceError
@@ -220,3 +223,45 @@ def test_the_examples_run(spark: SparkSession, tmp_path: Path, monkeypatch: pyte
     spark.streams.removeListener(watch)
     (row,) = spark.read.parquet(str(tmp_path / "out")).collect()
     assert (row["kind"], row["a"], row["b"], row["confidence"]) == ("match", 1, 2, 1.0)
+
+
+def test_an_old_checkpoint_is_gone_on_from(spark: SparkSession, tmp_path: Path) -> None:
+    table = old_checkpoint.events()
+    old_checkpoint.copied(tmp_path)
+    put(tmp_path / "events", *pieces_of(table.slice(old_checkpoint.CUT), [10]))
+    frame = reading(spark, tmp_path / "events", table.schema)
+    matches = match(frame, old_checkpoint.QUERY, largest_interval=old_checkpoint.LARGEST, buckets=1)
+    ended(matches, tmp_path)
+    expected = uc.match(table, old_checkpoint.QUERY)
+    # Spark would look for what the batches before have written.
+    rows = written(tmp_path / "out")
+    assert rows is not None
+    assert as_rows(rows.select(expected.column_names)) == as_rows(expected)
+
+
+def test_an_idle_stream_moves_on(spark: SparkSession, tmp_path: Path) -> None:
+    table = trace(7, 100)
+    put(tmp_path / "events", table)
+    matches = uc.match(
+        reading(spark, tmp_path / "events", table.schema),
+        QUERIES["no key"],
+        largest_interval=LARGEST,
+        tick="100ms",
+        idle_after="1 s",
+    )
+    query = (
+        matches.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(processingTime="100 milliseconds")
+        .start(str(tmp_path / "out"), format="parquet")
+    )
+    held = 1
+    until = time.monotonic() + 200
+    while held:
+        assert time.monotonic() < until
+        time.sleep(0.2)
+        told = [progress["observedMetrics"].get("uncertain_cep") for progress in query.recentProgress]
+        held = next((row["state_rows"] for row in reversed(told) if row and row["events"] is not None), 1)
+    query.stop()
+    expected = uc.match(table, QUERIES["no key"])
+    rows = spark.read.parquet(str(tmp_path / "out")).toArrow()
+    assert as_rows(rows.select(expected.column_names)) == as_rows(expected)

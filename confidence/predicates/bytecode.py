@@ -129,7 +129,7 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
     slots : (s, 3) int64
         Component, first place of its values in ``ints`` or ``floats``, first place in ``nulls``.
     chosen : (l,) int64
-        The candidate chosen for each component, as an index within the component.
+        The candidate chosen for each component, as an index within the component; -1: none, and null.
     whole, real, absent : (STACK_DEPTH,) int64, float64, bool
         Work arrays.
     """
@@ -144,13 +144,19 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
         elif op == LOAD:
             top += 1
             at = chosen[slots[argument, 0]]
-            whole[top] = ints[slots[argument, 1] + at]
-            absent[top] = nulls[slots[argument, 2] + at]
+            if at < 0:
+                absent[top] = True
+            else:
+                whole[top] = ints[slots[argument, 1] + at]
+                absent[top] = nulls[slots[argument, 2] + at]
         elif op == LOAD_F:
             top += 1
             at = chosen[slots[argument, 0]]
-            real[top] = floats[slots[argument, 1] + at]
-            absent[top] = nulls[slots[argument, 2] + at]
+            if at < 0:
+                absent[top] = True
+            else:
+                real[top] = floats[slots[argument, 1] + at]
+                absent[top] = nulls[slots[argument, 2] + at]
         elif op == CONSTANT:
             top += 1
             whole[top] = ints[argument]

@@ -9,6 +9,7 @@ component's events, so that each costs one step an event.
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ __all__ = [
     "CONSTANT_CELL",
     "COUNT",
     "CURRENT",
+    "DISTINCT",
     "FIRST",
     "LAST",
     "MAX",
@@ -29,6 +31,7 @@ __all__ = [
     "NO_VALUES",
     "PREVIOUS",
     "REAL",
+    "STDDEV",
     "SUM",
     "WHOLE",
     "Conditions",
@@ -38,16 +41,20 @@ __all__ = [
     "scratch",
 ]
 
-FIRST: Final = 0
-CURRENT: Final = 1
-PREVIOUS: Final = 2
-LAST: Final = 3
+FIRST: Final = 1
+"""The first event of a component; 2 the second, and so on."""
+CURRENT: Final = 0
+PREVIOUS: Final = -1
+"""The event before the current one; -2 the one before that, and so on."""
+LAST: Final = 2**62
 
 COUNT: Final = 0
 SUM: Final = 1
 MIN: Final = 2
 MAX: Final = 3
 AVG: Final = 4
+DISTINCT: Final = 5
+STDDEV: Final = 6
 
 WHOLE: Final = 0
 REAL: Final = 1
@@ -70,9 +77,10 @@ class Conditions(NamedTuple):
     rows : (c + 1,) int64
         The rows of ``code`` of each condition.
     mention_start : (c + 1,) int64, mentions : (m, 3) int64
-        For each condition: cell, component, and FIRST, CURRENT, PREVIOUS or LAST.
+        For each condition: cell, component, and FIRST or the number of an event, CURRENT or how far behind
+        it, or LAST. What is no event of the component is null.
     running_start : (c + 1,) int64, running : (r, 2) int64
-        The Kleene components over whose events it runs, and from which one on (0 or 1).
+        The Kleene components over whose events it runs, and from which one on (0: the first).
     aggregate_start : (c + 1,) int64, aggregates : (g, 6) int64
         Component, whether it ends before the current event, accumulator, whether it is float64, place among
         ``ints`` or ``floats``, place among ``nulls``.
@@ -114,8 +122,8 @@ class Scratch(NamedTuple):
     start, stop : (l + n,) int64
         The places of a component in ``element``: those of component j are ``start[j] .. stop[j] - 1``.
     counted : (q, d) int64, whole : (q, d) int64, real : (q, d) float64
-        For each accumulator, over the events of its component up to each: values that are not null, and
-        their sum, smallest or largest.
+        For each accumulator, over the events of its component up to each: values that are not null, or how
+        many of them differ, and their sum, smallest, largest, or standard deviation.
     cells, position, lowest, stack
         Work arrays.
     steps : (1,) int64
@@ -173,7 +181,10 @@ def scratch(conditions: Conditions, depth: int) -> Scratch:
 
 @kernel
 def accumulate(conditions, work, component, depth):
-    """Bring the accumulators of a component up to its event at ``depth``. O(accumulators)."""
+    """Bring the accumulators of a component up to its event at ``depth``.
+
+    O(accumulators); DISTINCT and STDDEV look at the events before it again.
+    """
     place = work.element[depth]
     first = work.start[component] == depth
     for q in range(conditions.accumulator_start[component], conditions.accumulator_start[component + 1]):
@@ -185,6 +196,11 @@ def accumulate(conditions, work, component, depth):
         kind = conditions.accumulators[q, 3]
         if kind == NO_VALUES:
             count += 1
+        elif function == STDDEV:
+            count, real = _deviation(conditions, work, component, depth, q)
+        elif function == DISTINCT:
+            if not conditions.nulls[conditions.accumulators[q, 2] + place]:
+                count += _is_new(conditions, work, component, depth, q)
         elif not conditions.nulls[conditions.accumulators[q, 2] + place]:
             if kind == REAL:
                 value = conditions.floats[origin + place]
@@ -206,6 +222,50 @@ def accumulate(conditions, work, component, depth):
 
 
 @kernel
+def _deviation(conditions, work, component, depth, q):
+    """Return how many values up to an event are not null, and their sample standard deviation.
+
+    In two passes: a sum of squares would cancel.
+    """
+    origin, nulls = conditions.accumulators[q, 1], conditions.accumulators[q, 2]
+    is_real = conditions.accumulators[q, 3] == REAL
+    count = 0
+    mean = 0.0
+    squares = 0.0
+    for again in range(2):
+        for d in range(work.start[component], depth + 1):
+            place = work.element[d]
+            if not conditions.nulls[nulls + place]:
+                value = (
+                    conditions.floats[origin + place] if is_real else float(conditions.ints[origin + place])
+                )
+                if again == 0:
+                    count += 1
+                    mean += (value - mean) / count
+                else:
+                    squares += (value - mean) * (value - mean)
+    return count, math.sqrt(squares / max(count - 1, 1))
+
+
+@kernel
+def _is_new(conditions, work, component, depth, q):
+    """Return 1 if no event before the one at ``depth`` has its value, else 0."""
+    origin, nulls = conditions.accumulators[q, 1], conditions.accumulators[q, 2]
+    own = work.element[depth]
+    for d in range(work.start[component], depth):
+        place = work.element[d]
+        if conditions.nulls[nulls + place]:
+            continue
+        if conditions.accumulators[q, 3] == REAL:
+            same = conditions.floats[origin + place] == conditions.floats[origin + own]
+        else:
+            same = conditions.ints[origin + place] == conditions.ints[origin + own]
+        if same:
+            return 0
+    return 1
+
+
+@kernel
 def _provide(conditions, work, c):
     """Put the candidates and aggregates that a condition mentions where its bytecode reads them."""
     for m in range(conditions.mention_start[c], conditions.mention_start[c + 1]):
@@ -214,9 +274,12 @@ def _provide(conditions, work, c):
         depth = work.start[component]
         if kind == LAST:
             depth = work.stop[component] - 1
-        elif kind != FIRST:
-            depth += work.position[component] - (1 if kind == PREVIOUS else 0)
-        work.cells[conditions.mentions[m, 0]] = work.element[depth]
+        elif kind > 0:
+            depth += kind - 1
+        else:
+            depth += work.position[component] + kind
+        # What is no event is null.
+        work.cells[conditions.mentions[m, 0]] = work.element[depth] if depth < work.stop[component] else -1
     for g in range(conditions.aggregate_start[c], conditions.aggregate_start[c + 1]):
         component = conditions.aggregates[g, 0]
         depth = work.stop[component] - 1
@@ -226,8 +289,9 @@ def _provide(conditions, work, c):
         at = conditions.aggregates[g, 4]
         function = conditions.accumulators[q, 0]
         count = work.counted[q, depth]
-        conditions.nulls[conditions.aggregates[g, 5]] = function != COUNT and count == 0
-        if function == COUNT:
+        least = 0 if function in (COUNT, DISTINCT) else 2 if function == STDDEV else 1
+        conditions.nulls[conditions.aggregates[g, 5]] = count < least
+        if function in (COUNT, DISTINCT):
             conditions.ints[at] = count
         elif function == AVG:
             conditions.floats[at] = work.real[q, depth] / float(max(count, 1))

@@ -115,12 +115,17 @@ def written(component: Component) -> str:
     return f"{'!' * component.negated}{types} {component.variable}"
 
 
+_WRITTEN = {"distinct": "count(DISTINCT {0})", "squares": "sum({0} * {0} + 1)"}
+
+
 def _aggregate(function: str, events: tuple[Event, ...]) -> Any:
     values: list[Any] = [event["x"] for event in events if event["x"] is not None]
-    if function == "count":
-        return len(values)
+    if function in ("count", "distinct"):
+        return len(values if function == "count" else set(values))
     if not values:
         return None
+    if function == "squares":
+        return sum(value * value + 1 for value in values)
     if function == "avg":
         return Fraction(sum(values), len(values))
     return sum(values) if function == "sum" else min(values) if function == "min" else max(values)
@@ -137,14 +142,25 @@ def _side(draw: st.DrawFn, component: Component, ordered: bool) -> tuple[str, st
     if not component.kleene:
         return f"{name}.x", name, attribute
     kinds = ["current", "bare", "all"]
-    kind = draw(sampled_from([*kinds, "first", "previous", "last", "before"] if ordered else kinds))
+    more = ["first", "previous", "last", "before", "second", "third", "two back"]
+    kind = draw(sampled_from([*kinds, *more] if ordered else kinds))
     if kind in ("all", "before"):
         span = "[]" if kind == "all" else "[..i-1]"
-        function = draw(sampled_from(["count", "sum", "min", "max", "avg", "elements"]))
+        function = draw(sampled_from([*_WRITTEN, "count", "sum", "min", "max", "avg", "elements"]))
         if function == "elements":
             return f"count({name}{span})", f"{name}{span}", len
-        return f"{function}({name}{span}.x)", f"{name}{span}", lambda found: _aggregate(function, found)
-    index = {"first": "[1]", "current": "[i]", "previous": "[i-1]", "last": f"[{name}.LEN]", "bare": ""}[kind]
+        text = _WRITTEN.get(function, f"{function}({{0}})").format(f"{name}{span}.x")
+        return text, f"{name}{span}", lambda found: _aggregate(function, found)
+    index = {
+        "second": "[2]",
+        "third": "[3]",
+        "two back": "[i-2]",
+        "first": "[1]",
+        "current": "[i]",
+        "previous": "[i-1]",
+        "last": f"[{name}.LEN]",
+        "bare": "",
+    }[kind]
     return f"{name}{index}.x", f"{name}{index}", attribute
 
 
@@ -160,10 +176,12 @@ def conditions(
         if component is left_of or not (component.negated and left_of.negated)
     ]
     right_of = draw(st.sampled_from(others))
-    left_text, left_mention, left = draw(_side(left_of, left_of.variable not in sets))
     relation = draw(sampled_from(sorted(RELATIONS)))
     test = RELATIONS[relation]
-    choice = draw(st.integers(0, 7))
+    choice = draw(st.integers(0, 8))
+    if choice == 8 and left_of.kleene:
+        return draw(_quantified(left_of.variable, relation))
+    left_text, left_mention, left = draw(_side(left_of, left_of.variable not in sets))
     if choice < 3:
         number = draw(st.integers(0, 4))
 
@@ -180,6 +198,19 @@ def conditions(
         return None if None in values else test(*values)
 
     return Asked(f"{left_text} {relation} {right_text}", where(f"{left_mention} {right_mention}", relate))
+
+
+@st.composite
+def _quantified(draw: st.DrawFn, name: str, relation: str) -> Asked:
+    """Draw what holds of any, or of every, element of a Kleene variable."""
+    function, number = draw(sampled_from(["any", "every"])), draw(st.integers(0, 4))
+
+    def test(found: tuple[Event, ...]) -> bool | None:
+        values: list[Any] = [event["x"] for event in found if event["x"] is not None]
+        truths = [RELATIONS[relation](value, number) for value in values]
+        return (any(truths) if function == "any" else all(truths)) if truths else None
+
+    return Asked(f"{function}({name}[].x {relation} {number})", where(f"{name}[]", test))
 
 
 @st.composite

@@ -21,7 +21,8 @@ Strategy = Literal[
     "partition_contiguity",
     "strict_contiguity",
 ]
-Index = Literal["single", "first", "current", "previous", "last", "all", "before"]
+Index = str
+"""single, first, current, previous, last, all, before; the number of ``c[2]``; ``i-2`` and so on."""
 
 _MENTION = re.compile(r"(?P<variable>\w+)(?:\[(?P<index>.*)\])?")
 _INDICES: dict[str, Index] = {
@@ -217,7 +218,7 @@ class Mention:
             return cls(variable, "single")
         if index == f"{variable}.LEN":
             return cls(variable, "last")
-        return cls(variable, _INDICES[index])
+        return cls(variable, _INDICES.get(index, index))
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +243,10 @@ class Predicate:
     def indices(self, variable: str) -> frozenset[Index]:
         """Return the ways in which it mentions a variable."""
         return frozenset(mention.index for mention in self.mentions if mention.variable == variable)
+
+    def behind(self, variable: str) -> int:
+        """Return how far behind the current element of a variable it looks, by ``c[i-2]`` and so on."""
+        return max((int(index[2:]) for index in self.indices(variable) if index.startswith("i-")), default=0)
 
 
 def where(mentions: str, test: Callable[..., bool | None]) -> Predicate:

@@ -6,6 +6,7 @@ predicates, and which others are forbidden in which gap, is the same in every wo
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -13,6 +14,9 @@ from itertools import combinations, pairwise, permutations, product
 from typing import Literal
 
 from tests.oracle.model import And, Component, Event, Or, Pattern, Predicate, Query, Seq
+
+NOTHING = Event("", -1, 0, 0, None, defaultdict(lambda: None))
+"""The element of a number that a Kleene variable does not have: all its attributes are null."""
 
 Bound = Event | tuple[Event, ...]
 Binding = Mapping[str, Bound]
@@ -165,11 +169,15 @@ def predicate_holds(predicate: Predicate, binding: Binding, newest: str | None =
         variable
         for variable in predicate.variables()
         if not isinstance(binding[variable], Event)
-        and predicate.indices(variable) & {"single", "current", "previous", "before"}
+        and (
+            predicate.indices(variable) & {"single", "current", "previous", "before"}
+            or predicate.behind(variable)
+        )
     )
     for variable in running:
         length = len(as_tuple(binding[variable]))
         start = 1 if predicate.indices(variable) & {"previous", "before"} else 0
+        start = max(start, predicate.behind(variable))
         if variable == newest:
             start = max(start, length - 1)
         ranges.append(range(start, length))
@@ -186,6 +194,12 @@ def predicate_holds(predicate: Predicate, binding: Binding, newest: str | None =
                 arguments.append(bound[-1])
             elif mention.index == "all":
                 arguments.append(bound)
+            elif mention.index.isdecimal():
+                arguments.append(
+                    bound[int(mention.index) - 1] if int(mention.index) <= len(bound) else NOTHING
+                )
+            elif mention.index.startswith("i-"):
+                arguments.append(bound[position[mention.variable] - int(mention.index[2:])])
             elif mention.index == "previous":
                 arguments.append(bound[position[mention.variable] - 1])
             elif mention.index == "before":
@@ -382,7 +396,13 @@ def _asked_of_next(
             continue
         if component.kleene:
             indices = predicate.indices(name)
+            numbers = {int(index) - 1 for index in indices if index.isdecimal()}
             if indices & {"last", "all"} or (indices == {"first"} and number > 0):
+                continue
+            # What an element to come decides says nothing yet, nor do numbered elements alone say anew.
+            if numbers and number < max(numbers):
+                continue
+            if numbers and number > max(numbers) and all(x.isdecimal() or x == "first" for x in indices):
                 continue
         yield predicate
 

@@ -65,22 +65,30 @@ def dump(expression: syntax.Expression) -> str:
         case syntax.AllAttributes():
             return f"{expression.variable}.*"
         case syntax.Attribute():
-            index = "" if expression.index is None else _INDEXES[expression.index]
+            index = "" if expression.index is None else _index(expression.index)
             return f"{expression.variable}{index}.{expression.name}"
         case syntax.Equivalence():
             return f"[{expression.name}]"
         case syntax.Time():
-            index = "" if expression.index is None else _INDEXES[expression.index]
+            index = "" if expression.index is None else _index(expression.index)
             return f"time({expression.variable}{index})"
         case syntax.Aggregate():
             name = "" if expression.name is None else f".{expression.name}"
-            return f"{expression.function}({expression.variable}{_INDEXES[expression.index]}{name})"
+            if expression.operand is not None:
+                return f"{expression.function}({dump(expression.operand)})"
+            return f"{expression.function}({expression.variable}{_index(expression.index)}{name})"
         case syntax.Call():
             return f"({expression.function} {' '.join(map(dump, expression.arguments))})"
         case syntax.Unary():
             return f"({expression.operator} {dump(expression.operand)})"
         case syntax.Binary():
             return f"({expression.operator} {' '.join(dump(operand) for operand in _chain(expression))})"
+
+
+def _index(index: syntax.Index) -> str:
+    if isinstance(index, int):
+        return f"[{index}]" if index > 0 else f"[i{index}]"
+    return _INDEXES[index]
 
 
 def _chain(expression: syntax.Binary) -> list[syntax.Expression]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from confidence.predicates.conditions import (
     CONSTANT_CELL,
     COUNT,
     CURRENT,
+    DISTINCT,
     FIRST,
     LAST,
     MAX,
@@ -21,6 +22,7 @@ from confidence.predicates.conditions import (
     NO_VALUES,
     PREVIOUS,
     REAL,
+    STDDEV,
     SUM,
     WHOLE,
     Conditions,
@@ -32,6 +34,7 @@ from uncertain_cep.query.typed import (
     Apply,
     Column,
     Computed,
+    Element,
     TypedExpression,
     columns_in,
     variables_of,
@@ -39,8 +42,13 @@ from uncertain_cep.query.typed import (
 
 __all__ = ["compile_conditions"]
 
-_FUNCTIONS: Final = {"count": COUNT, "sum": SUM, "min": MIN, "max": MAX, "avg": AVG}
-_KINDS: Final = {"single": FIRST, "first": FIRST, "current": CURRENT, "previous": PREVIOUS, "last": LAST}
+_FUNCTIONS: Final = {
+    "count": COUNT, "sum": SUM, "min": MIN, "max": MAX, "avg": AVG, "distinct": DISTINCT, "stddev": STDDEV,
+    "any": MAX, "every": MIN,
+}  # fmt: skip
+_KINDS: Final[dict[object, int]] = {
+    "single": FIRST, "first": FIRST, "current": CURRENT, "previous": PREVIOUS, "last": LAST
+}  # fmt: skip
 _INT64: Final = (-(2**63), 2**63 - 1)
 
 
@@ -48,7 +56,7 @@ _INT64: Final = (-(2**63), 2**63 - 1)
 class _ConditionCompiler(BytecodeCompiler):
     """Compiles predicates whose slots read cells and aggregates instead of components."""
 
-    cells: dict[tuple[str, str], int] = field(default_factory=dict)
+    cells: dict[tuple[str, Element], int] = field(default_factory=dict)
     origins: dict[Column, tuple[int, int]] = field(default_factory=dict)
     scratches: dict[Aggregated, tuple[int, int]] = field(default_factory=dict)
 
@@ -93,7 +101,7 @@ def attribute_of(column: Column) -> Column:
     if isinstance(column, Computed):
         return replace(column, index="single")
     kind = column.of if isinstance(column, Aggregated) else column.kind
-    return Column(column.variable, column.name, kind)
+    return Column(column.variable, column.name, kind, computed=column.computed)
 
 
 def compile_conditions(
@@ -129,7 +137,8 @@ def compile_conditions(
     safe, ranks = _prepared(predicates, values)
     compiler = _ConditionCompiler(components, first, values, ranks)
     stages = _staged(safe, variables, kleene, negated)
-    ordered = [predicate for found in stages for predicate in found]
+    asked = [condition for found in stages for condition in found]
+    ordered = [condition.predicate for condition in asked]
     rows = [0]
     for predicate in ordered:
         compiler.predicate(predicate)
@@ -139,10 +148,10 @@ def compile_conditions(
     positive = 3 * length
     accumulators = _Accumulators(compiler, len(components))
     mentions, running, aggregates = [], [], []
-    for predicate in ordered:
-        columns = tuple(dict.fromkeys(columns_in(predicate)))
+    for condition in asked:
+        columns = tuple(dict.fromkeys(columns_in(condition.predicate)))
         mentions.append(_mentions(columns, compiler))
-        running.append(_running(columns, components, kleene))
+        running.append(_running(columns, components, kleene, condition))
         aggregates.append([accumulators.row(found) for found in columns if isinstance(found, Aggregated)])
     table, starts = accumulators.table()
     order = accumulators.order()
@@ -175,7 +184,7 @@ def _prepared(
     ranks = rank_strings(values, predicates)
 
     def extremes(column: Column) -> tuple[int, int]:
-        if isinstance(column, Aggregated) and column.function == "count":
+        if isinstance(column, Aggregated) and column.function in ("count", "distinct"):
             return 0, 2**31
         found = values[attribute_of(column)]
         low, high = found.extremes
@@ -197,23 +206,32 @@ def _with_sums(expression: TypedExpression, extremes: Callable[[Column], tuple[i
     return expression
 
 
+class _Asked(NamedTuple):
+    """A condition and when it is asked: of the events of a component (-1: none) from one on."""
+
+    predicate: TypedExpression
+    component: int = -1
+    least: int = 0
+
+
 def _staged(
     predicates: Iterable[TypedExpression],
     variables: Sequence[str],
     kleene: Sequence[bool],
     negated: Sequence[str],
-) -> list[list[TypedExpression]]:
+) -> list[list[_Asked]]:
     """Return predicates by when they are asked.
 
     For each positive component: of its first event alone, of every event, when it is complete; then for each
-    negated component.
+    negated component. What mentions ``c[2]`` is known when the component is complete, and asked of every
+    event from the second on too, so as not to go on for nothing.
     """
-    stages: list[list[TypedExpression]] = [[] for _ in range(3 * len(variables) + len(negated))]
+    stages: list[list[_Asked]] = [[] for _ in range(3 * len(variables) + len(negated))]
     for predicate in predicates:
         mentioned = variables_of(predicate)
         absent = [n for n, variable in enumerate(negated) if variable in mentioned]
         if absent:
-            stages[3 * len(variables) + absent[0]].append(predicate)
+            stages[3 * len(variables) + absent[0]].append(_Asked(predicate))
             continue
         last = max(variables.index(variable) for variable in mentioned)
         parts = [column for column in columns_in(predicate) if column.variable == variables[last]]
@@ -222,7 +240,11 @@ def _staged(
         )
         initial = all(not isinstance(found, Aggregated) and found.index == "first" for found in parts)
         stage = 2 if whole else 0 if kleene[last] and initial else 1
-        stages[3 * last + stage].append(predicate)
+        numbers = [found.index for found in parts if isinstance(found.index, int)]
+        if stage == 1 and max(numbers, default=0) > 0:
+            stages[3 * last + 1].append(_Asked(predicate, last, max(numbers) - 1))
+            stage = 2
+        stages[3 * last + stage].append(_Asked(predicate))
     return stages
 
 
@@ -231,22 +253,28 @@ def _mentions(columns: Iterable[Column], compiler: _ConditionCompiler) -> list[l
     for column in columns:
         if not isinstance(column, Aggregated):
             cell = compiler.cell(column)
-            found[cell] = [cell, compiler.components[column.variable], _KINDS[column.index]]
+            kind = column.index if isinstance(column.index, int) else _KINDS[column.index]
+            found[cell] = [cell, compiler.components[column.variable], kind]
     return list(found.values())
 
 
 def _running(
-    columns: Iterable[Column], components: Mapping[str, int], kleene: Sequence[bool]
+    columns: Iterable[Column], components: Mapping[str, int], kleene: Sequence[bool], asked: _Asked
 ) -> list[list[int]]:
     """Return the Kleene components that columns use event by event, and from which event on."""
-    found: dict[int, int] = {}
+    found: dict[int, int] = {} if asked.component < 0 else {asked.component: asked.least}
     for column in columns:
         component = components[column.variable]
         if component >= len(kleene) or not kleene[component]:
             continue
-        before = column.span == "before" if isinstance(column, Aggregated) else column.index == "previous"
-        if before or (not isinstance(column, Aggregated) and column.index == "current"):
-            found[component] = max(found.get(component, 0), int(before))
+        if isinstance(column, Aggregated):
+            least = 1 if column.span == "before" else None
+        elif isinstance(column.index, int):
+            least = -column.index if column.index < 0 else None
+        else:
+            least = {"current": 0, "previous": 1}.get(column.index)
+        if least is not None:
+            found[component] = max(found.get(component, 0), least)
     return [[component, least] for component, least in found.items()]
 
 

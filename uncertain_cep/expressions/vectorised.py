@@ -20,9 +20,26 @@ from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.expressions.codes import Values, decoded
 from uncertain_cep.expressions.function_values import NULL, applied, both_valid, compared
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
-from uncertain_cep.query.typed import Apply, Column, Constant, Kind, TypedExpression, columns_in, kind_of
+from uncertain_cep.query.typed import (
+    Apply,
+    Column,
+    Computed,
+    Constant,
+    Kind,
+    TypedExpression,
+    columns_in,
+    kind_of,
+)
 
-__all__ = ["Values", "column_values", "evaluate", "evaluate_mask", "loaded_from", "within_int64"]
+__all__ = [
+    "Values",
+    "attribute_values",
+    "column_values",
+    "evaluate",
+    "evaluate_mask",
+    "loaded_from",
+    "within_int64",
+]
 
 _INT64: Final = (-(2**63), 2**63 - 1)
 
@@ -250,11 +267,21 @@ def loaded_from(get: Callable[[str], pa.ChunkedArray]) -> Callable[[Column], Val
             if isinstance(source, str):
                 loaded[source] = column_values(get(source), source)
             else:
-                found = evaluate(within_int64(source, lambda part: load(part).extremes), load)
+                safe = within_int64(source, lambda part: load(part).extremes)
+                if isinstance(column, Computed) or safe.kind == source.kind:
+                    found = evaluate(safe, load)
+                else:
+                    message = "may be beyond int64: write a number of it with a decimal point"
+                    raise TraceError(TraceFault(message, column=column.name))
                 loaded[source] = _for_rows(found, len(load(columns_in(source)[0]).data))
         return loaded[source]
 
     return load
+
+
+def attribute_values(table: pa.Table, column: Column, rows: NDArray[np.int64]) -> Values:
+    """Return the values of an attribute, or of what is computed of attributes, in some rows of a table."""
+    return loaded_from(lambda name: table.column(name).take(pa.array(rows)))(column)
 
 
 def evaluate_mask(

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from eventbased.search.state import FoundMatches
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.expressions.vectorised import Values, column_values
+from uncertain_cep.expressions.codes import codes_of_values
+from uncertain_cep.expressions.vectorised import Values, attribute_values
 from uncertain_cep.operators.batch import MatchBatch, Series
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Aggregated, Column
@@ -22,26 +23,32 @@ Int64 = NDArray[np.int64]
 def event_rows(column: Column, table: pa.Table, first: Int64, series: Series | None) -> Int64:
     """Return for each match the row of the event that an attribute, or a MIN or MAX of one, is taken from.
 
+    It is -1 where there is no such event.
+
     ``first``, (k,) int64, are the rows of the first, or only, events of the variable; ``series`` are all of a
     Kleene variable.
     """
     if series is None or column.index == "first":
         return first
     if not isinstance(column, Aggregated):
-        return series.events[series.start[1:] - 1]
-    found = column_values(table.column(column.name), column.name).take(series.events)
+        if not isinstance(column.index, int):
+            return series.events[series.start[1:] - 1]
+        places = series.start[:-1] + column.index - 1
+        there = places < series.start[1:]
+        return np.where(there, series.events[np.where(there, places, 0)], -1)
+    found = attribute_values(table, column, series.events)
     key = found.data
     if isinstance(key, pa.Array):
         key = np.asarray(pc.rank(key, tiebreaker="dense").to_numpy()).astype(np.int64)
     present = np.ones(len(key), dtype=np.bool_) if found.valid is None else found.valid
     match = np.repeat(np.arange(len(first)), np.diff(series.start))
-    if column.function == "max":
+    if column.function in ("max", "any"):
         return series.events[np.lexsort((key, present, match))[series.start[1:] - 1]]
     return series.events[np.lexsort((key, ~present, match))[series.start[:-1]]]
 
 
 def aggregated(column: Aggregated, table: pa.Table, series: Series) -> Values:
-    """Return COUNT, SUM or AVG over the events of a Kleene component, for each match.
+    """Return an aggregate over the events of a Kleene component, for each match.
 
     Raises
     ------
@@ -51,17 +58,28 @@ def aggregated(column: Aggregated, table: pa.Table, series: Series) -> Values:
     begin = series.start[:-1]
     if not column.name:
         return Values(np.diff(series.start), None)
-    found = column_values(table.column(column.name), column.name).take(series.events)
+    if column.function in ("min", "max", "any", "every"):
+        return attribute_values(table, column, event_rows(column, table, series.events[begin], series))
+    found = attribute_values(table, column, series.events)
     present = np.ones(len(series.events), dtype=np.int64)
     if found.valid is not None:
         present = found.valid.astype(np.int64)
     count = np.add.reduceat(present, begin) if len(begin) else begin
     if column.function == "count":
         return Values(count, None)
+    match = np.repeat(np.arange(len(begin)), np.diff(series.start))
+    if column.function == "distinct":
+        codes = codes_of_values([found])[0][0]
+        pairs = np.unique(np.stack((match, codes))[:, codes >= 0], axis=1)
+        return Values(np.bincount(pairs[0], minlength=len(begin)), None)
     data = found.data if found.valid is None else np.where(found.valid, found.data, 0)
     real = np.add.reduceat(data.astype(np.float64), begin) if len(begin) else np.zeros(0)
     if column.function == "avg":
         return Values(real / np.maximum(count, 1), count > 0)
+    if column.function == "stddev":
+        apart = np.where(present > 0, data - (real / np.maximum(count, 1))[match], 0.0)
+        squares = np.add.reduceat(apart * apart, begin) if len(begin) else np.zeros(0)
+        return Values(np.sqrt(squares / np.maximum(count - 1, 1)), count > 1)
     if column.kind == "float":
         return Values(real, count > 0)
     if (np.abs(real) >= 2.0**63).any():

@@ -108,7 +108,8 @@ class TimeTemplates:
             if variable not in self._number:
                 return OTHER
             j = self._number[variable]
-            place = {"single": 0, "first": 0, "last": counts[j] - 1}.get(element)
+            known: dict[Element, int] = {"single": 0, "first": 0, "last": counts[j] - 1}
+            place = known.get(element)
             if place is None:
                 place = places[variable] - (element == "previous")
             found = start[j] + place

@@ -288,8 +288,8 @@ def _plain_type(schema: pa.Schema, name: str) -> pa.DataType:
 
 
 def _arrow_type(expression: TypedExpression, schema: pa.Schema) -> pa.DataType:
-    is_computed = isinstance(expression, Aggregated) and expression.function not in ("min", "max")
-    if isinstance(expression, Column) and not is_computed:
+    is_taken = not isinstance(expression, Aggregated) or expression.function in ("min", "max")
+    if isinstance(expression, Column) and expression.computed is None and is_taken:
         return _plain_type(schema, expression.name)
     if expression.kind in ("time", "duration"):
         # Spark knows microseconds only, and so no trace on Spark has more.

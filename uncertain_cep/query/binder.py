@@ -38,6 +38,7 @@ from uncertain_cep.query.typed import (
     Constant,
     Kind,
     TypedExpression,
+    attribute_names,
     columns_in,
     parse_time,
     variables_of,
@@ -107,7 +108,7 @@ class BoundQuery:
         """The columns of the trace that RETURN mentions."""
         found = dict.fromkeys(item.attribute for item in self.returns if item.attribute is not None)
         shown = [item.expression for item in self.returns if item.expression is not None]
-        found |= dict.fromkeys(part.name for each in shown for part in columns_in(each) if part.name)
+        found |= dict.fromkeys(name for each in shown for name in sorted(attribute_names(each)))
         return tuple(found)
 
     def branches(self) -> tuple[BoundQuery, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence as SequenceOf
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final, Literal, NoReturn
 
@@ -18,7 +18,14 @@ from uncertain_cep.errors import QuerySyntaxError
 from uncertain_cep.query import syntax
 from uncertain_cep.query.foreign import as_written_here
 from uncertain_cep.query.functions import FUNCTIONS, function_name, nearest_function
-from uncertain_cep.query.syntax import Expression, Position, children_of, conjuncts_of, expressions_in
+from uncertain_cep.query.syntax import (
+    Expression,
+    Position,
+    children_of,
+    conjuncts_of,
+    expressions_in,
+    with_leaves,
+)
 from uncertain_cep.query.typed import parse_time
 
 __all__ = ["MAX_DEPTH", "build"]
@@ -29,6 +36,7 @@ MAX_DEPTH: Final = 100
 _COMPARISONS: Final = {"==": "=", "<>": "!="}
 _MAX_DIGITS: Final = 400
 _MOST_COPIES: Final = 10_000
+_MOST_INDEX: Final = 10_000
 
 # White space and comments between words; what is quoted is kept as it is (group 1).
 _GAP: Final = re.compile(r"""('[^'\n]*'|"[^"\n]*"|`[^`\n]*`)|(?:\s|--[^\n]*\n)+""")
@@ -75,6 +83,15 @@ def _least_confidence(condition: Expression) -> syntax.Literal | syntax.Paramete
         ):
             return bound
     return None
+
+
+def _at_index(expression: Expression, index: Literal["first", "last"]) -> Expression:
+    """Return an expression over ``c[].x`` as that of the first or the last element."""
+
+    def at(leaf: Expression) -> Expression:
+        return replace(leaf, index=index) if isinstance(leaf, syntax.Attribute) else leaf
+
+    return with_leaves(expression, at)
 
 
 def _at(token: Token) -> Position:
@@ -426,12 +443,49 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
 
     def aggregate(self, children: list[Any]) -> Expression:
         function: Any = children[0].lower()
-        variable = children[1]
-        name = _name(children[3]) if len(children) > 3 else None
-        if name is None and function != "count":
-            self._refuse(f"{function} needs an attribute: {function}({variable}[].name)", _at(children[0]))
-        index = self._index(variable, children[2])
-        return syntax.Aggregate(function, str(variable), name, index, _at(children[0]))
+        position = _at(children[0])
+        if isinstance(children[1], Token) and children[1].type != "DISTINCT":
+            variable = children[1]
+            if function != "count":
+                self._refuse(f"{function} needs an attribute: {function}({variable}[].name)", position)
+            return syntax.Aggregate(
+                "count", str(variable), None, self._index(variable, children[2]), position
+            )
+        operand: Expression = children[-1]
+        if len(children) > 2:
+            if function != "count":
+                self._refuse(f"DISTINCT is for count(DISTINCT c[].x), not for {function}", position)
+            function = "distinct"
+        return self._over(function, operand, position)
+
+    def _over(self, function: Any, operand: Expression, position: Position) -> Expression:
+        """Return an aggregate over the values that an expression has for each element."""
+        spoken = [part for part in expressions_in(operand) if isinstance(part, syntax.Attribute)]
+        others = (syntax.Aggregate, syntax.Variable, syntax.Equivalence, _StrategyCall)
+        if any(isinstance(part, others) for part in expressions_in(operand)) or not spoken:
+            self._refuse(
+                f"{function} takes an expression over attributes of events, {function}(c[].x)", position
+            )
+        first = spoken[0]
+        for other in spoken:
+            if (other.variable, other.index) != (first.variable, first.index):
+                self._refuse(
+                    f"{function} is over the events of one variable: every attribute in it is one of "
+                    f"{first.variable}[], or every one of {first.variable}[..i-1]",
+                    other.position,
+                )
+        # What is no span of events, the checker refuses.
+        index: syntax.Index = "current" if first.index is None else first.index
+        if function in ("first", "last"):
+            if index != "all":
+                message = f"{function} takes all events: {function}({first.variable}[].{first.name})"
+                self._refuse(message, position)
+            return _at_index(operand, function)
+        name = operand.name if isinstance(operand, syntax.Attribute) else None
+        kept = None if name is not None and function not in ("any", "every") else operand
+        return syntax.Aggregate(
+            function, first.variable, None if kept is not None else name, index, position, kept
+        )
 
     def index(self, children: list[Token]) -> Token | None:
         return children[0] if children else None
@@ -442,6 +496,12 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         if token.type == "INDEX_LAST" and token.partition(".")[0].strip() != variable:
             self._refuse(f"write {variable}[{variable}.LEN]: an index refers to its own variable", _at(token))
         index: Any = token.type.removeprefix("INDEX_").lower()
+        if index in ("first", "previous"):
+            number = int(token.rpartition("-")[2])
+            if not 1 <= number <= _MOST_INDEX:
+                self._refuse(f"events are numbered from 1 to {_MOST_INDEX}", _at(token))
+            if number > 1:
+                return number if index == "first" else -number
         return index  # type: ignore[no-any-return]
 
     def equivalence(self, children: list[Token]) -> Expression:

@@ -287,9 +287,11 @@ def _reference_faults(
         yield _fault(message, found.position)
     if found.index is not None and not component.kleene:
         yield _fault(f"{found.variable} is a single event: write it without an index", found.position)
-    elif isinstance(found, Time) and found.index in ("all", "before"):
+    elif isinstance(found, Time) and (found.index in ("all", "before") or isinstance(found.index, int)):
         name = found.variable
-        message = f"{name} is several events: write TIME({name}[i]), or TIME({name}[1])"
+        message = f"{name} is several events: write TIME({name}[i]), TIME({name}[i-1]) or TIME({name}[1])"
+        if not isinstance(found.index, int):
+            message = f"{name} is several events: write TIME({name}[i]), or TIME({name}[1])"
         yield _fault(message, found.position)
     elif isinstance(found, Attribute) and found.index is not None and found.index in ("all", "before"):
         several = f"{found.variable}{'[]' if found.index == 'all' else '[..i-1]'}"
@@ -333,7 +335,11 @@ def _returned_series_faults(found: Attribute | Aggregate | Variable) -> Iterator
         variable = found.variable
         message = f"{variable}[..i-1] ends at each event in turn: aggregate all of {variable}[] to return it"
         yield _fault(message, found.position)
-    elif isinstance(found, Attribute) and (found.index is None or found.index in ("current", "previous")):
+    elif isinstance(found, Attribute) and (
+        found.index is None
+        or found.index in ("current", "previous")
+        or (isinstance(found.index, int) and found.index < 0)
+    ):
         variable, name = found.variable, quote_name(found.name)
         message = (
             f"{variable} is several events: return {variable}[1].{name}, {variable}[{variable}.LEN].{name} "

@@ -65,13 +65,17 @@ _BINDING: Final[dict[Operator, int]] = {
     "add": 5, "subtract": 5, "multiply": 6, "divide": 6, "remainder": 6, "negate": _NEGATE,
 }  # fmt: skip
 
-_INDEXES: Final = {"first": "1", "current": "i", "previous": "i-1"}
+_INDEXES: Final[dict[object, str]] = {
+    "first": "1", "current": "i", "previous": "i-1", "all": "", "before": "..i-1"
+}  # fmt: skip
 
 
 def format_mention(variable: str, element: Element) -> str:
     """Return an event of a variable as a query writes it, such as ``c[i]``."""
     if element == "single":
         return variable
+    if isinstance(element, int):
+        return f"{variable}[{element if element > 0 else f'i{element}'}]"
     return f"{variable}[{_INDEXES.get(element, f'{variable}.LEN')}]"
 
 
@@ -82,14 +86,19 @@ def format_expression(expression: TypedExpression) -> str:
 
 def _format(expression: TypedExpression) -> tuple[str, int]:
     if isinstance(expression, Column):
-        if isinstance(expression, Computed) and expression.of is not None:
-            return _format(_of_event(expression.of, expression))
+        if isinstance(expression, Computed) and expression.computed is not None:
+            return _format(_of_event(expression.computed, expression))
         if not expression.variable:
             return quote_name(expression.name, reserved=True), _ATOM
         if isinstance(expression, Aggregated):
             span = "[]" if expression.span == "all" else "[..i-1]"
             attribute = f".{quote_name(expression.name)}" if expression.name else ""
-            return f"{expression.function}({expression.variable}{span}{attribute})", _ATOM
+            text = f"{expression.variable}{span}{attribute}"
+            if expression.computed is not None:
+                text = expression.name
+            if expression.function == "distinct":
+                return f"count(DISTINCT {text})", _ATOM
+            return f"{expression.function}({text})", _ATOM
         mention = format_mention(expression.variable, expression.index)
         return f"{mention}.{quote_name(expression.name)}", _ATOM
     if isinstance(expression, Constant):

@@ -164,7 +164,10 @@ def date_part(expression: Apply) -> str:
 def is_of_one_event(expression: TypedExpression) -> bool:
     """Return whether a function is worth computing once a row, and its operands are those of one event."""
     worth = isinstance(expression, Apply) and expression.operator in _CHEAPER_FROM_A_ROW
-    return (worth or by_row(expression)) and speaks_of_one_event(columns_in(expression))
+    columns = columns_in(expression)
+    # The function of an event that is not there, c[2] of one event, is not that of an event with nulls.
+    is_there = not any(isinstance(column.index, int) for column in columns)
+    return ((worth and is_there) or by_row(expression)) and speaks_of_one_event(columns)
 
 
 def speaks_of_one_event(columns: tuple[Column, ...]) -> bool:

@@ -169,21 +169,39 @@ class Binding:
     def _aggregate(self, aggregate: syntax.Aggregate) -> TypedExpression | None:
         function, position = aggregate.function, aggregate.position
         span = cast("Literal['all', 'before']", aggregate.index)
-        if aggregate.name is None:
+        computed: TypedExpression | None = None
+        if aggregate.operand is not None:
+            computed = self.expression(aggregate.operand)
+            if computed is None:
+                return None
+            computed = _of_each(computed, span)
+            name, of = format_expression(computed), computed.kind
+            if isinstance(computed, Column):
+                name, computed = computed.name, None
+        elif aggregate.name is None:
             return Aggregated(aggregate.variable, "", "int", function="count", span=span)
-        found = self.column(aggregate.name, position)
-        if found is None:
-            return None
-        name, of = found
-        if function in ("avg", "sum") and of not in _NUMBERS and of != "null":
-            self.refuse(f"{function} needs numbers, but {aggregate.name} is {KIND_NAMES[of]}", position)
+        else:
+            found = self.column(aggregate.name, position)
+            if found is None:
+                return None
+            name, of = found
+        if function in ("avg", "sum", "stddev") and of not in _NUMBERS and of != "null":
+            self.refuse(f"{function} needs numbers, but {name} is {KIND_NAMES[of]}", position)
             return None
         if function in ("min", "max") and of == "bool":
-            self.refuse(f"true and false have no order: {function} needs something else", position)
+            self.refuse("true and false have no order: use every(...) or any(...)", position)
             return None
-        kinds: dict[str, Kind] = {"count": "int", "avg": "float"}
+        if function in ("any", "every") and of not in ("bool", "null"):
+            self.refuse(f"{function} needs a condition, but {name} is {KIND_NAMES[of]}", position)
+            return None
+        kinds: dict[str, Kind] = {
+            "count": "int", "distinct": "int", "avg": "float", "stddev": "float", "any": "bool",
+            "every": "bool",
+        }  # fmt: skip
         kind = kinds.get(function, "int" if function == "sum" and of == "null" else of)
-        return Aggregated(aggregate.variable, name, kind, function=function, span=span, of=of)
+        return Aggregated(
+            aggregate.variable, name, kind, computed=computed, function=function, span=span, of=of
+        )
 
     def _literal(self, literal: syntax.Literal) -> TypedExpression | None:
         value, name = literal.value, literal.parameter
@@ -515,6 +533,15 @@ class Binding:
             case _:
                 return True
         return False
+
+
+def _of_each(expression: TypedExpression, span: Literal["all", "before"]) -> TypedExpression:
+    """Return an expression over the events of a variable as one over each of them."""
+    if isinstance(expression, Column):
+        return replace(expression, index=span)
+    if isinstance(expression, Apply):
+        return replace(expression, operands=tuple(_of_each(operand, span) for operand in expression.operands))
+    return expression
 
 
 def _as_text(given: Expression, typed: TypedExpression, other: TypedExpression) -> TypedExpression:

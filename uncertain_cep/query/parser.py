@@ -238,6 +238,7 @@ WORDS: Final = {
     "BY": "BY",
     "ASC": "ASC",
     "DESC": "DESC",
+    "DISTINCT": "",
     "LIMIT": "LIMIT",
     "$END": "the end",
 }  # fmt: skip

@@ -106,8 +106,9 @@ class Parameter:
     position: Position
 
 
-Index = Choice["first", "current", "previous", "last", "all", "before"]
-"""Which element of a Kleene variable: ``c[1]``, ``c[i]``, ``c[i-1]``, ``c[c.LEN]``, ``c[]``, ``c[..i-1]``."""
+Index = Choice["first", "current", "previous", "last", "all", "before"] | int
+"""Which element of a Kleene variable: ``c[1]``, ``c[i]``, ``c[i-1]``, ``c[c.LEN]``, ``c[]``, ``c[..i-1]``;
+2 and so on for ``c[2]``, -2 and so on for ``c[i-2]``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +139,18 @@ class AllAttributes:
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """``avg/sum/min/max/count`` over the elements of a Kleene variable; ``name`` None for ``count(c[])``."""
+    """An aggregate over the elements of a Kleene variable.
 
-    function: Choice["avg", "sum", "min", "max", "count"]
+    ``name`` is the attribute, None for ``count(c[])`` and for an ``operand``: an expression over the
+    attributes ``c[].x`` of each element.
+    """
+
+    function: Choice["avg", "sum", "min", "max", "count", "distinct", "stddev", "any", "every"]
     variable: str
     name: str | None
     index: Index
     position: Position
+    operand: Expression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,7 +376,13 @@ class Query:
         times = [
             found for found in self.where if any(isinstance(part, Time) for part in expressions_in(found))
         ]
-        found = [part.name for each in times for part in expressions_in(each) if isinstance(part, Parameter)]
+        calls = [part for part in spoken_in(self) if isinstance(part, Call)]
+        found = [
+            part.name
+            for each in (*times, *calls)
+            for part in expressions_in(each)
+            if isinstance(part, Parameter)
+        ]
         return frozenset(found + [opened.parameter.name for opened in self.open_clauses])
 
     @property
@@ -379,7 +391,7 @@ class Query:
         found = [clause.parameter for clause in self.open_clauses]
         rest = () if self.having is None else self.having.conditions
         for expression in (*self.where, *(item.expression for item in self.returns), *rest):
-            found += [part for part in expressions_in(expression) if isinstance(part, Parameter)]
+            found += [part for part in _all_in(expression) if isinstance(part, Parameter)]
         found.sort(key=lambda one: (one.position.line, one.position.column))
         return tuple(dict.fromkeys(one.name for one in found))
 
@@ -420,6 +432,8 @@ def with_leaves(expression: Expression, change: Callable[[Expression], Expressio
         case Binary():
             left, right = (with_leaves(side, change) for side in children_of(expression))
             return replace(expression, left=left, right=right)
+        case Aggregate() if expression.operand is not None:
+            return replace(expression, operand=with_leaves(expression.operand, change))
         case Call():
             return replace(
                 expression, arguments=tuple(with_leaves(part, change) for part in expression.arguments)
@@ -436,6 +450,14 @@ def expressions_in(expression: Expression) -> Iterator[Expression]:
         stack.extend(reversed(children_of(found)))
 
 
+def _all_in(expression: Expression) -> Iterator[Expression]:
+    """Yield what :func:`expressions_in` does, and what aggregates are taken of."""
+    for found in expressions_in(expression):
+        yield found
+        if isinstance(found, Aggregate) and found.operand is not None:
+            yield from expressions_in(found.operand)
+
+
 def conjuncts_of(expression: Expression) -> Iterator[Expression]:
     """Yield the conditions that AND joins at the top of an expression."""
     stack = [expression]
@@ -450,7 +472,7 @@ def conjuncts_of(expression: Expression) -> Iterator[Expression]:
 def spoken_in(query: Query) -> list[Expression]:
     """Return all that WHERE and RETURN say, part by part."""
     expressions = (*query.where, *(item.expression for item in query.returns))
-    return [part for found in expressions for part in expressions_in(found)]
+    return [part for found in expressions for part in _all_in(found)]
 
 
 def compares_with_null(expression: Expression) -> bool:

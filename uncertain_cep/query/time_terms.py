@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, cast
 
-from uncertain_cep.query.syntax import Binary, Call, Expression, Position, Time, Unary, expressions_in
+from uncertain_cep.query.syntax import Binary, Call, Expression, Index, Position, Time, Unary, expressions_in
 
 __all__ = ["Comparison", "Difference", "NoDifferenceError", "differences_of"]
 
@@ -60,10 +60,10 @@ def _difference_of(condition: Expression) -> Difference:
             "times are compared by =, <, <=, >, >= or BETWEEN, not by !=", condition.position
         )
     terms = [*_terms(condition.left, 1), *_terms(condition.right, -1)]
-    times: dict[tuple[str, str], tuple[int, Time]] = {}
+    times: dict[tuple[str, Index], tuple[int, Time]] = {}
     for sign, term in terms:
         if isinstance(term, Time):
-            key = term.variable, term.index or "current"
+            key: tuple[str, Index] = (term.variable, term.index or "current")
             times[key] = times.get(key, (0, term))[0] + sign, term
     left = {sign: time for sign, time in times.values() if sign}
     if not left:

@@ -44,33 +44,40 @@ Operator = Literal[
     "regexp_extract", "date_trunc", "hour", "dayofweek",
 ]  # fmt: skip
 
-Element = Literal["single", "first", "current", "previous", "last"]
-"""Which event of a variable: its only one, or ``c[1]``, ``c[i]``, ``c[i-1]``, ``c[c.LEN]``."""
+Element = Literal["single", "first", "current", "previous", "last", "all", "before"] | int
+"""Which event of a variable: its only one, or ``c[1]``, ``c[i]``, ``c[i-1]``, ``c[c.LEN]``; 2 and so on for
+``c[2]``, -2 and so on for ``c[i-2]``. In what aggregates are computed of, each of ``c[]`` or ``c[..i-1]``."""
 
-Function = Literal["avg", "sum", "min", "max", "count"]
+Function = Literal["avg", "sum", "min", "max", "count", "distinct", "stddev", "any", "every"]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The attribute ``name`` (a column of the trace) of an event bound to ``variable``."""
+    """The attribute ``name`` (a column of the trace) of an event bound to ``variable``.
+
+    With ``computed`` it is the value of that expression over the attributes of the event, and ``name`` what
+    it is known by.
+    """
 
     variable: str
     name: str
     kind: Kind
     index: Element = "single"
+    computed: TypedExpression | None = None
 
     @property
     def source(self) -> str | TypedExpression:
         """What has its values, one for each row of the trace: the name, or what they are computed by."""
-        return self.name
+        return self.computed or self.name
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregated(Column):
     """An aggregate over the events of a Kleene variable: like a column, a value that a match provides.
 
-    Nulls are left out, as in SQL: without any other value ``count`` is 0 and the others are null. The kind is
-    int for ``count``, float for ``avg``, else the attribute's, ``of``. ``count(c[])`` has an empty name and
+    Nulls are left out, as in SQL: without any other value ``count`` is 0 and the others are null, and so is
+    ``stddev``, that of a sample, of one value. The kind is int for ``count`` and ``distinct``, float for
+    ``avg`` and ``stddev``, else the attribute's, ``of``. ``count(c[])`` has an empty name and
     null for ``of``. The span is ``c[]``, or ``c[..i-1]``: the events before the current one.
     """
 
@@ -83,15 +90,8 @@ class Aggregated(Column):
 class Computed(Column):
     """What an expression of one event's attributes comes to: computed once a row, and a column from then on.
 
-    ``of`` speaks of the columns alone: their variable is ``""``. The name is its text.
+    ``computed`` speaks of the columns alone: their variable is ``""``. The name is its text.
     """
-
-    of: TypedExpression | None = None
-
-    @property
-    def source(self) -> str | TypedExpression:
-        """The expression, whose attributes are columns of the trace."""
-        return self.of or self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +142,8 @@ def columns_in(expression: TypedExpression) -> tuple[Column, ...]:
 def attribute_names(expression: TypedExpression) -> frozenset[str]:
     """Return the attributes, columns of the trace, that an expression is computed from."""
     found = columns_in(expression)
-    own = {column.name for column in found if column.name and not isinstance(column, Computed)}
-    return frozenset(own).union(
-        *(attribute_names(column.of) for column in found if isinstance(column, Computed) and column.of)
-    )
+    own = {column.name for column in found if column.name and column.computed is None}
+    return frozenset(own).union(*(attribute_names(column.computed) for column in found if column.computed))
 
 
 def variables_of(expression: TypedExpression) -> frozenset[str]:

@@ -34,11 +34,12 @@ def id_payload(plan: EvaluationPlan, table: pa.Table) -> NDArray[np.int64] | Non
 
 
 def taken(column: pa.ChunkedArray, rows: NDArray[np.int64], wanted: pa.DataType) -> pa.Array:
-    """Return the values of some rows, as the type of the result."""
-    if pa.types.is_int64(column.type) and column.null_count == 0:
+    """Return the values of some rows, as the type of the result; null for row -1."""
+    indices = pa.array(rows, mask=rows < 0) if len(rows) and rows.min() < 0 else pa.array(rows)
+    if indices.null_count == 0 and pa.types.is_int64(column.type) and column.null_count == 0:
         return pa.array(np.asarray(column.to_numpy())[rows])
     checkpoint(2 * len(rows) * bytes_each(column))
-    found = column.take(pa.array(rows))
+    found = column.take(indices)
     return (found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)).cast(wanted)
 
 
@@ -78,7 +79,8 @@ def _returned(
             if isinstance(column, Aggregated) and _is_computed(column) and series is not None:
                 loaded[column] = aggregated(column, table, series)
             else:
-                found = table.column(column.name).take(pa.array(events_of(column)))
+                rows = events_of(column)
+                found = table.column(column.name).take(pa.array(rows, mask=rows < 0))
                 loaded[column] = column_values(found, column.name)
         return loaded[column]
 
@@ -113,6 +115,8 @@ def _returned(
 
 def _is_computed(column: Column) -> bool:
     """Return whether a value is no event's attribute but has to be computed from several."""
+    if column.computed is not None:
+        return True
     return isinstance(column, Aggregated) and column.function not in ("min", "max")
 
 

@@ -61,6 +61,8 @@ def best_chunk(
         yield
 
     for first in _smallest_first(plan, selection, best.ranks):
+        if first.empty:
+            continue
         tasks = [partial(offered, part) for part in parts_of(plan, first, threads)]
         for _ in side_by_side(threads, tasks):
             pass

@@ -143,7 +143,8 @@ def execute(
                 bound = replace(branch.bound, query=plan.query, by=plan.bound.by, every=plan.bound.every)
                 branch = replace(branch, bound=bound, output_schema=plan.output_schema, counted=branch)
             found = of_part(branch, counters=counters and counters.of_branch(number))
-            yield from found if plan.counts else (widened(plan, batch) for batch in found)
+            left_out = branch.bound.left_out
+            yield from found if plan.counts else (widened(plan, batch, left_out) for batch in found)
         return
     check_table(plan, table, file)
     if doubts is not None:

@@ -110,8 +110,14 @@ def entry(value: Any) -> Any:
 def written(component: Component) -> str:
     """Return a component in the query language."""
     types = f"({'|'.join(component.types)})" if len(component.types) > 1 else (*component.types, "ANY")[0]
+    least, most = component.least, component.most
     if component.kleene:
-        return f"{types}+ {component.variable}[]"
+        sign = "+" if least else "*"
+        if most is not None or least > 1:
+            sign = f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}"
+        return f"{types}{sign} {component.variable}[]"
+    if not least:
+        return f"{types}? {component.variable}"
     return f"{'!' * component.negated}{types} {component.variable}"
 
 

@@ -133,12 +133,17 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """``Type v``, ``(T1|T2) v``, ``ANY v`` (no types), ``Type+ v[]`` (kleene) or ``!Type v`` (negated)."""
+    """``Type v``, ``(T1|T2) v``, ``ANY v`` (no types), ``Type+ v[]`` (kleene) or ``!Type v`` (negated).
+
+    It takes from ``least`` to ``most`` events; a Kleene one any number with ``most`` None.
+    """
 
     variable: str
     types: tuple[str, ...] = ()
     kleene: bool = False
     negated: bool = False
+    least: int = 1
+    most: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse ``!Type+``, which SEMANTICS does not define."""

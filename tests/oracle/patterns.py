@@ -80,7 +80,8 @@ def positives(pattern: Pattern) -> tuple[Component, ...]:
 def expansions(pattern: Pattern) -> list[Pattern]:
     """Return the OR-free patterns whose disjunction the pattern is, SEQ in SEQ and AND in AND flattened."""
     if isinstance(pattern, Component):
-        return [pattern]
+        # Left out, it is nothing in a row.
+        return [pattern] if pattern.least else [Seq(()), replace(pattern, least=1)]
     if isinstance(pattern, Or):
         return [expansion for item in pattern.items for expansion in expansions(item)]
     kind = type(pattern)
@@ -241,7 +242,10 @@ def candidates(query: Query, events: Sequence[Event], *, in_order: bool = False)
     identities = {(tuple(event[name] for name in query.partition), event.id) for event in events}
     if len(identities) < len(events):
         raise ValueError("an id is used twice in a partition")
+    has_options = any(not component.least for component in components(query.pattern))
     for pattern in expansions(query.pattern):
+        if has_options and not positives(pattern):
+            continue
         check(pattern, query)
         names = {component.variable for component in components(pattern)}
         predicates = [predicate for predicate in query.where if predicate.variables() <= names]
@@ -274,7 +278,8 @@ def _bindings(
         if not component.kleene:
             yield from free
             return
-        for count in range(1, len(free) + 1):
+        most = len(free) if component.most is None else min(component.most, len(free))
+        for count in range(component.least, most + 1):
             if component.variable in sets:
                 for chosen in combinations(free, count):
                     yield tuple(sorted(chosen, key=lambda event: (event.id,)))

@@ -149,7 +149,9 @@ def key_of(candidate: Candidate, query: Query) -> Key:
             continue
         bound = candidate.binding.get(component.variable)
         if bound is None:
-            signature.append((component.variable, None))
+            # The list of an option that is left out is empty; beside OR it may be of another branch.
+            empty = component.kleene and not component.least and isinstance(query.pattern, Seq)
+            signature.append((component.variable, () if empty else None))
         elif isinstance(bound, Event):
             signature.append((component.variable, bound.id))
         else:

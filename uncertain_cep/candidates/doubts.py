@@ -21,10 +21,19 @@ from uncertain_cep.config import (
 )
 from uncertain_cep.errors import warn
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
+from uncertain_cep.plan.equivalence import partition_keys
 from uncertain_cep.query import format_expression
 from uncertain_cep.query.expression_text import quote_name
-from uncertain_cep.query.syntax import Aggregate, Attribute, Binary, Expression, Literal, expressions_in
-from uncertain_cep.query.typed import Apply, Column, kind_of
+from uncertain_cep.query.syntax import (
+    Aggregate,
+    Attribute,
+    Binary,
+    Expression,
+    Literal,
+    components_of,
+    expressions_in,
+)
+from uncertain_cep.query.typed import Apply, Column, kind_of, variables_of
 from uncertain_cep.traces.instants import warn_of_naive
 
 __all__ = ["EMPTY_TRACE", "Doubts"]
@@ -62,6 +71,8 @@ class Doubts:
         """Learn of the plan of the whole query, before those of its branches."""
         if self._plan is None:
             self._plan = plan
+            for message in _of_options(plan):
+                warn(message)
 
     def look(self, table: pa.Table) -> None:
         """Look through the events of the call, a sound table, the first time it is there."""
@@ -127,6 +138,36 @@ class Doubts:
         length = min(len(part.components) for part in parts)
         longer = f"{length} events in a row take {length} ticks, more than WITHIN {plan.window:,}"
         return f"candidates: not looked for, as {longer}"
+
+
+def _of_options(plan: EvaluationPlan) -> Iterator[str]:
+    """Yield what leaving out optional components silently means for predicates and partitions."""
+    parts = {component.variable: component for component in components_of(plan.query.pattern)}
+    optional = {name for name, component in parts.items() if not component.least}
+    for predicate in plan.bound.predicates if optional else ():
+        mentioned = variables_of(predicate)
+        absent = [name for name in mentioned if parts[name].negated]
+        if absent and (left_out := sorted(mentioned & optional)):
+            text = format_expression(predicate)
+            yield f"{text} is not asked where {left_out[0]} is left out: every {absent[0]} forbids there"
+    keys = {
+        frozenset(part.variable for part in branch.components): {
+            frozenset(zip((part.variable for part in branch.components), key.columns, strict=True))
+            for key in partition_keys(branch.bound).keys
+        }
+        for branch in plan.branches
+    }
+    said: dict[str, None] = {}
+    for whole, tied in keys.items():
+        for name in sorted(whole & optional):
+            rest = whole - {name}
+            for key in tied if len(rest) > 1 and rest in keys else ():
+                if frozenset(node for node in key if node[0] != name) not in keys[rest]:
+                    shown = " = ".join(f"{variable}.{column}" for variable, column in sorted(key))
+                    said[
+                        f"{shown} goes by way of {name}: where {name} is left out, nothing ties the others"
+                    ] = None
+    yield from said
 
 
 def _missing(types: pa.ChunkedArray, wanted: Iterable[str]) -> list[str]:

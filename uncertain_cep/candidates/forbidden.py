@@ -80,7 +80,11 @@ def forbidden_events(
             place = np.arange(part.start, part.stop)
             pools.append(_Pool(rows[part], place, group, selection.partitions, first_group))
     elif plan.query.strategy != "skip_till_any_match":
-        names = plan.partition_attributes if plan.query.strategy == "partition_contiguity" else ()
+        # The partition is that of the reading.
+        tied = plan.split_keys if plan.bound.is_reading else plan.keys
+        names = [key.name for key in tied if key.name is not None]
+        if plan.query.strategy == "strict_contiguity":
+            names = []
         everything = np.arange(table.num_rows)
         between = len(pools)
         pools.append(_grouped(table, everything, everything, rows, [(name, name) for name in names]))

@@ -22,6 +22,8 @@ def query_dict(query: Query) -> dict[str, Any]:
             "variable": component.variable,
             "types": list(component.types),
             "kleene": component.kleene,
+            "least": component.least,
+            "most": component.most,
             "negated": component.negated,
         }
         for component in components_of(query.pattern)

@@ -101,7 +101,7 @@ def explain_query(query: Query) -> str:
     rows: list[Row] = [("strategy", query.strategy)]
     for number, component in enumerate(components_of(query.pattern), 1):
         types = " | ".join(component.types) or "any type"
-        many = ", one or more" if component.kleene else ""
+        many = f", {component.times}" if component.times else ""
         absent = "none of " if component.negated else ""
         rows.append((f"component {number}", f"{component.variable}: {absent}{types}{many}"))
     if query.window is not None:

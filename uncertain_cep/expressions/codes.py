@@ -86,6 +86,9 @@ def codes_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[list[Int64]
     plain = []
     for column in columns:
         column = decoded(column)
+        if pa.types.is_null(column.type):
+            # There is no dictionary of nothing.
+            column = column.cast(pa.string())
         if pa.types.is_floating(column.type):
             column = pc.if_else(pc.is_nan(column), None, pc.add(column, 0.0))
         plain.append(column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column]))

@@ -92,11 +92,11 @@ def make_plan(
         return _with_controls(_ordered(_planned(branches[0], schema, domain, options), options))
     if options.gives_tree:
         raise OptionError(
-            f"planner={options.planner!r}: a tree is for one pattern, and OR(...) stands for several: name a "
-            "planner"
+            f"planner={options.planner!r}: a tree is for one pattern, and OR(...) and options stand for "
+            "several: name a planner"
         )
     if options.compressed:
-        raise OptionError('kleene="compressed" needs a pattern without OR(...)')
+        raise OptionError('kleene="compressed" needs a pattern without OR(...) and optional components')
     found = [partition_keys(branch).keys for branch in branches]
     shared = [key.name for key in found[0] if key.name is not None]
     shared = [name for name in shared if all(name in [key.name for key in keys] for keys in found)]
@@ -392,6 +392,8 @@ def beyond_plain(query: Query) -> str | None:
         return "alternative patterns, OR(...)"
     if any(isinstance(part, Time) for found in query.where for part in expressions_in(found)):
         return "conditions on times, TIME(...)"
+    if any(not component.least for component in components_of(query.pattern)):
+        return "optional components"
     return _beyond_plain(components_of(query.pattern), query)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from uncertain_cep.query.syntax import (
     AllAttributes,
     Attribute,
     Binary,
+    Component,
     Duration,
     Equivalence,
     Expression,
@@ -102,6 +104,10 @@ class BoundQuery:
     """Its EVERY, in ticks, at least 1."""
     times: tuple[TimeCondition, ...] = ()
     """The conditions of WHERE on times."""
+    left_out: frozenset[str] = frozenset()
+    """Of a branch, the variables of lists that are empty, see :class:`Branch`."""
+    is_reading: bool = False
+    """Whether it is a branch of a pattern with optional components."""
 
     @property
     def returned_columns(self) -> tuple[str, ...]:
@@ -118,8 +124,12 @@ class BoundQuery:
         only one there, is so asked of the readings that have it.
         """
         found = []
+        has_options = any(not component.least for component in components_of(self.pattern))
         for branch in branches_of(self.pattern):
             names = {component.variable for component in components_of(branch.pattern)}
+            if all(part.negated for part in self.components if part.variable in names):
+                # A reading without any event is none.
+                continue
 
             def has(expression: TypedExpression | None, names: set[str] = names) -> bool:
                 return expression is None or variables_of(expression) <= names
@@ -137,6 +147,8 @@ class BoundQuery:
                     ),
                     pattern=branch.pattern,
                     terms=branch.terms if len(branch.terms) > 1 else (),
+                    left_out=branch.left_out,
+                    is_reading=has_options,
                 )
             )
         return tuple(found)
@@ -176,6 +188,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
                 predicates.append(typed)
     for message in [] if counting else differences_of_bounds(query, names):
         warn(message)
+    predicates += [bound for found in components_of(query.pattern) for bound in _bounds(found)]
     assert query.window is not None
     window = _ticks(query.window, domain, binding, "WITHIN", counting=counting)
     by, every = _bound_expected_count(query, domain, binding)
@@ -205,6 +218,18 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
         every=every,
         times=tuple(times),
     )
+
+
+def _bounds(component: Component) -> Iterator[TypedExpression]:
+    """Yield what a repeated component asks of the number of its events."""
+    if not component.kleene:
+        return
+    if component.most is not None:
+        before = Aggregated(component.variable, "", "int", function="count", span="before")
+        yield Apply("less", (before, Constant(component.most, "int")), "bool")
+    if component.least > 1:
+        every = Aggregated(component.variable, "", "int", function="count", span="all")
+        yield Apply("greater_equal", (every, Constant(component.least, "int")), "bool")
 
 
 def bind_row_condition(expression: Expression, schema: pa.Schema, *, text: str = "") -> TypedExpression:

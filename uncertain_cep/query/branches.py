@@ -58,6 +58,8 @@ class Branch:
 
     pattern: Pattern
     terms: tuple[Term, ...]
+    left_out: frozenset[str] = frozenset()
+    """The variables of lists that are empty, since an optional component is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class PartialOrder:
 def count_of_expansions(pattern: Pattern) -> int:
     """Return how many OR-free patterns a pattern stands for, without making them."""
     if isinstance(pattern, Component):
-        return 1
+        return 1 if pattern.least else 2
     counts = [count_of_expansions(item) for item in pattern.items]
     if isinstance(pattern, Disjunction):
         return sum(counts)
@@ -107,7 +109,9 @@ def expansions(pattern: Pattern) -> Iterator[Pattern]:
     keeps it, since it takes a set there.
     """
     if isinstance(pattern, Component):
-        yield pattern
+        if not pattern.least:
+            yield _nothing(pattern)
+        yield _taken(pattern)
         return
     if isinstance(pattern, Disjunction):
         for item in pattern.items:
@@ -122,10 +126,22 @@ def _joined(pattern: Series | Conjunction, choice: Sequence[Pattern]) -> Pattern
     items: list[Pattern] = []
     for item in choice:
         items.extend(item.items if isinstance(item, type(pattern)) else [item])
+    if not items:
+        return replace(pattern, items=())
     alone = items[0]
     if len(items) > 1 or (isinstance(alone, Component) and (alone.kleene or alone.negated)):
         return replace(pattern, items=tuple(items))
     return alone
+
+
+def _nothing(component: Component) -> Series:
+    """Return what stands for an optional component that is left out."""
+    return Series((), component.position)
+
+
+def _taken(component: Component) -> Component:
+    """Return a component that takes an event at least."""
+    return component if component.least else replace(component, least=1)
 
 
 def count_of_terms(pattern: Pattern) -> int:
@@ -136,7 +152,7 @@ def count_of_terms(pattern: Pattern) -> int:
 def _counted(pattern: Pattern) -> tuple[int, int]:
     """Return the most terms of branches with positive components, and those of the one without; or 0."""
     if isinstance(pattern, Component):
-        return (0, 1) if pattern.negated else (1, 0)
+        return (0, 1) if pattern.negated else (1, 0 if pattern.least else 1)
     counts = [_counted(item) for item in pattern.items]
     without = 1
     if isinstance(pattern, Disjunction):
@@ -154,7 +170,11 @@ def branches_of(pattern: Pattern) -> tuple[Branch, ...]:
     """Return the OR-free patterns that a pattern stands for, those that can give one signature together."""
     if isinstance(pattern, Component):
         negated = frozenset([pattern.variable] if pattern.negated else ())
-        return (Branch(pattern, (Term(1, negated, True),)),)
+        taken = Branch(_taken(pattern), (Term(1, negated, True),))
+        if pattern.least:
+            return (taken,)
+        empty = frozenset([pattern.variable] if pattern.kleene else ())
+        return Branch(_nothing(pattern), (Term(1, frozenset(), True),), empty), taken
     if isinstance(pattern, Disjunction):
         return _alternatives(pattern)
     found = []
@@ -162,7 +182,8 @@ def branches_of(pattern: Pattern) -> tuple[Branch, ...]:
         terms: tuple[Term, ...] = (Term(1, frozenset(), True),)
         for branch in choice:
             terms = tuple(_both(one, other) for one in terms for other in branch.terms)
-        found.append(Branch(_joined(pattern, [branch.pattern for branch in choice]), terms))
+        left_out = frozenset[str]().union(*(branch.left_out for branch in choice))
+        found.append(Branch(_joined(pattern, [branch.pattern for branch in choice]), terms, left_out))
     return tuple(found)
 
 
@@ -172,21 +193,23 @@ def _both(one: Term, other: Term) -> Term:
 
 
 def _alternatives(pattern: Disjunction) -> tuple[Branch, ...]:
-    """Return the branches of an OR; those of its items that consist of negations are one."""
+    """Return the branches of an OR; those of its items that take no event are one, if lists are the same."""
     found: list[Branch] = []
-    absent: int | None = None
+    without: dict[frozenset[str], int] = {}
     for branch in (branch for item in pattern.items for branch in branches_of(item)):
+        absent = without.get(branch.left_out)
         if not all(component.negated for component in components_of(branch.pattern)):
             found.append(branch)
         elif absent is None:
-            absent = len(found)
+            without[branch.left_out] = len(found)
             found.append(branch)
         else:
             known = found[absent]
             common = [_both(one, other) for one in known.terms for other in branch.terms]
             excluded = [Term(-term.weight, term.negated, False) for term in common]
             parts = (*components_of(known.pattern), *components_of(branch.pattern))
-            found[absent] = Branch(Series(parts, pattern.position), (*known.terms, *branch.terms, *excluded))
+            terms = (*known.terms, *branch.terms, *excluded)
+            found[absent] = Branch(Series(parts, pattern.position), terms, branch.left_out)
     return tuple(found)
 
 

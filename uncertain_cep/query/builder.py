@@ -168,16 +168,40 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def any_of(self, children: list[Any]) -> syntax.Disjunction:
         return syntax.Disjunction(tuple(children[1:]), _at(children[0]))
 
-    def kleene(self, children: list[Token]) -> syntax.Component:
-        return self.component(children, kleene=True)
+    def kleene(self, children: list[Any]) -> syntax.Component:
+        return self.component(children, kleene=True, most=None)
 
-    def component(self, children: list[Token], *, kleene: bool = False) -> syntax.Component:
+    def optional(self, children: list[Any]) -> syntax.Component:
+        return self.component(children, least=0)
+
+    def repeated(self, children: list[Any]) -> syntax.Component:
+        times = children[-2]
+        least, most = times if isinstance(times, tuple) else (0, None)
+        taken = [child for child in children if child is not times]
+        return self.component(taken, kleene=True, least=least, most=most)
+
+    def times(self, children: list[Token]) -> tuple[int, int | None]:
+        numbers = [self._number(token) for token in children if token.type == "NUMBER"]
+        least, most = numbers[0], numbers[-1] if len(numbers) == len(children) // 2 + 1 else None
+        if isinstance(least, float) or isinstance(most, float) or (most or least) > _MOST_INDEX:
+            self._refuse(f"events are counted by whole numbers up to {_MOST_INDEX}", _at(children[0]))
+        if most is not None and (most < 1 or least > most):
+            self._refuse(
+                f"from {least} to {most} events are none: write {{1,2}} or the like", _at(children[0])
+            )
+        return least, most
+
+    def component(
+        self, children: list[Any], *, kleene: bool = False, least: int = 1, most: int | None = 1
+    ) -> syntax.Component:
         return syntax.Component(
             types=tuple(_name(token) for token in children if token.type in ("WORD", "QUOTED")),
             variable=str(children[-1]),
             kleene=kleene,
             negated=children[0].type == "NEGATION",
             position=_at(children[-1]),
+            least=least,
+            most=most,
         )
 
     # The other clauses

@@ -34,6 +34,7 @@ from uncertain_cep.query.syntax import (
     Variable,
     components_of,
     expressions_in,
+    patterns_in,
 )
 from uncertain_cep.query.time_terms import NoDifferenceError, differences_of
 
@@ -113,7 +114,9 @@ def _pattern_faults(pattern: Pattern) -> Iterator[Fault]:
         seen.add(name)
         if name in OUTPUT_COLUMNS:
             yield _fault(f"{name} is the name of an output column: give the variable another", position)
-        if component.kleene and component.negated:
+        if component.negated and component.least != 1:
+            yield _fault(f"a negated component takes no event: write {name} without ?, * and {{}}", position)
+        elif component.kleene and component.negated:
             yield _fault(f"a negated component is a single event: write {name} without + and []", position)
 
 
@@ -122,7 +125,8 @@ def _set_faults(query: Query) -> Iterator[Fault]:
     count = count_of_expansions(pattern)
     if count > MOST_BRANCHES:
         message = (
-            f"OR makes {count:,} patterns of this one, and at most {MOST_BRANCHES} are answered together"
+            f"OR and options make {count:,} patterns of this one, and at most {MOST_BRANCHES} are answered "
+            "together"
         )
         yield _fault(message, pattern.position)
         return
@@ -134,10 +138,34 @@ def _set_faults(query: Query) -> Iterator[Fault]:
         )
         yield _fault(message, pattern.position)
         return
+    in_sets = list(_repeated_in_sets(pattern))
+    if in_sets:
+        yield from in_sets
+        return
+    has_options = any(not component.least for component in components_of(pattern))
+    readings = [
+        expansion
+        for expansion in expansions(pattern)
+        if not has_options or any(not component.negated for component in components_of(expansion))
+    ]
+    if not readings:
+        yield _fault("no reading of the pattern takes an event", pattern.position)
     found: dict[Fault, None] = {}
-    for expansion in expansions(pattern):
+    for expansion in readings:
         found.update(dict.fromkeys(_expansion_faults(expansion, query)))
     yield from found
+
+
+def _repeated_in_sets(pattern: Pattern) -> Iterator[Fault]:
+    for item in patterns_in(pattern):
+        if isinstance(item, Conjunction):
+            for component in components_of(item):
+                if component.least != 1 or (component.kleene and component.most is not None):
+                    message = (
+                        f"{component.variable} stands in AND(...), where ?, * and {{}} are not defined: "
+                        "write it as one event, or with +"
+                    )
+                    yield _fault(message, component.position)
 
 
 def _expansion_faults(expansion: Pattern, query: Query) -> Iterator[Fault]:

@@ -208,6 +208,7 @@ WORDS: Final = {
     "PLUS": "+",
     "MINUS": "-",
     "STAR": "*",
+    "QUESTION": "?",
     "SLASH": "/",
     "REMAINDER": "%",
     "COMPARATOR": "a comparison",
@@ -311,7 +312,7 @@ def _expected(accepted: frozenset[str]) -> list[str]:
     if accepted >= {"NAME", "STRING"}:
         words.append("an expression" if "NOT" in accepted else "a value")
         rest -= _OPERAND
-    if accepted >= {"PLUS", "STAR"}:
+    if accepted >= _ARITHMETIC:
         words.append("an operator (+ - * / %)")
         rest -= _ARITHMETIC
     if accepted >= _COMPARISON:

@@ -230,13 +230,28 @@ Expression = (
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """One component of a pattern; ``types`` is empty for ``ANY``."""
+    """One component of a pattern; ``types`` is empty for ``ANY``.
+
+    It takes from ``least`` to ``most`` events (None: any number), as a list if ``kleene``.
+    """
 
     types: tuple[str, ...]
     variable: str
     kleene: bool
     negated: bool
     position: Position
+    least: int = 1
+    most: int | None = 1
+
+    @property
+    def times(self) -> str:
+        """How many events it takes, in words; empty for one."""
+        least, most = self.least, self.most
+        if not self.kleene:
+            return "" if least else "none or one"
+        if most is None:
+            return {0: "none or more", 1: "one or more"}.get(least, f"{least} or more")
+        return f"{least}" if least == most else f"{least} to {most}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def _pattern(pattern: Pattern) -> str:
         name = f"{kind} ({pattern.variable})"
         if pattern.negated:
             return f"no {name} there"
-        return f"one or more {name}" if pattern.kleene else name
+        return f"{pattern.times} {name}".strip()
     parts = [_pattern(item) for item in pattern.items]
     if len(parts) == 1:
         return parts[0]

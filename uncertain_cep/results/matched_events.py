@@ -92,8 +92,7 @@ def matched_events(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> 
     """
     check_columns_of(plan, matches.column_names)
     present = {
-        component.variable: np.asarray(matches.column(component.variable).is_valid())
-        for component in plan.components
+        component.variable: _is_there(matches.column(component.variable)) for component in plan.components
     }
     left = np.ones(matches.num_rows, dtype=np.bool_)
     for branch in plan.branches or (plan,):
@@ -108,6 +107,14 @@ def matched_events(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> 
             f"row {int(np.flatnonzero(left)[0])} of the matches has the events of no pattern: give what "
             "match returned for this query"
         )
+
+
+def _is_there(column: pa.ChunkedArray) -> Mask:
+    """Return where a variable has an event: no null and no empty list."""
+    there = np.asarray(column.is_valid())
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        there = there & (np.asarray(pc.fill_null(pc.list_value_length(column), 0)) > 0)
+    return there
 
 
 def _of_branch(

@@ -173,12 +173,22 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def widened(plan: EvaluationPlan, batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the matches of one branch of OR with the columns of the whole query: null where it has none."""
+def widened(
+    plan: EvaluationPlan, batch: pa.RecordBatch, left_out: frozenset[str] = frozenset()
+) -> pa.RecordBatch:
+    """Return the matches of one branch with the columns of the whole query: null where it has none.
+
+    The lists of variables that are ``left_out`` are empty.
+    """
     schema = plan.batch_schema
     names = batch.schema.names
-    columns = [
-        batch.column(field.name) if field.name in names else pa.nulls(batch.num_rows, field.type)
-        for field in schema
-    ]
+    empty = left_out | {item.name for item in plan.bound.returns if item.variable in left_out}
+
+    def absent(field: pa.Field) -> pa.Array:
+        if field.name not in empty:
+            return pa.nulls(batch.num_rows, field.type)
+        offsets = pa.array(np.zeros(batch.num_rows + 1, dtype=np.int32))
+        return pa.ListArray.from_arrays(offsets, pa.array([], field.type.value_type), type=field.type)
+
+    columns = [batch.column(field.name) if field.name in names else absent(field) for field in schema]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

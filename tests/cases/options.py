@@ -1,0 +1,51 @@
+"""Random sequences with optional and repeated components."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from tests.cases.language import STRATEGIES, conditions, traces
+from tests.cases.nested import NestedCase
+from tests.cases.sampling import sampled_from
+from tests.oracle.model import Component, Seq, Strategy
+
+__all__ = ["option_cases"]
+
+_TYPES = [("A",), ("A",), ("B",), ("B",), ("A", "B")]
+_TIMES = [(0, None), (0, 1), (0, 2), (1, 2), (2, 2), (2, None), (1, 1)]
+
+
+@st.composite
+def option_cases(draw: st.DrawFn, strategy: Strategy | None = None, most: int = 5) -> NestedCase:
+    """Draw a case in which one component at least is optional or repeated a bounded number of times."""
+    names = iter("abcdefgh")
+    items: list[Component] = []
+    positives = draw(sampled_from([1, 2, 3, 3]))
+    special = draw(st.integers(0, positives - 1))
+    for place in range(positives):
+        if draw(st.integers(0, 3)) == 0:
+            items.append(Component(next(names), draw(sampled_from(_TYPES)), negated=True))
+        types = draw(sampled_from(_TYPES))
+        kind = draw(sampled_from(["one", "one", "option", "times"]))
+        if place == special and kind == "one":
+            kind = "option"
+        if kind == "times":
+            least, upper = draw(sampled_from(_TIMES))
+            items.append(Component(next(names), types, kleene=True, least=least, most=upper))
+        else:
+            items.append(Component(next(names), types, least=int(kind == "one")))
+    if draw(st.integers(0, 4)) == 0:
+        items.append(Component(next(names), draw(sampled_from(_TYPES)), negated=True))
+    if not any(item.least for item in items if not item.negated) and draw(st.booleans()):
+        items.append(Component(next(names), draw(sampled_from(_TYPES))))
+    agree = ("k",) if draw(st.integers(0, 3)) == 0 else ()
+    asked = draw(st.lists(conditions(tuple(items)), max_size=draw(sampled_from([0, 1, 2]))))
+    return NestedCase(
+        draw(traces(agree, most)),
+        Seq(tuple(items)),
+        tuple(asked),
+        draw(sampled_from(STRATEGIES)) if strategy is None else strategy,
+        draw(sampled_from([2, 4, 6, 20])),
+        agree,
+        (),
+    )

@@ -1,0 +1,185 @@
+"""Optional and repeated components: the engine gives the union over the readings, as the oracle does."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.cases.comparison import assert_same
+from tests.cases.language import STRATEGIES
+from tests.cases.nested import NestedCase
+from tests.cases.options import option_cases
+from tests.oracle.model import Strategy
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@given(data=st.data())
+def test_engine_is_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
+    case: NestedCase = data.draw(option_cases(strategy))
+    note(case.text())
+    case.check()
+
+
+@given(option_cases(most=4), st.sampled_from(["point", "sliced", "threads"]))
+def test_every_way_gives_the_same(case: NestedCase, way: str) -> None:
+    note(case.text())
+    table, text = case.trace.table(), case.text()
+    whole = case.rows(uc.match(table, text))
+    if way == "sliced":
+        matcher = uc.IncrementalMatcher(text, table.schema)
+        parts = [matcher.push(table.slice(row, 1)) for row in range(table.num_rows)] + [matcher.close()]
+        found = pa.Table.from_batches(parts)
+    elif way == "point":
+        found = uc.match(table, text, evaluation="point")
+    else:
+        found = uc.match(table, text, threads=3)
+    assert_same(case.rows(found), whole)
+
+
+@given(option_cases(most=4))
+def test_what_looks_at_matches_knows_their_reading(case: NestedCase) -> None:
+    note(case.text())
+    table, text = case.trace.table(), case.text()
+    found = uc.match(table, text)
+    taken = uc.events_of(found, table, text).to_pylist()
+    for number, row in enumerate(found.to_pylist()):
+        ids = [(part["variable"], part["id"]) for part in taken if part["match"] == number]
+        expected = [
+            (part.variable, id)
+            for part in case.positives
+            for id in (row[part.variable] or [] if part.kleene else [row[part.variable]])
+            if id is not None
+        ]
+        assert ids == expected
+    assert uc.posteriors(found, table, text).num_rows == len(taken)
+    total = uc.match(table, f"{text} RETURN EXPECTED COUNT")["expected_count"][0].as_py()
+    assert math.isclose(total, sum(found["confidence"].to_pylist()), rel_tol=1e-9, abs_tol=1e-12)
+
+
+def events(*rows: tuple[str, str, int, int] | tuple[str, str, int, int, int]) -> pa.Table:
+    names = ("type", "id", "lower", "upper", "k")
+    columns = zip(*((*row, 0)[:5] if len(row) == 4 else row for row in rows), strict=True)
+    return pa.table(dict(zip(names, map(list, columns), strict=True)))
+
+
+def answer(table: pa.Table, query: str, **options: Any) -> dict[tuple[Any, ...], float]:
+    found: dict[tuple[Any, ...], float] = {}
+    for row in uc.match(table, query, **options).to_pylist():
+        values: list[Any] = [tuple(value) if isinstance(value, list) else value for value in row.values()]
+        found[tuple(values[:-3])] = round(values[-1], 12)
+    return found
+
+
+MAYBE = events(("A", "a", 0, 0), ("B", "b", 10, 10), ("N", "n", 1, 6))
+LATE, SOON = (events(("A", "a", 0, 0), ("B", "b", 10, 10), ("N", "n", at, at)) for at in (8, 2))
+TIED = events(("A", "a", 0, 0, 0), ("B", "b", 1, 1, 0), ("C", "c", 2, 2, 1))
+SPOILT = events(("A", "a", 0, 0, 0), ("B", "b", 3, 3, 0), ("C", "c", 9, 9, 0), ("N", "n", 5, 5, 1))
+TWO = events(("A", "a", 0, 0), ("B", "b", 2, 2), ("B", "d", 4, 4), ("C", "c", 9, 9))
+
+
+@pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
+@pytest.mark.parametrize("evaluation", ["auto", "point"])
+@pytest.mark.parametrize(
+    ("table", "query", "expected"),
+    [
+        (MAYBE, "SEQ(A a, N? n, B b) WITHIN 20", {("a", "n", "b"): 1, ("a", None, "b"): 1}),
+        (
+            MAYBE,
+            "SEQ(A a, N? n, B b) WHERE skip_till_next_match(a, n, b) WITHIN 20",
+            {("a", "n", "b"): 1, ("a", None, "b"): 1},
+        ),
+        (LATE, "SEQ(A? a, !N n, B b) WITHIN 12", {}),
+        (SOON, "SEQ(A? a, !N n, B b) WITHIN 6", {(None, "b"): 1}),
+        (TIED, "SEQ(A a, B? b, C c) WHERE a.k = b.k AND b.k = c.k WITHIN 20", {("a", None, "c"): 1}),
+        (TIED, "SEQ(A a, B? b, C c) WHERE [k] WITHIN 20", {}),
+        (SPOILT, "SEQ(A a, B? b, !N n, C c) WHERE n.k = b.k WITHIN 20", {("a", "b", "c"): 1}),
+        (
+            TWO,
+            "SEQ(A a, B{0,2} b[], C c) WHERE skip_till_next_match(a, b[], c) WITHIN 20",
+            {("a", (), "c"): 1, ("a", ("b",), "c"): 1, ("a", ("b", "d"), "c"): 1},
+        ),
+        (TWO, "SEQ(B{2} b[], C? c) WITHIN 20", {(("b", "d"), "c"): 1, (("b", "d"), None): 1}),
+        (TWO, "SEQ(A a, OR(B* b[], !C n), C c) WITHIN 3 ", {}),
+        (
+            TWO,
+            "SEQ(A a, OR(B? b, !B n), C c) WITHIN 20",
+            {("a", None, "c"): 1, ("a", "b", "c"): 1, ("a", "d", "c"): 1},
+        ),
+        (
+            TWO,
+            "SEQ(A a, OR(B{2,} b[], D* d[]), C c) WITHIN 20",
+            {("a", ("b", "d"), None, "c"): 1, ("a", None, (), "c"): 1},
+        ),
+    ],
+)  # fmt: skip
+def test_worked_facts(evaluation: str, table: pa.Table, query: str, expected: dict[Any, float]) -> None:
+    assert answer(table, f"PATTERN {query}", evaluation=evaluation) == expected
+
+
+def test_what_leaving_out_means_is_warned_of() -> None:
+    for table, query, said in (
+        (TIED, "SEQ(A a, B? b, C c) WHERE a.k = b.k AND b.k = c.k WITHIN 20", "nothing ties the others"),
+        (
+            SPOILT,
+            "SEQ(A a, B? b, !N n, C c) WHERE n.k = b.k WITHIN 20",
+            "n.k = b.k is not asked where b is left",
+        ),
+    ):
+        with pytest.warns(uc.UncertainCepWarning, match=said):
+            uc.match(table, f"PATTERN {query}")
+        with pytest.warns(uc.UncertainCepWarning, match=said):
+            uc.explain(f"PATTERN {query}", table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        uc.match(TIED, "PATTERN SEQ(A a, B? b, C c) WHERE [k] AND a.k <= b.k WITHIN 20")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("SEQ(A? a, !B b) WITHIN 5", None),
+        ("SEQ(!B n, A{0,3} a[]) WITHIN 5", None),
+        ("SEQ(A a, !B? b) WITHIN 5", "a negated component takes no event"),
+        ("SEQ(A a, !B* b[]) WITHIN 5", "a negated component takes no event"),
+        ("AND(A a, B? b) WITHIN 5", r"stands in AND\(...\), where"),
+        ("AND(A a, SEQ(B{2} b[], C c)) WITHIN 5", r"stands in AND\(...\), where"),
+        ("SEQ(B{3,2} b[]) WITHIN 5", "from 3 to 2 events are none"),
+        ("SEQ(B{0} b[]) WITHIN 5", "from 0 to 0 events are none"),
+        ("SEQ(B{1.5} b[]) WITHIN 5", "whole numbers up to"),
+        ("SEQ(B? b[]) WITHIN 5", "unexpected"),
+        ("SEQ(B* b) WITHIN 5", "ends too early|unexpected"),
+        (f"SEQ({', '.join(f'B? b{k}' for k in range(9))}) WITHIN 50", "512 patterns"),
+    ],
+)
+def test_what_is_refused(query: str, said: str | None) -> None:
+    if said is None:
+        uc.parse(f"PATTERN {query}")
+        return
+    with pytest.raises((uc.QueryError, uc.QuerySyntaxError), match=said):
+        uc.parse(f"PATTERN {query}")
+
+
+def test_options_do_not_go_with() -> None:
+    query = "PATTERN SEQ(A a, B? b, C c) WITHIN 20"
+    for options, said in (
+        ({"planner": "(a (b c))"}, "options stand for"),
+        ({"kleene": "compressed"}, "optional"),
+    ):
+        with pytest.raises(uc.OptionError, match=said):
+            uc.match(TWO, query, **options)  # type: ignore[arg-type]
+    with pytest.raises(uc.OptionError, match="optional components over a stream"):
+        uc.IncrementalMatcher(query, TWO.schema, evaluation="any_state")
+
+
+def test_explanations_and_reports_say_how_many() -> None:
+    query = "PATTERN SEQ(A? a, B{2,5} b[], C* c[]) WITHIN 20"
+    assert "none or one" in uc.explain(query)
+    assert "2 to 5" in uc.explain(query)
+    assert "none or more C" in uc.report(TWO, query)

@@ -277,6 +277,8 @@ class Query:
         into a callable, so whoever writes the query says so. They make a partition as ``agree`` does.
     times : tuple of Predicate
         Conditions on times, asked in each world: their tests take pairs of an event and its tick.
+    gaps : tuple of (variable, variable, Strategy)
+        Strategies of single gaps; all others, ``strategy`` included, skip till any match then.
     """
 
     pattern: Pattern
@@ -286,6 +288,7 @@ class Query:
     agree: tuple[str, ...] = ()
     chained: tuple[str, ...] = ()
     times: tuple[Predicate, ...] = ()
+    gaps: tuple[tuple[str, str, Strategy], ...] = ()
 
     @property
     def partition(self) -> tuple[str, ...]:

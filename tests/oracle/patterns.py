@@ -324,17 +324,23 @@ def _gaps(
     own = own_events(pattern, binding)
     others = [event for event in events if event not in own]
     yield from _negation_gaps(pattern, query, predicates, binding, others)
-    if query.strategy == "skip_till_any_match":
+    if query.strategy == "skip_till_any_match" and not query.gaps:
         return
+    named = {(one, other): strategy for one, other, strategy in query.gaps}
     takes = [
         (component, number, event)
         for component in positives(pattern)
         for number, event in enumerate(as_tuple(binding[component.variable]))
     ]
-    for (_, _, event), (component, number, taken) in pairwise(takes):
-        if query.strategy == "strict_contiguity":
+    for (earlier, _, event), (component, number, taken) in pairwise(takes):
+        strategy = query.strategy
+        if query.gaps:
+            strategy = named.get((earlier.variable, component.variable), "skip_till_any_match")
+        if strategy == "skip_till_any_match":
+            continue
+        if strategy == "strict_contiguity":
             forbidden = others
-        elif query.strategy == "partition_contiguity":
+        elif strategy == "partition_contiguity":
             forbidden = [x for x in others if agree((own[0], x), query.partition)]
         else:
             before = own[: own.index(taken)]

@@ -105,7 +105,7 @@ class Doubts:
         for branch in plan.branches or (plan,):
             for negation in branch.negations:
                 part = negation.component
-                if part.variable in seen or not part.local or self._absent(part):
+                if part.variable in seen or not part.local or self._absent(part) or "(" in part.variable:
                     continue
                 seen.add(part.variable)
                 if not _has_candidate(plan, table, part):
@@ -146,7 +146,7 @@ def _of_options(plan: EvaluationPlan) -> Iterator[str]:
     optional = {name for name, component in parts.items() if not component.least}
     for predicate in plan.bound.predicates if optional else ():
         mentioned = variables_of(predicate)
-        absent = [name for name in mentioned if parts[name].negated]
+        absent = [name for name in mentioned if name in parts and parts[name].negated]
         if absent and (left_out := sorted(mentioned & optional)):
             text = format_expression(predicate)
             yield f"{text} is not asked where {left_out[0]} is left out: every {absent[0]} forbids there"

@@ -92,8 +92,12 @@ def forbidden_events(
     negated_rows = []
     for number, negation in enumerate(plan.negations):
         found = rows_taken(plan, table, negation.component)
+        gaps = plan.bound.gaps
+        is_tied = gaps is None or negation.component.variable not in gaps.untied
         keys = [
-            (key.columns[0], name) for key in plan.split_keys if (name := key.negated[number]) is not None
+            (key.columns[0], name)
+            for key in plan.split_keys
+            if is_tied and (name := key.negated[number]) is not None
         ]
         negated.append(len(pools))
         negated_rows.append(found)

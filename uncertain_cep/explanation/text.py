@@ -104,6 +104,7 @@ def explain_query(query: Query) -> str:
         many = f", {component.times}" if component.times else ""
         absent = "none of " if component.negated else ""
         rows.append((f"component {number}", f"{component.variable}: {absent}{types}{many}"))
+    rows += [("gap", given.text) for given in query.gap_strategies]
     if query.window is not None:
         rows.append(("window", _duration(query.window)))
     rows.append(("bound to", "nothing yet: name a trace to see keys, predicates and candidates"))

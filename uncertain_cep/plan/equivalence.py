@@ -129,7 +129,11 @@ def partition_keys(bound: BoundQuery) -> Equivalences:
         # Every [attr] is a key of its own, so that its column appears in the result.
         common = [name for name in bound.equivalences if (variables[0], name) in group]
         common = common or sorted(set(names[0]).intersection(*names))[:1]
-        tied = [_tied(variable, group, pairs) for variable in negated]
+        free = frozenset[str]() if bound.gaps is None else bound.gaps.contiguous
+        # What contiguity forbids is asked nothing: it is no component that may call a key otherwise.
+        tied = [
+            frozenset(common) if variable in free else _tied(variable, group, pairs) for variable in negated
+        ]
         for name in common:
             everywhere = name in bound.equivalences
             columns = (name if everywhere or name in found else min(found, default=None) for found in tied)

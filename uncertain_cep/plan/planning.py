@@ -394,6 +394,8 @@ def beyond_plain(query: Query) -> str | None:
         return "conditions on times, TIME(...)"
     if any(not component.least for component in components_of(query.pattern)):
         return "optional components"
+    if query.gap_strategies:
+        return "strategies of single gaps"
     return _beyond_plain(components_of(query.pattern), query)
 
 

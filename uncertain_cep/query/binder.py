@@ -13,6 +13,7 @@ from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.errors import OptionError, QueryError, warn
 from uncertain_cep.query.branches import Term, branches_of
 from uncertain_cep.query.checker import check
+from uncertain_cep.query.gap_strategies import NamedGaps, named_gaps
 from uncertain_cep.query.inference import Binding
 from uncertain_cep.query.syntax import (
     AllAttributes,
@@ -106,6 +107,8 @@ class BoundQuery:
     """The conditions of WHERE on times."""
     left_out: frozenset[str] = frozenset()
     """Of a branch, the variables of lists that are empty, see :class:`Branch`."""
+    gaps: NamedGaps | None = None
+    """The strategies of single gaps, as negations."""
     is_reading: bool = False
     """Whether it is a branch of a pattern with optional components."""
 
@@ -198,6 +201,8 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
         raise QueryError(binding.faults, text=query.text)
     if not counting:
         binding.warn()
+    gaps = named_gaps(query, predicates)
+    predicates += gaps.predicates
     return BoundQuery(
         query=query,
         components=tuple(
@@ -207,13 +212,14 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
                 component.kleene,
                 component.negated,
             )
-            for component in components_of(query.pattern)
+            for component in components_of(gaps.pattern)
         ),
         predicates=tuple(predicates),
         equivalences=tuple(equivalences),
         window=window,
         returns=tuple(returns),
-        pattern=query.pattern,
+        pattern=gaps.pattern,
+        gaps=gaps,
         by=by,
         every=every,
         times=tuple(times),

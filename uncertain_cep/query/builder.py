@@ -22,6 +22,7 @@ from uncertain_cep.query.syntax import (
     Expression,
     Position,
     children_of,
+    components_of,
     conjuncts_of,
     expressions_in,
     with_leaves,
@@ -85,6 +86,16 @@ def _least_confidence(condition: Expression) -> syntax.Literal | syntax.Paramete
     return None
 
 
+def _is_of_gaps(call: _StrategyCall, pattern: syntax.Pattern) -> bool:
+    """Return whether a strategy names neighbours of a pattern, and not all that it takes."""
+    taken = [component.variable for component in components_of(pattern) if not component.negated]
+    listed = [variable.name for variable in call.variables]
+    length = len(listed)
+    return 1 < length < len(taken) and any(
+        taken[k : k + length] == listed for k in range(len(taken) - length + 1)
+    )
+
+
 def _at_index(expression: Expression, index: Literal["first", "last"]) -> Expression:
     """Return an expression over ``c[].x`` as that of the first or the last element."""
 
@@ -139,6 +150,17 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         for clause in clauses:
             fields |= clause.fields
             opened += fields.pop("open_clauses", ())
+        calls: list[_StrategyCall] = fields.pop("calls", [])
+        if len(calls) > 1 or any(_is_of_gaps(call, fields["pattern"]) for call in calls):
+            fields["gap_strategies"] = tuple(
+                syntax.GapStrategy(call.strategy, call.variables, call.position) for call in calls
+            )
+        elif calls:
+            fields |= {
+                "strategy": calls[0].strategy,
+                "strategy_position": calls[0].position,
+                "strategy_variables": calls[0].variables,
+            }
         positions = tuple((clause.keyword, clause.position) for clause in clauses)
         return syntax.Query(**fields, text=self._text, clause_positions=positions, open_clauses=tuple(opened))
 
@@ -210,25 +232,16 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
         conditions: list[Any] = list(conjuncts_of(children[1]))
         calls = [condition for condition in conditions if isinstance(condition, _StrategyCall)]
         predicates = [condition for condition in conditions if not isinstance(condition, _StrategyCall)]
-        if len(calls) > 1:
-            self._refuse("the query has a second selection strategy: keep one", calls[1].position)
-        return self._where(children[0], calls[0] if calls else None, predicates)
+        return self._where(children[0], calls, predicates)
 
     def where_block(self, children: list[Any]) -> _Clause:
         predicates = list(conjuncts_of(children[2])) if len(children) > 2 else []
-        return self._where(children[0], children[1], predicates)
+        return self._where(children[0], [children[1]], predicates)
 
-    def _where(self, keyword: Token, call: _StrategyCall | None, predicates: list[Expression]) -> _Clause:
+    def _where(self, keyword: Token, calls: list[_StrategyCall], predicates: list[Expression]) -> _Clause:
         for predicate in predicates:
             self._check_expression(predicate)
-        fields: dict[str, Any] = {"where": tuple(predicates)}
-        if call is not None:
-            fields |= {
-                "strategy": call.strategy,
-                "strategy_position": call.position,
-                "strategy_variables": call.variables,
-            }
-        return _Clause("WHERE", _at(keyword), fields)
+        return _Clause("WHERE", _at(keyword), {"where": tuple(predicates), "calls": calls})
 
     def within_clause(self, children: list[Any]) -> _Clause:
         return self._valued("WITHIN", children[0], "window", children[1])

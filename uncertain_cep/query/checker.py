@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from difflib import get_close_matches
+from itertools import pairwise
 from typing import Final
 
 from uncertain_cep.durations import UNIT_NANOSECONDS
@@ -14,6 +15,7 @@ from uncertain_cep.query.branches import (
     count_of_expansions,
     count_of_terms,
     expansions,
+    is_linear,
     set_variables,
 )
 from uncertain_cep.query.expression_text import quote_name
@@ -63,6 +65,7 @@ def check(query: Query) -> None:
         *_set_faults(query),
         *_index_faults(query),
         *_strategy_faults(query),
+        *_gap_faults(query),
         *_where_faults(query, components),
         *_return_faults(query, components),
         *_window_faults(query),
@@ -195,6 +198,48 @@ def _expansion_faults(expansion: Pattern, query: Query) -> Iterator[Fault]:
                             "components of a SEQ(...)"
                         )
                         yield _fault(message, edge.position)
+
+
+def _gap_faults(query: Query) -> Iterator[Fault]:
+    """Yield the faults of strategies of single gaps."""
+    components = {found.variable: found for found in components_of(query.pattern)}
+    taken = [name for name, found in components.items() if not found.negated]
+    neighbours = set(pairwise(taken))
+    seen: set[tuple[str, str]] = set()
+    timed = any(isinstance(part, Time) for found in query.where for part in expressions_in(found))
+    for given in query.gap_strategies:
+        shown = given.text
+        if timed and given.strategy == "skip_till_next_match":
+            message = f"{shown}: with conditions on times, skip_till_next_match is one for all gaps"
+            yield _fault(message, given.position)
+        if not is_linear(query.pattern):
+            message = f"{shown}: only a SEQ(...) of components has gaps that can be named"
+            yield _fault(message, given.position)
+            return
+        if not given.gaps:
+            yield _fault(f"{shown} names no gap: list two neighbours", given.position)
+        for variable in given.variables:
+            component = components.get(variable.name)
+            if component is not None and (component.kleene or component.least != 1):
+                message = (
+                    f"{variable.name} may take another number of events than one: name gaps between single "
+                    "events"
+                )
+                yield _fault(message, variable.position)
+            elif component is not None and variable.kleene:
+                yield _fault(f"{variable.name} is a single event: write it without []", variable.position)
+        for gap in given.gaps:
+            if gap not in neighbours:
+                message = (
+                    f"{shown}: {gap[0]} and {gap[1]} are no neighbours; name some in the order of the "
+                    f"pattern: {', '.join(taken)}"
+                )
+                yield _fault(message, given.position)
+            elif gap in seen:
+                yield _fault(
+                    f"the gap between {gap[0]} and {gap[1]} has two strategies: keep one", given.position
+                )
+            seen.add(gap)
 
 
 def _strategy_faults(query: Query) -> Iterator[Fault]:

@@ -15,7 +15,7 @@ FOREIGN: Final[dict[str, str]] = {
     r"\bnot(Next|FollowedBy)\b": "a negation in SEQ: SEQ(A a, !B b, C c)",
     r"\.\s*next\s*\(": "SEQ(A a, B b) and WHERE strict_contiguity(a, b)",
     r"\boneOrMore\b": "a Kleene component: SEQ(A+ c[], B b)",
-    r"\btimes(OrMore)?\s*\(": "a Kleene component and its count: SEQ(A+ c[]) WHERE count(c[]) = 3",
+    r"\btimes(OrMore)?\s*\(": "how often behind the type: SEQ(A{3} c[])",
     r"\.\s*optional\s*\(": "OR of the patterns with and without it: OR(SEQ(A a, B b), A c)",
     r"\.\s*(greedy|consecutive|allowCombinations)\s*\(": (
         "a strategy in WHERE: skip_till_any_match, skip_till_next_match or strict_contiguity"

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from html import escape
+from itertools import pairwise
 from typing import Final
 from typing import Literal as Choice
 
@@ -27,6 +28,7 @@ __all__ = [
     "Equivalence",
     "ExpectedCount",
     "Expression",
+    "GapStrategy",
     "Having",
     "Index",
     "Instant",
@@ -300,6 +302,25 @@ class ListedVariable:
 
 
 @dataclass(frozen=True, slots=True)
+class GapStrategy:
+    """What skips events between some neighbours of a pattern: ``strict_contiguity(b, c)``."""
+
+    strategy: SelectionStrategy
+    variables: tuple[ListedVariable, ...]
+    position: Position
+
+    @property
+    def text(self) -> str:
+        """The strategy and its variables, as written."""
+        return f"{self.strategy}({', '.join(variable.name for variable in self.variables)})"
+
+    @property
+    def gaps(self) -> tuple[tuple[str, str], ...]:
+        """The variables on both sides of each gap."""
+        return tuple(pairwise(variable.name for variable in self.variables))
+
+
+@dataclass(frozen=True, slots=True)
 class ReturnItem:
     """One output expression, or ``v.*``; ``name`` is the alias, or the text as written."""
 
@@ -360,7 +381,9 @@ class Query:
     text: str
     """The text it was parsed from."""
     strategy_variables: tuple[ListedVariable, ...] = ()
-    """The list in ``skip_till_any_match(a, b)``; empty if no strategy is written."""
+    """The list in ``skip_till_any_match(a, b)``; empty if no strategy of all is written."""
+    gap_strategies: tuple[GapStrategy, ...] = ()
+    """Strategies of single gaps; all others, and then ``strategy``, skip till any match."""
     clause_positions: tuple[tuple[str, Position], ...] = ()
     """The first keyword of each clause in the text, such as ``WITHIN``, and where it stands."""
     having: Having | None = None

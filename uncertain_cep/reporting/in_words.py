@@ -45,6 +45,9 @@ def words_of(plan: EvaluationPlan) -> list[str]:
         conditions = " and ".join(found.text(plan.domain) for found in bound.times)
         sentences.append(f"Of the times it holds that {conditions}.")
     sentences.append(_STRATEGIES[query.strategy])
+    for given in query.gap_strategies:
+        between = ", ".join(variable.name for variable in given.variables)
+        sentences.append(f"Between {between}: {_STRATEGIES[given.strategy]}")
     if query.having is not None:
         sentences.append(f"Only matches with {query.having.text}.")
     elif query.min_confidence is not None:

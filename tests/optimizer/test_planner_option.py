@@ -95,7 +95,7 @@ def test_what_is_no_weight_of_latency_is_refused(weight: Any) -> None:
             "evaluation='any_state' has an order of its own",
         ),
         (SEQUENCE, {"latency_weight": 1.0, "planner": "((a b) c)"}, "leaves nothing to choose"),
-        ("PATTERN OR(SEQ(A a, B b), C c) WITHIN 5", {"planner": "(a b)"}, "stands for several"),
+        ("PATTERN OR(SEQ(A a, B b), C c) WITHIN 5", {"planner": "(a b)"}, "stand for several"),
         ("PATTERN SEQ(A a, B+ b[]) WITHIN 5", {"planner": "(a b)"}, "this pattern has 1 of them"),
         (
             "PATTERN SEQ(A a, B+ b[], C c) WITHIN 5",

@@ -20,8 +20,8 @@ WRITTEN = {
     f"{A}.notFollowedBy(C)": "!B b",
     f"{A}.next(C)": "strict_contiguity",
     f"{A}.oneOrMore()": "A+ c[]",
-    f"{A} WHERE a.times(3) WITHIN 5": "count(c[]) = 3",
-    f"{A}.optional()": "OR(SEQ",
+    f"{A} WHERE a.times(3) WITHIN 5": "A{3} c[]",
+    f"{A}.optional()": "B? b",
     f"{A}.greedy()": "a strategy in WHERE",
     f"{A}.until(x)": "c[i].x",
     f"{A}.where(x)": "WHERE a.x > 3",
@@ -40,8 +40,8 @@ WRITTEN = {
     f"ONE ROW PER MATCH {A}": "events_of",
     f"{A} WHERE b.x > PREV(b.x) WITHIN 5": "c[i-1].x",
     f"{A} WHERE b.x > NEXT(b.x) WITHIN 5": "c[i].x > c[i-1].x",
-    f"{A} WITHIN 5 RETURN FIRST(b.x)": "c[1].x",
-    f"{A} WITHIN 5 RETURN LAST(b.x)": "c[c.LEN].x",
+    f"{A} WITHIN 5 RETURN FIRST(b.x)": "first(b[].x)",
+    f"{A} WITHIN 5 RETURN LAST(b.x)": "last(b[].x)",
     f"{A} WITHIN 5 RETURN CLASSIFIER()": "RETURN a, b",
     f"SUBSET x = (a, b) {A}": "(A|B) a",
     "PATTERN PERMUTE(A, B)": "AND(A a, B b)",
@@ -67,7 +67,7 @@ WRITTEN = {
     f"{A} WHERE LOG(a.x) = 1 WITHIN 5": "LN(x)",
     f"{A} WHERE a.x IS DISTINCT FROM b.x WITHIN 5": "IS NULL",
     f"{A} WHERE MAX(a.x, b.x) = 1 WITHIN 5": "GREATEST",
-    f"{A} WHERE AVG(a.x) = 1 WITHIN 5": "avg(c[].x)",
+    f"{A} WHERE COUNT(*) = 1 WITHIN 5": "avg(c[].x)",
 }
 
 

@@ -72,7 +72,9 @@ def test_as_many_branches_as_there_may_be(count: int) -> None:
 
 @pytest.mark.parametrize("count", [9, 30, MOST_COMPONENTS // 2])
 def test_too_many_branches(count: int) -> None:
-    with pytest.raises(QueryError, match=f"OR makes {2**count:,} patterns of this one, and at most 256"):
+    with pytest.raises(
+        QueryError, match=f"OR and options make {2**count:,} patterns of this one, and at most 256"
+    ):
         parse(f"PATTERN SEQ({of_components(count, 'OR(A v{0}, B w{0})')}) WITHIN 50")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,15 @@ from uncertain_cep.streaming.stream_layout import CLOSE
 def put(folder: Path, *tables: pa.Table) -> None:
     """Add files to a folder, each whole at once, named in the order in which they come."""
     folder.mkdir(exist_ok=True)
+    there = [file.stat().st_mtime_ns for file in folder.glob("*.parquet")]
     for table in tables:
-        place = folder / f"{len(list(folder.glob('*.parquet'))):05}.parquet"
-        pq.write_table(table, place.with_suffix(".part"))
-        place.with_suffix(".part").rename(place)
+        place = folder / f"{len(there):05}.parquet"
+        part = place.with_suffix(".part")
+        pq.write_table(table, part)
+        # Spark takes files by the millisecond of their modification, in any order within one.
+        there.append(max(part.stat().st_mtime_ns, max(there, default=0) + 10**7))
+        os.utime(part, ns=(there[-1], there[-1]))
+        part.rename(place)
 
 
 def pieces_of(table: pa.Table, cuts: Sequence[int], *, close: bool = True) -> list[pa.Table]:

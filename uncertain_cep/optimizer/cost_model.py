@@ -105,7 +105,9 @@ class CostModel(Cardinalities):
         _, equal_right, right_matches = self.numbers(right)
         _, equal, matches = self.numbers(left | right)
         # What is not equal in what it has to be is not even looked at.
-        meet = np.minimum(1.0, equal / equal_left / equal_right)
+        with np.errstate(over="ignore"):
+            # Where next to none are equal, the quotient leaves float64, and all that are there meet.
+            meet = np.minimum(1.0, equal / equal_left / equal_right)
         pairs = left_matches * meet * right_matches
         asked = np.zeros(len(left), dtype=np.bool_)
         for needs in self._asked:

@@ -16,7 +16,7 @@ FOREIGN: Final[dict[str, str]] = {
     r"\.\s*next\s*\(": "SEQ(A a, B b) and WHERE strict_contiguity(a, b)",
     r"\boneOrMore\b": "a Kleene component: SEQ(A+ c[], B b)",
     r"\btimes(OrMore)?\s*\(": "how often behind the type: SEQ(A{3} c[])",
-    r"\.\s*optional\s*\(": "OR of the patterns with and without it: OR(SEQ(A a, B b), A c)",
+    r"\.\s*optional\s*\(": "how often behind the type: SEQ(A a, B? b)",
     r"\.\s*(greedy|consecutive|allowCombinations)\s*\(": (
         "a strategy in WHERE: skip_till_any_match, skip_till_next_match or strict_contiguity"
     ),
@@ -41,8 +41,8 @@ FOREIGN: Final[dict[str, str]] = {
     ),
     r"\bPREV\s*\(": "the event before in a Kleene component: c[i-1].x",
     r"\bNEXT\s*\(": "the condition at the later event: c[i].x > c[i-1].x",
-    r"\bFIRST\s*\(": "the first event of a Kleene component: c[1].x",
-    r"\bLAST\s*\(": "the last event of a Kleene component: c[c.LEN].x",
+    r"\bFIRST\s*\(": "the first event of a Kleene component: first(c[].x), or c[1].x",
+    r"\bLAST\s*\(": "the last event of a Kleene component: last(c[].x), or c[c.LEN].x",
     r"\b(CLASSIFIER|MATCH_NUMBER)\s*\(": "variables in RETURN: RETURN a, b",
     r"\bSUBSET\b": "OR, or types in parentheses: SEQ((A|B) a, C c)",
     r"\bPERMUTE\s*\(": "AND(A a, B b): events in any order",

@@ -119,8 +119,11 @@ def _new_folder(out: Path) -> tuple[Path, int | None]:
     for _ in range(_TRIES):
         aside = out.parent / f".{out.name}.{uuid4().hex[:12]}.partial"
         aside.mkdir()
-        lock = _locked(aside)
-        # Another process may have taken it for left behind before it was locked.
+        # Before it is locked, another process may take it for left behind and hold the lock, or remove it.
+        try:
+            lock = _locked(aside)
+        except BlockingIOError:
+            continue
         if aside.is_dir():
             return aside, lock
         if lock is not None:
@@ -129,7 +132,13 @@ def _new_folder(out: Path) -> tuple[Path, int | None]:
 
 
 def _locked(folder: Path) -> int | None:
-    """Return a descriptor that holds the lock of a folder, or None if it cannot be had."""
+    """Return a descriptor that holds the lock of a folder, or None if folders cannot be locked.
+
+    Raises
+    ------
+    BlockingIOError
+        If another process holds it.
+    """
     if sys.platform == "win32":
         return None
     try:
@@ -138,8 +147,10 @@ def _locked(folder: Path) -> int | None:
         return None
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except OSError as error:
         os.close(lock)
+        if isinstance(error, BlockingIOError):
+            raise
         return None
     return lock
 
@@ -149,9 +160,12 @@ def _remove_left_behind(out: Path) -> None:
     named = re.compile(rf"\.{re.escape(out.name)}\.[0-9a-f]{{12}}\.partial")
     with suppress(OSError):
         for path in out.parent.iterdir():
-            if named.fullmatch(path.name) and (lock := _locked(path)) is not None:
-                _remove(path, out)
-                os.close(lock)
+            if not named.fullmatch(path.name):
+                continue
+            with suppress(BlockingIOError):
+                if (lock := _locked(path)) is not None:
+                    _remove(path, out)
+                    os.close(lock)
 
 
 def _remove(aside: Path, out: Path | None = None) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -172,6 +174,28 @@ def test_runs_that_replace_each_other_leave_a_whole_result(tmp_path: Path, write
         process.join()
         assert process.exitcode == 0
     assert contents(out) in "xyz"
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_folder_that_another_run_takes_for_left_behind_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between being made and being locked it looks like one that nobody owns."""
+    lock = fcntl.flock
+    taken: list[Path] = []
+
+    def flock(folder: int, how: int) -> None:
+        if not taken:
+            (made,) = tmp_path.iterdir()
+            taken.append(made)
+            raise BlockingIOError(errno.EWOULDBLOCK, "Resource temporarily unavailable")
+        lock(folder, how)
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with written_aside(tmp_path / "out", refused) as made:
+        shutil.rmtree(taken[0])
+        made.write_text("whole")
+    assert (tmp_path / "out").read_text() == "whole"
     assert names(tmp_path) == ["out"]
 
 

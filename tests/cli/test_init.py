@@ -148,3 +148,13 @@ def test_files_of_no_use(tmp_path: Path, invoke: Invoke, name: str, text: str, m
     assert message in result.output
     assert not (tmp_path / "new").exists()
     assert invoke("init", tmp_path / "none.csv").exit_code == 2
+
+
+def test_queries_that_find_nothing_are_tried_in_silence(invoke: Invoke, tmp_path: Path) -> None:
+    lines = [f"2026-03-01 08:00:{second:02d},120 ERROR [job] com.acme.Job: failed" for second in range(5)]
+    rows = [f"2026-03-01T08:0{minute}:00,h{minute % 2},1.5" for minute in range(5)]
+    log = put(tmp_path / "app.log", "\n".join(lines))
+    metric = put(tmp_path / "cpu.csv", "\n".join(["time,host,cpu", *rows]))
+    result = invoke("init", log, metric, "-o", tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    assert "warning" not in result.stderr

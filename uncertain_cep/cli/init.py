@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,7 @@ import click
 from uncertain_cep.cli.arguments import traces_argument
 from uncertain_cep.cli.progress import note, show, working
 from uncertain_cep.cli.startup import without_pandas
-from uncertain_cep.errors import OptionError, QueryError, TraceError
+from uncertain_cep.errors import OptionError, QueryError, TraceError, UncertainCepWarning
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,7 +101,11 @@ def _first_query(proposed: ProposedSchema, table: pa.Table) -> str:
         try:
             wanted = {word for word in types if _word(word) in text}
             some = _few(table, sorted(wanted, key=types.index))
-            if match(some, text, max_matches=10**6).num_rows:
+            with warnings.catch_warnings():
+                # Of a query that nobody asked.
+                warnings.simplefilter("ignore", UncertainCepWarning)
+                found = match(some, text, max_matches=10**6).num_rows
+            if found:
                 return f"-- {why}\n{text}\n"
         except (QueryError, TraceError, OptionError):
             continue

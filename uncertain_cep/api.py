@@ -45,6 +45,7 @@ def match(
     kleene: str = "matches",
     planner: str = "auto",
     latency_weight: float = 0.0,
+    sources: bool = True,
     parameters: Mapping[str, Any] | None = None,
     threads: int | None = None,
     timeout: float | None = None,
@@ -81,6 +82,9 @@ def match(
     planner : str
         Who chooses the order in which events are put together, or that order as a tree, ``"((c a) b)"``; all
         give the same answer.
+    sources : bool
+        Whether events that name one clock, in the columns ``source``, ``offset_lower`` and ``offset_upper``,
+        move together; else their times are independent.
     latency_weight : float
         How much planners count what is left to do once the last event is there. It changes no answer.
     parameters : mapping, optional
@@ -158,6 +162,7 @@ def match(
         kleene=kleene,
         planner=planner,
         latency_weight=latency_weight,
+        sources=sources,
         parameters=values_of(parameters),
         threads=threads,
         max_matches=max_matches,
@@ -207,6 +212,7 @@ def iter_matches(
     kleene: str = "matches",
     planner: str = "auto",
     latency_weight: float = 0.0,
+    sources: bool = True,
     parameters: Mapping[str, Any] | None = None,
     threads: int | None = None,
     timeout: float | None = None,
@@ -250,6 +256,7 @@ def iter_matches(
         kleene=kleene,
         planner=planner,
         latency_weight=latency_weight,
+        sources=sources,
         parameters=values_of(parameters),
         threads=threads,
         max_matches=max_matches,
@@ -281,6 +288,7 @@ def explain(
     evaluation: str = "auto",
     planner: str = "auto",
     latency_weight: float = 0.0,
+    sources: bool = True,
     parameters: Mapping[str, Any] | None = None,
     analyze: bool = False,
     format: str = "text",
@@ -318,6 +326,7 @@ def explain(
         evaluation=evaluation,
         planner=planner,
         latency_weight=latency_weight,
+        sources=sources,
         parameters=values_of(parameters),
         limit=Limits.of(timeout, memory_limit),
     )

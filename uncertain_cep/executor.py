@@ -27,6 +27,7 @@ from uncertain_cep.meter import current_meter
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
+from uncertain_cep.operators.shared_clocks import SharedClocks
 from uncertain_cep.operators.table import kernels_of, operator_of
 from uncertain_cep.optimizer.choice import choose
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
@@ -38,7 +39,7 @@ from uncertain_cep.results.projection import id_payload, to_batch, widened
 from uncertain_cep.results.ranking import least_passing, passing
 from uncertain_cep.results.top_k import RisingThreshold, best_chunk
 from uncertain_cep.threads import available_cores, side_by_side
-from uncertain_cep.traces.checks import check_columns, check_intervals, check_nulls, check_pmfs
+from uncertain_cep.traces.checks import check_clocks, check_columns, check_intervals, check_nulls, check_pmfs
 
 __all__ = [
     "Slicing",
@@ -192,16 +193,21 @@ def _evaluated(
     query = plan.query
     ranked = query.order_by_confidence and query.limit is not None and not query.non_overlapping
     best_only = ranked and not plan.compressed
-    by_row = plan.counts or best_only or later is not None
+    by_row = plan.counts or best_only or plan.clocks or later is not None
     payload = None if by_row else id_payload(plan, table)
     batch_rows = min(batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1))
     context = ExecutionContext(
         plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows, counters=counters
     )
     operator = operator_of(plan)
+    clocks = SharedClocks.of(plan, table, *ticks) if plan.clocks else None
 
     def matches(among: Selection, threshold: Threshold | None = None) -> Iterator[MatchBatch]:
-        return _owned(operator.matches(with_tree().among(among, threshold)), later)
+        if clocks is None:
+            return _owned(operator.matches(with_tree().among(among, threshold)), later)
+        # What bounds confidences takes times as independent.
+        found = _owned(operator.matches(with_tree().among(among)), later)
+        return (clocks.weighed(plan, chunk) for chunk in found)
 
     def having(among: Selection, threshold: Threshold) -> Iterator[MatchBatch]:
         for chunk in matches(among, threshold):
@@ -329,6 +335,8 @@ def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) 
     if not faults:
         faults = check_nulls(table, plan.names) + check_intervals(table, plan.names, plan.domain)
         faults += check_pmfs(table, plan.names, plan.domain)
+    if not faults and plan.clocks:
+        faults = check_clocks(table, plan.names, plan.domain)
     if faults:
         raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
 

@@ -160,6 +160,7 @@ def posteriors(
     given: Any = events
     table = event_table(given, options.names)
     plan = make_plan(query_of(query, values_of(parameters)), table.schema, options)
+    plan.refuse_clocks("posteriors")
     held = as_arrow(matches)
     if set(COMPRESSED_COLUMNS) <= set(held.column_names):
         raise OptionError('a row of kleene="compressed" is many matches: match without it')

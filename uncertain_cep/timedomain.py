@@ -23,6 +23,7 @@ __all__ = [
     "check_tick_type",
     "coarsest_unit",
     "is_text",
+    "lengths_in_ticks",
     "tick_column",
     "with_noted_tick",
 ]
@@ -49,12 +50,20 @@ class Names:
     upper: str = "upper"
     pmf: str = "pmf"
     tick: str = "tick"
+    source: str = "source"
+    offset_lower: str = "offset_lower"
+    offset_upper: str = "offset_upper"
 
     def __post_init__(self) -> None:
         for part in self.__dataclass_fields__:
             name: Any = getattr(self, part)
             if not isinstance(name, str):
                 raise OptionError(f"names: the column of {part} is {name!r}: it must be the name of a column")
+
+    @property
+    def clocks(self) -> tuple[str, str, str]:
+        """The columns that say which clock stamped an event, and the bounds of its offset."""
+        return self.source, self.offset_lower, self.offset_upper
 
     @classmethod
     def of(cls, names: Names | Mapping[str, str] | None) -> Names:
@@ -237,6 +246,13 @@ class TimeDomain:
             return units * self.per_unit
         return units if self.tick == 1 else units // self.tick
 
+    def lengths(self, lengths: pa.ChunkedArray | pa.Array) -> Int64:
+        """Return lengths without nulls, durations or int64 ticks, in ticks, rounded down, (n,) int64."""
+        if not pa.types.is_duration(lengths.type):
+            return np.asarray(lengths.cast(pa.int64()).to_numpy())
+        nanoseconds = np.asarray(lengths.cast(pa.duration("ns")).cast(pa.int64()).to_numpy())
+        return nanoseconds // (self.tick_nanoseconds or 1)
+
     def times(self, ticks: Int64) -> pa.Array:
         """Return ticks as an array of ``arrow_type``."""
         values = pa.array(ticks if self._per_tick == 1 else ticks * self._per_tick)
@@ -284,6 +300,14 @@ def _named_tick(schema: pa.Schema, tick: Duration | None) -> int | None:
             "their tick column or metadata say: leave tick out, or make them with that tick"
         )
     return length
+
+
+def lengths_in_ticks(ticks: Int64, nanoseconds: int | None) -> pa.Array:
+    """Return lengths in ticks as durations, or as plain ticks of no known length."""
+    if nanoseconds is None:
+        return pa.array(ticks)
+    unit = coarsest_unit(nanoseconds)
+    return pa.array(ticks * (nanoseconds // UNIT_NANOSECONDS[unit])).cast(pa.duration(unit))
 
 
 def coarsest_unit(nanoseconds: int) -> Literal["s", "ms", "us", "ns"]:

@@ -27,9 +27,17 @@ SEQUENCE = "PATTERN SEQ(A a, B b, C c) WITHIN 10"
 PLANNING: Final = ("names", "tick", "evaluation", "planner", "latency_weight", "parameters")
 MATCHING: Final = (*PLANNING, "confidence", "approximate", "kleene")
 ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
-    uc.match: (*MATCHING, "max_matches", "threads", "timeout", "memory_limit"),
-    uc.iter_matches: (*MATCHING, "max_matches", "batch_rows", "threads", "timeout", "memory_limit"),
-    uc.explain: (*PLANNING, "timeout", "memory_limit"),
+    uc.match: (*MATCHING, "sources", "max_matches", "threads", "timeout", "memory_limit"),
+    uc.iter_matches: (
+        *MATCHING,
+        "sources",
+        "max_matches",
+        "batch_rows",
+        "threads",
+        "timeout",
+        "memory_limit",
+    ),
+    uc.explain: (*PLANNING, "sources", "timeout", "memory_limit"),
     match_on_spark: MATCHING,
     match_to_parquet: MATCHING,
     uc.IncrementalMatcher: (
@@ -42,7 +50,7 @@ ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
         "timeout",
         "memory_limit",
     ),
-}
+}  # fmt: skip
 """Which options each function takes."""
 
 STREAMING: Final = {"largest_interval": None, "idle_after": None, "duplicates": "error"}
@@ -98,7 +106,7 @@ def test_the_functions_have_the_defaults_of_the_options(function: Callable[..., 
 
 def test_the_commands_have_the_defaults_of_the_options() -> None:
     declared = {field.name: field.default for field in fields(MatchOptions)} | {"max_matches": MAX_MATCHES}
-    planning = {"evaluation", "planner", "latency_weight"}
+    planning = {"evaluation", "planner", "latency_weight", "sources"}
     for name, known in (("match", planning | {"kleene", "max_matches"}), ("explain", planning)):
         options = {one.name: one.default for one in cli.main.commands[name].params if one.name in known}
         assert options == {one: declared[one] for one in known}
@@ -122,6 +130,9 @@ def test_options_are_refused_before_events_are_looked_at(wrong: dict[str, Any], 
 
 def test_options_of_matches_are_refused_before_events_are_looked_at() -> None:
     nothing: Any = object()
+    for one in (uc.match, uc.iter_matches):
+        with pytest.raises(uc.OptionError, match="sources=1: it must be True or False"):
+            one(nothing, SEQUENCE, sources=1)  # type: ignore[arg-type]
     for wrong, said in (({"kleene": "short"}, "kleene='short' is unknown"), ({"approximate": 2}, "is 2.0")):
         for call in (uc.match, uc.iter_matches, match_on_spark):
             with pytest.raises(uc.OptionError, match=said):

@@ -99,6 +99,11 @@ _EVALUATION_OPTIONS: Final = (
         "work.",
     ),
     click.option(
+        "--sources/--no-sources",
+        default=True,
+        help="Whether events that name one clock, with bounds of its offset, move together; they do.",
+    ),
+    click.option(
         "--threads",
         type=click.IntRange(min=1),
         metavar="N",
@@ -153,7 +158,7 @@ evaluation_options: Final = _gathered(
     _EVALUATION_OPTIONS,
     "options",
     _match_options,
-    ("evaluation", "planner", "latency_weight", "threads", "time_limit", "memory_limit"),
+    ("evaluation", "planner", "latency_weight", "sources", "threads", "time_limit", "memory_limit"),
 )
 """Adds the options of every evaluation to a command, which gets them as ``options``, a `MatchOptions`."""
 

@@ -20,10 +20,10 @@ from uncertain_cep.clocks.differences import (
     first_contradiction,
 )
 from uncertain_cep.config import FAULT_LIMIT, MAX_TICK
-from uncertain_cep.durations import UNIT_NANOSECONDS, Duration, format_duration
+from uncertain_cep.durations import Duration, format_duration
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
 from uncertain_cep.expressions.codes import places_in
-from uncertain_cep.timedomain import Names, TimeDomain, coarsest_unit
+from uncertain_cep.timedomain import Names, TimeDomain, lengths_in_ticks
 from uncertain_cep.traces.checks import check_intervals
 from uncertain_cep.traces.constraints import AllBefore, Causal, Constraint, Encloses, given_length
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
@@ -365,18 +365,9 @@ def _table(system: _System, lower: IntArray, upper: IntArray, source: str, epoch
             columns[name] = _masked(times, held)
     for name, bounds, none in (("offset_lo", lower, UNBOUNDED), ("offset_hi", upper, ~UNBOUNDED)):
         held = bounds != none
-        columns[name] = _masked(_lengths(np.where(held, bounds, 0), domain), held)
+        columns[name] = _masked(lengths_in_ticks(np.where(held, bounds, 0), domain.tick_nanoseconds), held)
     return pa.table(columns)
 
 
 def _masked(values: pa.Array, held: BoolArray) -> pa.Array:
     return pc.if_else(pa.array(held), values, pa.scalar(None, values.type))
-
-
-def _lengths(ticks: IntArray, domain: TimeDomain) -> pa.Array:
-    """Return lengths as durations, or as plain ticks of no known length."""
-    nanoseconds = domain.tick_nanoseconds
-    if nanoseconds is None:
-        return pa.array(ticks)
-    unit = coarsest_unit(nanoseconds)
-    return pa.array(ticks * (nanoseconds // UNIT_NANOSECONDS[unit])).cast(pa.duration(unit))

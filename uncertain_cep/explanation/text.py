@@ -154,6 +154,8 @@ def _rows(facts: PlanFacts) -> list[Row]:
     if domain.tick_nanoseconds is not None:
         ticks = f"{format_duration(plan.window * domain.tick_nanoseconds)}: {ticks} of {domain.describe()}"
     rows.append(("window", ticks))
+    if plan.clocks:
+        rows.append(("clocks", f"events of one {plan.names.source} move together"))
     operator = operator_of(plan)
     rows.append(("operator", f"{operator.name}: {operator.why}"))
     rows.append(("method", _method(plan, chosen is not None and chosen.choice.tree is not None)))

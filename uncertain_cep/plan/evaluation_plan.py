@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from uncertain_cep.errors import OptionError
 from uncertain_cep.plan.equivalence import PartitionKey
 from uncertain_cep.plan.options import Approximation, Method
 from uncertain_cep.plan.result_columns import SortKey, least_confidence
@@ -93,6 +94,8 @@ class EvaluationPlan:
     least_distances: tuple[int, ...] | None = None
     """By how many ticks each event of a plain sequence follows the one before at least, 0 for the first, if
     that is all that its conditions on times say; else None."""
+    clocks: bool = False
+    """Whether events name the clocks that stamped them, so that those of one clock move together."""
     unnamed_keys: tuple[pa.Field, ...] = ()
     """With OUTPUT NON OVERLAPPING, the columns of batches that hold the values of those partition keys that
     the components call differently."""
@@ -105,6 +108,15 @@ class EvaluationPlan:
 
     def __repr__(self) -> str:
         return f"<EvaluationPlan of {self.query!r}, planner {self.planner}>"
+
+    def refuse_clocks(self, what: str) -> None:
+        """Raise an OptionError if events name clocks, and something takes times as independent."""
+        if self.clocks:
+            names = ", ".join(self.names.clocks)
+            raise OptionError(
+                f"events of one clock move together ({names}), and {what} does not support that yet: take "
+                "their times as independent, sources=False, or leave these columns out"
+            )
 
     @property
     def query(self) -> Query:

@@ -126,6 +126,8 @@ class MatchOptions:
         Most threads that look for matches at once, at least 1; None: as many as this process has cores. The
         matches are the same; without ORDER BY their order depends on the number of threads, and never on the
         run. So do the last digits of expected counts. Not used on Spark, where a task has one thread.
+    sources : bool
+        Whether events that name one clock, with bounds of its offset, move together.
     parameters : tuple of (name, value)
         The values of the query's parameters, see :func:`uncertain_cep.query.values_of`.
     limit : Limits or None
@@ -148,6 +150,7 @@ class MatchOptions:
     max_matches: int | None = None
     batch_rows: int = BATCH_ROWS
     threads: int | None = None
+    sources: bool = True
     parameters: Parameters = ()
     limit: Limits | None = None
 
@@ -192,6 +195,8 @@ class MatchOptions:
             )
         if not isinstance(self.confidence, bool | np.bool_):
             raise OptionError(f"confidence={self.confidence!r}: it must be True or False")
+        if not isinstance(self.sources, bool | np.bool_):
+            raise OptionError(f"sources={self.sources!r}: it must be True or False")
         most, rows, threads = self.max_matches, self.batch_rows, self.threads
         if most is not None and (not is_whole(most) or most < 0):
             raise OptionError(f"max_matches={most!r}: it must be a whole number, at least 0, or None")

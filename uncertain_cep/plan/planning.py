@@ -191,6 +191,8 @@ def _planned(
     needed = dict.fromkeys((names.type, names.id, names.lower, names.upper))
     if names.pmf in schema.names:
         needed[names.pmf] = None
+    clocks = bool(options.sources) and set(names.clocks) <= set(schema.names)
+    needed.update(dict.fromkeys(names.clocks if clocks else ()))
     for key in (*keys, *equivalences.split):
         needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
     needed.update(dict.fromkeys(bound.returned_columns))
@@ -229,6 +231,7 @@ def _planned(
         required_columns=tuple(needed),
         output_schema=_output_schema(bound, keys, schema, domain, options),
         least_distances=_least_distances(bound, domain, options),
+        clocks=clocks,
         unnamed_keys=tuple(
             pa.field(
                 f"partition by {' = '.join(key.columns)} ({number})", _plain_type(schema, key.columns[0])
@@ -257,6 +260,8 @@ def _ordered(plan: EvaluationPlan, options: MatchOptions) -> EvaluationPlan:
     what = _beyond_plain(plan.bound.components, plan.query)
     if plan.order is not None:
         what = "event sets, AND(...)"
+    if what is not None or plan.bound.times or plan.query.strategy != "skip_till_any_match":
+        plan.refuse_clocks(what or ("TIME(...)" if plan.bound.times else plan.query.strategy))
     if plan.evaluation == "point" and plan.order is None:
         what = 'kleene="compressed"' if plan.compressed else None
     if plan.bound.times:
@@ -371,6 +376,7 @@ def _counting_plan(
         for name in bound.by
         if name not in matches.partition_attributes
     ]
+    matches.refuse_clocks("RETURN EXPECTED COUNT")
     if faults:
         raise QueryError(faults, text=bound.query.text)
     fields = [(name, _plain_type(schema, name)) for name in bound.by]

@@ -118,6 +118,7 @@ def report_facts(asked: Asked) -> dict[str, Any]:
     """
     table, options = asked.table, asked.options
     plan = make_plan(asked.query, table.schema, options)
+    plan.refuse_clocks("a report")
     if plan.counts:
         raise OptionError(
             "a report shows matches, and the query returns expected counts: ask for the matches"

@@ -298,6 +298,7 @@ def prepare(
     given, frame = frame, whole_numbers(frame, model)
     schema = noted_schema(frame, model)
     plan = make_plan(parsed, schema, options)
+    plan.refuse_clocks("Spark")
     if plan.domain.per_unit != 1:
         raise OptionError(
             f"a tick of {plan.domain.describe()} is too short: Spark keeps times to the microsecond"

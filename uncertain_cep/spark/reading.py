@@ -256,6 +256,8 @@ def to_intervals(
     given = arrow_schema(frame, names)
     warn_of_naive((name, given.field(name).type) for name in rule.stamps(time) if name in given.names)
     made = intervals_of(given.empty_table(), **options).schema
+    if set(names.clocks) <= set(made.names) - set(given.names):
+        raise OptionError("clock_offset(shared=True) does not support Spark frames yet: leave shared out")
     added = [name for name in (names.lower, names.upper, names.pmf, names.tick) if name in made.names]
     new = pa.schema([made.field(name) for name in added], made.metadata)
     fields = {field.name: field for field in frame.schema.fields}

@@ -187,6 +187,7 @@ class IncrementalMatcher:
             approximate=Approximation.of(approximate),
         )
         self.plan: EvaluationPlan = make_plan(parsed, schema, options)
+        self.plan.refuse_clocks("IncrementalMatcher")
         self.schema = schema
         self._fingerprint = {
             "version": __version__,

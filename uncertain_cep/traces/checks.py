@@ -20,6 +20,7 @@ from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 
 __all__ = [
     "RowOrigin",
+    "check_clocks",
     "check_columns",
     "check_ids",
     "check_intervals",
@@ -190,6 +191,62 @@ def check_pmfs(
             message = f"the pmf sums to {total[row]:.12g} instead of 1: scale it"
             faults.append(TraceFault(message, row=row + 1, column=names.pmf, value=_list_text(values, row)))
         faults += _rest(int(off.sum()), limit, "pmfs do not sum to 1", names.pmf)
+    return faults
+
+
+def check_clocks(
+    table: pa.Table, names: Names, domain: TimeDomain, *, limit: int = FAULT_LIMIT
+) -> list[TraceFault]:
+    """Return a fault for each event whose clock is not known, contradicts others, or leaves no own time.
+
+    Events that are uncertain by their own clock besides its offset, or have a pmf, are not supported yet.
+    """
+    source = table.column(names.source)
+    named = np.asarray(source.is_valid().to_numpy())
+    columns = {name: table.column(name) for name in (names.offset_lower, names.offset_upper)}
+    faults = []
+    for name, column in columns.items():
+        dtype = column.type
+        if not (pa.types.is_integer(dtype) or pa.types.is_duration(dtype) or pa.types.is_null(dtype)):
+            faults.append(
+                TraceFault(f"its type is {dtype}: an offset is a duration, or int64 ticks", column=name)
+            )
+        absent = named & np.asarray(column.is_null().to_numpy())
+        message = "the event names a clock, and this bound of its offset is missing"
+        faults += row_faults(absent, message, column=name, values=source, limit=limit)
+    if faults:
+        return faults
+    low, high = (domain.lengths(column.fill_null(0)) for column in columns.values())
+    (codes,), _ = codes_of([source])
+    _, first, group = np.unique(codes, return_index=True, return_inverse=True)
+    model = first[group.reshape(-1)]
+    differs = named & ((low != low[model]) | (high != high[model]))
+    for row in np.flatnonzero(differs)[:1].tolist():
+        message = f"the clock has other bounds in row {model[row] + 1}: an offset counts for all its events"
+        return [TraceFault(message, row=row + 1, column=names.source, value=str(source[row]))]
+    lower, upper = (domain.ticks(table.column(name)) for name in (names.lower, names.upper))
+    width, offset = upper - lower, high - low
+    reversed_ = named & (offset < 0)
+    faults += row_faults(
+        reversed_, "the bounds of the offset are in the wrong order", column=names.offset_lower, limit=limit
+    )
+    faults += row_faults(
+        named & ~reversed_ & (width < offset),
+        "the interval is shorter than what the offset of the clock allows: no time by the clock is left",
+        column=names.lower,
+        limit=limit,
+    )
+    loose = named & (offset > 0) & (width > offset)
+    faults += row_faults(
+        loose, "times uncertain by their own clock are not supported with sources yet: sources=False",
+        column=names.lower, limit=limit,
+    )  # fmt: skip
+    if names.pmf in table.column_names:
+        explicit = named & (offset > 0) & np.asarray(table.column(names.pmf).is_valid().to_numpy())
+        faults += row_faults(
+            explicit, "probabilities of ticks are not supported with sources yet: sources=False",
+            column=names.pmf, limit=limit,
+        )  # fmt: skip
     return faults
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from uncertain_cep.boundary import public
 from uncertain_cep.errors import OptionError, TraceError, TraceFault
@@ -18,6 +19,7 @@ from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.offsets import clock_offset
 from uncertain_cep.traces.time_formats import ISO, TimeFormat
 from uncertain_cep.traces.uncertainty import (
+    Clocks,
     Intervals,
     Missing,
     Stamps,
@@ -76,6 +78,7 @@ class ByValue:
         rests, floored = np.zeros(table.num_rows, np.int64), 0
         gaps: list[Missing] = []
         pieces: list[tuple[IntArray, pa.Array | None]] = []
+        clocks: Clocks | None = None
         choices: list[Uncertainty | None] = [*(rule for _, rule in self.rules), self.otherwise]
         for number, rule in zip((*range(len(self.rules)), -1), choices, strict=True):
             rows = np.flatnonzero(chosen == number)
@@ -98,8 +101,9 @@ class ByValue:
             floored += found.floored
             if found.rests is not None:
                 rests[rows] = found.rests
+            clocks = _with_clocks(clocks, rows, found.clocks, table.num_rows)
         found_rests = rests if rests.any() else None
-        return Intervals(lower, upper, tuple(gaps), _reassembled(pieces), found_rests, floored)
+        return Intervals(lower, upper, tuple(gaps), _reassembled(pieces), found_rests, floored, clocks)
 
     def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:
         """Return whether all lengths of all rules are whole ticks."""
@@ -109,6 +113,18 @@ class ByValue:
         known = ", ".join(repr(value) for value, _ in self.rules)
         message = f"no uncertainty is given for this value, only for {known}: add it, or '*' for all others"
         return Missing(rows, self.column, message)
+
+
+def _with_clocks(known: Clocks | None, rows: IntArray, more: Clocks | None, count: int) -> Clocks | None:
+    """Return the clocks of a table's rows, with those of some rows added."""
+    if more is None:
+        return known
+    if known is None:
+        known = Clocks(pa.nulls(count, pa.string()), np.zeros(count, np.int64), np.zeros(count, np.int64))
+    mask = np.zeros(count, np.bool_)
+    mask[rows] = True
+    known.lower[rows], known.upper[rows] = more.lower, more.upper
+    return Clocks(pc.replace_with_mask(known.source, pa.array(mask), more.source), known.lower, known.upper)
 
 
 def _reassembled(pieces: Sequence[tuple[IntArray, pa.Array | None]]) -> pa.Array | None:
@@ -139,8 +155,8 @@ OTHERWISE: Final = "*"
 """In a table of uncertainties by value: what holds for all other values."""
 
 
-Argument: TypeAlias = str | int | tuple[str, ...]
-"""A value of an uncertainty's table: a text, a number, or a pair of columns."""
+Argument: TypeAlias = str | int | bool | tuple[str, ...]
+"""A value of an uncertainty's table: a text, a number, a switch, or a pair of columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +168,7 @@ class Kind:
     optional: tuple[str, ...] = ()
     durations: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
+    switches: tuple[str, ...] = ()
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -165,7 +182,11 @@ KINDS: Final[dict[str, Kind]] = {
     "granularity": Kind(granularity, ("of",), durations=("of",)),
     "window": Kind(window, ("length",), durations=("length",)),
     "clock_offset": Kind(
-        clock_offset, ("table",), ("key", "host", "lower", "upper", "unit", "epoch"), pairs=("epoch",)
+        clock_offset,
+        ("table",),
+        ("key", "host", "lower", "upper", "unit", "epoch", "shared"),
+        pairs=("epoch",),
+        switches=("shared",),
     ),
     "as_written": Kind(as_written),
     "columns": Kind(columns, ("lower", "upper")),

@@ -8,15 +8,16 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from uncertain_cep.durations import UNIT_NANOSECONDS
 from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_columns, warn
-from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column
+from uncertain_cep.timedomain import TICK_METADATA, Names, lengths_in_ticks, tick_column
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import whole_numbers
 from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
 from uncertain_cep.traces.time_formats import TimeFormat
-from uncertain_cep.traces.uncertainty import Stamps, Uncertainty
+from uncertain_cep.traces.uncertainty import Clocks, Stamps, Uncertainty
 
 __all__ = [
     "IntervalColumns",
@@ -99,9 +100,21 @@ class IntervalColumns:
     lower: pa.Array
     upper: pa.Array
     pmf: pa.Array | None
+    clocks: Clocks | None
     keep: BoolArray | None
     grid: Grid
     rounding: Rounding
+
+    def of_clocks(self, names: Names) -> dict[str, pa.Array]:
+        """Return the columns of shared clocks, if there are any."""
+        if self.clocks is None:
+            return {}
+        absent = pa.array(~np.asarray(self.clocks.source.is_valid()))
+        offsets = [
+            pc.if_else(absent, None, lengths_in_ticks(ticks, self.grid.tick))
+            for ticks in (self.clocks.lower, self.clocks.upper)
+        ]
+        return dict(zip(names.clocks, (self.clocks.source, *offsets), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +193,13 @@ class IntervalOptions:
             lower, upper = np.where(keep, lower, 0), np.where(keep, upper, 0)
         rounding = Rounding.of(found.lower, found.upper, found.rests, keep, found.floored)
         return IntervalColumns(
-            grid.column(lower, "lower"), grid.column(upper, "upper"), found.pmf, keep, grid, rounding
+            grid.column(lower, "lower"),
+            grid.column(upper, "upper"),
+            found.pmf,
+            found.clocks,
+            keep,
+            grid,
+            rounding,
         )
 
     def new_columns(self, added: IntervalColumns, present: Sequence[str]) -> dict[str, pa.Array]:
@@ -189,6 +208,7 @@ class IntervalOptions:
         new = {names.lower: added.lower, names.upper: added.upper}
         if added.pmf is not None:
             new[names.pmf] = added.pmf
+        new |= added.of_clocks(names)
         if added.grid.text is not None:
             new[names.tick] = tick_column(added.grid.text, len(added.lower))
         message = (

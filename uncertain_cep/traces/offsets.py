@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from uncertain_cep.boundary import public
@@ -18,7 +19,15 @@ from uncertain_cep.expressions.codes import codes_of, places_in
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import as_arrow
 from uncertain_cep.traces.instants import counts_of, lengths_of, stamp_kind
-from uncertain_cep.traces.uncertainty import Intervals, Stamps, columns_in, missing_where, stamps_in
+from uncertain_cep.traces.uncertainty import (
+    Clocks,
+    Intervals,
+    Missing,
+    Stamps,
+    columns_in,
+    missing_where,
+    stamps_in,
+)
 
 __all__ = ["ClockOffset", "OffsetSource", "clock_offset"]
 
@@ -40,6 +49,8 @@ class ClockOffset:
     upper: pa.Array = field(repr=False, hash=False)
     key: str
     in_ticks: bool = False
+    shared: bool = False
+    """Whether all events of a host, in one epoch, share its offset."""
     epochs: tuple[pa.ChunkedArray, pa.ChunkedArray] | None = field(default=None, repr=False, hash=False)
     """The stamps, by the clock, from which on and until which the bounds of each row hold; null: always."""
 
@@ -68,12 +79,50 @@ class ClockOffset:
         position = self._positions(stamps, column, keys)
         known = position >= 0
         shifts = [self._shift(bounds, position, known, scale) for bounds in (self.lower, self.upper)]
+        if self.shared:
+            return self._moved_together(stamps, stamps.time or column, position, shifts)
         moved = stamps.ticks(stamps.time or column, *shifts)
         (lower, upper), present = moved.moved, moved.present
         gaps = missing_where(present, column)
-        at_the_time = "" if self.epochs is None else " at this time"
-        gaps += missing_where(known, self.key, f"there is no clock offset for this host{at_the_time}")
+        gaps += self._unknown(known)
         return Intervals(lower, upper, gaps, rests=moved.rests, floored=moved.floored)
+
+    def _moved_together(
+        self, stamps: Stamps, column: str, position: IntArray, shifts: list[IntArray]
+    ) -> Intervals:
+        """Return the intervals of certain times by clocks, whose offsets are widened to whole ticks."""
+        found = stamps.ticks(column, 0)
+        tick = stamps.grid.tick or 1
+        low, high = shifts[0] // tick, -(-shifts[1] // tick)
+        known = position >= 0
+        names = np.array([*self._clock_names(), None], object)
+        return Intervals(
+            found.moved[0] + low,
+            found.moved[0] + high,
+            missing_where(found.present, column) + self._unknown(known),
+            rests=found.rests,
+            floored=int(((shifts[0] % tick != 0) | (shifts[1] % tick != 0))[found.present].sum()),
+            clocks=Clocks(pa.array(names[position], pa.string()), low, high),
+        )
+
+    def _clock_names(self) -> npt.NDArray[np.object_]:
+        """Return what to call the clock of each row of the table: the host, and which of its epochs."""
+        hosts = np.array(self.hosts.to_pylist(), object)
+        if self.epochs is None:
+            return hosts
+        (codes,), _ = codes_of([self.hosts])
+        order = np.lexsort((_instants(self.epochs[0], "from", None, _FIRST), codes))
+        start = np.searchsorted(codes[order], codes[order])
+        names = hosts.copy()
+        names[order] = [
+            f"{host} ({number})"
+            for host, number in zip(hosts[order], np.arange(len(order)) - start + 1, strict=True)
+        ]
+        return names
+
+    def _unknown(self, known: BoolArray) -> tuple[Missing, ...]:
+        at_the_time = "" if self.epochs is None else " at this time"
+        return missing_where(known, self.key, f"there is no clock offset for this host{at_the_time}")
 
     def _positions(self, stamps: Stamps, column: str, keys: pa.ChunkedArray) -> IntArray:
         """Return the place of each row's host and epoch, (n,) int64; -1 where there is none."""
@@ -121,6 +170,7 @@ def clock_offset(
     unit: str = "ms",
     key: str | None = None,
     epoch: Sequence[str] | None = None,
+    shared: bool = False,
 ) -> ClockOffset:
     """Stamps of hosts whose clocks are off by a bounded amount: ``[T + lower, T + upper]``.
 
@@ -140,6 +190,9 @@ def clock_offset(
         Columns of that table with the stamps by the host's clock from which on, and until which (exclusive),
         the bounds of a row hold; null for always. Then a host may stand there for several epochs, as in
         what `infer_offsets` and `read_clock_log` return. Numbers are of the same unit as the events' stamps.
+    shared : bool
+        Whether all events that a host stamps, in one epoch, are off by the same offset: they then move
+        together, by the columns ``source``, ``offset_lower`` and ``offset_upper`` that are added.
 
     Returns
     -------
@@ -168,9 +221,12 @@ def clock_offset(
     else:
         rows = as_arrow(table)
     try:
-        return _checked(rows, host, lower, upper, None if in_ticks else unit, key or host, _pair(epoch))
+        made = _checked(rows, host, lower, upper, None if in_ticks else unit, key or host, _pair(epoch))
     except TraceError as error:
         raise TraceError([replace(fault, file=source) for fault in error.faults]) from None
+    if not isinstance(shared, bool):
+        raise OptionError(f"shared={shared!r}: it must be True or False")
+    return replace(made, shared=shared)
 
 
 _FIRST: Final = -(2**63)

@@ -17,6 +17,7 @@ from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_col
 from uncertain_cep.timedomain import TICK_METADATA, Names, TimeDomain, tick_column, with_noted_tick
 from uncertain_cep.traces.checks import (
     RowOrigin,
+    check_clocks,
     check_columns,
     check_ids,
     check_intervals,
@@ -344,6 +345,8 @@ def _model_faults(table: pa.Table, tick: str | None) -> tuple[list[TraceFault], 
     faults += check_nulls(table, _NAMES)
     faults += check_intervals(table, _NAMES, domain)
     faults += check_pmfs(table, _NAMES, domain)
+    if not faults and set(_NAMES.clocks) <= set(table.column_names):
+        faults += check_clocks(table, _NAMES, domain)
     return faults, None if domain.tick_nanoseconds is None else domain.describe()
 
 
@@ -445,7 +448,7 @@ def raw_tables(
                 continue
             wanted |= needs[step.name].keys() | {_NAMES.id} | dict(step.events.types).keys()
             if not listed:
-                wanted.update(CANONICAL, used or ())
+                wanted.update(CANONICAL, _NAMES.clocks, used or ())
         try:
             names = column_names(file, mine)
             found = [] if names is None or options.explode else _absent(file, names, needs)

@@ -130,6 +130,7 @@ def events_of_rows(
     }
     if intervals.pmf is not None:
         columns[_NAMES.pmf] = intervals.pmf
+    columns |= intervals.of_clocks(_NAMES)
     text = intervals.grid.text
     if text is not None:
         columns[_NAMES.tick] = tick_column(text, chosen.num_rows)

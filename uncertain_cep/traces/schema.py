@@ -97,7 +97,7 @@ class TraceSchema:
     ``window`` (``length``); ``columns`` (``lower``, ``upper``: columns, or sums, ``"launch + slack"``);
     ``histogram`` (``pmf``, and ``lower`` unless ``time`` is given); ``clock_offset`` (``table``, and if they
     differ from the default ``key``, ``host``, ``lower``, ``upper``, ``unit``, and ``epoch = ["from",
-    "until"]`` where a host has several; see `clock_offset`). Lengths
+    "until"]`` where a host has several, ``shared = true``; see `clock_offset`). Lengths
     are texts such as ``"15s"``, or numbers of ticks.
 
     Where the uncertainty depends on a column, such as the type or source, write instead of ``uncertainty``::
@@ -136,7 +136,8 @@ class TraceSchema:
             A kind and its arguments: ``exact``, ``plus_minus:500ms``, ``granularity:1min``, ``window:15s``,
             ``columns:lo,hi``, ``histogram:pmf``, ``histogram:pmf,lower`` or ``clock_offset:table.csv:host``
             (table, column of the events that names the host, and if need be, each after a colon, the table's
-            columns of the host, the lower and the upper bound, their unit, and ``from,until`` of epochs).
+            columns of the host, the lower and the upper bound, their unit, ``from,until`` of epochs, and
+            ``shared``).
         type, type_column, id, time, unit, tick, where, missing : str or None
             As in a schema file. Without a type or its column, the column ``type``.
 
@@ -231,7 +232,9 @@ def _split_flag(text: str) -> dict[str, Any]:
     table: dict[str, Any] = {"kind": name}
     for place, value in enumerate(given):
         key = kind.arguments[place] if place < len(kind.arguments) else value
-        pair = value.split(",") if key in kind.pairs else value
+        pair: Any = value.split(",") if key in kind.pairs else value
+        if key in kind.switches:
+            pair = {"shared": True}.get(value, value)
         table[key] = int(value) if key in kind.durations and value.isdigit() else pair
     return table
 

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 
 from uncertain_cep.durations import UNIT_NANOSECONDS, number_unit, parse_duration
 from uncertain_cep.errors import OptionError, QueryError, QuerySyntaxError
-from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.constraints import Constraint, all_before, causal, encloses
 from uncertain_cep.traces.events_schema import KINDS, READ_EVENTS, Argument, EventsSchema, UncertaintySpec
 from uncertain_cep.traces.extracting import extraction_groups
@@ -38,7 +37,7 @@ _EVENTS: Final = (
     "files", "type", "type_column", "id", "time", "unit", "where", "attributes", "uncertainty",
     "uncertainty_by", "missing", "time_format", "year", "date", "time_zone", "value_columns", "types",
 )  # fmt: skip
-_CANONICAL: Final = tuple(Names.__dataclass_fields__)
+_CANONICAL: Final = ("type", "id", "lower", "upper", "pmf", "tick")
 _CONSTRAINTS: Final[dict[str, tuple[Callable[..., Constraint], int, tuple[str, ...]]]] = {
     "causal": (causal, 1, ("delay",)),
     "encloses": (encloses, 2, ("by",)),
@@ -422,6 +421,10 @@ class SchemaReader:
             if value is None:
                 if key in kind.required:
                     self._fault(_join(path, key), f"is missing: {name} needs {' and '.join(kind.required)}")
+            elif key in kind.switches and isinstance(value, bool):
+                arguments.append((key, value))
+            elif key in kind.switches:
+                self._fault(_join(path, key), f"must be true or false, not {value!r}")
             elif key in kind.pairs and _is_list_of_text(value) and len(value) == 2:
                 arguments.append((key, tuple(value)))
             elif key in kind.pairs:

@@ -33,6 +33,7 @@ from uncertain_cep.traces.time_formats import ISO, StampTimes, TimeFormat, in_ut
 
 __all__ = [
     "AsWritten",
+    "Clocks",
     "Columns",
     "Histogram",
     "Intervals",
@@ -129,6 +130,15 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
+class Clocks:
+    """The clock of each row, text, null for none, and the bounds of its offset, (n,) int64, ticks."""
+
+    source: pa.Array
+    lower: IntArray
+    upper: IntArray
+
+
+@dataclass(frozen=True, slots=True)
 class Intervals:
     """The intervals of a table's rows, in ticks, both bounds inclusive; of no meaning where a row is missing.
 
@@ -141,6 +151,7 @@ class Intervals:
     pmf: pa.Array | None = None
     rests: IntArray | None = None
     floored: int = 0
+    clocks: Clocks | None = None
 
 
 class Uncertainty(Protocol):

@@ -1,0 +1,1 @@
+"""Exact confidences of events that share clocks: their times move together."""

@@ -16,13 +16,14 @@ def event(
     pmf: tuple[Fraction, ...] | None = None,
     clock: Clock | None = None,
     sequence: int | None = None,
+    probability: Fraction | int = 1,
     **attributes: Value,
 ) -> Event:
     """Return an event; without ``upper`` its time is certain. With a clock both are times by it."""
     upper = lower if upper is None else upper
     if clock is not None:
         lower, upper = lower + clock.lower, upper + clock.upper
-    return Event(type, id, lower, upper, pmf, attributes, clock, sequence)
+    return Event(type, id, lower, upper, pmf, attributes, clock, sequence, Fraction(probability))
 
 
 def rows(matches: Iterable[Match]) -> dict[tuple[Entry, ...], tuple[int, int, Fraction]]:

@@ -48,7 +48,8 @@ def formula_answer(query: Query, events: Sequence[Event]) -> dict[object, Row]:
             for times, weight in _increasing(found[0].events, query.window, laws):
                 if not found[0].in_time(dict(zip(found[0].events, times, strict=True))):
                     continue
-                mass[times] += probability * weight * _undisturbed_in_some(found, times, query.window, laws)
+                weight *= probability * prod(event.probability for event in found[0].events)
+                mass[times] += weight * _undisturbed_in_some(found, times, query.window, laws)
         possible = [times for times, weight in mass.items() if weight > 0]
         if possible:
             rows[key] = (
@@ -119,7 +120,7 @@ def _undisturbed(candidate: Candidate, times: tuple[int, ...], window: int, laws
     undisturbed = Fraction(1)
     for event, gaps in forbidding.items():
         # Once a tick: a strategy and a negation may forbid an event in one and the same gap.
-        undisturbed *= 1 - sum(
+        undisturbed *= 1 - event.probability * sum(
             weight
             for tick, weight in laws[event]
             if any(low <= tick <= high and gap.forbids(event, {**at, event: tick}) for low, high, gap in gaps)

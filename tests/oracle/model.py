@@ -78,7 +78,7 @@ class Event:
     """An event that happened at one tick of ``[lower, upper]`` (compared by identity, not by value).
 
     ``pmf`` holds the probability of each tick, or None for the uniform distribution; with a clock, of each
-    tick of the event's own time.
+    tick of the event's own time. It happened at all with ``probability``.
     """
 
     type: str
@@ -89,10 +89,13 @@ class Event:
     attributes: Mapping[str, Value] = field(default_factory=dict)
     clock: Clock | None = None
     sequence: int | None = None
+    probability: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
-        """Refuse what SEMANTICS 1 and 11.7 do not allow."""
+        """Refuse what SEMANTICS 1, 11.7 and 12.2 do not allow."""
         _check_law(*self._own, self.pmf, self)
+        if not 0 <= self.probability <= 1:
+            raise ValueError(f"not a probability: {self}")
 
     @property
     def _own(self) -> tuple[int, int]:

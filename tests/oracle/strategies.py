@@ -106,6 +106,13 @@ def clocked(draw: st.DrawFn, *, ordered: bool = False) -> list[Event]:
 
 
 @st.composite
+def doubtful(draw: st.DrawFn, events: st.SearchStrategy[list[Event]]) -> list[Event]:
+    """Draw a trace some of whose events may not have happened; never, and events alike but for that, too."""
+    chances = [Fraction(1), Fraction(1, 2), Fraction(1, 3), Fraction(0), Fraction(1)]
+    return [replace(event, probability=draw(st.sampled_from(chances))) for event in draw(events)]
+
+
+@st.composite
 def single(draw: st.DrawFn, variable: str) -> Component:
     """Draw a positive single component."""
     return Component(variable, draw(st.sampled_from([("A",), ("B",), ("A", "B"), ("A", "B", "C"), ()])))

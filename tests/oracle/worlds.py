@@ -1,4 +1,4 @@
-"""The answer by enumeration of possible worlds (SEMANTICS 2 to 4, 11).
+"""The answer by enumeration of possible worlds (SEMANTICS 2 to 4, 11, 12.2).
 
 ``answer_literally`` is the definition word for word: all worlds of all events, the matches of each,
 collapsed. ``answer`` sums, for each signature, over the worlds of only those events that its match
@@ -19,11 +19,26 @@ from tests.oracle.patterns import Binding, Candidate, Gap, World, candidates, co
 
 
 def worlds(events: Sequence[Event]) -> Iterator[tuple[Fraction, dict[Event, int]]]:
-    """Yield every world of positive probability: the probability and the tick of each event.
+    """Yield every world of positive probability: the probability and the tick of each event that happened.
 
     Worlds with clocks differ in offsets, too, so several may have the same ticks. Those that break the order
     of an ordered clock are left out, and the others share the probability.
     """
+    doubtful = [event for event in events if event.probability < 1]
+    for weight, world in _worlds_of_all(events):
+        for happened in product((True, False), repeat=len(doubtful)):
+            chance = weight
+            absent = set[Event]()
+            for event, happens in zip(doubtful, happened, strict=True):
+                chance *= event.probability if happens else 1 - event.probability
+                if not happens:
+                    absent.add(event)
+            if chance:
+                yield chance, {event: tick for event, tick in world.items() if event not in absent}
+
+
+def _worlds_of_all(events: Sequence[Event]) -> Iterator[tuple[Fraction, dict[Event, int]]]:
+    """Yield the worlds as if all events had happened."""
     if not any(event.clock is not None and event.clock.ordered for event in events):
         yield from _unordered_worlds(events)
         return
@@ -131,9 +146,11 @@ def own_range(candidate: Candidate, window: int, world: World) -> tuple[int, int
 
 def range_in(candidate: Candidate, window: int, world: World) -> tuple[int, int] | None:
     """Return the first and last tick of a candidate that is a match in a world, else None."""
+    if not all(event in world for event in candidate.events):
+        return None
     times = own_range(candidate, window, world)
     if times is None or any(
-        is_forbidden(gap, event, world[event], *times, window, world)
+        event in world and is_forbidden(gap, event, world[event], *times, window, world)
         for gap in candidate.gaps
         for event in gap.forbidden
     ):
@@ -214,14 +231,15 @@ def answer_literally(query: Query, events: Sequence[Event]) -> list[Match]:
     return rows.matches()
 
 
-Weighted = tuple[int, list[tuple[int, int]]]
-"""Ticks with integers that are their probabilities times the first number."""
+Weighted = tuple[int, list[tuple[int, int]], int]
+"""Ticks with integers that are their probabilities times the first number, and that of no tick."""
 
 
-def weighted(ticks: Law) -> Weighted:
-    """Return ticks with integer weights, and what these sum to."""
-    total = math.lcm(*(weight.denominator for _, weight in ticks))
-    return total, [(tick, int(weight * total)) for tick, weight in ticks]
+def weighted(ticks: Law, probability: Fraction) -> Weighted:
+    """Return the ticks of an event with integer weights, what these sum to, and that of no tick at all."""
+    weights = [(tick, weight * probability) for tick, weight in ticks]
+    total = math.lcm(probability.denominator, *(weight.denominator for _, weight in weights))
+    return total, [(tick, int(weight * total)) for tick, weight in weights], int((1 - probability) * total)
 
 
 Forbidding = Mapping[Event, Sequence[tuple[int, Gap]]]
@@ -254,7 +272,7 @@ def _possible(query: Query, events: Sequence[Event]) -> Iterator[tuple[Key, Frac
     """
     if any(event.clock is not None and event.clock.ordered for event in events):
         raise ValueError("ordered clocks: ask answer_literally")
-    own_ticks = {event: weighted(event.own_ticks()) for event in events}
+    own_ticks = {event: weighted(event.own_ticks(), event.probability) for event in events}
     for key, found, forbidding in _readings(query, events):
         own = found[0].events
         scale = math.prod(own_ticks[event][0] for event in (*own, *forbidding))
@@ -276,7 +294,7 @@ def _possible(query: Query, events: Sequence[Event]) -> Iterator[tuple[Key, Frac
 def _moved(ticks: Weighted, event: Event, offsets: Mapping[Clock, int]) -> Weighted:
     if event.clock is None:
         return ticks
-    return ticks[0], [(tick + offsets[event.clock], weight) for tick, weight in ticks[1]]
+    return ticks[0], [(tick + offsets[event.clock], weight) for tick, weight in ticks[1]], ticks[2]
 
 
 def answer(query: Query, events: Sequence[Event]) -> list[Match]:
@@ -327,5 +345,7 @@ def _whole(
                     broken |= reading
             for before, whole in weights.items():
                 more[before | broken] += whole * weight
+        for before, whole in weights.items():
+            more[before] += whole * ticks[event][2]
         weights = more
     return sum(weight for broken, weight in weights.items() if broken != (1 << readings) - 1)

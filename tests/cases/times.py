@@ -8,13 +8,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.cases.language import RELATIONS, Asked, LanguageCase, language_cases, traces
+from tests.cases.language import RELATIONS, Asked, LanguageCase, conditions, language_cases, traces
 from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.sampling import sampled_from
 from tests.oracle.model import Component, Strategy, where
 from tests.oracle.patterns import components, set_variables
 
-__all__ = ["distant_cases", "time_conditions", "timed_cases", "timed_nested_cases"]
+__all__ = ["distant_cases", "time_conditions", "timed_cases", "timed_nested_cases", "timed_sequences"]
 
 _RELATIONS = [*sorted(RELATIONS.keys() - {"!="}), ">="]
 _TESTS: dict[str, Callable[[Any, Any], bool]] = {**RELATIONS, ">=": lambda x, y: x >= y}
@@ -76,6 +76,19 @@ def timed_cases(draw: st.DrawFn, strategy: Strategy | None = None, most: int = 5
     return replace(
         case, times=tuple(draw(st.lists(time_conditions(case.components), min_size=1, max_size=3)))
     )
+
+
+@st.composite
+def timed_sequences(draw: st.DrawFn) -> LanguageCase:
+    """Draw a case of a sequence of single events that skips, with conditions on times."""
+    names = "abcd"[: draw(st.integers(1, 4))]
+    parts = tuple(Component(name, draw(sampled_from([("A",), ("B",), ("A", "B"), ()]))) for name in names)
+    strategy: Strategy = draw(sampled_from(["skip_till_any_match", "skip_till_next_match"]))
+    times = tuple(draw(st.lists(time_conditions(parts), min_size=1, max_size=3)))
+    asked = tuple(draw(st.lists(conditions(parts), max_size=1)))
+    agree = ("k",) if draw(st.integers(0, 3)) == 0 else ()
+    window = draw(sampled_from([2, 4, 5, 6, 8, 20]))
+    return LanguageCase(draw(traces(agree, 6)), parts, asked, strategy, window, agree, (), times)
 
 
 @st.composite

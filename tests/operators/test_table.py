@@ -31,6 +31,13 @@ PLANS = [
     ("SEQ(AND(A a, B+ b[]), !D d, C c) WITHIN 5", {}, "partial-order search"),
     ("SEQ(A a, B b) WHERE TIME(b) - TIME(a) >= 2 WITHIN 5", {}, "join at least distances"),
     ("SEQ(A a, B b) WHERE TIME(b) - TIME(a) <= 2 WITHIN 5", {}, "backtracking search"),
+    (
+        "SEQ(A a, B b) WHERE TIME(b) - TIME(a) <= 2 WITHIN 5",
+        {"evaluation": "any_state"},
+        "choices, weighed by their times",
+    ),
+    ("SEQ(A a) WHERE TIME(a) <= 2 WITHIN 5", {"evaluation": "any_state"}, "backtracking search"),
+    ("SEQ(A a) WHERE TIME(a) <= 2 WITHIN 5", {"evaluation": "point"}, "choices, weighed by their times"),
 ]
 
 

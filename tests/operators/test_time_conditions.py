@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.language import STRATEGIES, LanguageCase
 from tests.cases.nested import NestedCase
-from tests.cases.times import distant_cases, timed_cases, timed_nested_cases
+from tests.cases.times import distant_cases, timed_cases, timed_nested_cases, timed_sequences
 from tests.oracle.model import Strategy
 
 
@@ -19,6 +19,21 @@ def test_engine_is_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
     case: LanguageCase = data.draw(timed_cases(strategy))
     note(case.text())
     case.check()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@given(data=st.data())
+def test_points_are_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
+    case: LanguageCase = data.draw(timed_cases(strategy))
+    note(case.text())
+    case.check(evaluation="point")
+
+
+@pytest.mark.parametrize("evaluation", ["any_state", "selectivity"])
+@given(case=timed_sequences())
+def test_runs_are_the_oracle(evaluation: str, case: LanguageCase) -> None:
+    note(case.text())
+    case.check(evaluation=evaluation)
 
 
 @given(timed_nested_cases())

@@ -33,7 +33,7 @@ from uncertain_cep.operators.series import by_component
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Column
 
-__all__ = ["PointCandidates", "point_based_search", "point_candidates"]
+__all__ = ["PointCandidates", "point_based_search", "point_candidates", "point_matches"]
 
 Int64 = NDArray[np.int64]
 
@@ -160,7 +160,13 @@ def _witnesses(forbidden: Forbidden, pool: int, component: int, pools: int) -> P
 
 
 def point_based_search(context: ExecutionContext) -> Iterator[MatchBatch]:
-    """Yield what ``backtracking_search`` yields, by way of point events.
+    """Yield what ``backtracking_search`` yields, by way of point events; see :func:`point_matches`."""
+    for found in point_matches(context):
+        yield _chunk(context, found)
+
+
+def point_matches(context: ExecutionContext) -> Iterator[PointMatches]:
+    """Yield matches, at most ``batch_rows`` at a time, by way of point events; an event is its row.
 
     The candidates are fed in order of their lower bounds, and a match is yielded as soon as the next one's
     says that it is final: what is held besides the candidates is what the window reaches.
@@ -189,7 +195,7 @@ def point_based_search(context: ExecutionContext) -> Iterator[MatchBatch]:
     try:
         for found in _fed(candidates, evaluation):
             for start in range(0, len(found.lower), context.batch_rows):
-                yield _chunk(context, found.keep(slice(start, start + context.batch_rows)))
+                yield found.keep(slice(start, start + context.batch_rows))
     except CostlySignatureError as error:
         ids = table.column(plan.names.id).take(pa.array(error.events)).to_pylist()
         raise too_dear(plan, ids_by_component(plan, error.components, ids), error.steps) from None

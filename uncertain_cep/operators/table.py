@@ -16,6 +16,7 @@ from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.incremental import run_pool
 from uncertain_cep.operators.pivot_join import pivot_join
 from uncertain_cep.operators.points import point_based_search
+from uncertain_cep.operators.timed_choices import timed_choices
 from uncertain_cep.operators.tree_join import tree_join
 from uncertain_cep.plan import EvaluationPlan
 
@@ -56,6 +57,12 @@ def _joined(context: ExecutionContext) -> Iterator[MatchBatch]:
     return pivot_join(context) if context.tree is None else tree_join(context)
 
 
+def _chooses_apart(plan: EvaluationPlan) -> bool:
+    """Return whether another evaluation finds what conditions on times are asked of."""
+    least = 2 if plan.evaluation != "point" else 1
+    return bool(plan.bound.times) and plan.evaluation != "query_order" and len(plan.components) >= least
+
+
 def _joined_at_distances(context: ExecutionContext) -> Iterator[MatchBatch]:
     """Yield the matches of a sequence with least distances, joined on moved candidates."""
     plan, candidates, move = moved(context.plan, context.candidates)
@@ -85,6 +92,13 @@ OPERATORS: Final = (
         "every event that the component takes is a match",
         lambda plan: plan.is_plain and len(plan.components) == 1,
         _single_events,
+    ),
+    Operator(
+        "choices, weighed by their times",
+        "evaluation= names what chooses events; conditions on times are of what it chooses",
+        _chooses_apart,
+        timed_choices,
+        "backtracking searches",
     ),
     Operator(
         "point-based automaton",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.expressions.vectorised import Values, column_values, evaluate, within_int64
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.time_conditions import TimeCondition, bounds_in_ticks
@@ -78,6 +79,26 @@ class TimeTemplates:
                 continue
             asked.append(k)
         return self._remembered(counts, None, asked, sum(counts[: component + 1]) - 1, variable)
+
+    def cut(self, selection: Selection) -> Selection:
+        """Return candidates with those ticks alone that conditions on one time, by its own event, allow."""
+        lower, upper = list(selection.lower), list(selection.upper)
+        for k in self._own:
+            found = self.conditions[k]
+            variable = found.later.variable
+            if found.earlier is not None or found.variables != {variable}:
+                continue
+            if not found.elements(variable) <= {"single", "current"}:
+                continue
+            j = self._number[variable]
+            rows = selection.rows[j]
+            low, high, is_true = self._evaluated(
+                found, {(column.variable, column.index): rows for column in found.columns}
+            )
+            lower[j] = np.where(is_true, np.maximum(lower[j], low), upper[j] + 1)
+            upper[j] = np.minimum(upper[j], high)
+        left = [low <= high for low, high in zip(lower, upper, strict=True)]
+        return replace(selection, lower=tuple(lower), upper=tuple(upper)).take(left)
 
     def _remembered(
         self, counts: tuple[int, ...], negated: str | None, asked: list[int], other: int, newest: str | None

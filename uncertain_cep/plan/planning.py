@@ -264,8 +264,6 @@ def _ordered(plan: EvaluationPlan, options: MatchOptions) -> EvaluationPlan:
         plan.refuse_clocks(what or ("TIME(...)" if plan.bound.times else plan.query.strategy))
     if plan.evaluation == "point" and plan.order is None:
         what = 'kleene="compressed"' if plan.compressed else None
-    if plan.bound.times:
-        what = "conditions on times, TIME(...)"
     if what is not None and plan.evaluation != "query_order":
         raise OptionError(f"evaluation={options.evaluation!r} does not support {what}: leave evaluation= out")
     if options.evaluation != "auto":

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.cases import Case, cases
 from tests.cases.comparison import assert_answer, assert_same, rows_of
-from tests.oracle.model import Identifier
+from uncertain_cep.testing.model import Identifier
 
 _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 

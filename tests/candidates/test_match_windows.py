@@ -25,13 +25,13 @@ from tests.cases.naive import feasible as is_feasible
 from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.operators.test_medium import medium_case
-from tests.oracle.model import Strategy
 from uncertain_cep.candidates import match_windows as windows
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.executor import candidates, execute
 from uncertain_cep.plan import EVALUATIONS, EvaluationPlan, make_plan
 from uncertain_cep.results.order import finished
+from uncertain_cep.testing.model import Strategy
 
 _MANY = 5000
 

@@ -14,7 +14,17 @@ from hypothesis import strategies as st
 from tests import oracle
 from tests.cases.expressions import Apply, Attribute, Expression, Kind, conditions, conjuncts, values_of
 from tests.cases.sampling import sampled_from
-from tests.oracle.model import Component, Event, Identifier, Match, Mention, Predicate, Query, Seq, Value
+from uncertain_cep.testing.model import (
+    Component,
+    Event,
+    Identifier,
+    Match,
+    Mention,
+    Predicate,
+    Query,
+    Seq,
+    Value,
+)
 
 _VARIABLES = ("a", "b", "c", "d", "E", "first", "limit_", "v2")
 ATTRIBUTES: dict[str, Kind] = {"x": "int", "y": "float", "s": "string", "f": "bool"}

@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 
 from tests.cases.cases import Case
-from tests.oracle.model import Identifier, Key, Match, Value
+from uncertain_cep.testing.model import Identifier, Key, Match, Value
 
 RELATIVE_ERROR = 1e-9
 """How far a confidence may be from the exact fraction (SEMANTICS 4)."""

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from hypothesis import strategies as st
 
 from tests.cases.sampling import sampled_from
-from tests.oracle.model import Event, Value
+from uncertain_cep.testing.model import Event, Value
 
 Kind = Literal["int", "float", "string", "bool", "clock"]
 """``clock`` is a time column: it may be compared with another one, nothing else."""

@@ -15,7 +15,18 @@ from tests import oracle
 from tests.cases.cases import Trace
 from tests.cases.comparison import Row, assert_answer
 from tests.cases.sampling import sampled_from
-from tests.oracle.model import Component, Event, Key, Match, Predicate, Query, Seq, Strategy, Value, where
+from uncertain_cep.testing.model import (
+    Component,
+    Event,
+    Key,
+    Match,
+    Predicate,
+    Query,
+    Seq,
+    Strategy,
+    Value,
+    where,
+)
 
 STRATEGIES: tuple[Strategy, ...] = (
     "skip_till_any_match", "skip_till_next_match", "partition_contiguity", "strict_contiguity",

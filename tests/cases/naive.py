@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import accumulate, pairwise
 from math import comb, lcm, prod
 
-from tests.oracle.model import Component, Event, Key, Predicate, Query, Seq
+from uncertain_cep.testing.model import Component, Event, Key, Predicate, Query, Seq
 
 
 @dataclass(frozen=True, slots=True)

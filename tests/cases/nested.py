@@ -17,8 +17,8 @@ from tests.cases.cases import Trace
 from tests.cases.comparison import Row, assert_answer
 from tests.cases.language import STRATEGIES, Asked, conditions, entry, equal, traces, written
 from tests.cases.sampling import sampled_from
-from tests.oracle.model import And, Component, Key, Match, Or, Pattern, Query, Seq, Strategy, Value
-from tests.oracle.patterns import components, expansions, positives, set_variables
+from uncertain_cep.testing.model import And, Component, Key, Match, Or, Pattern, Query, Seq, Strategy, Value
+from uncertain_cep.testing.patterns import components, expansions, positives, set_variables
 
 _KINDS: dict[str, type[Seq] | type[And] | type[Or]] = {"S": Seq, "A": And, "O": Or}
 _NAMES = [letter for letter in ascii_letters if letter not in "kx"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.cases.language import STRATEGIES, conditions, traces
 from tests.cases.nested import NestedCase
 from tests.cases.sampling import sampled_from
-from tests.oracle.model import Component, Seq, Strategy
+from uncertain_cep.testing.model import Component, Seq, Strategy
 
 __all__ = ["option_cases"]
 

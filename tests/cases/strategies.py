@@ -8,7 +8,7 @@ import pytest
 
 from tests import oracle
 from tests.cases.cases import Case
-from tests.oracle.model import Match, Strategy
+from uncertain_cep.testing.model import Match, Strategy
 
 STRATEGIES = pytest.mark.parametrize("strategy", ["skip_till_any_match", "skip_till_next_match"])
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tests.oracle import Event, no, one, plus, where
 from tests.oracle.examples import event
-from tests.oracle.model import Component, Predicate, Strategy
+from uncertain_cep.testing.model import Component, Predicate, Strategy
 
 Answer = dict[tuple[object, ...], tuple[int, int, Fraction]]
 

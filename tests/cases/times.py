@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.cases.language import RELATIONS, Asked, LanguageCase, conditions, language_cases, traces
 from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.sampling import sampled_from
-from tests.oracle.model import Component, Strategy, where
-from tests.oracle.patterns import components, set_variables
+from uncertain_cep.testing.model import Component, Strategy, where
+from uncertain_cep.testing.patterns import components, set_variables
 
 __all__ = ["distant_cases", "time_conditions", "timed_cases", "timed_nested_cases", "timed_sequences"]
 

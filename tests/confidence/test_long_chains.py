@@ -15,7 +15,7 @@ import uncertain_cep as uc
 from confidence import exact_chain_confidence
 from tests.cases.comparison import RELATIVE_ERROR
 from tests.cases.naive import chain_mass, uniform_chain_mass
-from tests.oracle.model import Event
+from uncertain_cep.testing.model import Event
 
 _SEEDS = st.integers(0, 2**32 - 1)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.cases import Case, Trace, cases
 from tests.cases.comparison import assert_answer, assert_same, records, rows_of
-from tests.oracle.model import Value
+from uncertain_cep.testing.model import Value
 
 
 @given(cases())

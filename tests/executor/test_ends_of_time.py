@@ -24,10 +24,10 @@ from tests.cases.incremental import thresholds
 from tests.cases.language import STRATEGIES, LanguageCase, language_cases
 from tests.cases.naive import uniform_chain_mass
 from tests.cases.nested import NestedCase, nested_cases
-from tests.oracle.model import Event, Strategy
 from tests.streaming.test_incremental import arrivals, streamed
 from uncertain_cep.config import MAX_TICK
 from uncertain_cep.query.binder import MAX_WINDOW
+from uncertain_cep.testing.model import Event, Strategy
 
 METHODS = ("query_order", "any_state", "selectivity")
 _LONGEST = [MAX_TICK - 1, MAX_TICK, MAX_TICK + 1, MAX_WINDOW - 1, MAX_WINDOW]

@@ -7,7 +7,7 @@ from hypothesis import given, note
 import uncertain_cep as uc
 from tests.cases.comparison import by_key, significant
 from tests.cases.nested import NestedCase, nested_cases
-from tests.oracle.worlds import sort_key
+from uncertain_cep.testing.worlds import sort_key
 
 
 @given(nested_cases("OOS"))

@@ -18,9 +18,9 @@ from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.strategies import STRATEGIES, text_of
 from tests.operators import test_language_compressed as compressed
-from tests.oracle.model import Strategy
 from tests.results import test_counts_and_overlaps as outputs
 from uncertain_cep.plan import EVALUATIONS
+from uncertain_cep.testing.model import Strategy
 
 pytestmark = pytest.mark.skipif(NEVER_COMPILED, reason="kernels are plain Python anyway")
 

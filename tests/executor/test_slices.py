@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.cases import Case, cases
 from tests.cases.comparison import Row, assert_same, rows_of
-from tests.oracle.model import Key
 from uncertain_cep.executor import Slicing, execute
 from uncertain_cep.plan import make_plan
 from uncertain_cep.results.order import finished
+from uncertain_cep.testing.model import Key
 
 _SLICE = "slice number"
 

@@ -11,9 +11,9 @@ import pytest
 
 import uncertain_cep as uc
 from tests.oracle import Event, Query, answer, conj, disj, no, one, plus, seq, where
-from tests.oracle.model import Match
 from tests.oracle.outputs import expected_counts
 from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
+from uncertain_cep.testing.model import Match
 
 
 def event(kind: str, id: int, lower: int, upper: int, x: int | None = None) -> Event:

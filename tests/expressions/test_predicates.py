@@ -12,7 +12,7 @@ import uncertain_cep as uc
 from tests.cases.cases import ATTRIBUTES, Case, Trace
 from tests.cases.comparison import assert_answer, rows_of
 from tests.cases.expressions import Apply, Expression, Kind, conditions, values_of
-from tests.oracle.model import Component, Event, Value
+from uncertain_cep.testing.model import Component, Event, Value
 
 _TYPES: Final = {"x": pa.int64(), "y": pa.float64(), "s": pa.string(), "f": pa.bool_()}
 _VALUES: Final[dict[str, list[Value]]] = {

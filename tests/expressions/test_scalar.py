@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from tests.cases.cases import ATTRIBUTES, Case, Trace
 from tests.cases.expressions import conditions
 from tests.expressions.test_predicates import _TYPES, _comparisons
-from tests.oracle.model import Component, Event
 from uncertain_cep.expressions.scalar import UnsureError, scalar
 from uncertain_cep.expressions.vectorised import evaluate_mask
 from uncertain_cep.plan import make_plan
 from uncertain_cep.query import parse
+from uncertain_cep.testing.model import Component, Event
 
 LARGEST = 2**63 - 1
 VALUES = {

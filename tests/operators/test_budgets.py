@@ -25,12 +25,12 @@ from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.operators import test_language_compressed as compressed
-from tests.oracle.model import Strategy
 from tests.oracle.outputs import having
 from tests.results import test_counts_and_overlaps as outputs
 from tests.streaming.test_incremental import arrivals, streamed
 from uncertain_cep.plan import EVALUATIONS
 from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
+from uncertain_cep.testing.model import Strategy
 
 BUDGETS = st.sampled_from([1, 7, None])
 

@@ -16,7 +16,7 @@ from tests.cases.comparison import assert_answer, assert_same
 from tests.cases.language import STRATEGIES, conditions, traces
 from tests.cases.nested import NestedCase
 from tests.cases.sampling import sampled_from
-from tests.oracle.model import Component, Match, Seq, Strategy
+from uncertain_cep.testing.model import Component, Match, Seq, Strategy
 
 _TYPES = [("A",), ("A",), ("B",), ("B",), ("A", "B"), ()]
 

@@ -13,7 +13,7 @@ import uncertain_cep as uc
 from tests.cases.cases import Trace
 from tests.cases.comparison import assert_answer, assert_same, significant
 from tests.cases.language import STRATEGIES, LanguageCase, language_cases
-from tests.oracle.model import Match, Strategy
+from uncertain_cep.testing.model import Match, Strategy
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

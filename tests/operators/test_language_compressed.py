@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.cases import Trace
 from tests.cases.language import RELATIONS, language_cases
-from tests.oracle.model import Component, Event
-from tests.oracle.patterns import agree, is_type
-from tests.oracle.worlds import worlds
 from uncertain_cep.executor import Slicing, execute
 from uncertain_cep.plan import make_plan
+from uncertain_cep.testing.model import Component, Event
+from uncertain_cep.testing.patterns import agree, is_type
+from uncertain_cep.testing.worlds import worlds
 
 
 @dataclass(frozen=True)

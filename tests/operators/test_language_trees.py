@@ -17,13 +17,13 @@ import uncertain_cep as uc
 from tests.cases.comparison import assert_same
 from tests.cases.joins import trees
 from tests.cases.language import LanguageCase, language_cases
-from tests.oracle.model import Strategy
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.executor import candidates
 from uncertain_cep.operators import backtracking, join_prefix
 from uncertain_cep.operators.tree_enumeration import TreeSearch
 from uncertain_cep.plan import PLANNERS, make_plan
 from uncertain_cep.plan.trees import format_tree
+from uncertain_cep.testing.model import Strategy
 
 STRATEGIES = pytest.mark.parametrize("strategy", get_args(Strategy))
 

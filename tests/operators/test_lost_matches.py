@@ -26,9 +26,9 @@ from tests.cases.incremental import thresholds
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.operators.test_language_compressed import Case, compressed_cases
-from tests.oracle.model import Match
 from uncertain_cep.operators import backtracking
 from uncertain_cep.results import top_k as best
+from uncertain_cep.testing.model import Match
 
 _MOST_WORLDS = 4000
 """Of all events of a case: as many as the oracle goes through for a property."""

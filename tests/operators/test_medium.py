@@ -16,7 +16,7 @@ from tests.cases.cases import Case, Trace
 from tests.cases.comparison import RELATIVE_ERROR, rows_of
 from tests.cases.expressions import Apply, Attribute, Constant, Expression
 from tests.cases.naive import chain_mass, signatures
-from tests.oracle.model import Component, Event, Key, Value
+from uncertain_cep.testing.model import Component, Event, Key, Value
 
 _MOST_MATCHES = 1500
 _CONFIDENCES_CHECKED = 40

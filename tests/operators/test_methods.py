@@ -9,8 +9,8 @@ import uncertain_cep as uc
 from tests.cases.cases import Case, cases
 from tests.cases.comparison import assert_answer, rows_of
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
-from tests.oracle.model import Strategy
 from uncertain_cep.plan import EVALUATIONS
+from uncertain_cep.testing.model import Strategy
 
 
 @STRATEGIES

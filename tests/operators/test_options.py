@@ -16,7 +16,7 @@ from tests.cases.comparison import assert_same
 from tests.cases.language import STRATEGIES
 from tests.cases.nested import NestedCase
 from tests.cases.options import option_cases
-from tests.oracle.model import Strategy
+from uncertain_cep.testing.model import Strategy
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

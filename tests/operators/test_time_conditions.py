@@ -10,7 +10,7 @@ import uncertain_cep as uc
 from tests.cases.language import STRATEGIES, LanguageCase
 from tests.cases.nested import NestedCase
 from tests.cases.times import distant_cases, timed_cases, timed_nested_cases, timed_sequences
-from tests.oracle.model import Strategy
+from uncertain_cep.testing.model import Strategy
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

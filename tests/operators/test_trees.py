@@ -17,13 +17,13 @@ from tests.cases.comparison import assert_answer, assert_same, rows_of
 from tests.cases.joins import compared_cases, in_pieces, planned_cases, trees
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.operators.test_medium import medium_case
-from tests.oracle.model import Strategy
 from uncertain_cep import executor as engine
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.tree_join import tree_join
 from uncertain_cep.plan import PLANNERS, make_plan
 from uncertain_cep.plan.trees import components_of, format_tree, joins_of, left_deep
+from uncertain_cep.testing.model import Strategy
 
 
 @STRATEGIES

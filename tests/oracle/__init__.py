@@ -24,8 +24,21 @@ How it reads what the definition leaves to the reader
 """
 
 from tests.oracle.formula import formula_answer
-from tests.oracle.model import Clock, Event, Match, Predicate, Query, conj, disj, no, one, plus, seq, where
-from tests.oracle.worlds import answer, answer_literally
+from uncertain_cep.testing.model import (
+    Clock,
+    Event,
+    Match,
+    Predicate,
+    Query,
+    conj,
+    disj,
+    no,
+    one,
+    plus,
+    seq,
+    where,
+)
+from uncertain_cep.testing.worlds import answer, answer_literally
 
 __all__ = [
     "Clock",

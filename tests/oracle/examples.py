@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from tests.oracle.model import Clock, Entry, Event, Match, Value
+from uncertain_cep.testing.model import Clock, Entry, Event, Match, Value
 
 
 def event(

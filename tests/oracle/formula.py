@@ -15,9 +15,9 @@ from fractions import Fraction
 from itertools import combinations, product
 from math import prod
 
-from tests.oracle.model import Component, Event, Law, Query, Seq
-from tests.oracle.patterns import Candidate, Gap, candidates
-from tests.oracle.worlds import key_of
+from uncertain_cep.testing.model import Component, Event, Law, Query, Seq
+from uncertain_cep.testing.patterns import Candidate, Gap, candidates
+from uncertain_cep.testing.worlds import key_of
 
 Row = tuple[int, int, Fraction]
 """Range and confidence."""

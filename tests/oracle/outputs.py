@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 
-from tests.oracle.model import Match, Value
-from tests.oracle.worlds import sort_key
+from uncertain_cep.testing.model import Match, Value
+from uncertain_cep.testing.worlds import sort_key
 
 _TOLERANCE = Fraction(1, 10**9)
 _DIGITS = 12

@@ -10,7 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.oracle.model import (
+from uncertain_cep.testing.model import (
     And,
     Clock,
     Component,
@@ -23,7 +23,7 @@ from tests.oracle.model import (
     Seq,
     Strategy,
 )
-from tests.oracle.patterns import components, set_variables
+from uncertain_cep.testing.patterns import components, set_variables
 
 _TYPES = ("A", "B")
 _RELATIONS: dict[str, Callable[[Any, Any], Any]] = {

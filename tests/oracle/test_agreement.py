@@ -9,9 +9,9 @@ from fractions import Fraction
 from hypothesis import given
 
 from tests.oracle import Event, Query, answer, answer_literally, formula_answer
-from tests.oracle.model import Law
 from tests.oracle.strategies import clocked, queries, traces
-from tests.oracle.worlds import worlds
+from uncertain_cep.testing.model import Law
+from uncertain_cep.testing.worlds import worlds
 
 
 @given(traces())

@@ -9,7 +9,7 @@ import pytest
 
 from tests.oracle import Event, Query, answer, answer_literally, formula_answer, no, one, plus, seq
 from tests.oracle.examples import event, rows
-from tests.oracle.model import Clock, Entry
+from uncertain_cep.testing.model import Clock, Entry
 
 A_B = Query(seq(one("A", "a"), one("B", "b")), window=5)
 H, G = Clock(-5, 5), Clock(-5, 5)

@@ -9,7 +9,7 @@ import pytest
 
 from tests.oracle import Event, Predicate, Query, answer, conj, disj, no, one, plus, seq, where
 from tests.oracle.examples import event, ids, rows
-from tests.oracle.model import Strategy
+from uncertain_cep.testing.model import Strategy
 
 HALF = Fraction(1, 2)
 THIRD = Fraction(1, 3)

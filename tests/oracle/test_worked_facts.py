@@ -9,7 +9,7 @@ import pytest
 
 from tests.oracle import Query, answer, answer_literally, formula_answer, one, seq, where
 from tests.oracle.examples import event, ids, rows
-from tests.oracle.model import Strategy
+from uncertain_cep.testing.model import Strategy
 
 FIGURE_1 = (
     event("A", 1, 1, 5),

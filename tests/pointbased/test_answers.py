@@ -17,12 +17,12 @@ from tests.cases.cases import Case, cases
 from tests.cases.comparison import Row, assert_answer, assert_same, rows_of
 from tests.cases.points import EmitRule
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
-from tests.oracle.model import Key, Strategy
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.executor import candidates
 from uncertain_cep.operators import next_match, points
 from uncertain_cep.operators.points import PointCandidates, point_candidates
 from uncertain_cep.plan import EVALUATIONS, make_plan
+from uncertain_cep.testing.model import Key, Strategy
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from pointbased import (
 )
 from tests import oracle
 from tests.cases.points import EmitRule, sase_matches
-from tests.oracle.model import Event, Query, Strategy
+from uncertain_cep.testing.model import Event, Query, Strategy
 
 Rows = dict[Any, Any]
 """Range and confidence by the events' serial numbers."""

@@ -20,7 +20,6 @@ from tests.cases.comparison import Row, assert_answer, assert_same
 from tests.cases.language import STRATEGIES, LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.points import sase_matches
-from tests.oracle.model import Key, Strategy
 from tests.pointbased.test_answers import cramped, in_any_order
 from tests.streaming.test_incremental import arrivals
 from tests.streaming.test_sliced import streamed
@@ -29,6 +28,7 @@ from uncertain_cep.executor import candidates, constants_hold
 from uncertain_cep.operators import next_match, points
 from uncertain_cep.operators.points import PointCandidates, point_candidates
 from uncertain_cep.plan import make_plan
+from uncertain_cep.testing.model import Key, Strategy
 
 EACH = pytest.mark.parametrize("strategy", STRATEGIES)
 

@@ -41,7 +41,7 @@ LEVELS: Final = (
     ("spark",),
     ("api", "inspection", "intervals", "validation"),
     ("warming",),
-    ("examples", "plot"),
+    ("examples", "plot", "testing"),
     ("cli",),
     ("__main__",),
 )

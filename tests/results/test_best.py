@@ -19,10 +19,10 @@ from tests.cases.cases import Case, Trace, cases
 from tests.cases.comparison import RELATIVE_ERROR, assert_answer, rows_of, significant
 from tests.cases.cut import cut
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
-from tests.oracle.model import Strategy
 from tests.oracle.outputs import having
-from tests.oracle.worlds import sort_key
 from uncertain_cep.results import top_k as best
+from uncertain_cep.testing.model import Strategy
+from uncertain_cep.testing.worlds import sort_key
 
 
 @contextmanager

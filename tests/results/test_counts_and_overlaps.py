@@ -19,13 +19,13 @@ from tests.cases.cases import Case, cases
 from tests.cases.comparison import RELATIVE_ERROR, assert_answer, rows_of
 from tests.cases.cut import REPEATED, cut
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
-from tests.oracle.model import Component, Match, Value
 from tests.oracle.outputs import expected_counts, having, is_clear, non_overlapping
 from uncertain_cep.executor import execute
 from uncertain_cep.plan import make_plan
 from uncertain_cep.results import expected_counts as expected
 from uncertain_cep.results import repeated_uses
 from uncertain_cep.results.order import finished
+from uncertain_cep.testing.model import Component, Match, Value
 
 Counts = dict[tuple[tuple[Value, ...], int | None], Any]
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
-from tests.oracle.model import Match
 from tests.oracle.outputs import is_clear, non_overlapping, significant
 from uncertain_cep.plan import make_plan
 from uncertain_cep.plan.result_columns import least_confidence
+from uncertain_cep.testing.model import Match
 
 _CASES = st.one_of(language_cases(), nested_cases("AAS"), nested_cases("OAS"))
 _AnyCase = LanguageCase | NestedCase

@@ -21,9 +21,9 @@ from tests.cases.comparison import (
     rows_of,
     significant,
 )
-from tests.oracle.model import Key
 from tests.oracle.outputs import having
-from tests.oracle.worlds import sort_key
+from uncertain_cep.testing.model import Key
+from uncertain_cep.testing.worlds import sort_key
 
 _THRESHOLDS = st.sampled_from(["0", "0.1", "0.25", "50%", "0.9", "1", "1.0", "0.037"])
 

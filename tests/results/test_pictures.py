@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, note
 
 from tests.cases.nested import NestedCase, nested_cases
-from tests.oracle.model import Key
-from tests.oracle.patterns import candidates
-from tests.oracle.worlds import is_inside, key_of, own_range, times_given
 from uncertain_cep.executor import execute
 from uncertain_cep.plan import make_plan
 from uncertain_cep.query import parse
 from uncertain_cep.results.order import finished
 from uncertain_cep.results.pictures import Pictures, pictures_of
+from uncertain_cep.testing.model import Key
+from uncertain_cep.testing.patterns import candidates
+from uncertain_cep.testing.worlds import is_inside, key_of, own_range, times_given
 
 
 def drawn(case: NestedCase, parts: int) -> tuple[list[dict[str, Any]], Pictures]:

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.cases import Case, cases
 from tests.cases.nested import NestedCase, nested_cases, reading_cases
-from tests.oracle.worlds import times_given
 from uncertain_cep.errors import OptionError, TimeLimitError
 from uncertain_cep.results import boxes
 from uncertain_cep.results.piecewise import chebyshev_sums
 from uncertain_cep.results.posteriors import QUANTILES
+from uncertain_cep.testing.worlds import times_given
 
 Law = dict[int, Fraction]
 LINE = "PATTERN SEQ(A a, B b, C c) WITHIN {}"

@@ -18,10 +18,10 @@ from tests.cases.cases import Case, Trace, cases
 from tests.cases.comparison import assert_answer, rows_of, significant
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
-from tests.oracle.model import Match
 from tests.oracle.outputs import by_falling_confidence, having, is_clear, non_overlapping
 from uncertain_cep.config import CONFIDENCE_TOLERANCE
 from uncertain_cep.results.ranking import least_passing, least_ranked_as, passing, ranked
+from uncertain_cep.testing.model import Match
 
 EVALUATIONS = st.sampled_from(["auto", "query_order", "any_state", "selectivity", "point"])
 _FACTORS = (1 - 3e-9, 1.0, 1 + 5e-10, 1 + 9e-10, 1 + 2e-9)

@@ -13,7 +13,7 @@ import uncertain_cep as uc
 from tests.cases.comparison import assert_same
 from tests.cases.language import LanguageCase
 from tests.cases.times import timed_cases
-from tests.oracle.worlds import times_given
+from uncertain_cep.testing.worlds import times_given
 
 
 @given(timed_cases(most=4))

@@ -18,13 +18,13 @@ from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases, reading_cases
 from tests.cases.sampling import sampled_from
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
-from tests.oracle.model import Event, Strategy
 from tests.results.test_counts_and_overlaps import assert_counts, clause_of, disjoint_cases, groups
 from tests.streaming.batches import BUCKETS, SLICE_LENGTHS, Batches, notice, plain
 from tests.streaming.test_incremental import Stream, arrivals
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.streaming.stream_layout import CLOSE, HEARTBEAT, StreamOptions
+from uncertain_cep.testing.model import Event, Strategy
 
 SCHEMA = pa.schema([("type", pa.string()), ("id", pa.int64()), ("lower", pa.int64()), ("upper", pa.int64())])
 PAIR = "PATTERN SEQ(A a, B b) WITHIN 10"

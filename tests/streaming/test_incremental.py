@@ -16,9 +16,9 @@ from tests.cases.cases import Case, Trace, cases
 from tests.cases.comparison import assert_answer, assert_same, rows_of
 from tests.cases.incremental import thresholds
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
-from tests.oracle.model import Event, Strategy
 from tests.oracle.outputs import having
 from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
+from uncertain_cep.testing.model import Event, Strategy
 
 EVALUATIONS = st.sampled_from(INCREMENTAL_EVALUATIONS)
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.cases import Case, Trace, cases
 from tests.cases.strategies import STRATEGIES, text_of
-from tests.oracle.model import Strategy
 from tests.streaming.test_incremental import arrivals
 from uncertain_cep.streaming.single_events import SingleEvents
+from uncertain_cep.testing.model import Strategy
 
 SCHEMA = pa.schema({"type": pa.string(), **dict.fromkeys(("id", "lower", "upper", "x"), pa.int64())})
 

@@ -18,8 +18,8 @@ from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.cases.times import timed_cases
-from tests.oracle.model import Event, Strategy
 from tests.streaming.test_incremental import Stream, arrivals
+from uncertain_cep.testing.model import Event, Strategy
 
 _LENGTHS = st.sampled_from([None, 1, 1, 2, 3, 7, 1000])
 

@@ -12,10 +12,10 @@ from tests.cases.cases import Case, Trace, cases
 from tests.cases.comparison import assert_answer, rows_of
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.strategies import answer_of, text_of
-from tests.oracle.model import Strategy
 from tests.streaming.test_incremental import arrivals
 from uncertain_cep.errors import OptionError
 from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
+from uncertain_cep.testing.model import Strategy
 
 STRATEGIES: tuple[Strategy, ...] = ("skip_till_any_match", "skip_till_next_match")
 PAIR = "PATTERN SEQ(A a, B b) WITHIN 10"

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import combinations, pairwise, permutations, product
 from typing import Literal
 
-from tests.oracle.model import And, Component, Event, Or, Pattern, Predicate, Query, Seq
+from uncertain_cep.testing.model import And, Component, Event, Or, Pattern, Predicate, Query, Seq
 
 NOTHING = Event("", -1, 0, 0, None, defaultdict(lambda: None))
 """The element of a number that a Kleene variable does not have: all its attributes are null."""
@@ -23,7 +23,7 @@ Binding = Mapping[str, Bound]
 World = Mapping[Event, int]
 
 
-def _whatever(event: Event, world: World) -> bool:
+def _whatever(_event: Event, _world: World) -> bool:
     """Forbid an event in every world."""
     return True
 

@@ -14,8 +14,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import pairwise, permutations, product
 
-from tests.oracle.model import Clock, Component, Entry, Event, Key, Law, Match, Pattern, Query, Seq, Signature
-from tests.oracle.patterns import Binding, Candidate, Gap, World, candidates, components, own_events
+from uncertain_cep.testing.model import (
+    Clock,
+    Component,
+    Entry,
+    Event,
+    Key,
+    Law,
+    Match,
+    Pattern,
+    Query,
+    Seq,
+    Signature,
+)
+from uncertain_cep.testing.patterns import Binding, Candidate, Gap, World, candidates, components, own_events
 
 
 def worlds(events: Sequence[Event]) -> Iterator[tuple[Fraction, dict[Event, int]]]:

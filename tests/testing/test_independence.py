@@ -1,0 +1,19 @@
+"""The oracle knows nothing of the engine: an error in either cannot hide in both."""
+
+from __future__ import annotations
+
+import sys
+
+from tests.project.test_imports import ROOT, imported
+
+ORACLE = ("model", "patterns", "worlds")
+
+
+def test_the_oracle_imports_itself_alone() -> None:
+    names = {
+        name.rpartition(".")[0]
+        for module in ORACLE
+        for name in imported(ROOT / "uncertain_cep" / "testing" / f"{module}.py")
+        if name.partition(".")[0] not in sys.stdlib_module_names
+    }
+    assert names <= {f"uncertain_cep.testing.{module}" for module in ORACLE}

@@ -1,0 +1,1 @@
+"""For those who test pipelines: what a right answer is, by enumeration of possible worlds."""

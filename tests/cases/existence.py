@@ -14,7 +14,7 @@ from tests.cases.nested import NestedCase
 from tests.cases.sampling import sampled_from
 from tests.oracle import Event, no, one, plus
 from tests.oracle.examples import event
-from tests.oracle.model import Component, Strategy
+from uncertain_cep.testing.model import Component, Strategy
 
 __all__ = ["FACTS", "Fact", "doubtful"]
 

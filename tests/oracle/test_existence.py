@@ -9,7 +9,7 @@ from tests.cases.existence import FACTS
 from tests.oracle import Event, Query, answer, answer_literally, formula_answer, seq
 from tests.oracle.examples import rows
 from tests.oracle.strategies import clocked, doubtful, queries, traces
-from tests.oracle.worlds import worlds
+from uncertain_cep.testing.worlds import worlds
 
 
 @given(doubtful(clocked(ordered=True)))

@@ -30,7 +30,7 @@ Int64 = NDArray[np.int64]
 
 
 def timed_choices(context: ExecutionContext) -> Iterator[MatchBatch]:
-    """Yield what :func:`~uncertain_cep.operators.backtracking.backtracking_search` does, by the plan's method.
+    """Do as :func:`~uncertain_cep.operators.backtracking.backtracking_search`, by the method planned.
 
     Raises
     ------

@@ -60,13 +60,13 @@ class Factor(NamedTuple):
     values: Float64
 
 
-def law_of(time: int, sizes: Sequence[int], factors: Sequence[Factor], cells: Cells) -> Float64:
-    """Return the sum of the product of factors over all times but one, for each tick of that one.
+def law_of(kept: Sequence[int], sizes: Sequence[int], factors: Sequence[Factor], cells: Cells) -> Float64:
+    """Return the sum of the product of factors over all times but some, for each choice of ticks of those.
 
     Parameters
     ----------
-    time : int
-        The time that is not summed over.
+    kept : sequence of int
+        The times that are not summed over, ascending.
     sizes : sequence of int
         The ticks of each time.
     factors : sequence of Factor
@@ -81,7 +81,7 @@ def law_of(time: int, sizes: Sequence[int], factors: Sequence[Factor], cells: Ce
     for found in factors:
         alike[found.axes] = found.values * alike[found.axes] if found.axes in alike else found.values
     left = [Factor(axes, values) for axes, values in alike.items()]
-    others = set(range(len(sizes))) - {time}
+    others = set(range(len(sizes))).difference(kept)
     while others:
         scopes = {
             other: sorted({axis for found in left if other in found.axes for axis in found.axes})
@@ -98,9 +98,10 @@ def law_of(time: int, sizes: Sequence[int], factors: Sequence[Factor], cells: Ce
             cells.take([sizes[axis] for axis in axes])
             own = [*own[MOST_FACTORS:], _product(own[:MOST_FACTORS], axes)]
         left.append(_product(own, [axis for axis in scope if axis != following]))
-    law = Factor((time,), np.ones(sizes[time]))
+    cells.take([sizes[time] for time in kept])
+    law = Factor(tuple(kept), np.ones([sizes[time] for time in kept]))
     for found in left:
-        law = _product([law, found], [time])
+        law = _product([law, found], kept)
     return law.values
 
 

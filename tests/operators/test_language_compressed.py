@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, permutations
 from typing import Any
@@ -22,6 +22,8 @@ from uncertain_cep.testing.model import Component, Event
 from uncertain_cep.testing.patterns import agree, is_type
 from uncertain_cep.testing.worlds import worlds
 
+TIMES = {name: test for name, test in RELATIONS.items() if name != "!="}
+
 
 @dataclass(frozen=True)
 class Case:
@@ -32,6 +34,8 @@ class Case:
     conditions: tuple[tuple[str, str, str], ...]
     agree: tuple[str, ...]
     window: int
+    times: tuple[tuple[str, str | None, str, int], ...] = ()
+    """Conditions on the difference of the times of two variables, or on that of one."""
 
     def text(self, tail: str = "") -> str:
         items = [
@@ -43,8 +47,19 @@ class Case:
         for one, relation, other in self.conditions:
             sides = [f"{name}[i].x" if name in kleene else f"{name}.x" for name in (one, other)]
             asked.append(f"{sides[0]} {relation} {sides[1]}")
+        for later, earlier, relation, number in self.times:
+            shown = [f"TIME({name})" for name in (later, earlier) if name is not None]
+            asked.append(f"{' - '.join(shown)} {relation} {number}")
         where = f"WHERE {' AND '.join(asked)}" if asked else ""
         return f"PATTERN SEQ({', '.join(items)}) {where} WITHIN {self.window} {tail}"
+
+    def in_time(self, times: dict[str, int]) -> bool:
+        """Return whether all conditions on the times of some variables hold."""
+        found = []
+        for one, other, relation, number in self.times:
+            if one in times and (other is None or other in times):
+                found.append(TIMES[relation](times[one] - (0 if other is None else times[other]), number))
+        return all(found)
 
     def holds(self, bound: dict[str, Event]) -> bool:
         for one, relation, other in self.conditions:
@@ -82,13 +97,22 @@ class Case:
         present: set[Any] = set()
         first: list[int] = []
         last: list[int] = []
+        names = [part.variable for part in self.components if not part.kleene]
+        series = self.components[place].variable
         for probability, world in worlds([*chosen, *able]):
             times = [world[event] for event in chosen]
             if any(s >= t for s, t in pairwise(times)) or times[-1] - times[0] >= self.window:
                 continue
+            known = dict(zip(names, times, strict=True))
+            if not self.in_time(known):
+                continue
             after = times[place - 1] if place > 0 else times[-1] - self.window
             before = times[place] if place < len(times) else times[0] + self.window
-            inside = [event for event in able if after < world[event] < before]
+            inside = [
+                event
+                for event in able
+                if after < world[event] < before and self.in_time({**known, series: world[event]})
+            ]
             apart += probability
             sets += probability * (2 ** len(inside) - 1)
             elements += probability * len(inside)
@@ -116,9 +140,42 @@ def compressed_cases(draw: st.DrawFn) -> Case:
     return Case(drawn.trace, components, tuple(conditions), (*drawn.agree, *drawn.chained), drawn.window)
 
 
+@st.composite
+def timed_cases(draw: st.DrawFn) -> Case:
+    """Draw a case with conditions on times."""
+    case = draw(compressed_cases())
+    names = [part.variable for part in case.components]
+    asked = []
+    for _ in range(draw(st.integers(1, 2))):
+        one, *others = draw(st.permutations(names))
+        other = draw(st.sampled_from([None, *others]))
+        asked.append((one, other, draw(st.sampled_from(sorted(TIMES))), draw(st.integers(-3, 5))))
+    return replace(case, times=tuple(asked))
+
+
 @given(compressed_cases())
 def test_rows_are_what_the_worlds_hold(case: Case) -> None:
     check(case)
+
+
+@given(timed_cases())
+def test_rows_meet_conditions_on_times(case: Case) -> None:
+    check(case)
+
+
+def test_small_probabilities_keep_their_digits() -> None:
+    events = pa.table(
+        {
+            "type": ["A", "B", "B", "C"],
+            "id": [1, 2, 3, 4],
+            "lower": [0, 0, 0, 10_000_000],
+            "upper": [0, 9_999_999, 4_999_999, 10_000_000],
+        }
+    )
+    query = "PATTERN SEQ(A a, B+ b[], C c) WHERE TIME(b) - TIME(a) <= 1 WITHIN 20000000"
+    (row,) = uc.match(events, query, kleene="compressed").to_pylist()
+    assert math.isclose(row["confidence"], 1e-7 + 2e-7 - 2e-14, rel_tol=1e-12)
+    assert math.isclose(row["expected_elements"], 3e-7, rel_tol=1e-12)
 
 
 def check(case: Case) -> None:
@@ -168,6 +225,7 @@ def test_output_controls(case: Case, least: float) -> None:
         ("SEQ(A a, B+ b[]) WHERE skip_till_next_match(a, b[]) WITHIN 5", "not skip_till_next_match"),
         ("SEQ(A a, B+ b[]) WHERE b[i].lower > b[i-1].lower WITHIN 5", r"conditions on b\[i\] alone"),
         ("SEQ(A a, B+ b[]) WHERE count(b[]) > 2 WITHIN 5", r"conditions on b\[i\] alone"),
+        ("SEQ(A a, B+ b[]) WHERE TIME(b[1]) - TIME(a) <= 2 WITHIN 5", r"conditions on b\[i\] alone"),
         ("SEQ(A a, B+ b[]) WITHIN 5 RETURN b[1].id AS first", r"conditions on b\[i\] alone"),
     ],
 )

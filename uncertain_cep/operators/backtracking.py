@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -278,23 +279,25 @@ class BacktrackingSearch:
         lower, upper = np.empty((2, found), dtype=np.int64)
         confidence, std_error = np.empty((2, found))
         rules = self._forbidden.rules
-        try:
+        with self._priced(matches):
             self._confidences.describe(
                 MatchEvents(*matches, boxes), self._placed, self._offset, events,
                 rules if self._before is None else rules.negated, self._conditions, self._pmfs, wanted, work,
                 (lower, upper, confidence, std_error)[: 4 if self._before is None else 3],
             )  # fmt: skip
-        except CostlyMatchError as error:
-            raise self._costly(matches, error) from None
         return lower, upper, confidence, std_error if self._before is None else None
 
-    def _costly(self, matches: FoundMatches, error: CostlyMatchError) -> ConfidenceCostError:
-        """Return the error for a match whose confidence takes too many steps."""
-        own = slice(int(matches.start[error.match]), int(matches.start[error.match + 1]))
-        rows = pa.array(self._rows[matches.candidate[own]])
-        ids = self._table.column(self._plan.names.id).take(rows).to_pylist()
-        found = ids_by_component(self._plan, matches.component[own].tolist(), ids)
-        return too_dear(self._plan, found, error.steps)
+    @contextmanager
+    def _priced(self, matches: FoundMatches) -> Iterator[None]:
+        """Name the match whose confidence takes too many steps by its events."""
+        try:
+            yield
+        except CostlyMatchError as error:
+            own = slice(int(matches.start[error.match]), int(matches.start[error.match + 1]))
+            rows = pa.array(self._rows[matches.candidate[own]])
+            ids = self._table.column(self._plan.names.id).take(rows).to_pylist()
+            found = ids_by_component(self._plan, matches.component[own].tolist(), ids)
+            raise too_dear(self._plan, found, error.steps) from None
 
     def _sides(self) -> list[tuple[int, int]]:
         """Return for each negation the bits of the components on both sides of its gap.

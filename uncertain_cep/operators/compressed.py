@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence import CostlyMatchError
 from confidence.budget import checkpoint
 from confidence.gaps.describing import PAUSED, Described, Space, describe_each
 from confidence.predicates.conditions import Scratch
@@ -102,6 +101,13 @@ class _CompressedSearch(BacktrackingSearch):
         """Fill ranges and sums of matches, and return the events in their gaps."""
         kernel: Any = compressed_matches
         forbidden = self._forbidden
+        if self._plan.bound.times:
+            with self._priced(matches):
+                found: Int64 = self._confidences.describe_lists(
+                    MatchEvents(*matches), self._placed, self._offset, forbidden.events, self._pmfs, work,
+                    out, list_start,
+                )  # fmt: skip
+            return found
         space = self._space = self._space or Space()
         rows = np.empty(4 * len(list_start) + 64, dtype=np.int64)
         mark = np.full(self._table.num_rows, -1, dtype=np.int64)
@@ -122,8 +128,6 @@ class _CompressedSearch(BacktrackingSearch):
             rows = np.concatenate((rows, np.empty(more, dtype=np.int64)))
             return done, PAUSED, need
 
-        try:
+        with self._priced(matches):
             describe_each(call, space.grow)
-        except CostlyMatchError as error:
-            raise self._costly(matches, error) from None
         return rows[: list_start[-1]]

@@ -30,7 +30,7 @@ Int64 = NDArray[np.int64]
 
 
 def timed_choices(context: ExecutionContext) -> Iterator[MatchBatch]:
-    """Do as :func:`~uncertain_cep.operators.backtracking.backtracking_search`, by the method planned.
+    """Yield what :func:`~uncertain_cep.operators.backtracking.backtracking_search` does, as the plan names.
 
     Raises
     ------

@@ -6,9 +6,8 @@ forbidden in a run of ticks whose ends depend on the match's times. Both are fac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate as running_totals
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,13 @@ from confidence.predicates.conditions import Conditions, Scratch
 from confidence.timed.bounds import UNBOUND, Bounds, tightened
 from confidence.timed.factors import Cells, Factor, TooManyCellsError, law_of
 from confidence.timed.forbidden_runs import Grid, Run, factors_of
+from confidence.timed.members import Member, members_of
 from eventbased.gaps.asked_gaps import forbidden_by_rule
 from eventbased.gaps.gap_events import ForbiddenEvents, GapRules, Gathered, MatchEvents, Placed
 from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_TIMED_CELLS
 from uncertain_cep.operators.time_templates import OTHER, Instance, TimeTemplates
 from uncertain_cep.operators.timed_paths import describe_paths
+from uncertain_cep.operators.timed_shapes import Rule, Shape, Shapes
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["TimedConfidences"]
@@ -36,56 +37,16 @@ Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """What forbids events in a gap of a match: which pool, in which run, if which conditions hold."""
-
-    pool: int
-    run: Run
-    asked: tuple[int, int, int, int]
-    component: int
-    stop: int
-    instances: list[Instance]
-
-
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    """What matches with the same numbers of events have in common."""
-
-    order: Bounds
-    """Order and window."""
-    firsts: list[int]
-    lasts: list[int]
-    """The events that can be the first, or the last."""
-    own: list[Instance]
-    rules: list[_Rule]
-    total: int
-    """How many events there are."""
-    is_chain: bool
-    """Whether they happen one after the other."""
-
-    @property
-    def is_path(self) -> bool:
-        """Whether nothing is forbidden, and bounds are of times, of neighbours and of the whole match."""
-        return not self.rules and self.is_chain and all(map(self._along_path, self.own))
-
-    def _along_path(self, instance: Instance) -> bool:
-        later, earlier = instance.later, instance.earlier
-        if earlier < 0 or abs(later - earlier) == 1:
-            return True
-        return (later, earlier) == (self.total - 1, 0) and instance.is_upper
-
-
 class TimedConfidences:
     """Ranges and confidences of the matches of a plan with conditions on times; see `describe`."""
 
     def __init__(
         self, plan: EvaluationPlan, table: pa.Table, rules: GapRules, conditions: Conditions, window: int
     ) -> None:
-        self._plan, self._rules, self._conditions, self._window = plan, rules, conditions, window
+        self._plan, self._conditions, self._window = plan, conditions, window
         self._templates = TimeTemplates(plan, table)
+        self._shapes = Shapes(plan, self._templates, rules, conditions, window)
         self._mark = np.full(table.num_rows, -1, dtype=np.int64)
-        self._shapes: dict[tuple[int, ...], _Shape] = {}
         self._room = 64
 
     def describe(
@@ -111,9 +72,7 @@ class TimedConfidences:
         for column in out[3:]:
             column[:] = 0.0
         for counts, chosen in self._by_counts(matches):
-            if counts not in self._shapes:
-                self._shapes[counts] = self._shape(counts)
-            shape = self._shapes[counts]
+            shape = self._shapes.of(counts)
             left = chosen
             if shape.is_path:
                 left = describe_paths(
@@ -124,10 +83,40 @@ class TimedConfidences:
                 if done % 64 == 0:
                     checkpoint()
                 match = _Match(self, shape, matches, n, candidates, offsets, pmfs)
-                try:
+                with _costly(n):
                     out[0][n], out[1][n], out[2][n] = match.described(pools, scratch, wanted)
-                except TooManyCellsError as error:
-                    raise CostlyMatchError(n, int(min(error.cells, 2.0**62))) from None
+
+    def describe_lists(
+        self,
+        matches: MatchEvents,
+        candidates: Placed,
+        offsets: Int64,
+        pools: ForbiddenEvents,
+        pmfs: Pmfs,
+        scratch: Scratch,
+        out: tuple[NDArray[Any], ...],
+        list_start: Int64,
+    ) -> Int64:
+        """Fill ranges and sums of matches; return the rows of the events that can be in the gap of each.
+
+        Parameters are those of :func:`eventbased.gaps.compressed.compressed_matches`.
+
+        Raises
+        ------
+        CostlyMatchError
+            If the tables of a match have too many cells.
+        """
+        rows: list[int] = []
+        for counts, chosen in self._by_counts(matches):
+            shape = self._shapes.of(counts)
+            for n in chosen.tolist():
+                checkpoint()
+                match = _Match(self, shape, matches, n, candidates, offsets, pmfs)
+                with _costly(n):
+                    found, out[0][n], out[1][n], out[2][:, n] = match.listed(pools, scratch)
+                rows += found
+                list_start[n + 1] = len(rows)
+        return np.array(rows, dtype=np.int64)
 
     def _by_counts(self, matches: MatchEvents) -> Iterator[tuple[tuple[int, ...], Int64]]:
         """Yield the matches with the same numbers of events of each component, and these."""
@@ -173,99 +162,14 @@ class TimedConfidences:
         """How many negated components there are."""
         return len(self._plan.negations)
 
-    def _shape(self, counts: tuple[int, ...]) -> _Shape:
-        plan, window = self._plan, self._window
-        start = [0, *running_totals(counts)]
-        total, components = start[-1], range(len(counts))
-        before = [(1 << j) - 1 for j in components] if plan.order is None else plan.order.before
-        order: Bounds = {}
-        has_before, has_behind = set[int](), set[int]()
 
-        def precede(early: int, late: int) -> None:
-            order[late, early] = (1, UNBOUND)
-            has_before.add(late)
-            has_behind.add(early)
-
-        chained = [
-            part.kleene and not (plan.order is not None and plan.order.is_set[j])
-            for j, part in enumerate(plan.components)
-        ]
-        for j in components:
-            own = range(start[j], start[j + 1])
-            if chained[j]:
-                for event in own[1:]:
-                    precede(event - 1, event)
-            for i in components:
-                if not before[j] >> i & 1 or (plan.order is None and i < j - 1):
-                    continue
-                ahead = own[:1] if chained[j] or plan.order is None else own
-                behind = range(start[i], start[i + 1])
-                behind = behind[-1:] if chained[i] or plan.order is None else behind
-                for early in behind:
-                    for late in ahead:
-                        precede(early, late)
-        firsts = [event for event in range(total) if event not in has_before]
-        lasts = [event for event in range(total) if event not in has_behind]
-        for first in firsts:
-            for last in lasts:
-                if first != last:
-                    low, high = order.get((last, first), (-UNBOUND, UNBOUND))
-                    order[last, first] = max(low, 1 - window), min(high, window - 1)
-                    order.pop((first, last), None)
-        rules = list(self._rules_of(counts, start, firsts, lasts))
-        asked = self._templates.own(counts)
-        return _Shape(order, firsts, lasts, asked, rules, total, plan.order is None)
-
-    def _rules_of(
-        self, counts: tuple[int, ...], start: Sequence[int], firsts: list[int], lasts: list[int]
-    ) -> Iterator[_Rule]:
-        plan, conditions, window = self._plan, self._conditions, self._window
-        for j, part in enumerate(plan.components):
-            for event in range(max(start[j], 1), start[j + 1]):
-                run = Run(event, ((event - 1, 1),), ((event, -1),), {})
-                number = event - start[j]
-                if (pool := int(self._rules.taking[j])) >= 0:
-                    begin = int(conditions.stages[j, 0 if number == 0 else 1])
-                    asked = (event, begin, int(conditions.stages[j, 2]), j)
-                    known = (*counts[:j], number + 1)
-                    instances = self._templates.of_next(known, part.variable, number)
-                    yield _Rule(pool, run, asked, j, event + 1, instances)
-                elif self._rules.between >= 0:
-                    yield _Rule(self._rules.between, run, (-1, 0, 0, -1), -1, 0, [])
-        length = len(counts)
-        for k, negation in enumerate(plan.negations):
-            behind, ahead = self._sides(k, start)
-            lowers = tuple((event, 1) for event in behind) or tuple((event, 1 - window) for event in lasts)
-            uppers = tuple((event, -1) for event in ahead) or tuple((event, window - 1) for event in firsts)
-            gap = 0
-            if plan.order is None:
-                gap = ahead[0] if ahead else start[-1]
-            # Behind the events, as all_hold has the negated ones.
-            asked = (-2 - k, int(conditions.negated[k]), int(conditions.negated[k + 1]), -1)
-            instances = self._templates.of_negated(counts, negation.component.variable)
-            yield _Rule(
-                int(self._rules.negated[k]), Run(gap, lowers, uppers, {}), asked, -1, length + k, instances
-            )
-
-    def _sides(self, k: int, start: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Return the events that end the gap of a negation behind them, and before them; none at an end."""
-        plan = self._plan
-        if plan.order is None:
-            after = plan.negations[k].after
-            end = start[after]
-            return ([end - 1] if after else []), ([end] if after < len(plan.components) else [])
-        gap = plan.order.gaps[k]
-
-        def events(components: int) -> list[int]:
-            return [
-                event
-                for j in range(len(plan.components))
-                if components >> j & 1
-                for event in range(start[j], start[j + 1])
-            ]
-
-        behind = [] if gap.place == "leading" else events(gap.after)
-        return behind, [] if gap.place == "trailing" else events(gap.before)
+@contextmanager
+def _costly(n: int) -> Iterator[None]:
+    """Say that it is a match that takes too many cells."""
+    try:
+        yield
+    except TooManyCellsError as error:
+        raise CostlyMatchError(n, int(min(error.cells, 2.0**62))) from None
 
 
 class _Match:
@@ -274,7 +178,7 @@ class _Match:
     def __init__(
         self,
         confidences: TimedConfidences,
-        shape: _Shape,
+        shape: Shape,
         matches: MatchEvents,
         n: int,
         candidates: Placed,
@@ -292,45 +196,87 @@ class _Match:
 
     def described(self, pools: ForbiddenEvents, scratch: Scratch, wanted: bool) -> tuple[int, int, float]:
         """Return the range and the confidence; an empty range and 0 of what cannot happen."""
-        bounds = dict(self._shape.order)
-        lower, upper = self._lower, self._upper
-        if self._box is not None:
-            lower, upper = np.maximum(lower, self._box[0]), np.minimum(upper, self._box[1])
         nothing = 0, -1, 0.0
-        if (lower > upper).any() or not self._add(bounds, self._shape.own):
+        system = self._system()
+        if system is None:
             return nothing
-        tight = tightened(lower, upper, bounds)
-        if tight is None:
-            return nothing
-        grid = Grid(*tight)
+        bounds, grid = system
         runs = self._runs(pools, scratch, grid)
-        offsets = self._offsets[self._rows]
-        if not runs and not wanted and (offsets < 0).all():
+        # Uniform times and nothing forbidden: every tick within the bounds is that of some world.
+        is_tight = not runs and bool((self._offsets[self._rows] < 0).all())
+        if is_tight and not wanted:
             return int(min(grid.first)), int(max(grid.last)), 0.0
         cells = Cells(MOST_TIMED_CELLS, MOST_CELLS_IN_TABLE)
-        factors = [Factor((k,), self._weights(k, grid)) for k in range(len(grid.sizes))]
-        factors += self._differences(bounds, grid, cells)
+        factors = self._own_factors(bounds, grid, cells)
         sizes = list(grid.sizes)
         for row, low, high, own in runs:
-            offset = int(self._offsets[row])
-            pmf = None if offset < 0 else self._pmfs.values[offset : offset + high - low + 1]
-            found, ticks = factors_of(own, low, high, pmf, grid, cells, len(sizes))
+            found, ticks = factors_of(own, low, high, self._pmf(row, low, high), grid, cells, len(sizes))
             factors += found
             sizes += [ticks] if ticks else []
         shape = self._shape
-        # Uniform times and nothing forbidden: every tick within the bounds is that of some world.
-        is_tight = not runs and bool((offsets < 0).all())
         times = shape.firsts[:1] if is_tight else dict.fromkeys((*shape.firsts, *shape.lasts))
-        laws = {time: law_of(time, sizes, factors, cells) for time in times}
+        laws = {time: law_of([time], sizes, factors, cells) for time in times}
         confidence = min(float(laws[shape.firsts[0]].sum()), 1.0)
         if not confidence > 0.0:
             return nothing
         if is_tight:
             return int(min(grid.first)), int(max(grid.last)), confidence
+        return *self._range(laws, grid), confidence
+
+    def listed(self, pools: ForbiddenEvents, scratch: Scratch) -> tuple[list[int], int, int, Sequence[float]]:
+        """Return the rows of what may be in the runs of the only negation, the range, and the sums of that.
+
+        The range, empty if nothing may be, is of the worlds where something is.
+        """
+        nothing: tuple[list[int], int, int, Sequence[float]] = [], 0, -1, (0.0,) * 4
+        system = self._system()
+        if system is None:
+            return nothing
+        bounds, grid = system
+        runs = self._runs(pools, scratch, grid)
+        if not runs:
+            return nothing
+        cells = Cells(MOST_TIMED_CELLS, MOST_CELLS_IN_TABLE)
+        factors = self._own_factors(bounds, grid, cells)
+        axes = sorted(frozenset[int]().union(*(own[0].times for *_, own in runs)))
+        weight = law_of(axes, grid.sizes, factors, cells)
+        events = [Member(low, high, self._pmf(row, low, high), own[0]) for row, low, high, own in runs]
+        found = members_of(events, axes, weight, grid, cells)
+        if not found.sums[1] > 0.0:
+            return nothing
+        factors.append(Factor(tuple(axes), found.some))
+        ends = dict.fromkeys((*self._shape.firsts, *self._shape.lasts))
+        first, last = self._range({time: law_of([time], grid.sizes, factors, cells) for time in ends}, grid)
+        rows = [row for (row, *_), is_present in zip(runs, found.present, strict=True) if is_present]
+        return rows, min(first, found.first), max(last, found.last), found.sums
+
+    def _system(self) -> tuple[Bounds, Grid] | None:
+        """Return all bounds of the match's times, and the ticks that they leave; None if they leave none."""
+        bounds = dict(self._shape.order)
+        lower, upper = self._lower, self._upper
+        if self._box is not None:
+            lower, upper = np.maximum(lower, self._box[0]), np.minimum(upper, self._box[1])
+        if (lower > upper).any() or not self._add(bounds, self._shape.own):
+            return None
+        tight = tightened(lower, upper, bounds)
+        return None if tight is None else (bounds, Grid(*tight))
+
+    def _own_factors(self, bounds: Bounds, grid: Grid, cells: Cells) -> list[Factor]:
+        """Return the probabilities of the match's own times, and what binds them."""
+        factors = [Factor((k,), self._weights(k, grid)) for k in range(len(grid.sizes))]
+        return [*factors, *self._differences(bounds, grid, cells)]
+
+    def _pmf(self, row: int, low: int, high: int) -> Float64 | None:
+        """Return the probabilities of the ticks of an event; None if they are uniform."""
+        offset = int(self._offsets[row])
+        return None if offset < 0 else self._pmfs.values[offset : offset + high - low + 1]
+
+    def _range(self, laws: Mapping[int, Float64], grid: Grid) -> tuple[int, int]:
+        """Return the first and last tick of the match, given the laws of the times that can be either."""
         ends = {time: np.flatnonzero(law > 0.0) for time, law in laws.items()}
-        first = min(int(grid.first[time] + ends[time][0]) for time in shape.firsts)
-        last = max(int(grid.first[time] + ends[time][-1]) for time in shape.lasts)
-        return first, last, confidence
+        first = min(int(grid.first[time] + ends[time][0]) for time in self._shape.firsts)
+        last = max(int(grid.first[time] + ends[time][-1]) for time in self._shape.lasts)
+        return first, last
 
     def _add(self, bounds: Bounds, instances: Sequence[Instance]) -> bool:
         """Add what is asked of the match's own times to some bounds; return whether that can be met."""
@@ -388,7 +334,7 @@ class _Match:
                 found.append((row, low, high, possible))
         return found
 
-    def _run(self, rule: _Rule, row: int) -> Run | None:
+    def _run(self, rule: Rule, row: int) -> Run | None:
         """Return the run of a rule for an event; None if a condition is not true of it."""
         gap, lowers, uppers, _ = rule.run
         guards: Bounds = {}

@@ -434,10 +434,10 @@ def _check_compressed(plan: EvaluationPlan) -> None:
         fault = "a query without negated components"
     elif plan.query.strategy != "skip_till_any_match":
         fault = f"skip_till_any_match, not {plan.query.strategy}"
-    elif any(isinstance(column, Aggregated) or column.index != "current" for column in mentioned):
+    elif any(isinstance(column, Aggregated) or column.index != "current" for column in mentioned) or any(
+        not found.elements(kleene[0]) <= {"current"} for found in plan.bound.times
+    ):
         fault = f"conditions on {kleene[0]}[i] alone: a set has no first, last or aggregate"
-    elif plan.bound.times:
-        fault = "a query without conditions on times, TIME(...)"
     elif plan.approximate is not None:
         fault = "exact confidences: leave approximate= out"
     if fault is not None:

@@ -1,0 +1,172 @@
+"""What is asked of the times of matches with certain numbers of events: order, window, conditions, gaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate as running_totals
+
+from confidence.predicates.conditions import Conditions
+from confidence.timed.bounds import UNBOUND, Bounds
+from confidence.timed.forbidden_runs import Run
+from eventbased.gaps.gap_events import GapRules
+from uncertain_cep.operators.time_templates import Instance, TimeTemplates
+from uncertain_cep.plan import EvaluationPlan
+
+__all__ = ["Rule", "Shape", "Shapes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What forbids events in a gap of a match: which pool, in which run, if which conditions hold."""
+
+    pool: int
+    run: Run
+    asked: tuple[int, int, int, int]
+    component: int
+    stop: int
+    instances: list[Instance]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What matches with the same numbers of events have in common."""
+
+    order: Bounds
+    """Order and window."""
+    firsts: list[int]
+    lasts: list[int]
+    """The events that can be the first, or the last."""
+    own: list[Instance]
+    rules: list[Rule]
+    total: int
+    """How many events there are."""
+    is_chain: bool
+    """Whether they happen one after the other."""
+
+    @property
+    def is_path(self) -> bool:
+        """Whether nothing is forbidden, and bounds are of times, of neighbours and of the whole match."""
+        return not self.rules and self.is_chain and all(map(self._along_path, self.own))
+
+    def _along_path(self, instance: Instance) -> bool:
+        later, earlier = instance.later, instance.earlier
+        if earlier < 0 or abs(later - earlier) == 1:
+            return True
+        return (later, earlier) == (self.total - 1, 0) and instance.is_upper
+
+
+class Shapes:
+    """The shapes of the matches of a plan, whose window, in ticks, is no more than the candidates ask for."""
+
+    def __init__(
+        self,
+        plan: EvaluationPlan,
+        templates: TimeTemplates,
+        gaps: GapRules,
+        conditions: Conditions,
+        window: int,
+    ) -> None:
+        self._plan, self._templates, self._gaps = plan, templates, gaps
+        self._conditions, self._window = conditions, window
+        self._known: dict[tuple[int, ...], Shape] = {}
+
+    def of(self, counts: tuple[int, ...]) -> Shape:
+        """Return the shape of matches with so many events of each component."""
+        if counts not in self._known:
+            self._known[counts] = self._shape(counts)
+        return self._known[counts]
+
+    def _shape(self, counts: tuple[int, ...]) -> Shape:
+        plan, window = self._plan, self._window
+        start = [0, *running_totals(counts)]
+        total, components = start[-1], range(len(counts))
+        before = [(1 << j) - 1 for j in components] if plan.order is None else plan.order.before
+        order: Bounds = {}
+        has_before, has_behind = set[int](), set[int]()
+
+        def precede(early: int, late: int) -> None:
+            order[late, early] = (1, UNBOUND)
+            has_before.add(late)
+            has_behind.add(early)
+
+        chained = [
+            part.kleene and not (plan.order is not None and plan.order.is_set[j])
+            for j, part in enumerate(plan.components)
+        ]
+        for j in components:
+            own = range(start[j], start[j + 1])
+            if chained[j]:
+                for event in own[1:]:
+                    precede(event - 1, event)
+            for i in components:
+                if not before[j] >> i & 1 or (plan.order is None and i < j - 1):
+                    continue
+                ahead = own[:1] if chained[j] or plan.order is None else own
+                behind = range(start[i], start[i + 1])
+                behind = behind[-1:] if chained[i] or plan.order is None else behind
+                for early in behind:
+                    for late in ahead:
+                        precede(early, late)
+        firsts = [event for event in range(total) if event not in has_before]
+        lasts = [event for event in range(total) if event not in has_behind]
+        for first in firsts:
+            for last in lasts:
+                if first != last:
+                    low, high = order.get((last, first), (-UNBOUND, UNBOUND))
+                    order[last, first] = max(low, 1 - window), min(high, window - 1)
+                    order.pop((first, last), None)
+        rules = list(self._rules_of(counts, start, firsts, lasts))
+        asked = self._templates.own(counts)
+        return Shape(order, firsts, lasts, asked, rules, total, plan.order is None)
+
+    def _rules_of(
+        self, counts: tuple[int, ...], start: Sequence[int], firsts: list[int], lasts: list[int]
+    ) -> Iterator[Rule]:
+        plan, conditions, window = self._plan, self._conditions, self._window
+        for j, part in enumerate(plan.components):
+            for event in range(max(start[j], 1), start[j + 1]):
+                run = Run(event, ((event - 1, 1),), ((event, -1),), {})
+                number = event - start[j]
+                if (pool := int(self._gaps.taking[j])) >= 0:
+                    begin = int(conditions.stages[j, 0 if number == 0 else 1])
+                    asked = (event, begin, int(conditions.stages[j, 2]), j)
+                    known = (*counts[:j], number + 1)
+                    instances = self._templates.of_next(known, part.variable, number)
+                    yield Rule(pool, run, asked, j, event + 1, instances)
+                elif self._gaps.between >= 0:
+                    yield Rule(self._gaps.between, run, (-1, 0, 0, -1), -1, 0, [])
+        length = len(counts)
+        for k, negation in enumerate(plan.negations):
+            behind, ahead = self._sides(k, start)
+            lowers = tuple((event, 1) for event in behind) or tuple((event, 1 - window) for event in lasts)
+            uppers = tuple((event, -1) for event in ahead) or tuple((event, window - 1) for event in firsts)
+            gap = 0
+            if plan.order is None:
+                gap = ahead[0] if ahead else start[-1]
+            # Behind the events, as all_hold has the negated ones.
+            asked = (-2 - k, int(conditions.negated[k]), int(conditions.negated[k + 1]), -1)
+            instances = self._templates.of_negated(counts, negation.component.variable)
+            yield Rule(
+                int(self._gaps.negated[k]), Run(gap, lowers, uppers, {}), asked, -1, length + k, instances
+            )
+
+    def _sides(self, k: int, start: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Return the events that end the gap of a negation behind them, and before them; none at an end."""
+        plan = self._plan
+        if plan.order is None:
+            after = plan.negations[k].after
+            end = start[after]
+            return ([end - 1] if after else []), ([end] if after < len(plan.components) else [])
+        gap = plan.order.gaps[k]
+
+        def events(components: int) -> list[int]:
+            return [
+                event
+                for j in range(len(plan.components))
+                if components >> j & 1
+                for event in range(start[j], start[j + 1])
+            ]
+
+        behind = [] if gap.place == "leading" else events(gap.after)
+        return behind, [] if gap.place == "trailing" else events(gap.before)

@@ -142,7 +142,7 @@ def soak(minutes: float, rate: int, trigger: str) -> None:
             f.unix_millis("timestamp").alias("upper"),
             (number * 7919 % 1000).alias("value"),
             # Half of the events are of one key, a hundredth of keys that never come again.
-            f.when(number % 2 < 1, 0).when(number % 100 == 1, number).otherwise(number % 50).alias("key"),
+            f.when(number % 4 < 2, 0).when(number % 100 == 2, number).otherwise(number % 50).alias("key"),
         )
         matches = uc.match(events, _SOAKED, largest_interval="0.5 s", tick="1ms")
         writer = matches.writeStream.format("parquet").option("checkpointLocation", str(folder / "state"))

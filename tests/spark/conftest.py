@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.spark.traces import NOT_GENERATED
 from uncertain_cep.spark import get_session
 
 
@@ -23,9 +24,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
             "spark.sql.session.timeZone": "America/New_York",
             "spark.driver.memory": "1g",
-            # Compiling takes longer than these few rows do. tests/cli has Spark generate code as ever.
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            **NOT_GENERATED,
         },
     )
     yield session

@@ -14,10 +14,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +28,9 @@ import pyarrow.dataset as ds
 import uncertain_cep as uc
 from tests.conftest import ROOT
 from tests.spark.streams import put
-from tests.spark.traces import as_rows
+from tests.spark.traces import NOT_GENERATED, as_rows
+
+T = TypeVar("T")
 
 QUERIES: Final = {
     "plain": "PATTERN SEQ(A a, B b) WHERE [key] AND a.value % 3 != 1 WITHIN 40",
@@ -96,9 +99,9 @@ def victims(process: int, kind: str) -> list[int]:
 
 
 def command(folder: Path, query: str, *more: str, master: str = "local[2]") -> list[str]:
-    """Return the command that runs a query over the files of a folder."""
+    """Return the arguments of the command that runs a query over the files of a folder."""
     return [
-        sys.executable, "-m", "uncertain_cep", "stream", query, "--source", str(folder / "events"),
+        "stream", query, "--source", str(folder / "events"),
         "--largest-interval", str(LARGEST), "--checkpoint", str(folder / "checkpoint"),
         "-o", str(folder / "out"),
         "--batch", "1", "--buckets", "4", "--master", master, "--slice-length", "500", *more,
@@ -110,12 +113,14 @@ def started(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
     gateway = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE")
     environment = {name: value for name, value in os.environ.items() if name not in gateway}
     # The executors of a cluster find the sources of this checkout.
+    defaults = NOT_GENERATED | {"spark.executorEnv.PYTHONPATH": str(ROOT)}
     settings = log.parent / "settings"
     settings.mkdir(exist_ok=True)
-    (settings / "spark-defaults.conf").write_text(f"spark.executorEnv.PYTHONPATH {ROOT}\n")
+    lines = [f"{name} {value}\n" for name, value in defaults.items()]
+    (settings / "spark-defaults.conf").write_text("".join(lines))
     with log.open("ab") as sink:
         return subprocess.Popen(
-            list(arguments),
+            [sys.executable, "-m", "uncertain_cep", *arguments],
             cwd=ROOT,
             env=environment | {"PYTHONPATH": str(ROOT), "SPARK_CONF_DIR": str(settings)},
             stdout=sink,
@@ -129,6 +134,11 @@ def commits(folder: Path) -> int:
     return len([path for path in folder.glob("checkpoint/commits/*") if path.name.isdigit()])
 
 
+def closed(arguments: Sequence[str], log: Path) -> None:
+    """Run a command to its end in a process of its own."""
+    assert started(arguments, log).wait(SECONDS) == 0, log.read_text()[-3000:]
+
+
 def run(
     folder: Path,
     query: str,
@@ -137,36 +147,44 @@ def run(
     kills: Sequence[str],
     seed: int,
     master: str = "local[2]",
+    close: Callable[[Sequence[str], Path], None] = closed,
 ) -> dict[str, Any]:
-    """Run a query with its processes killed, each a random while behind a batch; return what happened."""
+    """Run a query with its processes killed, each a random while behind a batch; return what happened.
+
+    With the kind "end" the command is ended in order, by SIGTERM. ``close`` runs it a last time, until
+    all has been read.
+    """
     draw = random.Random(seed)
     cuts = [round(number * table.num_rows / batches) for number in range(batches + 1)]
-    for start, stop in pairwise(cuts):
-        put(folder / "events", table.slice(start, stop - start))
+    pieces = [table.slice(start, stop - start) for start, stop in pairwise(cuts)]
+    # One is kept back for each time that the command is ended, so that it has something to do until then.
+    at_once = batches - kills.count("end")
+    put(folder / "events", *pieces[:at_once])
     expected = uc.match(table, query, max_matches=None)
     columns = expected.column_names
     signatures = pa.array(list(map(repr, expected.select(_signature(columns)).to_pylist())))
-    arguments, log = command(folder, query, "--close", master=master), folder / "log"
-    process, starts, done = started(arguments, log), 1, []
-    began = time.monotonic()
-    left = list(kills)
-    # The first batch is behind the first kill, and the last ones are, too.
-    steps = sorted(draw.sample(range(1, batches), len(left)))
-    while True:
-        assert time.monotonic() < began + SECONDS, log.read_text()[-3000:]
-        if process.poll() is not None:
-            if process.returncode == 0:
-                break
-            process, starts = started(arguments, log), starts + 1
-        if left and commits(folder) >= steps[len(kills) - len(left)]:
+    log, until = folder / "log", time.monotonic() + SECONDS
+    running = _Running([*command(folder, query, master=master), "--trigger", "200ms"], log)
+    done: list[str] = []
+    # The first batch is behind the first kill.
+    steps = iter(sorted(draw.sample(range(1, at_once), len(kills) - kills.count("end"))))
+    for kind in kills:
+        if kind == "end":
+            put(folder / "events", pieces[at_once])
+            at_once += 1
+            _waited(running.has_told, running, until)
+            running.end()
+        else:
+            _waited(partial(_are_done, folder, next(steps)), running, until)
             time.sleep(draw.uniform(0, 2.0))
-            some = victims(process.pid, left[0])
-            if process.poll() is None and some:
-                os.kill(draw.choice(some), signal.SIGKILL)
-                done.append(left.pop(0))
-                _check_so_far(folder / "out", columns, signatures)
-        time.sleep(0.05)
-    assert not left, f"the run ended before {left} were killed"
+            some = _waited(partial(running.victims, kind), running, until)
+            os.kill(draw.choice(some), signal.SIGKILL)
+            _check_so_far(folder / "out", columns, signatures)
+        done.append(kind)
+    if running.process.poll() is None:
+        running.process.terminate()
+        running.process.wait()
+    close([*command(folder, query, master=master), "--close"], log)
     found = written(folder / "out")
     assert found is not None
     assert set(found.column("kind").to_pylist()) == {"match"}
@@ -175,9 +193,58 @@ def run(
         "matches": expected.num_rows,
         "batches": commits(folder),
         "kills": done,
-        "starts": starts,
-        "seconds": round(time.monotonic() - began),
+        "starts": running.starts + 1,
+        "seconds": round(time.monotonic() + SECONDS - until),
     }
+
+
+class _Running:
+    """A command that is started again when it is dead."""
+
+    def __init__(self, arguments: Sequence[str], log: Path) -> None:
+        self._arguments, self._log = arguments, log
+        self.starts = 0
+        self.start()
+
+    def start(self) -> None:
+        self._before = self._log.stat().st_size if self._log.exists() else 0
+        self.process = started(self._arguments, self._log)
+        self.starts += 1
+
+    @property
+    def said(self) -> str:
+        """What it has said since it was started the last time."""
+        return self._log.read_bytes()[self._before :].decode()
+
+    def has_told(self) -> bool:
+        """Return whether it has told of a batch."""
+        return "\nbatch " in self.said
+
+    def victims(self, kind: str) -> list[int]:
+        """Return its processes of a kind."""
+        return victims(self.process.pid, kind)
+
+    def end(self) -> None:
+        """End it in order."""
+        self.process.terminate()
+        assert self.process.wait(SECONDS) == 143, self.said
+        assert self.said.endswith("Ended by SIGTERM.\n")
+        assert "Traceback" not in self.said
+
+
+def _are_done(folder: Path, batches: int) -> bool:
+    return commits(folder) >= batches
+
+
+def _waited(condition: Callable[[], T], running: _Running, until: float) -> T:
+    """Return what a condition says once it is something, and start the command again whenever it is dead."""
+    while True:
+        assert time.monotonic() < until, running.said[-3000:]
+        if running.process.poll() is not None:
+            running.start()
+        if found := condition():
+            return found
+        time.sleep(0.05)
 
 
 def _signature(columns: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 import uncertain_cep as uc
 from uncertain_cep.spark import match
+
+NOT_GENERATED: Final = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Compiling takes longer than a few rows do. tests/cli has Spark generate code as ever."""
 
 KEYED = """
     PATTERN SEQ(A a, B b, (A|C) c) WHERE [key] AND a.value % 3 != 1 AND b.weight >= a.weight - 5

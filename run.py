@@ -47,7 +47,11 @@ LOCKS = {
     "java": ROOT / "requirements" / "java.lock",
     "test": ROOT / "requirements" / "test.lock",
 }
-LOCKED_EXTRAS = {"test": ("dev", "java", "connect", "bench", "plot"), "runtime": (), "java": ("java",)}
+LOCKED_EXTRAS = {
+    "test": ("dev", "java", "connect", "bench", "plot", "testing", "docs"),
+    "runtime": (),
+    "java": ("java",),
+}
 SETS_WITHIN = {"runtime": ("java", "test"), "java": ("test",), "test": ()}
 
 

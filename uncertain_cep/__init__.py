@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from uncertain_cep import examples as examples, plot as plot
+    from uncertain_cep import examples as examples, plot as plot, testing as testing
     from uncertain_cep.api import (
         explain as explain,
         iter_matches as iter_matches,
@@ -100,7 +100,7 @@ _MODULES: Final = {
 }  # fmt: skip
 _HOMES: Final = {name: module for module, names in _MODULES.items() for name in names}
 
-_ROOMS: Final = ("examples", "plot")
+_ROOMS: Final = ("examples", "plot", "testing")
 """Modules that are public themselves."""
 
 __all__ = sorted(("__version__", *_HOMES, *_ROOMS))

@@ -111,8 +111,8 @@ def test_modules_share_a_name_only_if_they_mean_the_same() -> None:
 def test_no_module_hides_a_public_name() -> None:
     """A module that is imported becomes an attribute of its package."""
     names = {name.split(".")[1] for name in modules() if name.startswith("uncertain_cep.")}
-    # The modules of the charts and of the examples are their own public names.
-    assert names & set(uc.__all__) == {"examples", "plot"}
+    # These modules are their own public names.
+    assert names & set(uc.__all__) == {"examples", "plot", "testing"}
 
 
 def test_rooms_on_one_level_do_not_import_each_other() -> None:

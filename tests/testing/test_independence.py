@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.project.test_imports import ROOT, imported
+from tests.project.test_imports import ROOT, imported, loaded_by
 
 ORACLE = ("model", "patterns", "worlds")
 
@@ -17,3 +17,7 @@ def test_the_oracle_imports_itself_alone() -> None:
         if name.partition(".")[0] not in sys.stdlib_module_names
     }
     assert names <= {f"uncertain_cep.testing.{module}" for module in ORACLE}
+
+
+def test_hypothesis_is_needed_to_draw_alone() -> None:
+    assert loaded_by("import uncertain_cep.testing", ("hypothesis", "numba", "pandas", "polars")) == ""

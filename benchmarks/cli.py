@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
@@ -84,17 +85,34 @@ _OPTIONS: Final = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The options that all jobs share, and where the results go."""
+
+    options: Options
+    json_path: Path
+    check: bool
+
+
 def _measured(name: str) -> Callable[[Command], Command]:
-    """Add the options that all jobs share, and where the results of this one go."""
+    """Add the options that all jobs share; the job is called with those as one, and its own."""
 
     def add(command: Command) -> Command:
+        @wraps(command)
+        def job(
+            rounds: int, scale: float, clock: Literal["wall", "cpu"], core: int | None, json_path: Path,
+            check: bool, **own: Any,
+        ) -> None:  # fmt: skip
+            command(_Asked(Options(rounds, scale, clock, core), json_path, check), **own)
+
+        found: Command = job
         path = click.option(
             "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path),
             default=Path(f"build/benchmarks/{name}.json"), show_default=True, help="Where the JSON goes.",
         )  # fmt: skip
         for option in reversed((*_OPTIONS, path)):
-            command = option(command)
-        return command
+            found = option(found)
+        return found
 
     return add
 
@@ -102,18 +120,9 @@ def _measured(name: str) -> Callable[[Command], Command]:
 @main.command("main")
 @click.option("--only", multiple=True, type=click.Choice(tuple(_MAIN)), help="Only this; can be repeated.")
 @_measured("main")
-def main_job(
-    only: tuple[str, ...],
-    rounds: int,
-    scale: float,
-    clock: Literal["wall", "cpu"],
-    core: int | None,
-    json_path: Path,
-    check: bool,
-) -> None:
+def main_job(asked: _Asked, only: tuple[str, ...]) -> None:
     """Measure the main job: throughput, peers, growth, top-k, counts, language, plans, memory, Spark, ..."""
-    jobs = {name: module for name, module in _MAIN.items() if not only or name in only}
-    _run(jobs, Options(rounds, scale, clock, core), json_path, check)
+    _run({name: module for name, module in _MAIN.items() if not only or name in only}, asked)
 
 
 def _add_job(name: str, module: str, explanation: str) -> None:
@@ -121,15 +130,8 @@ def _add_job(name: str, module: str, explanation: str) -> None:
 
     @main.command(name, help=explanation)
     @_measured(name)
-    def job(
-        rounds: int,
-        scale: float,
-        clock: Literal["wall", "cpu"],
-        core: int | None,
-        json_path: Path,
-        check: bool,
-    ) -> None:
-        _run({name: module}, Options(rounds, scale, clock, core), json_path, check)
+    def job(asked: _Asked) -> None:
+        _run({name: module}, asked)
 
 
 _add_job(
@@ -162,46 +164,34 @@ def _figures(_: click.Context, __: click.Parameter, value: str | None) -> tuple[
     help="Log events of the case study.",
 )
 @_measured("paper")
-def paper_job(
-    only: tuple[str, ...],
-    quick: bool,
-    events: int,
-    rounds: int,
-    scale: float,
-    clock: Literal["wall", "cpu"],
-    core: int | None,
-    json_path: Path,
-    check: bool,
-) -> None:
+def paper_job(asked: _Asked, only: tuple[str, ...], quick: bool, events: int) -> None:
     """Measure the figures of the paper, and draw them into a folder named like the JSON."""
-    paper = PaperOptions(str(json_path.with_suffix("")), quick, max(int(events * scale), 1000))
-    options = Options(rounds, scale, clock, core)
-    _run(dict.fromkeys(only, "paper"), options, json_path, check, lambda name: (paper, name))
+    folder = str(asked.json_path.with_suffix(""))
+    paper = PaperOptions(folder, quick, max(int(events * asked.options.scale), 1000))
+    _run(dict.fromkeys(only, "paper"), asked, lambda name: (paper, name))
 
 
 def _run(
     jobs: dict[str, str],
-    options: Options,
-    json_path: Path,
-    check: bool,
+    asked: _Asked,
     arguments: Callable[[str], tuple[object, ...]] = lambda _: (),
 ) -> None:
     """Measure each job in a process of its own, show the results and write them."""
     end_on_request()
     console = Console() if sys.stdout.isatty() else Console(width=_WIDTH)
-    about = facts() | {"options": asdict(options)}
+    about = facts() | {"options": asdict(asked.options)}
     measured: dict[str, Results] = {}
     for name, module in jobs.items():
         console.print(f"measuring {name} ...", style="dim")
         environment = {} if name in _MANY_THREADS else ONE_THREAD
         try:
-            results = run_isolated(_measure, module, options, *arguments(name), environment=environment)
+            results = run_isolated(_measure, module, asked.options, *arguments(name), environment=environment)
         except IsolatedError as error:
             results = Results(failures=[str(error)])
         measured[name] = results
         show(name, results, console)
-        write_json(json_path, about, measured)
-    console.print(f"results: {json_path}")
+        write_json(asked.json_path, about, measured)
+    console.print(f"results: {asked.json_path}")
     missed = [figure for found in measured.values() for figure in found.figures if figure.passed is False]
-    if check and (missed or any(found.failures for found in measured.values())):
+    if asked.check and (missed or any(found.failures for found in measured.values())):
         sys.exit(1)

@@ -46,12 +46,12 @@ Float64 = NDArray[np.float64]
 
 
 @kernel
-def _forbidden(pools, negated, gap_of, order, conditions, a, b, window, first, scratch, gathered):
-    """List the events that negations forbid a match; return their number, -1 without room."""
+def _forbidden(pools, negated, order, conditions, a, b, window, first, scratch, gathered):
+    """List what negations, rows of a pool and a gap, forbid a match; return the number, -1 without room."""
     length = conditions.stages.shape[0]
     found = 0
     for n in range(negated.shape[0]):
-        g = gap_of[n]
+        g = negated[n, 1]
         above = largest(a)
         until = smallest(b)
         if order.gap_place[g] == BETWEEN:
@@ -68,7 +68,7 @@ def _forbidden(pools, negated, gap_of, order, conditions, a, b, window, first, s
             until += window
         asked = (scratch.start[length + n], conditions.negated[n], conditions.negated[n + 1], -1)
         found = collect(
-            pools, negated[n], first, above, until, g, conditions, scratch, asked, found, gathered
+            pools, negated[n, 0], first, above, until, g, conditions, scratch, asked, found, gathered
         )
         if found < 0:
             return found
@@ -77,8 +77,8 @@ def _forbidden(pools, negated, gap_of, order, conditions, a, b, window, first, s
 
 @kernel(allocates=True)
 def _set_confidences(
-    chosen, first_match, matches, candidates, window, order, pools, negated, gap_of, conditions, pmfs,
-    most_steps, wanted, scratch, gathered, work, out,
+    chosen, matches, candidates, window, order, pools, negated, conditions, pmfs, most_steps, wanted,
+    scratch, gathered, work, out,
 ):  # fmt: skip
     """Fill range and confidence of the chosen matches, which are of one order; as ``gap_confidences``."""
     out_lower, out_upper, out_confidence = out
@@ -87,7 +87,7 @@ def _set_confidences(
     a = np.empty(count, np.int64)
     b = np.empty(count, np.int64)
     scratch.steps[0] = 0
-    for q in range(first_match, chosen.shape[0]):
+    for q in range(chosen.shape[0]):
         if work.progress[SPENT] + float(scratch.steps[0]) >= work.progress[BUDGET]:
             return q, PAUSED, (0, 0, 0, 0)
         work.progress[SPENT] += 1.0
@@ -98,9 +98,7 @@ def _set_confidences(
         fits = feasible and tight_order_bounds(match.lower, match.upper, order.before, window, a, b)
         if fits:
             first = matches.place[matches.start[n]]
-            found = _forbidden(
-                pools, negated, gap_of, order, conditions, a, b, window, first, scratch, gathered
-            )
+            found = _forbidden(pools, negated, order, conditions, a, b, window, first, scratch, gathered)
         unmark(matches, n, candidates, found, gathered)
         if found < 0:
             return q, SPACE, (0, 0, 0, gathered.forbidden.event.shape[0] + 1)
@@ -218,6 +216,7 @@ class SetConfidences:
         match = np.repeat(np.arange(found), np.diff(matches.start))
         counts = np.bincount(match * length + matches.component, minlength=found * length)
         counts = counts.reshape(found, length)
+        negations = np.column_stack((negated, self._gap_of))
         for chosen in _alike(counts):
             order = self._order(tuple(counts[chosen[0]].tolist()))
             if order is None:
@@ -227,12 +226,12 @@ class SetConfidences:
             def call(
                 done: int, chosen: Int64 = chosen, order: Order = order, work: OrderWork = work
             ) -> Described:
-                described: Described = kernel(
-                    chosen, done, matches, candidates, self._window, order, pools, negated, self._gap_of,
-                    conditions, pmfs, self._most_steps, wanted, scratch,
+                more, reason, need = kernel(
+                    chosen[done:], matches, candidates, self._window, order, pools, negations, conditions,
+                    pmfs, self._most_steps, wanted, scratch,
                     Gathered(self._mark, offsets, self._room), work.go_on(), out,
                 )  # fmt: skip
-                return described
+                return done + more, reason, need
 
             try:
                 describe_each(call, self._grow)

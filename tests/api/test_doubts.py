@@ -110,6 +110,12 @@ ASKS = pytest.mark.parametrize(
                 "200% is 2, but b.id goes up to 3: if it counts in percent, compare it with 200",
             ],
         ),
+        # What is never true keeps every event out, and is said once.
+        ("SEQ(Start a, CPU b) WHERE b.value = NULL", ["b.value = NULL is never true: write b.value IS NULL"]),
+        (
+            "SEQ(Start a, !CPU n, Stop b) WHERE NULL != n.value AND n.id > 0",
+            ["NULL != n.value is never true: write n.value IS NOT NULL"],
+        ),
         # Written as a number, of other events, as a factor, or not beyond what a share can be.
         ("SEQ(Start a, CPU b) WHERE b.value > 0.95", []),
         ("SEQ(Stop a) WHERE a.value > 95% OR a.id = 4", []),

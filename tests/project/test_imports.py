@@ -56,6 +56,22 @@ def test_kernel_packages_know_arrays_only(package: str) -> None:
     assert not strangers
 
 
+def test_kernels_take_at_most_15_arguments() -> None:
+    kernels = [
+        (node.name, len(node.args.args))
+        for package in KERNEL_PACKAGES
+        for file in files_of(package)
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef) and "kernel" in map(_name, node.decorator_list)
+    ]
+    assert len(kernels) > 250
+    assert not [kernel for kernel in kernels if kernel[1] > 15]
+
+
+def _name(decorator: ast.expr) -> str:
+    return ast.unparse(decorator).partition("(")[0]
+
+
 @pytest.mark.parametrize("package", PACKAGES)
 def test_packages_do_not_import_what_is_not_installed_with_them(package: str) -> None:
     # What draws events for users' tests needs an extra.

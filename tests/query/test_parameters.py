@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan, remembered_plan
-from uncertain_cep.query import query_of, values_of
+from uncertain_cep.query import parse, query_of, values_of
 from uncertain_cep.query.syntax import Untyped
 
 MODEL = {"type": pa.string(), "id": pa.int64(), "lower": pa.int64(), "upper": pa.int64()}
@@ -183,3 +183,17 @@ def test_every_function_takes_parameters() -> None:
     assert uc.validate(EVENTS, query=query, parameters=values) == []
     matcher = uc.IncrementalMatcher(query, EVENTS.schema, parameters=values)
     assert matcher.push(EVENTS).num_rows + matcher.close().num_rows == 2
+
+
+def test_the_text_with_values_tells_kinds_apart() -> None:
+    query = parse("PATTERN SEQ(A a) WHERE $x IS NULL WITHIN 10")
+    length = dt.timedelta(seconds=5)
+    given = [
+        5, "5", 5.5, True, "True", None, "None", dt.datetime(1970, 1, 1), "x\n-- $y = 5", length,
+    ]  # fmt: skip
+    texts = [query_of(query, values_of({"x": value})).text_with_values for value in given]
+    assert [text.partition("$x = ")[2] for text in texts] == [
+        "5", "'5'", "5.5", "True", "'True'", "None", "'None'", "TIMESTAMP '1970-01-01T00:00:00'",
+        r"'x\n-- $y = 5'", "0:00:05",
+    ]  # fmt: skip
+    assert query_of(query, (("x", Untyped("5")),)).text_with_values == texts[0]

@@ -23,7 +23,7 @@ from uncertain_cep.errors import warn
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.plan.equivalence import partition_keys
 from uncertain_cep.query import format_expression
-from uncertain_cep.query.expression_text import quote_name
+from uncertain_cep.query.expression_text import OPERATOR_SIGNS, quote_name
 from uncertain_cep.query.syntax import (
     Aggregate,
     Attribute,
@@ -33,7 +33,7 @@ from uncertain_cep.query.syntax import (
     components_of,
     expressions_in,
 )
-from uncertain_cep.query.typed import Apply, Column, kind_of, variables_of
+from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, kind_of, variables_of
 from uncertain_cep.traces.instants import warn_of_naive
 
 __all__ = ["EMPTY_TRACE", "Doubts"]
@@ -105,7 +105,7 @@ class Doubts:
         for branch in plan.branches or (plan,):
             for negation in branch.negations:
                 part = negation.component
-                if part.variable in seen or not part.local or self._absent(part) or "(" in part.variable:
+                if part.variable in seen or not part.local or self._told(part) or "(" in part.variable:
                     continue
                 seen.add(part.variable)
                 if not _has_candidate(plan, table, part):
@@ -117,12 +117,13 @@ class Doubts:
         for part, size in zip(plan.components, sizes, strict=True):
             known = self.candidates.get(part.variable)
             self.candidates[part.variable] = max(size, known or 0)
-            if not size and known is None and not self._absent(part) and not self._empty:
+            if not size and known is None and not self._told(part) and not self._empty:
                 warn(f"{_no_candidate(part, keys)}: check its type and conditions")
 
-    def _absent(self, part: PlannedComponent) -> bool:
-        """Return whether it was said already that there are no events of the types of a component."""
-        return bool(part.types) and self._missing.issuperset(part.types)
+    def _told(self, part: PlannedComponent) -> bool:
+        """Return whether it was said already why a component takes none: of its types, or of NULL."""
+        absent = bool(part.types) and self._missing.issuperset(part.types)
+        return absent or any(map(_compares_with_null, part.local))
 
     def summary(self) -> str:
         """Return how many candidates each component has, or why nobody looked for them, in one line."""
@@ -235,6 +236,15 @@ def _has_candidate(plan: EvaluationPlan, table: pa.Table, part: PlannedComponent
             return True
         start, size = start + size, 4 * size
     return False
+
+
+def _compares_with_null(predicate: TypedExpression) -> bool:
+    """Return whether binding a predicate has warned that it is never true."""
+    return (
+        isinstance(predicate, Apply)
+        and OPERATOR_SIGNS.get(predicate.operator) in _COMPARISONS
+        and any(isinstance(side, Constant) and side.value is None for side in predicate.operands)
+    )
 
 
 def _no_candidate(part: PlannedComponent, keys: Sequence[str]) -> str:

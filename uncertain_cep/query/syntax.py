@@ -14,6 +14,7 @@ from typing import Final
 from typing import Literal as Choice
 
 from uncertain_cep.durations import unit_nanoseconds
+from uncertain_cep.query.typed import format_time
 
 __all__ = [
     "Aggregate",
@@ -435,12 +436,22 @@ class Query:
 
     @property
     def text_with_values(self) -> str:
-        """The text and, as comments below it, the values of parameters."""
-        return "\n".join((self.text.strip(), *(f"-- ${name} = {value!s}" for name, value in self.values)))
+        """The text and, as comments below it, the values of parameters: texts in quotes, times as such."""
+        values = (f"-- ${name} = {_shown(value)}" for name, value in self.values)
+        return "\n".join((self.text.strip(), *values))
 
     def position_of(self, clause: str) -> Position:
         """Return where a clause begins, or the pattern's place if the text has no such clause."""
         return dict(self.clause_positions).get(clause, self.pattern.position)
+
+
+def _shown(value: object) -> str:
+    """Return a parameter's value in one line, so that values of different kinds differ."""
+    if isinstance(value, Instant):
+        return f"TIMESTAMP '{format_time(value)}'"
+    # What the command line gave is a number or text, as its place tells.
+    is_text = isinstance(value, str) and not (isinstance(value, Untyped) and value.isprintable())
+    return str.__repr__(value) if is_text else str(value)
 
 
 def duration_of(amount: float | int, unit: str | None, position: Position) -> Duration | None:

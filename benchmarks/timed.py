@@ -94,7 +94,7 @@ def _add_pruning(options: Options, results: Results) -> None:
     events = _events(options.events(1500), 8)
     gaps = " AND ".join(f"TIME({y}) - TIME({x}) <= 20" for x, y in ("ab", "bc", "cd", "de"))
     plan = make_plan(uc.parse(f"{_CHAIN} WHERE {gaps} WITHIN 1000"), events.schema)
-    unpruned = replace(plan, joined=(), bound=replace(plan.bound, window=1000))
+    unpruned = replace(plan, joined=(), distances=None, bound=replace(plan.bound, window=1000))
 
     def found(some: EvaluationPlan) -> int:
         return sum(batch.num_rows for batch in execute(some, events))

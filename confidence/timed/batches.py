@@ -86,10 +86,10 @@ def describe_bounded(lower, upper, size, g, h, window, wanted, integers, floats,
         The ticks that their events may happen at, inclusive.
     size : (k, l) float64
         How many ticks each event has, of which these are a part.
-    g, h : (k, l) int64
+    g, h : (k, l) or (1, l) int64
         Least and largest difference from the event before; h of UNBOUND bounds nothing, and the first
-        column is not looked at.
-    window : (k,) int64
+        column is not looked at. One row is of all matches.
+    window : (k,) or (1,) int64
         W, ticks.
     wanted : bool
         Whether confidences are.
@@ -104,7 +104,9 @@ def describe_bounded(lower, upper, size, g, h, window, wanted, integers, floats,
     length = lower.shape[1]
     a, b = work.bounds[0], work.bounds[1]
     for n in range(lower.shape[0]):
-        feasible = tighten(lower[n], upper[n], g[n], h[n], window[n], a, b)
+        # Bounds that are the same for all matches have one row.
+        m = min(n, window.shape[0] - 1)
+        feasible = tighten(lower[n], upper[n], g[m], h[m], window[m], a, b)
         out_lower[n] = a[0] if feasible else 0
         out_upper[n] = b[length - 1] if feasible else -1
         out_confidence[n] = 0.0
@@ -112,12 +114,12 @@ def describe_bounded(lower, upper, size, g, h, window, wanted, integers, floats,
             continue
         binding = 0
         for j in range(1, length):
-            if h[n, j] < UNBOUND and b[j] - a[j - 1] > h[n, j]:
+            if h[m, j] < UNBOUND and b[j] - a[j - 1] > h[m, j]:
                 integers[8, binding] = j
                 binding += 1
         found = math.nan
-        if binding <= (MOST_EXCLUDED_IN_WINDOW if b[length - 1] - a[0] >= window[n] else MOST_EXCLUDED):
-            found = _by_exclusion(a, b, size[n], g[n], h[n], window[n], binding, integers, floats)
+        if binding <= (MOST_EXCLUDED_IN_WINDOW if b[length - 1] - a[0] >= window[m] else MOST_EXCLUDED):
+            found = _by_exclusion(a, b, size[n], g[m], h[m], window[m], binding, integers, floats)
         if math.isnan(found):
-            found = bounded_probability(lower[n], upper[n], size[n], g[n], h[n], window[n], work)
+            found = bounded_probability(lower[n], upper[n], size[n], g[m], h[m], window[m], work)
         out_confidence[n] = found

@@ -56,7 +56,7 @@ class CycleWork(NamedTuple):
 
 @kernel
 def _pass(a, b, g, h):
-    """Tighten bounds along the path, there and back."""
+    """Tighten the bounds along the path, there and back."""
     length = a.shape[0]
     for j in range(1, length):
         a[j] = max(a[j], a[j - 1] + g[j])

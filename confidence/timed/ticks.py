@@ -97,12 +97,13 @@ def describe_by_ticks(lower, upper, offset, size, values, g, h, window, bounds, 
     a, b = bounds[0], bounds[1]
     for n in range(lower.shape[0]):
         out_lower[n], out_upper[n], out_confidence[n] = 0, -1, 0.0
-        if not tighten(lower[n], upper[n], g[n], h[n], window[n], a, b):
+        m = min(n, window.shape[0] - 1)
+        if not tighten(lower[n], upper[n], g[m], h[m], window[m], a, b):
             continue
-        if b[length - 1] - a[0] >= window[n]:
+        if b[length - 1] - a[0] >= window[m]:
             out_confidence[n] = math.nan
             continue
-        side = _pass(a, b, g[n], h[n], offset[n], size[n], values, 1, front, sums)
+        side = _pass(a, b, g[m], h[m], offset[n], size[n], values, 1, front, sums)
         total = 0.0
         for t in range(a[length - 1], b[length - 1] + 1):
             weight = front[side, t - a[length - 1]]
@@ -112,7 +113,7 @@ def describe_by_ticks(lower, upper, offset, size, values, g, h, window, bounds, 
         if not total > 0.0:
             continue
         out_confidence[n] = total
-        side = _pass(a, b, g[n], h[n], offset[n], size[n], values, -1, front, sums)
+        side = _pass(a, b, g[m], h[m], offset[n], size[n], values, -1, front, sums)
         out_lower[n] = a[0]
         while not front[side, out_lower[n] - a[0]] > 0.0:
             out_lower[n] += 1

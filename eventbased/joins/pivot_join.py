@@ -11,6 +11,11 @@ so every match comes out once, and the latest time G_j up to which a chain can s
 component j on follows from running maxima of B. Events with ``A_j > G_{j+1}`` are never entered: no
 partial match is a dead end as far as order and window go.
 
+A largest difference ``c_j`` of a time from the one before, positions taken off, leaves the pivot where it
+is: any solution stays one with m for all its times up to p, and with no time behind p before m. So behind p
+the times that a choice leaves to its last event are an interval [E, L], ``E_j = max(E_{j-1}, A_j)``,
+``L_j = min(L_{j-1} + c_j, B_j, m + w)``, and a candidate is also to have ``A_j <= L_{j-1} + c_j``.
+
 Candidates are sorted by A within classes of similar interval length. A class whose longest interval
 is L ticks holds the events with ``B >= x`` at or behind the first ``A > x - L``, so a few long intervals
 do not widen the search among the short ones.
@@ -47,6 +52,7 @@ __all__ = [
     "POSITIVE",
     "SIZE",
     "TOP",
+    "UNBOUND_GAP",
     "JoinBytecode",
     "JoinState",
     "first_above",
@@ -74,12 +80,16 @@ PIVOT: Final = 2
 REACH: Final = 3
 TOP: Final = 4
 FIRST: Final = 5
+LATEST: Final = 6
 
 PARENT: Final = 0
 BEGIN: Final = 1
 SIZE: Final = 2
 
 FRESH: Final = -1
+
+UNBOUND_GAP: Final = 2**61
+"""A difference that no two times of a time line have, ticks."""
 
 PAUSED: Final = -1
 """Instead of the number of spans, where a join took the steps of one call without finding a match."""
@@ -122,9 +132,9 @@ class JoinState(NamedTuple):
     """(c, k) int64. For each class and pivot of the first block where the candidates begin and end that go
     with it."""
     blocks: NDArray[np.int64]
-    """(l - 1, 6, k + SPARE) int64. Block, then CANDIDATE bound last, PARENT_ROW in the block before, PIVOT in
-    the first block, REACH = max A from the pivot on, TOP = max A, FIRST = A of component 0 once bound; then
-    row."""
+    """(l - 1, 7, k + SPARE) int64. Block, then CANDIDATE bound last, PARENT_ROW in the block before, PIVOT in
+    the first block, REACH = E = max A from the pivot on, TOP = max A, FIRST = A of component 0 once bound,
+    LATEST = L; then row."""
     shares: NDArray[np.int64]
     """(l - 1, k) int64. Which components the chosen events could fill, each its own included if there are
     others: bit j for component j, modulo COMPONENT_BITS."""
@@ -156,7 +166,7 @@ def start_join(length: int, classes: int, block_rows: int = BLOCK_ROWS) -> JoinS
         minimum=np.empty(block_rows, dtype=np.int64),
         begins=np.empty((classes, block_rows), dtype=np.int64),
         ends=np.empty((classes, block_rows), dtype=np.int64),
-        blocks=np.zeros((length - 1, 6, block_rows + SPARE), dtype=np.int64),
+        blocks=np.zeros((length - 1, 7, block_rows + SPARE), dtype=np.int64),
         shares=np.empty((length - 1, block_rows), dtype=np.int64),
         inner=np.empty((3, block_rows + 1), dtype=np.int64),
         found=np.zeros((length, length), dtype=np.int64),
@@ -276,6 +286,7 @@ def _next_pivots(w, candidates, fills, search):
             block[REACH, found] = minimum[k]
             block[TOP, found] = lower[pivots[k]]
             block[FIRST, found] = lower[pivots[k]]
+            block[LATEST, found] = minimum[k]
             share[found] = fills[pivots[k]]
             found += 1
     state[PASS] = p
@@ -309,7 +320,7 @@ def _first_reaching(lower, begin, stop, x):
 
 @kernel
 def _extend(
-    p, level, candidates, shared, limit, order, bytecode, search, scratch, most_steps, room, spans
+    p, level, candidates, shared, limit, most, order, bytecode, search, scratch, most_steps, room, spans
 ):  # fmt: skip
     """Extend a block's rows by one component, from its cursor on.
 
@@ -338,6 +349,9 @@ def _extend(
     rows = cursor[COUNT]
     parents, begins, sizes = spans[PARENT], spans[BEGIN], spans[SIZE]
     bound_last, pivots, reaches = blocks[level, CANDIDATE], blocks[level, PIVOT], blocks[level, REACH]
+    capped = behind and most.shape[0] > 0
+    latests = blocks[level, LATEST]
+    cap = most[j] if capped else 0
     limited = limit.shape[0] > 0
     chained = j > p + 1
     bit = 1 << j % COMPONENT_BITS
@@ -365,6 +379,8 @@ def _extend(
                     begin = min(follow[follows + bound_last[r] & POSITIVE], stop)
                     if lower[bound_last[r] & POSITIVE] < need:
                         begin = _first_reaching(lower, begin, stop, need - class_longest[first] - 1)
+                if capped:
+                    stop = first_above(lower, begin, stop, latests[r] + cap, begin)
                 size = stop - begin
                 if size <= room - found:
                     parents[count] = r
@@ -389,6 +405,9 @@ def _extend(
             if limited and behind:
                 begin = all_begins[c, pivot]
                 stop = first_above(lower, begin, stop, limit[chosen[j - 1]], begin)
+            if capped:
+                begin = min(all_begins[c, pivot], stop)
+                stop = first_above(lower, begin, stop, latests[r] + cap, begin)
             if i == FRESH:
                 i = min(all_begins[c, pivot], stop)
                 if chained:
@@ -453,23 +472,28 @@ def _extend(
 
 
 @kernel
-def _carry_on(p, level, order, lower, fills, search, count):
+def _carry_on(p, level, w, most, order, candidates, fills, search, count):
     """Fill the next block from ``count`` spans."""
+    lower, upper, minimum = candidates.lower, candidates.upper, search.minimum
     j = order[p, level + 1]
     behind = j > p
+    capped = behind and most.shape[0] > 0
     block, next_block, spans = search.blocks[level], search.blocks[level + 1], search.inner
     share, next_share = search.shares[level], search.shares[level + 1]
     n = 0
     for k in range(count):
         r = spans[PARENT, k]
         i = spans[BEGIN, k]
-        pivot, reach, top, first, shared = (
+        pivot, reach, top, first, latest, shared = (
             block[PIVOT, r],
             block[REACH, r],
             block[TOP, r],
             block[FIRST, r],
+            block[LATEST, r],
             share[r],
         )
+        if capped:
+            latest = min(latest + most[j], minimum[pivot] + w)
         for _ in range(spans[SIZE, k]):
             a = lower[i & POSITIVE]
             next_block[CANDIDATE, n] = i
@@ -478,13 +502,14 @@ def _carry_on(p, level, order, lower, fills, search, count):
             next_block[REACH, n] = max(reach, a) if behind else reach
             next_block[TOP, n] = max(top, a)
             next_block[FIRST, n] = a if j == 0 else first
+            next_block[LATEST, n] = min(latest, upper[i & POSITIVE]) if capped else latest
             next_share[n] = shared | fills[i & POSITIVE]
             i += 1
             n += 1
 
 
 @kernel(allocates=True)
-def join(w, candidates, shared, limit, order, bytecode, search, most_steps, room, spans):
+def join(w, candidates, shared, limit, most, order, bytecode, search, most_steps, room, spans):
     """Find the next feasible choices; return the numbers of spans and of matches.
 
     Both are 0 when there are no more. PAUSED and 0 say that it took ``most_steps`` without finding any: there
@@ -500,6 +525,9 @@ def join(w, candidates, shared, limit, order, bytecode, search, most_steps, room
     limit : (n,) int64, or (0,)
         For each candidate of component j the largest A that a candidate of component j + 1 may have to follow
         it, see :func:`eventbased.gaps.next_match.next_limits`; empty: any.
+    most : (l,) int64, or (0,)
+        Largest difference of a time from the one before, at least 0, positions taken off; the first is not
+        looked at. :data:`UNBOUND_GAP` or empty: any.
     order : (l, l) int64
         For each pivot component, the components in the order in which they are bound.
     bytecode : JoinBytecode
@@ -515,8 +543,8 @@ def join(w, candidates, shared, limit, order, bytecode, search, most_steps, room
     Notes
     -----
     O(spans and partial matches), no partial match being a dead end, where intervals of a class are
-    equally long and no predicate is left; and O(n c log d) for the pivots, d being how far the bounds
-    move from one to the next.
+    equally long, no difference is bound from above and no predicate is left; and O(n c log d) for the
+    pivots, d being how far the bounds move from one to the next.
     """
     length = candidates.first_class.shape[0] - 1
     last = length - 2
@@ -549,16 +577,28 @@ def join(w, candidates, shared, limit, order, bytecode, search, most_steps, room
             continue
         p = state[PASS]
         if level == last:
-            most, output = room, spans
+            fitting, output = room, spans
         else:
-            most, output = capacity, search.inner
+            fitting, output = capacity, search.inner
         count, found, steps = _extend(
-            p, level, candidates, shared, limit, order, bytecode, search, scratch, left, most, output
+            p,
+            level,
+            candidates,
+            shared,
+            limit,
+            most,
+            order,
+            bytecode,
+            search,
+            scratch,
+            left,
+            fitting,
+            output,
         )
         left -= steps
         search.found[p, level + 1] += found
         if level < last:
-            _carry_on(p, level, order, candidates.lower, shared.fills, search, count)
+            _carry_on(p, level, w, most, order, candidates, shared.fills, search, count)
             cursor[COUNT, level + 1] = found
             cursor[ROW, level + 1] = 0
         elif found > 0:

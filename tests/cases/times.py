@@ -101,14 +101,14 @@ def timed_nested_cases(draw: st.DrawFn) -> NestedCase:
 
 @st.composite
 def distant_cases(draw: st.DrawFn) -> LanguageCase:
-    """Draw a case of a plain sequence with bounds between its events, rather from below than from above."""
+    """Draw a case of a plain sequence with bounds between its events."""
     names = "abcd"[: draw(st.integers(2, 4))]
     parts = tuple(Component(name, draw(sampled_from([("A",), ("B",), ("A", "B"), ()]))) for name in names)
     asked = []
     for number in range(draw(st.integers(1, 3))):
         earlier = draw(st.integers(0, len(parts) - 2))
         later = earlier + 1 if number < 2 else draw(st.integers(earlier + 1, len(parts) - 1))
-        low, is_upper = draw(st.integers(-1, 4)), draw(st.integers(0, 3)) == 0
+        low, is_upper = draw(st.integers(-1, 4)), draw(st.booleans())
 
         def holds(*pairs: Any, low: int = low, is_upper: bool = is_upper) -> bool:
             apart = pairs[0][1] - pairs[1][1]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from confidence.timed.bounds import UNBOUND, Bounds, tightened
 from eventbased import (
     PASS,
     PAUSED,
@@ -19,7 +21,7 @@ from eventbased import (
     partition_bases,
     start_join,
 )
-from eventbased.joins.pivot_join import SIZE, JoinBytecode
+from eventbased.joins.pivot_join import SIZE, UNBOUND_GAP, JoinBytecode
 from uncertain_cep.expressions.bytecode import binding_orders
 
 Event = tuple[int, int, int]
@@ -33,14 +35,19 @@ def components(draw: st.DrawFn) -> list[list[Event]]:
     return draw(st.lists(st.lists(event, min_size=1, max_size=12), min_size=2, max_size=4))
 
 
-def feasible(chosen: tuple[Event, ...], window: int) -> bool:
+def feasible(chosen: tuple[Event, ...], window: int, most: Sequence[int] = ()) -> bool:
     length = len(chosen)
     if len({partition for partition, _, _ in chosen}) > 1:
         return False
     low = [lower - j for j, (_, lower, _) in enumerate(chosen)]
     high = [lower + size - j for j, (_, lower, size) in enumerate(chosen)]
     ordered = all(low[i] <= high[j] for i in range(length) for j in range(i, length))
-    return ordered and max(low) <= min(high) + window - length
+    if not most:
+        return ordered and max(low) <= min(high) + window - length
+    bounds: Bounds = {(j, j - 1): (0, most[j]) for j in range(1, length)}
+    last, first = length - 1, 0
+    bounds[last, first] = 0, min(window - length, bounds.get((last, first), (0, UNBOUND))[1])
+    return tightened(np.array(low), np.array(high), bounds) is not None
 
 
 def no_predicates(length: int) -> JoinBytecode:
@@ -58,11 +65,13 @@ def no_predicates(length: int) -> JoinBytecode:
     st.sampled_from([1, 2, 7, 1000]),
     st.sampled_from([1, 3, 64]),
     st.sampled_from([1, 7, 2**22]),
+    st.one_of(st.just([]), st.lists(st.sampled_from([0, 1, 5, 20, UNBOUND_GAP]), min_size=4, max_size=4)),
 )
 def test_every_feasible_choice_comes_out_once(
-    events: list[list[Event]], slack: int, capacity: int, block_rows: int, steps: int
+    events: list[list[Event]], slack: int, capacity: int, block_rows: int, steps: int, most: list[int]
 ) -> None:
     length = len(events)
+    most = most[:length]
     window = length + slack
     partition = [np.array([p for p, _, _ in part]) for part in events]
     lower = [np.array([low for _, low, _ in part]) for part in events]
@@ -80,8 +89,9 @@ def test_every_feasible_choice_comes_out_once(
     found: list[tuple[int, ...]] = []
     while True:
         count, size = kernel(
-            slack, layout, alone, np.zeros(0, np.int64), orders, bytecode, search, steps, capacity, spans
-        )
+            slack, layout, alone, np.zeros(0, np.int64), np.array(most, np.int64), orders, bytecode, search,
+            steps, capacity, spans,
+        )  # fmt: skip
         if count == PAUSED:
             assert size == 0
             continue
@@ -95,6 +105,6 @@ def test_every_feasible_choice_comes_out_once(
     expected = [
         choice
         for choice in choices
-        if feasible(tuple(part[i] for part, i in zip(events, choice, strict=True)), window)
+        if feasible(tuple(part[i] for part, i in zip(events, choice, strict=True)), window, most)
     ]
     assert sorted(found) == expected

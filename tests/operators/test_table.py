@@ -29,8 +29,13 @@ PLANS = [
     ("SEQ(A+ a[], B b) WITHIN 5", {"kleene": "compressed"}, "compressed search"),
     ("AND(A a, B b) WITHIN 5", {}, "partial-order search"),
     ("SEQ(AND(A a, B+ b[]), !D d, C c) WITHIN 5", {}, "partial-order search"),
-    ("SEQ(A a, B b) WHERE TIME(b) - TIME(a) >= 2 WITHIN 5", {}, "join at least distances"),
-    ("SEQ(A a, B b) WHERE TIME(b) - TIME(a) <= 2 WITHIN 5", {}, "backtracking search"),
+    ("SEQ(A a, B b) WHERE TIME(b) - TIME(a) >= 2 WITHIN 5", {}, "join at distances"),
+    ("SEQ(A a, B b) WHERE TIME(b) - TIME(a) <= 2 WITHIN 5", {}, "join at distances"),
+    (
+        "SEQ(A a, B b) WHERE skip_till_next_match(a, b) AND TIME(b) - TIME(a) <= 2 WITHIN 5",
+        {},
+        "backtracking search",
+    ),
     (
         "SEQ(A a, B b) WHERE TIME(b) - TIME(a) <= 2 WITHIN 5",
         {"evaluation": "any_state"},

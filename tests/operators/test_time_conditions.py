@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.language import STRATEGIES, LanguageCase
 from tests.cases.nested import NestedCase
+from tests.cases.sampling import sampled_from
 from tests.cases.times import distant_cases, timed_cases, timed_nested_cases, timed_sequences
 from uncertain_cep.testing.model import Strategy
 
@@ -29,11 +30,13 @@ def test_points_are_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
     case.check(evaluation="point")
 
 
-@pytest.mark.parametrize("evaluation", ["any_state", "selectivity"])
-@given(case=timed_sequences())
-def test_runs_are_the_oracle(evaluation: str, case: LanguageCase) -> None:
+@given(
+    timed_sequences(),
+    sampled_from([{"evaluation": "any_state"}, {"evaluation": "selectivity"}, {"planner": "dp_bushy"}, {}]),
+)
+def test_ways_of_sequences_are_the_oracle(case: LanguageCase, way: dict[str, str]) -> None:
     note(case.text())
-    case.check(evaluation=evaluation)
+    case.check(**way)
 
 
 @given(timed_nested_cases())

@@ -1,13 +1,13 @@
-"""Sequences with least distances between their events, as sequences without: on moved candidates."""
+"""Sequences with distances between their events, as sequences without least ones: on moved candidates."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.plan.time_bounds import bound_predicates
+from uncertain_cep.query.time_conditions import FAR
 
 __all__ = ["moved"]
 
@@ -17,20 +17,22 @@ def moved(plan: EvaluationPlan, selection: Selection) -> tuple[EvaluationPlan, S
 
     With the candidates of each component moved back by what the distances before it ask beyond 1,
     ``t_j - t_(j-1) >= g_j`` is ``t_(j-1) < t_j``; the window loses what the last component is moved by. So
-    every match has the confidence that it had. A plan without least distances is returned as it is.
+    every match has the confidence that it had, if nothing else is asked of times. Else the plan keeps its
+    distances, without the least ones, and the predicates that they imply, to be planned by. A plan without
+    distances is returned as it is.
     """
-    if plan.least_distances is None or plan.window < len(plan.components):
+    distances = plan.distances
+    if distances is None or plan.window < len(plan.components):
         return plan, selection, 0
-    moves = list(accumulate(max(least - 1, 0) for least in plan.least_distances))
-    implied = {
-        part for found in plan.bound.times for part in bound_predicates(found, plan.names, plan.domain)
-    }
-    bound = replace(plan.bound, times=(), window=plan.window - moves[-1])
+    moves = list(accumulate(max(least - 1, 0) for least in distances.least))
+    own = [0, *(later - earlier for earlier, later in pairwise(moves))]
+    most = tuple(high if high == FAR else high - move for high, move in zip(distances.most, own, strict=True))
+    left = replace(distances, least=(0, *[1] * (len(own) - 1)), most=most)
     inner = replace(
         plan,
-        bound=bound,
-        joined=tuple(part for part in plan.joined if part not in implied),
-        least_distances=None,
+        bound=replace(plan.bound, times=(), window=plan.window - moves[-1]),
+        joined=tuple(part for part in plan.joined if not distances.are_all or part not in distances.implied),
+        distances=None if distances.are_all else left,
     )
     candidates = replace(
         selection,

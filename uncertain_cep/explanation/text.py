@@ -173,7 +173,7 @@ def _tick(domain: TimeDomain) -> str:
 
 
 def _method(plan: EvaluationPlan, along_tree: bool) -> str:
-    if plan.is_plain or plan.least_distances is not None or plan.evaluation != "query_order":
+    if plan.is_plain or plan.distances is not None or plan.evaluation != "query_order":
         return _TREE if along_tree else _METHODS[plan.evaluation]
     method = _BACKTRACKING if plan.order is None else _PARTIAL_ORDER
     return f"{_TREE}, then {method}" if along_tree else method

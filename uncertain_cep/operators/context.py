@@ -59,6 +59,8 @@ class ExecutionContext:
     """What matches need not be found."""
     counters: Counters | None = None
     """The numbers of partial matches are added here."""
+    conditioned: EvaluationPlan | None = None
+    """The plan whose conditions on times joined choices are weighed by; None if they are none, or all met."""
     tree: Tree | None = None
     """Along which single events are joined; None: by the pivot join."""
 

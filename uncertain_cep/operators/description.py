@@ -29,6 +29,7 @@ from uncertain_cep.config import LONGEST_PMF_CHAIN
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
+from uncertain_cep.operators.joined_times import TimedChoices
 from uncertain_cep.operators.next_match import NextMatches
 
 __all__ = ["MatchDescription", "long_chain", "matches_among", "pooled"]
@@ -84,10 +85,12 @@ class MatchDescription:
         self._plan, self._layout, self._pmfs, self._threshold = plan, layout, pmfs, threshold
         none = np.empty(0, dtype=np.int64)
         self.is_next = plan.query.strategy == "skip_till_next_match"
-        self.is_uniform = pmfs is None and not self.is_next
+        self.is_uniform = pmfs is None and not self.is_next and context.conditioned is None
         self.wanted = context.with_confidence
         self.computed = self.wanted or self.is_next
         self.chains = new_chains(len(plan.components), layout.w) if self.wanted else None
+        timed = context.conditioned
+        self._timed = None if timed is None else TimedChoices(context, timed, layout)
         self._next = NextMatches(plan, context.table, layout, bytecode, pmfs) if self.is_next else None
         self.limit = none if self._next is None else self._next.limit
         self._offset = none if pmfs is None else pmfs.offset[layout.rows]
@@ -161,6 +164,9 @@ class MatchDescription:
         """
         if self._next is not None:
             self._next.describe(chosen, lower, upper, confidence, std_error)
+            return
+        if self._timed is not None:
+            self._timed.describe(chosen, self.wanted, (lower, upper, confidence))
             return
         candidates, w = self._layout.candidates, self._layout.w
         describe_chosen(chosen, w, candidates.lower, candidates.upper, candidates.base, lower, upper)

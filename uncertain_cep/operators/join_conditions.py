@@ -9,22 +9,39 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from eventbased.joins.pivot_join import UNBOUND_GAP
 from eventbased.joins.tree_join import BEFORE, BEHIND, NEXT_LEFT, NEXT_RIGHT, JoinStep, RightSide
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.expressions.bytecode import PreparedPredicates
 from uncertain_cep.expressions.equalities import Equalities, EqualityIndex, Known
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.time_bounds import LiteralBound
 from uncertain_cep.plan.trees import Join, Leaf, Tree, components_of
-from uncertain_cep.query.typed import variables_of
+from uncertain_cep.query.time_conditions import FAR
+from uncertain_cep.query.typed import TypedExpression, variables_of
 
-__all__ = ["JoinChain", "JoinConditions", "PlannedJoin", "distances"]
+__all__ = [
+    "JoinChain",
+    "JoinConditions",
+    "PlannedJoin",
+    "distances",
+    "joined_predicates",
+    "largest_distances",
+]
 
 Int64 = NDArray[np.int64]
 
 
-def distances(length: int, window: int, before: Sequence[int] | None = None) -> Int64 | None:
+def distances(
+    length: int,
+    window: int,
+    before: Sequence[int] | None = None,
+    bounds: Sequence[LiteralBound] = (),
+) -> Int64 | None:
     """Return by how much a time has to be behind another, if both are of a match.
 
-    ``lower_i + D_ij <= upper_j`` for all i, j is what order and window ask of intervals.
+    ``lower_i + D_ij <= upper_j`` for all i, j is what order, window and bounds of differences ask of
+    intervals.
 
     Returns D, (l, l) int64, for so many components and a window in ticks; None if no match fits it.
     ``before`` has for each component the bits of those that come before it; None: in a sequence all of lower
@@ -32,23 +49,42 @@ def distances(length: int, window: int, before: Sequence[int] | None = None) -> 
 
     Notes
     -----
-    O(1) for each pair of a sequence, else O(l^3): the longest paths of the difference constraints
-    ``t_i + 1 <= t_j`` and ``t_i - (W - 1) <= t_j``.
+    O(1) for each pair of a sequence without bounds, else O(l^3): the longest paths of the difference
+    constraints ``t_i + 1 <= t_j``, ``t_i - (W - 1) <= t_j``, ``t_i + low <= t_j`` and ``t_j - high <= t_i``.
     """
-    if before is None:
+    if before is None and not bounds:
         position = np.arange(length)
         apart = position - position[:, None]
         return np.where(apart >= 0, 0, length - window) + apart if window >= length else None
     found = np.full((length, length), 1 - window)
-    for j, earlier in enumerate(before):
+    for j in range(length):
+        earlier = (1 << j) - 1 if before is None else before[j]
         for i in range(length):
             if earlier >> i & 1:
                 found[i, j] = 1
+    for i, j, low, high in bounds:
+        # No two times of a match are farther apart than the window.
+        found[i, j] = max(found[i, j], min(low, window))
+        found[j, i] = max(found[j, i], min(-high, window))
     np.fill_diagonal(found, 0)
+    most = max(length, window)
     for k in range(length):
         # No path is longer, unless no match fits.
-        found = np.minimum(np.maximum(found, found[:, k, None] + found[None, k, :]), length)
+        found = np.minimum(np.maximum(found, found[:, k, None] + found[None, k, :]), most)
     return None if found.diagonal().any() else found
+
+
+def joined_predicates(plan: EvaluationPlan) -> tuple[TypedExpression, ...]:
+    """Return the predicates across components that a join has to ask."""
+    distances = plan.distances
+    return plan.joined if distances is None else tuple(p for p in plan.joined if p not in distances.implied)
+
+
+def largest_distances(plan: EvaluationPlan) -> Int64:
+    """Return what :func:`eventbased.join` takes of the distances of a plan without least ones."""
+    if plan.distances is None or min(plan.distances.most) == FAR:
+        return np.zeros(0, dtype=np.int64)
+    return np.array([min(most - 1, UNBOUND_GAP) for most in plan.distances.most], dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)

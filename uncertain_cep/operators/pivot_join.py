@@ -19,6 +19,7 @@ from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.description import MatchDescription, matches_among, pooled
+from uncertain_cep.operators.join_conditions import joined_predicates, largest_distances
 
 __all__ = ["pivot_join"]
 
@@ -42,14 +43,19 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
     length = len(plan.components)
     variables = [component.variable for component in plan.components]
     candidates, w, output = layout.candidates, layout.w, layout.payload(context.payload)
-    bytecode = compile_programs(plan.joined, variables, candidates.first, loader(plan, context.table, layout))
+    bytecode = compile_programs(
+        joined_predicates(plan), variables, candidates.first, loader(plan, context.table, layout)
+    )
     description = MatchDescription(context, layout, bytecode)
     search = start_join(length, len(candidates.class_start))
     orders = binding_orders(length)
     spans = np.empty((3, batch_rows + 1), dtype=np.int64)
     most = max(MATCH_CUBES // length**3, 1)
     joined, joined_w, limit = candidates, w, description.limit
-    if threshold is not None and threshold.least > 0.0 and context.pmfs is None:
+    apart = largest_distances(plan)
+    # Narrowed, a choice that is wanted still meets order and window, but not always distances besides.
+    narrows = threshold is not None and threshold.least > 0.0 and not len(apart)
+    if threshold is not None and narrows and context.pmfs is None:
         joined, joined_w, taken_off = narrowed(candidates, w, threshold.least)
         if joined_w < 0:
             return
@@ -69,7 +75,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         while filled < batch_rows:
             checkpoint()
             count, found = kernel(
-                joined_w, joined, layout.shared, limit, orders, bytecode, search, steps_per_call(),
+                joined_w, joined, layout.shared, limit, apart, orders, bytecode, search, steps_per_call(),
                 min(batch_rows - filled, most), spans,
             )  # fmt: skip
             if count == PAUSED:

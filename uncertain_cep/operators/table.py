@@ -64,12 +64,15 @@ def _chooses_apart(plan: EvaluationPlan) -> bool:
 
 
 def _joined_at_distances(context: ExecutionContext) -> Iterator[MatchBatch]:
-    """Yield the matches of a sequence with least distances, joined on moved candidates."""
+    """Yield the matches of a sequence with conditions on times, joined on moved candidates."""
     plan, candidates, move = moved(context.plan, context.candidates)
     if plan.window < len(plan.components):
         return
-    for found in _joined(replace(context, plan=plan, candidates=candidates)):
-        yield replace(found, upper=found.upper + move)
+    if plan.distances is None:
+        for found in _joined(replace(context, plan=plan, candidates=candidates)):
+            yield replace(found, upper=found.upper + move)
+    elif all(high > 0 for high in plan.distances.most):
+        yield from _joined(replace(context, plan=plan, candidates=candidates, conditioned=context.plan))
 
 
 OPERATORS: Final = (
@@ -108,9 +111,9 @@ OPERATORS: Final = (
         "point-based automata",
     ),
     Operator(
-        "join at least distances",
-        "candidates moved by the least distances between neighbours are joined as if nothing were asked",
-        lambda plan: plan.least_distances is not None and plan.evaluation == "query_order",
+        "join at distances",
+        "a sequence of single events is joined at the distances that conditions on times ask of neighbours",
+        lambda plan: plan.distances is not None and plan.evaluation == "query_order",
         _joined_at_distances,
         "joins",
         plans_joins=True,

@@ -38,10 +38,18 @@ Float64 = NDArray[np.float64]
 
 
 class TimedConfidences:
-    """Ranges and confidences of the matches of a plan with conditions on times; see `describe`."""
+    """Ranges and confidences of the matches of a plan with conditions on times; see `describe`.
+
+    ``conditions`` decide what is forbidden, and may be None if nothing is.
+    """
 
     def __init__(
-        self, plan: EvaluationPlan, table: pa.Table, rules: GapRules, conditions: Conditions, window: int
+        self,
+        plan: EvaluationPlan,
+        table: pa.Table,
+        rules: GapRules,
+        conditions: Conditions | None,
+        window: int,
     ) -> None:
         self._plan, self._conditions, self._window = plan, conditions, window
         self._templates = TimeTemplates(plan, table)
@@ -54,12 +62,12 @@ class TimedConfidences:
         matches: MatchEvents,
         candidates: Placed,
         offsets: Int64,
-        pools: ForbiddenEvents,
+        pools: ForbiddenEvents | None,
         _rules: Any,
-        _conditions: Conditions,
+        _conditions: Conditions | None,
         pmfs: Pmfs,
         wanted: bool,
-        scratch: Scratch,
+        scratch: Scratch | None,
         out: tuple[NDArray[Any], ...],
     ) -> None:
         """Fill ranges, confidences and, where there is room, standard errors, which are 0.
@@ -121,13 +129,22 @@ class TimedConfidences:
     def _by_counts(self, matches: MatchEvents) -> Iterator[tuple[tuple[int, ...], Int64]]:
         """Yield the matches with the same numbers of events of each component, and these."""
         found, length = len(matches.start) - 1, len(self._plan.components)
+        if not found:
+            return
+        if len(self._plan.singles) == length:
+            yield (1,) * length, np.arange(found)
+            return
         match = np.repeat(np.arange(found), np.diff(matches.start))
         counts = np.bincount(match * length + matches.component, minlength=found * length)
-        distinct, number = np.unique(counts.reshape(found, length), axis=0, return_inverse=True)
-        order = np.argsort(number.ravel(), kind="stable")
-        ends = np.cumsum(np.bincount(number.ravel(), minlength=len(distinct)))
-        for each, chosen in zip(distinct.tolist(), np.split(order, ends[:-1]), strict=True):
-            yield tuple(each), chosen
+        counts = counts.reshape(found, length)
+        number = np.zeros(found, dtype=np.int64)
+        for column in counts.T:
+            # Dense again, so that the numbers stay small.
+            number = np.unique(number * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
+        order = np.argsort(number, kind="stable")
+        ends = np.cumsum(np.bincount(number))
+        for chosen in np.split(order, ends[:-1]):
+            yield tuple(counts[chosen[0]].tolist()), chosen
 
     def forbidden(
         self,
@@ -194,7 +211,9 @@ class _Match:
         self._lower, self._upper = candidates.lower[place] - base, candidates.upper[place] - base
         self._box = matches.boxes[:, own] if matches.boxes.shape[1] else None
 
-    def described(self, pools: ForbiddenEvents, scratch: Scratch, wanted: bool) -> tuple[int, int, float]:
+    def described(
+        self, pools: ForbiddenEvents | None, scratch: Scratch | None, wanted: bool
+    ) -> tuple[int, int, float]:
         """Return the range and the confidence; an empty range and 0 of what cannot happen."""
         nothing = 0, -1, 0.0
         system = self._system()
@@ -308,11 +327,11 @@ class _Match:
             yield Factor(axes, grid.meets({(i, j): (low, high)}, axes).astype(np.float64))
 
     def _runs(
-        self, pools: ForbiddenEvents, scratch: Scratch, grid: Grid
+        self, pools: ForbiddenEvents | None, scratch: Scratch | None, grid: Grid
     ) -> list[tuple[int, int, int, list[Run]]]:
         """Return row, interval and runs of each event that may be where it is forbidden."""
         rules = self._shape.rules
-        if not rules:
+        if not rules or pools is None or scratch is None:
             return []
         start = len(scratch.element) - self._confidences.negations
         asks = np.empty((len(rules), 9), dtype=np.int64)

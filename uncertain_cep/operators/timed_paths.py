@@ -23,7 +23,10 @@ Float64 = NDArray[np.float64]
 
 
 class _Paths(NamedTuple):
-    """Matches of l events: the ticks of each, bounds of the differences from the one before, and windows."""
+    """Matches of l events: the ticks of each, bounds of the differences from the one before, and windows.
+
+    The bounds and windows have one row for all matches where they do not depend on events.
+    """
 
     lower: Int64
     upper: Int64
@@ -42,10 +45,11 @@ class _Paths(NamedTuple):
         rows: Int64,
     ) -> _Paths:
         """Return matches with (k, l) int64 intervals and rows, of which conditions are asked."""
-        g, h = np.full_like(lower, 1), np.full_like(lower, UNBOUND)
-        windows = np.full(len(lower), window)
+        each = len(lower) if any(instance.events for instance in asked) else 1
+        g, h = np.full((each, lower.shape[1]), 1), np.full((each, lower.shape[1]), UNBOUND)
+        windows = np.full(each, window)
         for instance in asked:
-            low, high = templates.bounds_of_all(instance, rows)
+            low, high = templates.bounds_of_all(instance, rows[:each])
             later, earlier = instance.later, instance.earlier
             if 0 <= later == earlier - 1:
                 later, earlier, low, high = earlier, later, -high, -low
@@ -56,14 +60,11 @@ class _Paths(NamedTuple):
                 g[:, later], h[:, later] = np.maximum(g[:, later], low), np.minimum(h[:, later], high)
             else:
                 windows = np.where(low > high, 0, np.minimum(windows, high + 1))
-        # What cannot be met is met by no time: a difference too.
-        never = (lower > upper).any(axis=1) | (g > h).any(axis=1) | (windows < 1)
-        lower[never], upper[never], g[never], windows[never] = 1, 0, 1, 1
         return cls(lower, upper, g, h, windows)
 
     def part(self, chosen: slice) -> list[Int64]:
         """Return the columns of some of them."""
-        return [np.ascontiguousarray(column[chosen]) for column in self]
+        return [np.ascontiguousarray(column[chosen]) if len(column) > 1 else column for column in self]
 
 
 def describe_paths(
@@ -94,8 +95,11 @@ def describe_paths(
     if matches.boxes.shape[1]:
         lower, upper = np.maximum(lower, matches.boxes[0][event]), np.minimum(upper, matches.boxes[1][event])
     uniform = (size > 0).all(axis=1)
+    kinds: list[tuple[Any, bool]] = [(uniform, True), (~uniform, False)]
+    if uniform.all():
+        kinds = [(slice(None), True)]
     left = [chosen[:0]]
-    for kind in (uniform, ~uniform):
+    for kind, is_uniform in kinds:
         own = chosen[kind]
         if not len(own):
             continue
@@ -107,7 +111,7 @@ def describe_paths(
             wanted, np.empty((10, total), dtype=np.int64), np.empty((4, 2 * total + 1)), CycleWork.of(total),
         )  # fmt: skip
         cost = np.full(len(own), 1000.0 * total)
-        if kind is not uniform:
+        if not is_uniform:
             kernel = describe_by_ticks
             longest = max(int((paths.upper - paths.lower).max()) + 1, 1)
             rest = np.empty((2, total), dtype=np.int64), np.empty((2, longest)), np.empty((2, longest))
@@ -115,7 +119,7 @@ def describe_paths(
         for part in pieces(cost):
             low, high, *bounds = paths.part(part)
             weights = [np.ascontiguousarray(size[kind][part])]
-            if kind is not uniform:
+            if not is_uniform:
                 weights = [np.ascontiguousarray(offset[kind][part]), *weights, values]
             kernel(low, high, *weights, *bounds, *rest, (found[0][part], found[1][part], confidence[part]))
         out[0][own], out[1][own], out[2][own] = found[0], found[1], confidence

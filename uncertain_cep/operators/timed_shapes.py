@@ -64,7 +64,7 @@ class Shapes:
         plan: EvaluationPlan,
         templates: TimeTemplates,
         gaps: GapRules,
-        conditions: Conditions,
+        conditions: Conditions | None,
         window: int,
     ) -> None:
         self._plan, self._templates, self._gaps = plan, templates, gaps
@@ -124,6 +124,8 @@ class Shapes:
         self, counts: tuple[int, ...], start: Sequence[int], firsts: list[int], lasts: list[int]
     ) -> Iterator[Rule]:
         plan, conditions, window = self._plan, self._conditions, self._window
+        if conditions is None:
+            return
         for j, part in enumerate(plan.components):
             for event in range(max(start[j], 1), start[j + 1]):
                 run = Run(event, ((event - 1, 1),), ((event, -1),), {})

@@ -10,6 +10,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.plan.equivalence import PartitionKey
 from uncertain_cep.plan.options import Approximation, Method
 from uncertain_cep.plan.result_columns import SortKey, least_confidence
+from uncertain_cep.plan.time_bounds import Distances
 from uncertain_cep.plan.trees import Tree
 from uncertain_cep.query import Query
 from uncertain_cep.query.binder import BoundQuery
@@ -91,9 +92,9 @@ class EvaluationPlan:
     costs that a planner compares, in probes; 0: nothing."""
     match_windows: bool = True
     """Whether candidates that have too few others in reach are left out before anything is matched."""
-    least_distances: tuple[int, ...] | None = None
-    """By how many ticks each event of a plain sequence follows the one before at least, 0 for the first, if
-    that is all that its conditions on times say; else None."""
+    distances: Distances | None = None
+    """Of a plain sequence that skips till any match, what its conditions on times say of neighbours; None if
+    there are none."""
     clocks: bool = False
     """Whether events name the clocks that stamped them, so that those of one clock move together."""
     unnamed_keys: tuple[pa.Field, ...] = ()

@@ -17,7 +17,7 @@ from uncertain_cep.plan.once_a_row import once_a_row
 from uncertain_cep.plan.options import PLANNERS, MatchOptions
 from uncertain_cep.plan.other_values import with_other_values
 from uncertain_cep.plan.result_columns import bound_having, bound_order
-from uncertain_cep.plan.time_bounds import bound_predicates, least_distances, span_of
+from uncertain_cep.plan.time_bounds import Distances, bound_predicates, distances_of, span_of
 from uncertain_cep.plan.trees import parse_tree
 from uncertain_cep.query import Query, bind, query_of
 from uncertain_cep.query.binder import BoundComponent, BoundQuery, differences_of_bounds
@@ -230,7 +230,7 @@ def _planned(
         compressed=options.compressed,
         required_columns=tuple(needed),
         output_schema=_output_schema(bound, keys, schema, domain, options),
-        least_distances=_least_distances(bound, domain, options),
+        distances=_distances(bound, domain, options),
         clocks=clocks,
         unnamed_keys=tuple(
             pa.field(
@@ -241,14 +241,14 @@ def _planned(
     )
 
 
-def _least_distances(bound: BoundQuery, domain: TimeDomain, options: MatchOptions) -> tuple[int, ...] | None:
-    """Return what :func:`least_distances` does of a plain sequence that skips till any match."""
+def _distances(bound: BoundQuery, domain: TimeDomain, options: MatchOptions) -> Distances | None:
+    """Return what :func:`distances_of` does of a plain sequence that skips till any match."""
     plain = not any(part.kleene or part.negated for part in bound.components)
     if not bound.times or not plain or not is_linear(bound.pattern) or options.compressed:
         return None
     if bound.query.strategy != "skip_till_any_match" or len(bound.components) < 2:
         return None
-    return least_distances(bound.times, [part.variable for part in bound.components], domain)
+    return distances_of(bound.times, [part.variable for part in bound.components], options.names, domain)
 
 
 def _ordered(plan: EvaluationPlan, options: MatchOptions) -> EvaluationPlan:

@@ -7,8 +7,8 @@ choices of events early; what they leave is decided by the conditions themselves
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 from uncertain_cep.query.time_conditions import FAR, TimeCondition, TimeReference, bounds_in_ticks
 from uncertain_cep.query.typed import Apply, Column, Constant, Kind, Operator, TypedExpression
@@ -16,7 +16,7 @@ from uncertain_cep.timedomain import Names, TimeDomain
 
 _ARITHMETIC: Final = ("add", "subtract", "multiply", "divide", "remainder", "negate")
 
-__all__ = ["bound_predicates", "least_distances", "span_of"]
+__all__ = ["Distances", "LiteralBound", "bound_predicates", "distances_of", "literal_bounds", "span_of"]
 
 
 def bound_predicates(condition: TimeCondition, names: Names, domain: TimeDomain) -> Iterator[TypedExpression]:
@@ -80,9 +80,24 @@ def _bound(reference: TimeReference, name: str, kind: Kind) -> Column:
     return Column(reference.variable, name, kind, reference.element)
 
 
-def _literal_bounds(condition: TimeCondition, domain: TimeDomain) -> tuple[int, int]:
-    low, high = bounds_in_ticks(condition, None, (), domain.tick_nanoseconds)
-    return int(low), int(high)
+class LiteralBound(NamedTuple):
+    """``low <= t_j - t_i <= high`` of two components of single events, in ticks; FAR: no bound."""
+
+    i: int
+    j: int
+    low: int
+    high: int
+
+
+def literal_bounds(
+    conditions: Sequence[TimeCondition], variables: Sequence[str | None], domain: TimeDomain
+) -> Iterator[tuple[TimeCondition, LiteralBound]]:
+    """Yield the conditions that bound a difference of two of some variables by a number of ticks."""
+    for found in conditions:
+        if found.earlier is not None and found.is_literal and found.variables <= {*variables}:
+            low, high = bounds_in_ticks(found, None, (), domain.tick_nanoseconds)
+            i, j = variables.index(found.earlier.variable), variables.index(found.later.variable)
+            yield found, LiteralBound(i, j, int(low), int(high))
 
 
 def span_of(
@@ -95,11 +110,7 @@ def span_of(
     """
     length = len(variables)
     most = [[0 if i == j else FAR if i < j else -1 for j in range(length)] for i in range(length)]
-    for found in conditions:
-        if found.earlier is None or not found.is_literal or not found.variables <= set(variables):
-            continue
-        i, j = variables.index(found.earlier.variable), variables.index(found.later.variable)
-        low, high = _literal_bounds(found, domain)
+    for _, (i, j, low, high) in literal_bounds(conditions, variables, domain):
         most[i][j], most[j][i] = min(most[i][j], high), min(most[j][i], -low)
     for k in range(length):
         for i in range(length):
@@ -111,19 +122,35 @@ def span_of(
     return max(span, 1) if possible else 1
 
 
-def least_distances(
-    conditions: Sequence[TimeCondition], variables: Sequence[str], domain: TimeDomain
-) -> tuple[int, ...] | None:
-    """Return by how much each event of a sequence follows the one before at least, 0 for the first.
+@dataclass(frozen=True, slots=True)
+class Distances:
+    """What conditions on times say of the differences of neighbours in a sequence of single events."""
 
-    None unless all that the conditions say of these single events is just that, in literal ticks.
-    """
+    least: tuple[int, ...]
+    """By how many ticks each event follows the one before at least, 0 for the first."""
+    most: tuple[int, ...]
+    """By how many at most; FAR: any number."""
+    implied: frozenset[TypedExpression]
+    """The predicates on bounds of intervals that hold where the differences are so."""
+    are_all: bool
+    """Whether the conditions say nothing but ``least``."""
+
+
+def distances_of(
+    conditions: Sequence[TimeCondition], variables: Sequence[str], names: Names, domain: TimeDomain
+) -> Distances:
+    """Return what literal conditions say of neighbours."""
     least = [0, *[1] * (len(variables) - 1)]
-    for found in conditions:
-        if found.earlier is None or not found.is_literal or found.comparison not in (">", ">="):
-            return None
-        i, j = variables.index(found.earlier.variable), variables.index(found.later.variable)
-        if j != i + 1:
-            return None
-        least[j] = max(least[j], _literal_bounds(found, domain)[0])
-    return tuple(least)
+    most = [FAR] * len(variables)
+    implied: set[TypedExpression] = set()
+    neighbours = 0
+    for condition, (i, j, low, high) in literal_bounds(conditions, variables, domain):
+        if abs(i - j) != 1:
+            continue
+        if i > j:
+            i, j, low, high = j, i, -high, -low
+        least[j], most[j] = max(least[j], low), min(most[j], high)
+        implied.update(bound_predicates(condition, names, domain))
+        neighbours += 1
+    are_all = neighbours == len(conditions) and min(most) == FAR
+    return Distances(tuple(least), tuple(most), frozenset(implied), are_all)

@@ -65,6 +65,13 @@ class Names:
         """The columns that say which clock stamped an event, and the bounds of its offset."""
         return self.source, self.offset_lower, self.offset_upper
 
+    def used(self, clocks: bool) -> dict[str, str]:
+        """Return the column of each part of the model, those of clocks only where events share them."""
+        clocked = ("source", "offset_lower", "offset_upper")
+        return {
+            part: getattr(self, part) for part in self.__dataclass_fields__ if clocks or part not in clocked
+        }
+
     @classmethod
     def of(cls, names: Names | Mapping[str, str] | None) -> Names:
         """Return names given as such, as a mapping from the parts of the model, or not at all."""
@@ -247,7 +254,10 @@ class TimeDomain:
         return units if self.tick == 1 else units // self.tick
 
     def lengths(self, lengths: pa.ChunkedArray | pa.Array) -> Int64:
-        """Return lengths without nulls, durations or int64 ticks, in ticks, rounded down, (n,) int64."""
+        """Return lengths, durations or int64 ticks, in ticks, rounded down, (n,) int64; 0 where null."""
+        if lengths.null_count == len(lengths):
+            return np.zeros(len(lengths), np.int64)
+        lengths = lengths.fill_null(0)
         if not pa.types.is_duration(lengths.type):
             return np.asarray(lengths.cast(pa.int64()).to_numpy())
         nanoseconds = np.asarray(lengths.cast(pa.duration("ns")).cast(pa.int64()).to_numpy())

@@ -38,9 +38,10 @@ ENTRANCES: Final[dict[Callable[..., Any], tuple[str, ...]]] = {
         "memory_limit",
     ),
     uc.explain: (*PLANNING, "sources", "timeout", "memory_limit"),
-    match_on_spark: MATCHING,
-    match_to_parquet: MATCHING,
+    match_on_spark: (*MATCHING, "sources"),
+    match_to_parquet: (*MATCHING, "sources"),
     uc.IncrementalMatcher: (
+        "sources",
         "names",
         "tick",
         "evaluation",

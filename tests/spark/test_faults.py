@@ -54,21 +54,6 @@ def test_the_fault_is_that_of_the_engine(spark: SparkSession, column: str, value
     assert all(fault.row is None for fault in found.value.faults)
 
 
-def test_clocks_that_events_share_are_refused(spark: SparkSession) -> None:
-    table = random_trace(1, 20)
-    for name, value in (("source", "h"), ("offset_lower", 0), ("offset_upper", 3)):
-        table = table.append_column(name, pa.array([value] * 20))
-    frame = spark.createDataFrame(table)
-    with pytest.raises(uc.OptionError, match="and Spark does not support that yet"):
-        uc.match(frame, UNKEYED)
-    stamps = spark.createDataFrame(pa.table({"at": [1], "host": ["h"]}))
-    with pytest.raises(uc.OptionError, match="does not support Spark frames yet"):
-        uc.to_intervals(
-            stamps, time="at", uncertainty=uc.clock_offset({"h": (0, 1)}, unit="tick", shared=True)
-        )
-    assert uc.match(frame, UNKEYED, sources=False).count() == uc.match(table, UNKEYED, sources=False).num_rows
-
-
 @pytest.mark.parametrize(
     "probabilities", [[0.5, 0.5 + 1e-6], [1.5, -0.5], [float("nan"), 1.0], [float("inf"), 0.0], [None, 1.0]]
 )

@@ -2,7 +2,13 @@
 
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
 from uncertain_cep.plan.options import EVALUATIONS, PLANNERS, Approximation, MatchOptions
-from uncertain_cep.plan.planning import COMPRESSED_COLUMNS, beyond_plain, make_plan, remembered_plan
+from uncertain_cep.plan.planning import (
+    COMPRESSED_COLUMNS,
+    beyond_plain,
+    make_plan,
+    names_clocks,
+    remembered_plan,
+)
 
 __all__ = [
     "COMPRESSED_COLUMNS",
@@ -15,5 +21,6 @@ __all__ = [
     "PlannedNegation",
     "beyond_plain",
     "make_plan",
+    "names_clocks",
     "remembered_plan",
 ]

@@ -48,7 +48,7 @@ from uncertain_cep.query.typed import (
 from uncertain_cep.timedomain import TimeDomain
 from uncertain_cep.traces.checks import check_columns
 
-__all__ = ["COMPRESSED_COLUMNS", "beyond_plain", "make_plan", "remembered_plan"]
+__all__ = ["COMPRESSED_COLUMNS", "beyond_plain", "make_plan", "names_clocks", "remembered_plan"]
 
 COMPRESSED_COLUMNS: Final = ("p_nonempty", "expected_subsets", "expected_elements")
 """Columns of a result with ``kleene="compressed"``, behind the confidence."""
@@ -112,6 +112,11 @@ def make_plan(
     plan = _with_controls(plan)
     controlled = (replace(part, having=plan.having, sort_keys=plan.sort_keys) for part in parts)
     return replace(plan, branches=tuple(controlled), required_columns=tuple(needed))
+
+
+def names_clocks(schema: pa.Schema, options: MatchOptions) -> bool:
+    """Return whether events with these columns name clocks that they share."""
+    return bool(options.sources) and set(options.names.clocks) <= set(schema.names)
 
 
 def _with_controls(plan: EvaluationPlan) -> EvaluationPlan:
@@ -191,7 +196,7 @@ def _planned(
     needed = dict.fromkeys((names.type, names.id, names.lower, names.upper))
     if names.pmf in schema.names:
         needed[names.pmf] = None
-    clocks = bool(options.sources) and set(names.clocks) <= set(schema.names)
+    clocks = names_clocks(schema, options)
     needed.update(dict.fromkeys(names.clocks if clocks else ()))
     for key in (*keys, *equivalences.split):
         needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))

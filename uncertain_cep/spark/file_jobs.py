@@ -14,6 +14,7 @@ from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query
+from uncertain_cep.spark.clock_offsets import check_offsets_agree
 from uncertain_cep.spark.dataframes import column, noted_schema, whole_numbers
 from uncertain_cep.spark.event_files import files_of
 from uncertain_cep.spark.file_parts import EventFiles
@@ -92,8 +93,9 @@ def run_on_files(
         faults = [TraceFault(**fault) for row in told for fault in json.loads(row["faults"])]
         if faults:
             raise TraceError(_first(faults, work.files.paths))
+        needed = whole_numbers(frame, plan.names).select(*map(column, plan.required_columns))
+        check_offsets_agree(needed, plan)
         if not work.files.ids_apart:
-            needed = whole_numbers(frame, plan.names).select(*map(column, plan.required_columns))
             check_unique_ids(needed, plan, candidate_filters(plan, needed.schema))
     sizes = iter(np.sum([json.loads(row["candidates"]) for row in told], axis=0).tolist())
     for branch in plan.branches or (plan,):

@@ -12,10 +12,11 @@ from pyspark.sql import types as t
 from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.spark.clock_offsets import knows_clock
 from uncertain_cep.spark.dataframes import column, in_microseconds, in_ticks
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.timedomain import check_one_tick
-from uncertain_cep.traces.checks import check_intervals, check_nulls, check_pmfs
+from uncertain_cep.traces.checks import check_clocks, check_intervals, check_nulls, check_pmfs
 
 __all__ = ["FrameStatistics", "collect_statistics"]
 
@@ -116,6 +117,8 @@ def _faulty(plan: EvaluationPlan, schema: t.StructType, tick: str | None) -> Col
             & (f.abs(total - 1) <= PMF_TOLERANCE)
         )
         sound &= pmf.isNull() | is_pmf
+    if plan.clocks:
+        sound &= knows_clock(plan, schema)
     sound = f.coalesce(sound, f.lit(False))
     if names.tick in schema.names:
         sound &= column(names.tick).eqNullSafe(f.lit(tick))
@@ -131,10 +134,14 @@ def _report(faulty: DataFrame, plan: EvaluationPlan, count: int, tick: str | Non
     wanted = [names.type, names.id, names.lower, names.upper]
     if names.pmf in plan.required_columns:
         wanted.append(names.pmf)
+    wanted += names.clocks if plan.clocks else ()
     table = faulty.select(*map(column, wanted)).limit(FAULT_LIMIT).toArrow()
     faults = check_nulls(table, names) + check_intervals(table, names, plan.domain)
     # Spark has no numbers of rows: the value has to tell the row.
-    faults = [replace(fault, row=None) for fault in faults + check_pmfs(table, names, plan.domain)]
+    faults += check_pmfs(table, names, plan.domain)
+    if plan.clocks and not faults:
+        faults = check_clocks(table, names, plan.domain)
+    faults = [replace(fault, row=None) for fault in faults]
     if not faults:
         return
     if count > FAULT_LIMIT:

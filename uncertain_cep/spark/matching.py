@@ -20,6 +20,7 @@ from uncertain_cep.executor import Slicing
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.query import Query, query_of, values_of
+from uncertain_cep.spark.clock_offsets import check_clock_columns, check_offsets_agree
 from uncertain_cep.spark.dataframes import (
     column,
     from_arrow_schema,
@@ -108,6 +109,7 @@ def match(
     prune: bool | None = None,
     kleene: str = "matches",
     latency_weight: float = 0.0,
+    sources: bool = True,
     parameters: Mapping[str, Any] | None = None,
     doubts: Doubts | None = None,
     largest_interval: Duration | int | None = None,
@@ -122,6 +124,8 @@ def match(
     frame : pyspark.sql.DataFrame
     query, names, tick, evaluation, confidence, approximate, planner, kleene, latency_weight, parameters
         As for `uncertain_cep.match`. Each task plans by its own events.
+    sources : bool
+        Whether events that name one clock move together. Beside timestamps their offsets are intervals.
     partitions : int, optional
         In how many partitions to match. Default: one for each core, unless the candidates are few, or more
         than that many Python workers can hold.
@@ -187,6 +191,7 @@ def match(
         kleene=kleene,
         planner=planner,
         latency_weight=latency_weight,
+        sources=sources,
         parameters=values_of(parameters),
     )
     stream = StreamOptions(largest_interval, idle_after, duplicates, None, buckets)
@@ -298,7 +303,7 @@ def prepare(
     given, frame = frame, whole_numbers(frame, model)
     schema = noted_schema(frame, model)
     plan = make_plan(parsed, schema, options)
-    plan.refuse_clocks("Spark")
+    check_clock_columns(plan, schema)
     if plan.domain.per_unit != 1:
         raise OptionError(
             f"a tick of {plan.domain.describe()} is too short: Spark keeps times to the microsecond"
@@ -315,6 +320,7 @@ def prepare(
     candidates = candidate_filters(plan, needed.schema)
     checked = frame.select(*map(column, columns_read(plan, schema)))
     statistics = collect_statistics(checked, plan, candidates, tick)
+    check_offsets_agree(needed, plan)
     for branch, sizes in zip(plan.branches or (plan,), statistics.components, strict=True):
         doubts.counted(branch, sizes)
     arrow = pa.schema([schema.field(name) for name in plan.required_columns])

@@ -199,7 +199,8 @@ def _scannable(paths: Sequence[Path]) -> bool:
         all(schema.equals(first, check_metadata=False) for schema in schemas)
         and all((schema.metadata or {}).get(TICK_METADATA) == _tick(first) for schema in schemas)
         and all(pa.types.is_int64(kind) or pa.types.is_timestamp(kind) for kind in times)
-        and not any(pa.types.is_timestamp(field.type) and field.type.unit == "ns" for field in first)
+        # Spark takes durations for whole numbers of their units.
+        and not any(pa.types.is_duration(kind) or kind == pa.timestamp("ns") for kind in first.types)
     )
 
 
@@ -256,9 +257,8 @@ def to_intervals(
     given = arrow_schema(frame, names)
     warn_of_naive((name, given.field(name).type) for name in rule.stamps(time) if name in given.names)
     made = intervals_of(given.empty_table(), **options).schema
-    if set(names.clocks) <= set(made.names) - set(given.names):
-        raise OptionError("clock_offset(shared=True) does not support Spark frames yet: leave shared out")
-    added = [name for name in (names.lower, names.upper, names.pmf, names.tick) if name in made.names]
+    model = (names.lower, names.upper, names.pmf, names.tick, *names.clocks)
+    added = [name for name in model if name in made.names]
     new = pa.schema([made.field(name) for name in added], made.metadata)
     fields = {field.name: field for field in frame.schema.fields}
     fields |= {field.name: field for field in from_arrow_schema(new, names).fields}

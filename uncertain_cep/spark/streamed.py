@@ -14,6 +14,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError
 from uncertain_cep.plan import MatchOptions, make_plan
 from uncertain_cep.query import Query
+from uncertain_cep.spark.clock_offsets import check_clock_columns
 from uncertain_cep.spark.dataframes import (
     arrow_schema,
     column,
@@ -68,7 +69,7 @@ def layout_of(frame: DataFrame, query: Query, options: MatchOptions, stream: Str
     schema = arrow_schema(frame, names)
     check_tick_type(schema, names)
     plan = make_plan(query, schema, options)
-    plan.refuse_clocks("a streaming frame")
+    check_clock_columns(plan, schema)
     if plan.domain.per_unit != 1:
         raise OptionError(
             f"a tick of {plan.domain.describe()} is too short: Spark keeps times to the microsecond"

@@ -93,6 +93,7 @@ def match_to_parquet(
     prune: bool | None = None,
     kleene: str = "matches",
     latency_weight: float = 0.0,
+    sources: bool = True,
     parameters: Mapping[str, Any] | None = None,
     doubts: Doubts | None = None,
     progress: bool | None = None,
@@ -113,6 +114,7 @@ def match_to_parquet(
         kleene=kleene,
         planner=planner,
         latency_weight=latency_weight,
+        sources=sources,
         parameters=values_of(parameters),
     )
     spread = Spread(partitions, slice_length, prune)

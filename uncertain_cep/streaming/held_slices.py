@@ -23,7 +23,7 @@ from uncertain_cep.results.order import finished
 from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, BatchClock, News
 from uncertain_cep.streaming.cutting import CLOCK, EVENTS, packed, unpacked
 from uncertain_cep.streaming.stream_layout import KIND, LATE_ID, LATE_TYPE, StreamLayout, check_fingerprint
-from uncertain_cep.traces.checks import used_again
+from uncertain_cep.traces.checks import OTHER_BOUNDS, used_again
 
 __all__ = ["COUNTED", "Report", "Store", "pass_time", "take"]
 
@@ -252,9 +252,14 @@ def _evaluated(
         ]
         yield from execute(plan, pa.concat_tables(numbered), slicing=Slicing(column, 0, layout.length))
     except TraceError as error:
-        # Events are sound by now but for their ids. A row would be one of what is held.
-        message = used_again(plan.partition_attributes)
-        raise TraceError([replace(fault, row=None, message=message) for fault in error.faults]) from None
+        # Events are sound by now but for their ids and clocks. A row would be one of what is held.
+        again = used_again(plan.partition_attributes)
+        raise TraceError(
+            [
+                replace(fault, row=None, message=OTHER_BOUNDS if fault.column == plan.names.source else again)
+                for fault in error.faults
+            ]
+        ) from None
 
 
 def _without_copies(layout: StreamLayout, number: int, table: pa.Table, counts: Counter[str]) -> pa.Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from copy import copy
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -29,7 +30,14 @@ from uncertain_cep.limits import Limits
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.incremental import RunEvaluation
 from uncertain_cep.operators.table import kernels_of
-from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, beyond_plain, make_plan
+from uncertain_cep.plan import (
+    Approximation,
+    EvaluationPlan,
+    MatchOptions,
+    beyond_plain,
+    make_plan,
+    names_clocks,
+)
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.query.syntax import components_of
 from uncertain_cep.results.having import had
@@ -52,9 +60,10 @@ INCREMENTAL_EVALUATIONS: Final = ("auto", "any_state", "selectivity", "query_ord
 _BY_SLICES: Final = ("sliced", "point")
 
 
-def _method(query: Query, evaluation: str, slice_length: int | None) -> str:
+def _method(query: Query, evaluation: str, slice_length: int | None, clocks: bool) -> str:
     """Return how a stream is evaluated; refuse what does not go together."""
-    more = beyond_plain(query)
+    more = "events of one clock (sources=False takes their times as independent)" if clocks else None
+    more = beyond_plain(query) or more
     if slice_length is not None:
         length: Any = slice_length
         if isinstance(length, bool) or not isinstance(length, int) or length < 1:
@@ -107,6 +116,9 @@ class IncrementalMatcher:
         Whether to return confidences.
     approximate : Approximation or float, optional
         Allow estimates where an exact confidence costs too much, as for :func:`uncertain_cep.match`.
+    sources : bool
+        Whether events that name one clock move together, as for :func:`uncertain_cep.match`; they are then
+        evaluated by ``sliced`` or ``point``.
     largest_interval : int, optional
         Largest ``upper - lower`` of any event, in ticks. With it, arrival order moves the bound on unseen
         events (``lower >= largest lower seen - largest_interval``), and an event that ends before an earlier
@@ -160,6 +172,7 @@ class IncrementalMatcher:
         evaluation: str = "auto",
         confidence: bool = True,
         approximate: Approximation | float | None = None,
+        sources: bool = True,
         largest_interval: int | None = None,
         slice_length: int | None = None,
         parameters: Mapping[str, Any] | None = None,
@@ -178,22 +191,22 @@ class IncrementalMatcher:
         if parsed.non_overlapping or parsed.expected_count is not None:
             asked = "OUTPUT NON OVERLAPPING" if parsed.non_overlapping else "RETURN EXPECTED COUNT"
             raise OptionError(f"{asked} needs all matches, and a stream has not had all: leave it out")
-        method = _method(parsed, evaluation, slice_length)
         options = MatchOptions(
             names=Names.of(names),
             tick=tick,
-            evaluation="auto" if method == "sliced" else method,
+            sources=sources,
             confidence=confidence,
             approximate=Approximation.of(approximate),
         )
+        method = _method(parsed, evaluation, slice_length, names_clocks(schema, options))
+        options = replace(options, evaluation="auto" if method == "sliced" else method)
         self.plan: EvaluationPlan = make_plan(parsed, schema, options)
-        self.plan.refuse_clocks("IncrementalMatcher")
         self.schema = schema
         self._fingerprint = {
             "version": __version__,
             "query": parsed.text_with_values,
             "schema": {field.name: str(field.type) for field in schema},
-            "columns": {part: getattr(options.names, part) for part in Names.__dataclass_fields__},
+            "columns": options.names.used(self.plan.clocks),
             "tick": self.plan.domain.describe(),
             "evaluation": method,
             "confidence": confidence,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,7 @@ from uncertain_cep.timedomain import Names, TimeDomain, is_text
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 
 __all__ = [
+    "OTHER_BOUNDS",
     "RowOrigin",
     "check_clocks",
     "check_columns",
@@ -194,6 +196,9 @@ def check_pmfs(
     return faults
 
 
+OTHER_BOUNDS: Final = "the clock has other bounds in other rows: an offset counts for all its events"
+
+
 def check_clocks(
     table: pa.Table, names: Names, domain: TimeDomain, *, limit: int = FAULT_LIMIT
 ) -> list[TraceFault]:
@@ -216,7 +221,7 @@ def check_clocks(
         faults += row_faults(absent, message, column=name, values=source, limit=limit)
     if faults:
         return faults
-    low, high = (domain.lengths(column.fill_null(0)) for column in columns.values())
+    low, high = (domain.lengths(column) for column in columns.values())
     (codes,), _ = codes_of([source])
     _, first, group = np.unique(codes, return_index=True, return_inverse=True)
     model = first[group.reshape(-1)]

@@ -1,0 +1,163 @@
+"""Events that share clocks have the same matches on Spark, however they are spread, and as they arrive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as f
+
+import uncertain_cep as uc
+from tests.spark.streams import pieces_of, put, reading, run
+from tests.spark.test_file_workers import found_by, scanned, work_of
+from tests.spark.traces import as_rows
+from uncertain_cep.spark import file_tasks, match, match_to_parquet
+from uncertain_cep.spark.dataframes import from_arrow_schema
+
+QUERY = "PATTERN SEQ(A a, B b, A c) WITHIN 12"
+KEYED = "PATTERN OR(SEQ(A a, B b), SEQ(B c, A d, B e)) WHERE [key] WITHIN 9 HAVING CONFIDENCE >= 0.2"
+LARGEST = 4
+
+
+def clocked(seed: int, count: int) -> pa.Table:
+    """Return events by three clocks and without one, in the order of their true times' lower bounds."""
+    draw = np.random.default_rng(seed)
+    bounds = {"h": (-2, 2), "g": (0, 3), "f": (1, 1)}
+    clock = draw.choice([*bounds, "none"], count)
+    own = np.sort(draw.integers(0, count, count))
+    low, high = (np.array([bounds.get(name, (0, 2))[side] for name in clock]) for side in (0, 1))
+    absent = clock == "none"
+    table = pa.table(
+        {
+            "type": draw.choice(["A", "B"], count).tolist(),
+            "id": np.arange(count),
+            "lower": own + low,
+            "upper": own + high,
+            "key": draw.integers(0, 3, count),
+            "source": pa.array(clock, mask=absent),
+            "offset_lower": pa.array(low, mask=absent),
+            "offset_upper": pa.array(high, mask=absent),
+        }
+    )
+    return table.sort_by("lower")
+
+
+def timed(table: pa.Table) -> pa.Table:
+    """Return events with milliseconds for ticks."""
+    for name in ("lower", "upper", "offset_lower", "offset_upper"):
+        dtype = pa.duration("ms") if name.startswith("offset") else pa.timestamp("ms", "UTC")
+        table = table.set_column(table.column_names.index(name), name, table.column(name).cast(dtype))
+    return table
+
+
+@pytest.mark.parametrize("spread", [{}, {"slice_length": 10, "partitions": 3}, {"prune": True}], ids=str)
+def test_clocks_travel_with_the_events(spark: SparkSession, spread: dict[str, Any]) -> None:
+    table = clocked(1, 60)
+    frame = spark.createDataFrame(table).repartition(3)
+    for query in (QUERY, KEYED):
+        expected = as_rows(uc.match(table, query))
+        assert expected != as_rows(uc.match(table, query, sources=False))
+        assert as_rows(match(frame, query, **spread).toArrow()) == expected
+
+
+def test_offsets_beside_timestamps_are_intervals(spark: SparkSession, tmp_path: Path) -> None:
+    table = timed(clocked(2, 40))
+    query = QUERY.replace("12", "12 ms")
+    expected = as_rows(uc.match(table, query, tick="1ms"))
+    frame = spark.createDataFrame(table)
+    assert as_rows(match(frame, query, tick="1ms").toArrow()) == expected
+    pa.parquet.write_table(table, tmp_path / "events.parquet")
+    read = uc.spark.read_traces(spark, tmp_path / "events.parquet")
+    assert match_to_parquet(read, query, tmp_path / "matches", tick="1ms") == len(expected)
+    as_numbers = spark.read.parquet(str(tmp_path / "events.parquet"))
+    with pytest.raises(uc.OptionError, match="'offset_lower' holds whole numbers beside timestamps"):
+        match(as_numbers, query, tick="1ms")
+    with pytest.raises(uc.OptionError, match="'offset_lower' holds whole numbers beside timestamps"):
+        match(reading(spark, tmp_path, as_numbers_of(table)), query, tick="1ms", largest_interval=LARGEST)
+    mended = as_numbers.withColumns(
+        {name: f.expr(f"{name} * INTERVAL '0.001' SECOND") for name in ("offset_lower", "offset_upper")}
+    )
+    assert as_rows(match(mended, query, tick="1ms").toArrow()) == expected
+
+
+def as_numbers_of(table: pa.Table) -> pa.Schema:
+    fields = [
+        field.with_type(pa.int64()) if pa.types.is_duration(field.type) else field for field in table.schema
+    ]
+    return pa.schema(fields)
+
+
+def test_stamps_of_a_frame_become_events_of_clocks(spark: SparkSession) -> None:
+    log = pa.table({"type": ["A", "B"], "id": [1, 2], "host": ["h", "h"],
+                    "at": pa.array([10_000, 12_000], pa.timestamp("ms"))})  # fmt: skip
+    rule = uc.clock_offset({"h": (-5, 5)}, unit="s", shared=True)
+    query = "PATTERN SEQ(A a, B b) WITHIN 5 s"
+    events = uc.to_intervals(spark.createDataFrame(log), time="at", uncertainty=rule, tick="1s")
+    made = uc.to_intervals(log, time="at", uncertainty=rule, tick="1s")
+    for sources in (True, False):
+        expected = uc.match(made, query, sources=sources)["confidence"].to_pylist()
+        assert (expected == [1.0]) == sources
+        assert uc.match(events, query, sources=sources).toArrow()["confidence"].to_pylist() == expected
+
+
+def test_workers_that_read_files_know_clocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_tasks, "ROWS_WORTH_A_TASK", 10)
+    table = clocked(3, 60)
+    pa.parquet.write_table(table, tmp_path / "events.parquet", row_group_size=7)
+    files = scanned([tmp_path / "events.parquet"])
+    for query in (QUERY, KEYED):
+        assert as_rows(found_by(work_of(files, query, 3))) == as_rows(uc.match(table, query))
+
+
+def test_events_of_clocks_arrive(spark: SparkSession, tmp_path: Path) -> None:
+    table = clocked(4, 60)
+    put(tmp_path / "events", *pieces_of(table, [20, 40]))
+    frame = reading(spark, tmp_path / "events", table.schema)
+    rows, _ = run(match(frame, QUERY, largest_interval=LARGEST, slice_length=30, buckets=2), tmp_path)
+    expected = uc.match(table, QUERY)
+    assert as_rows(rows.select(expected.column_names)) == as_rows(expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"offset_upper": [3, None]}, "this bound of its offset is missing"),
+        ({"offset_upper": [3, 4], "upper": [6, 7]}, "the clock has other bounds in other rows"),
+        ({"offset_upper": [9, 9]}, "no time by the clock is left"),
+        ({"offset_lower": ["0", "0"]}, "its type is string: an offset is a duration, or int64 ticks"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_with_clocks_is_said_before_matching(
+    spark: SparkSession, changes: dict[str, Any], said: str
+) -> None:
+    sound = {"type": ["A", "B"], "id": [1, 2], "lower": [1, 2], "upper": [4, 5], "source": ["h", "h"],
+             "offset_lower": [0, 0], "offset_upper": [3, 3]}  # fmt: skip
+    frame = spark.createDataFrame(pa.table({**sound, **changes}))
+    with pytest.raises(uc.TraceError, match=said):
+        match(frame, "PATTERN SEQ(A a, B b) WITHIN 9")
+
+
+def test_a_stream_says_that_bounds_differ(spark: SparkSession, tmp_path: Path) -> None:
+    table = clocked(4, 20)
+    clock = pc.fill_null(pc.equal(table.column("source"), "f"), False)
+    other = table.slice(10).set_column(
+        6, "offset_lower", pc.if_else(clock.slice(10), 0, table.column("offset_lower").slice(10))
+    )
+    other = other.set_column(
+        2, "lower", pc.if_else(clock.slice(10), pc.subtract(other.column("lower"), 1), other.column("lower"))
+    )
+    put(tmp_path / "events", *pieces_of(pa.concat_tables([table.slice(0, 10), other]), [10]))
+    frame = reading(spark, tmp_path / "events", table.schema)
+    with pytest.raises(uc.TraceError, match="the clock has other bounds in other rows"):
+        run(match(frame, QUERY, largest_interval=LARGEST, slice_length=200, buckets=1), tmp_path)
+
+
+def test_frames_keep_the_types_of_offsets() -> None:
+    kept = from_arrow_schema(timed(clocked(1, 2)).schema)
+    assert kept["offset_lower"].dataType.simpleString() == "interval day to second"

@@ -1,0 +1,58 @@
+"""Events that share clocks, as they arrive: the answer is that of all worlds."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.executor.test_shared_clocks import expected, table_of, text, traces
+from tests.oracle import Event
+from tests.streaming.test_incremental import arrivals
+
+
+@given(
+    st.sampled_from(["AB", "ABA", "AABB"]), st.integers(1, 14), traces(), st.data(),
+    st.sampled_from([None, 1, 3, 1000]), st.sampled_from(["auto", "point"]),
+)  # fmt: skip
+def test_a_stream_has_the_matches_of_all_worlds(
+    types: str,
+    window: int,
+    events: list[Event],
+    data: st.DataObject,
+    slice_length: int | None,
+    evaluation: str,
+) -> None:
+    stream = data.draw(arrivals(tuple(events)))
+    table = table_of(list(stream.events))
+    matcher = uc.IncrementalMatcher(
+        text(types, window), table.schema, evaluation=evaluation, largest_interval=stream.largest,
+        slice_length=slice_length,
+    )  # fmt: skip
+    parts, start = [], 0
+    for cut, heartbeat in zip(stream.cuts, stream.heartbeats, strict=True):
+        parts.append(matcher.push(table.slice(start, cut - start)))
+        start = cut
+        if heartbeat is not None:
+            parts.append(matcher.heartbeat(heartbeat[0], of_type=heartbeat[1]))
+    rows = pa.Table.from_batches([*parts, matcher.close()]).to_pylist()
+    wanted = expected(types, window, events)
+    got = {tuple(row[f"v{place}"] for place in range(len(types))): row for row in rows}
+    assert got.keys() == wanted.keys()
+    assert len(rows) == len(got)
+    for ids, (lower, upper, confidence) in wanted.items():
+        assert (got[ids]["range_lower"], got[ids]["range_upper"]) == (lower, upper)
+        assert got[ids]["confidence"] == pytest.approx(float(confidence), rel=1e-9)
+
+
+def test_what_extends_runs_takes_times_as_independent() -> None:
+    schema = table_of([]).schema
+    query = "PATTERN SEQ(A a, B b) WITHIN 9"
+    with pytest.raises(uc.OptionError, match=r"does not support events of one clock .* over a stream"):
+        uc.IncrementalMatcher(query, schema, evaluation="any_state")
+    assert uc.IncrementalMatcher(query, schema, evaluation="any_state", sources=False).state_size == 0
+    snapshot = uc.IncrementalMatcher(query, schema).snapshot()
+    with pytest.raises(uc.OptionError):
+        uc.IncrementalMatcher(query, schema, sources=False, evaluation="sliced").restore(snapshot)

@@ -1,0 +1,66 @@
+"""Whether the events of a frame say of their clocks what the engine takes: workers see only some of them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.spark.dataframes import column
+from uncertain_cep.traces.checks import OTHER_BOUNDS, check_clocks
+from uncertain_cep.traces.faulty_rows import shown
+
+__all__ = ["check_clock_columns", "check_offsets_agree", "knows_clock"]
+
+
+def check_clock_columns(plan: EvaluationPlan, schema: pa.Schema) -> None:
+    """Refuse offsets of types that cannot be told, by an OptionError or a TraceError."""
+    if not plan.clocks:
+        return
+    faults = check_clocks(schema.empty_table(), plan.names, plan.domain)
+    if faults:
+        raise TraceError(faults)
+    for name in plan.names.clocks[1:]:
+        if plan.domain.unit != "tick" and pa.types.is_integer(schema.field(name).type):
+            raise OptionError(
+                f"column {name!r} holds whole numbers beside timestamps, and Spark reads the durations of "
+                "Parquet files as such, in units that it does not tell: make intervals of them, such as "
+                f"{name} * INTERVAL '0.001' SECOND, or take times as independent, sources=False"
+            )
+
+
+def knows_clock(plan: EvaluationPlan, schema: t.StructType) -> Column:
+    """Return the condition that an event names no clock, or one whose offset leaves a time by it.
+
+    Where that is null, it does not hold. `check_offsets_agree` compares the bounds of different rows.
+    """
+    names = plan.names
+    source, low, high = map(column, names.clocks)
+    known = low.isNotNull() & high.isNotNull()
+    counted = plan.domain.unit == "tick"
+    if all(isinstance(schema[name].dataType, t.DayTimeIntervalType) != counted for name in names.clocks[1:]):
+        known &= (low <= high) & (high - low <= column(names.upper) - column(names.lower))
+    return source.isNull() | known
+
+
+def check_offsets_agree(frame: DataFrame, plan: EvaluationPlan) -> None:
+    """Check that all events of a clock have the same bounds of its offset; a TraceError names a clock.
+
+    A job over the columns of clocks, if there are any.
+    """
+    if not plan.clocks:
+        return
+    source, low, high = map(column, plan.names.clocks)
+    extremes = [take(bound) for bound in (low, high) for take in (f.min, f.max)]
+    bounds = (
+        frame.filter(source.isNotNull())
+        .groupBy(source.alias("source"))
+        .agg(*(extreme.alias(name) for extreme, name in zip(extremes, "abcd", strict=True)))
+    )
+    differs = bounds.filter((f.col("a") != f.col("b")) | (f.col("c") != f.col("d"))).select("source")
+    for row in differs.limit(1).collect():
+        fault = TraceFault(OTHER_BOUNDS, column=plan.names.source, value=shown(row["source"]))
+        raise TraceError(fault)

@@ -77,7 +77,8 @@ def events_of(
     >>> found.select(["match", "variable", "id", "cpu"]).to_pylist()
     [{'match': 0, 'variable': 'a', 'id': 7, 'cpu': 90}, {'match': 0, 'variable': 'b', 'id': 8, 'cpu': 20}]
     """
-    options = MatchOptions(names=Names.of(names), tick=tick)
+    # Which events matches have does not depend on clocks.
+    options = MatchOptions(names=Names.of(names), tick=tick, sources=False)
     parsed = query_of(query, values_of(parameters))
     kinds = {library_of(matches) == "pyspark", library_of(events) == "pyspark"}
     if len(kinds) == 2:
@@ -104,6 +105,7 @@ def posteriors(
     names: Names | Mapping[str, str] | None = None,
     tick: Duration | None = None,
     parameters: Mapping[str, Any] | None = None,
+    sources: bool = True,
     pmf_ticks: int = PMF_TICKS,
     timeout: float | None = None,
     memory_limit: str | int | None = None,
@@ -114,6 +116,8 @@ def posteriors(
     ----------
     matches, events, query, names, tick, parameters
         As for :func:`events_of`, but not Spark frames.
+    sources : bool
+        As it was for :func:`uncertain_cep.match`.
     pmf_ticks : int
         List the probability of every tick of intervals with at most so many; 0 for none.
     timeout, memory_limit
@@ -152,7 +156,9 @@ def posteriors(
     >>> [[round(p, 3) for p in pmf] for pmf in found["pmf"].to_pylist()]
     [[0.4, 0.4, 0.2, 0.0], [0.4, 0.6]]
     """
-    options = MatchOptions(names=Names.of(names), tick=tick, limit=Limits.of(timeout, memory_limit))
+    options = MatchOptions(
+        names=Names.of(names), tick=tick, sources=sources, limit=Limits.of(timeout, memory_limit)
+    )
     if "pyspark" in (library_of(matches), library_of(events)):
         raise OptionError("posteriors reads frames in this process: collect the matches and their events")
     if not is_whole(pmf_ticks) or pmf_ticks < 0:
@@ -160,7 +166,6 @@ def posteriors(
     given: Any = events
     table = event_table(given, options.names)
     plan = make_plan(query_of(query, values_of(parameters)), table.schema, options)
-    plan.refuse_clocks("posteriors")
     held = as_arrow(matches)
     if set(COMPRESSED_COLUMNS) <= set(held.column_names):
         raise OptionError('a row of kleene="compressed" is many matches: match without it')
@@ -184,6 +189,7 @@ def report(
     names: Names | Mapping[str, str] | None = None,
     tick: Duration | None = None,
     parameters: Mapping[str, Any] | None = None,
+    sources: bool = True,
     timeout: float | None = None,
     memory_limit: str | int | None = None,
 ) -> str:
@@ -201,7 +207,7 @@ def report(
         Where an event has none, the middle of its interval stands for it.
     title : str, optional
         Default: the comment that the query begins with, or its pattern in words.
-    names, tick, parameters, timeout, memory_limit
+    names, tick, parameters, sources, timeout, memory_limit
         As for :func:`uncertain_cep.match`.
 
     Raises
@@ -218,7 +224,9 @@ def report(
     from uncertain_cep.reporting.facts import Asked, report_facts
     from uncertain_cep.reporting.page import page_of
 
-    options = MatchOptions(names=Names.of(names), tick=tick, limit=Limits.of(timeout, memory_limit))
+    options = MatchOptions(
+        names=Names.of(names), tick=tick, sources=sources, limit=Limits.of(timeout, memory_limit)
+    )
     if library_of(events) == "pyspark":
         raise OptionError("report reads frames in this process: collect the events, or a part of them")
     parsed = query_of(query, values_of(parameters))

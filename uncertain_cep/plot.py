@@ -51,12 +51,13 @@ def timeline(
     names: Names | Mapping[str, str] | None = None,
     tick: Duration | None = None,
     parameters: Mapping[str, Any] | None = None,
+    sources: bool = True,
 ) -> alt.VConcatChart:
     """Return the events of some matches, on a time line each.
 
     Parameters
     ----------
-    matches, events, query, names, tick, parameters
+    matches, events, query, names, tick, parameters, sources
         As for :func:`uncertain_cep.posteriors`.
     most : int
         How many matches to draw: the first ones.
@@ -82,7 +83,7 @@ def timeline(
     model = Names.of(names)
     table = event_table(events, model)
     parsed = query_of(query, values_of(parameters))
-    bound = make_plan(parsed, table.schema, MatchOptions(names=model, tick=tick))
+    bound = make_plan(parsed, table.schema, MatchOptions(names=model, tick=tick, sources=sources))
     chosen = as_arrow(matches).slice(0, most)
     _check_columns(chosen, "range_lower", "range_upper")
     pictures = pictures_of(bound, table, chosen, PARTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -234,17 +235,35 @@ def test_what_clocks_do_not_support_yet_is_refused(query: str, said: str) -> Non
     assert "clocks" not in uc.explain(query, trace(), sources=False)
 
 
+def test_no_event_may_name_a_clock() -> None:
+    columns = [pa.array([None, None], kind) for kind in (pa.string(), pa.null(), pa.duration("ms"))]
+    table = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [1, 3], "upper": [2, 4]})
+    for name, column in zip(("source", "offset_lower", "offset_upper"), columns, strict=True):
+        table = table.append_column(name, column)
+    assert uc.match(table, "PATTERN SEQ(A a, B b) WITHIN 9")["confidence"].to_pylist() == [1.0]
+
+
 def test_explain_says_that_events_of_one_clock_move_together() -> None:
+    query = "PATTERN SEQ(A a, B b, A c) WITHIN 9"
+    rows = [
+        {
+            "type": type,
+            "id": id,
+            "lower": 5,
+            "upper": 9,
+            "source": source,
+            "offset_lower": 0,
+            "offset_upper": 4,
+        }
+        for id, (type, source) in enumerate([("A", "h"), ("A", "g"), ("B", "g"), ("B", "f"), ("C", "h")])
+    ]
+    events = pa.Table.from_pylist(rows)
+    shown = uc.explain(query, events)
+    assert "events of one source move together" in shown
+    assert "in common: a and b 1 clock, a and c 2 clocks, b and c 1 clock; rigid" in shown
+    facts = json.loads(uc.explain(query, events, format="json"))["clocks"]
+    assert facts["kernel"] == "rigid"
+    assert facts["in_common"][1] == {"variables": ["a", "c"], "clocks": 2}
+    apart = uc.explain("PATTERN SEQ(B a, C b) WITHIN 9", events)
+    assert "no two components have a clock in common" in apart
     assert "events of one source move together" in uc.explain("PATTERN SEQ(A a, B b) WITHIN 9", trace())
-
-
-def test_streams_posteriors_and_reports_refuse_clocks(tmp_path: Path) -> None:
-    query = "PATTERN SEQ(A a, B b) WITHIN 9"
-    matches = uc.match(trace(), query)
-    for call in (
-        lambda: uc.IncrementalMatcher(query, trace().schema),
-        lambda: uc.posteriors(matches, trace(), query),
-        lambda: uc.report(trace(), query, tmp_path / "report.html"),
-    ):
-        with pytest.raises(uc.OptionError, match="does not support that yet"):
-            call()

@@ -50,6 +50,28 @@ def values(columns: list[dict[str, Any]], name: str) -> list[Any]:
     return found
 
 
+def test_events_of_one_clock_are_told() -> None:
+    times = {"lower": [0, 2, 20, 26, 21], "upper": [9, 11, 20, 26, 28], "offset_lower": [-4, -4, 0, 0, 0]}
+    table = EVENTS.append_column("source", pa.array(["h1", "h1", None, None, None]))
+    table = table.append_column("offset_upper", pa.array([5, 5, None, None, None]))
+    for name, values_ in times.items():
+        table = table.drop_columns([name]) if name in table.column_names else table
+        table = table.append_column(name, pa.array(values_))
+    page = uc.report(table, QUERY, stamp="at")
+    facts = data_of(page)
+    assert facts["totals"]["certain"] == 2
+    events = facts["events"]
+    assert dict(zip(events["id"], events["clock"], strict=True)) == {1: "h1", 2: "h1", 3: None, 4: None}
+    assert events["read"][:2] == [True, True]
+    assert [one["name"] for one in events["attributes"]] == ["host", "load"]
+    assert "2 events of 1 clock: events of one clock move together" in page
+    # By their stamps, turned round, the first two are no match.
+    assert facts["raw"]["missed"] == 1
+    alone = data_of(uc.report(table, QUERY, sources=False))
+    assert alone["totals"]["certain"] == 1
+    assert set(alone["events"]["clock"]) == {None}
+
+
 def test_totals_charts_and_rows() -> None:
     facts = data_of(uc.report(EVENTS, QUERY))
     matches = uc.match(EVENTS, f"{QUERY} ORDER BY CONFIDENCE DESC")

@@ -214,6 +214,14 @@ def test_what_raw_stamps_invent(shown: Shown, tmp_path: Path) -> None:
     assert page.locator("#matches tr.row").count() == 1
 
 
+def test_one_clock_is_told(shown: Shown, tmp_path: Path) -> None:
+    events = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [5, 7], "upper": [15, 17],
+                       "source": ["h", "h"], "offset_lower": [-5, -5], "offset_upper": [5, 5]})  # fmt: skip
+    uc.report(events, "PATTERN SEQ(A a, B b) WITHIN 5", tmp_path / "report.html")
+    page = shown.open(tmp_path / "report.html")
+    expect(page.locator("#example .note")).to_contain_text("a, b: same clock, h, certain order.")
+
+
 def test_a_limit_is_told(shown: Shown, tmp_path: Path) -> None:
     path = tmp_path / "limited.html"
     uc.report(EVENTS, f"{QUERY} ORDER BY CONFIDENCE DESC LIMIT 1", path)

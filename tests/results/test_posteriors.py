@@ -18,7 +18,7 @@ import uncertain_cep as uc
 from tests.cases.cases import Case, cases
 from tests.cases.nested import NestedCase, nested_cases, reading_cases
 from uncertain_cep.errors import OptionError, TimeLimitError
-from uncertain_cep.results import boxes
+from uncertain_cep.results import box_parts, boxes
 from uncertain_cep.results.piecewise import chebyshev_sums
 from uncertain_cep.results.posteriors import QUANTILES
 from uncertain_cep.testing.worlds import times_given
@@ -221,6 +221,7 @@ def test_pieces_of_boxes_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> 
         whole = [uc.posteriors(matches, table, query, pmf_ticks=ticks) for ticks in (10, 0)]
         with monkeypatch.context() as patch:
             patch.setattr(boxes, "BOXES_AT_ONCE", 7)
+            patch.setattr(box_parts, "BOXES_AT_ONCE", 7)
             assert [uc.posteriors(matches, table, query, pmf_ticks=ticks) for ticks in (10, 0)] == whole
 
 

@@ -16,6 +16,7 @@ from uncertain_cep.candidates.moved import moved
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.compiling import plain_seconds
 from uncertain_cep.executor import candidates, execute
+from uncertain_cep.explanation.clock_facts import ClockFacts, clock_facts
 from uncertain_cep.operators.counters import Counters, Node
 from uncertain_cep.operators.join_prefix import choice_of_singles
 from uncertain_cep.operators.table import kernels_of
@@ -102,6 +103,7 @@ class PlanFacts:
     kept: Selection | None = None
     """The candidates that lie in match windows."""
     chosen: ChosenPlan | None = None
+    clocks: ClockFacts | None = None
 
 
 def plan_facts(
@@ -133,11 +135,12 @@ def _facts(plan: EvaluationPlan, table: pa.Table | None, doubts: Doubts, analyze
     else:
         choice = choice_of_singles(plan, table, kept)
     choice = estimated(joined, table, candidates_, choice)
+    clocks = clock_facts(plan, table, kept) if plan.clocks else None
     if not analyze:
-        return PlanFacts(plan, selection, kept, ChosenPlan(joined, choice))
+        return PlanFacts(plan, selection, kept, ChosenPlan(joined, choice), clocks)
     counters = Counters()
     begin = perf_counter()
     rows = sum(batch.num_rows for batch in execute(plan, table, counters=counters))
     seconds = perf_counter() - begin
     chosen = ChosenPlan(joined, choice, counters.nodes, None if plan.counts else rows, seconds)
-    return PlanFacts(plan, selection, kept, chosen)
+    return PlanFacts(plan, selection, kept, chosen, clocks)

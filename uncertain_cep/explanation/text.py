@@ -156,6 +156,7 @@ def _rows(facts: PlanFacts) -> list[Row]:
     rows.append(("window", ticks))
     if plan.clocks:
         rows.append(("clocks", f"events of one {plan.names.source} move together"))
+        rows += [] if facts.clocks is None else [("", facts.clocks.text)]
     operator = operator_of(plan)
     rows.append(("operator", f"{operator.name}: {operator.why}"))
     rows.append(("method", _method(plan, chosen is not None and chosen.choice.tree is not None)))

@@ -20,7 +20,7 @@ from uncertain_cep.expressions.codes import codes_of
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["SharedClocks"]
+__all__ = ["SharedClocks", "too_many_clocks"]
 
 Int64 = NDArray[np.int64]
 
@@ -43,7 +43,7 @@ class SharedClocks:
         """Return the clocks of checked events with these bounds of their times."""
         names = plan.names
         (codes,), _ = codes_of([table.column(names.source)])
-        low, high = (plan.domain.lengths(table.column(name).fill_null(0)) for name in names.clocks[1:])
+        low, high = (plan.domain.lengths(table.column(name)) for name in names.clocks[1:])
         shared = (codes >= 0) & (low < high)
         return cls(
             np.where(shared, codes, -1),
@@ -67,12 +67,17 @@ class SharedClocks:
         found = np.empty(len(which), np.int64), np.empty(len(which), np.int64), np.zeros(len(which))
         weigh_matches(events, self.clock, self.reading, self.low, self.high, plan.window, wanted, *found)
         if np.isnan(found[2]).any():
-            raise ConfidenceCostError(
-                f"a match has more than {MOST_CLOCKS} clocks, and one of them comes back in between: take "
-                "their times as independent, sources=False, or ask for fewer events",
-                0,
-                0,
-            )
+            raise too_many_clocks()
         lower[which], upper[which], confidence[which] = found
         moved = replace(chunk, lower=lower, upper=upper, confidence=confidence if wanted else None)
         return moved.keep(lower <= upper)
+
+
+def too_many_clocks() -> ConfidenceCostError:
+    """Return the error for a match whose worlds are too many to count."""
+    return ConfidenceCostError(
+        f"a match has more than {MOST_CLOCKS} clocks, and one of them comes back in between: take their "
+        "times as independent, sources=False, or ask for fewer events",
+        0,
+        0,
+    )

@@ -14,7 +14,8 @@ from uncertain_cep.config import COMPARED_MATCHES
 from uncertain_cep.errors import MatchLimitError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
-from uncertain_cep.results.boxes import Boxes, weighed_matches
+from uncertain_cep.results.box_parts import Boxes
+from uncertain_cep.results.boxes import weighed_matches
 from uncertain_cep.results.matched_events import matched_events
 
 __all__ = ["LIKELY", "Comparison", "Key", "compared", "keys_of"]
@@ -91,7 +92,9 @@ def compared(
         plan.query, min_confidence=None, having=None, limit=None, order_by_confidence=False, order_by=(),
         non_overlapping=False,
     )  # fmt: skip
-    raw = _all(make_plan(query, raw_table.schema, options, confidence=False), raw_table, options)
+    raw = _all(
+        make_plan(query, raw_table.schema, options, confidence=False, sources=False), raw_table, options
+    )
     likely_plan = make_plan(replace(query, min_confidence=LIKELY), table.schema, options)
     likely = _all(likely_plan, table, options)
     facts = int(has.sum()), table.num_rows

@@ -118,7 +118,6 @@ def report_facts(asked: Asked) -> dict[str, Any]:
     """
     table, options = asked.table, asked.options
     plan = make_plan(asked.query, table.schema, options)
-    plan.refuse_clocks("a report")
     if plan.counts:
         raise OptionError(
             "a report shows matches, and the query returns expected counts: ask for the matches"
@@ -334,7 +333,8 @@ def _events(
     places = np.full(table.num_rows, -1)
     places[rows] = np.arange(len(rows))
     taken = table.take(pa.array(rows))
-    model = (names.type, names.id, names.lower, names.upper, names.pmf, names.tick, asked.stamp)
+    model = {names.type, names.id, names.lower, names.upper, names.pmf, names.tick, asked.stamp}
+    model.update(names.clocks if plan.clocks else ())
     attributes = [name for name in taken.column_names if name not in model]
     stamp, has = stamps[0][rows], stamps[1][rows]
     found = {
@@ -347,8 +347,21 @@ def _events(
             {"name": name, "values": [_plain(value) for value in taken.column(name).to_pylist()]}
             for name in attributes
         ],
+        **_clocks(plan, taken, interval[1][rows] - interval[0][rows]),
     }
     return found, places
+
+
+def _clocks(plan: EvaluationPlan, events: pa.Table, width: Int64) -> dict[str, list[Any]]:
+    """Return the clock of each event, null for none, and whether its time by the clock is certain."""
+    if not plan.clocks:
+        return {"clock": [None] * len(width), "read": [False] * len(width)}
+    source, low, high = (events.column(name) for name in plan.names.clocks)
+    offset = plan.domain.lengths(high) - plan.domain.lengths(low)
+    return {
+        "clock": [None if value is None else str(_plain(value)) for value in source.to_pylist()],
+        "read": (width == offset).tolist(),
+    }
 
 
 def _drawn(pictures: Pictures, count: int, places: Int64) -> list[list[Any]]:
@@ -375,6 +388,17 @@ def _raw(comparison: Comparison) -> dict[str, Any]:
         "invented": comparison.invented.num_rows,
         "stamped": comparison.stamped,
     }
+
+
+def _independence(plan: EvaluationPlan, table: pa.Table) -> str:
+    if not plan.clocks:
+        return "The times of different events are independent of each other."
+    source = table.column(plan.names.source)
+    named, clocks = len(source) - source.null_count, pc.count_distinct(source).as_py()
+    return (
+        f"{counted(named, 'event')} of {counted(clocks, 'clock')}: events of one clock move together by its "
+        "offset, of which every tick is equally likely. Otherwise times are independent of each other."
+    )
 
 
 def _assumed(
@@ -409,7 +433,7 @@ def _assumed(
         if pmfs
         else "Every tick of an interval is equally likely."
     )
-    lines.append("The times of different events are independent of each other.")
+    lines.append(_independence(plan, table))
     if comparison.stamped < comparison.events:
         rest = comparison.events - comparison.stamped
         which = "Every event" if not comparison.stamped else f"{counted(rest, 'event')} without a stamp"

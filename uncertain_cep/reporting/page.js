@@ -123,7 +123,17 @@
     parts.push(make("span", {}, "Bars: when an event can have happened; darker: when it did, if this is a match."));
     if (has) parts.push(make("span", {}, " ◆ its stamp."));
     if (set.drawn[n][1].length) parts.push(make("span", {}, " Orange: events that could come between and would spoil it."));
+    parts.push(...oneClock(set.drawn[n][0]).map((said) => make("span", {}, said)));
     return make("p", { class: "note" }, parts);
+  }
+  function oneClock(own) {
+    const clocks = new Map();
+    for (const [variable, place] of own) {
+      const clock = events.clock[place];
+      if (clock !== null) clocks.set(clock, [...(clocks.get(clock) || []), { variable, place }]);
+    }
+    return [...clocks].filter(([, of]) => of.length > 1).map(([clock, of]) =>
+      ` ${of.map((one) => one.variable).join(", ")}: same clock, ${clock}${of.every((one) => events.read[one.place]) ? ", certain order" : ""}.`);
   }
 
   // --- the answer -----------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -26,46 +26,17 @@ from uncertain_cep.config import BOXES_AT_ONCE, LONGEST_PMF_CHAIN
 from uncertain_cep.operators.backtracking import BacktrackingSearch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.description import long_chain
+from uncertain_cep.operators.shared_clocks import SharedClocks
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.results.box_parts import Boxes, Events, counting, pieces_of
+from uncertain_cep.results.clocked_boxes import ClockedChains, shares_clocks
 from uncertain_cep.results.matched_events import MatchedEvents, matched_events
 from uncertain_cep.results.piecewise import centres
 
-__all__ = ["Boxes", "Confidences", "Events", "counting", "pieces_of", "weighed_matches"]
+__all__ = ["Confidences", "weighed_matches"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-
-class Events(NamedTuple):
-    """The events of some matches, one match behind the other; times are ticks."""
-
-    start: Int64
-    """(k + 1,) int64. Where those of each match begin."""
-    component: Int64
-    row: Int64
-    lower: Int64
-    upper: Int64
-    offset: Int64
-    """Each (m,) int64. Without ticks of probability 0 at the ends; -1 for uniform."""
-
-    def of(self, some: Int64) -> tuple[Int64, Int64]:
-        """Return the events of some matches, (n,) int64 places, behind the number of the match of each."""
-        sizes = np.diff(self.start)[some]
-        return np.repeat(some, sizes), np.repeat(self.start[some], sizes) + counting(sizes)
-
-
-class Boxes(NamedTuple):
-    """One event of a match each, and the ticks that are asked of it; all (n,) int64."""
-
-    match: Int64
-    event: Int64
-    """Its place among :class:`Events`."""
-    first: Int64
-    last: Int64
-
-    def part(self, chosen: slice) -> Boxes:
-        """Return some of them."""
-        return Boxes(*(column[chosen] for column in self))
 
 
 class Confidences(Protocol):
@@ -79,23 +50,6 @@ class Confidences(Protocol):
 
     def in_between(self, match: Int64) -> tuple[Int64, Int64]:
         """Return which events could spoil matches of a sequence: the matches, and the rows, both (k,)."""
-
-
-def counting(sizes: Int64) -> Int64:
-    """Return 0, 1, ... for each size, one behind the other."""
-    return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-
-
-def pieces_of(sizes: Int64) -> Iterator[slice]:
-    """Yield numbers of boxes in pieces that are asked for at once."""
-    ends = np.cumsum(sizes)
-    done = 0
-    while done < len(sizes):
-        checkpoint()
-        before = int(ends[done - 1]) if done else 0
-        stop = max(int(np.searchsorted(ends, before + BOXES_AT_ONCE, side="right")), done + 1)
-        yield slice(done, stop)
-        done = stop
 
 
 def weighed_matches(
@@ -144,9 +98,18 @@ def engines(
         sizes = np.diff(events.start)
         values = np.zeros(0) if pmfs is None else pmfs.values
         explicit = np.logical_or.reduceat(events.offset >= 0, events.start[:-1])
+        clocks = SharedClocks.of(plan, table, *ticks) if plan.clocks else None
         for size in np.unique(sizes).tolist():
-            yield np.flatnonzero(sizes == size), Chains(plan, events, size, values, explicit)
+            some = np.flatnonzero(sizes == size)
+            if clocks is not None:
+                tied = shares_clocks(clocks, events.row[events.start[some] + np.arange(size)[:, None]])
+                if tied.any():
+                    yield some[tied], ClockedChains(plan, events, size, clocks)
+                some = some[~tied]
+            if len(some):
+                yield some, Chains(plan, events, size, values, explicit)
         return
+    plan.refuse_clocks("when events happened, of patterns other than sequences of single events,")
     selection = select(plan, table, *ticks, given_lower, None)
     context = ExecutionContext(plan, table, selection, ticks, pmfs, None, True, BOXES_AT_ONCE)
     window = context.span

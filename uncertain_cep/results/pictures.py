@@ -9,7 +9,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.boxes import Boxes, counting, pieces_of, weighed_matches
+from uncertain_cep.results.box_parts import Boxes, counting, pieces_of
+from uncertain_cep.results.boxes import weighed_matches
 
 __all__ = ["Pictures", "pictures_of"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
-__all__ = ["centres", "chebyshev_sums"]
+__all__ = ["centres", "chebyshev_sums", "weighted_sums"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -48,6 +48,27 @@ def centres(
     begin = np.maximum(least[event, here], least[-1] - w)
     end = np.minimum(most[event, here], most[0] + w)
     breaks = np.concatenate([bounds + shift for bounds in (lower, upper) for shift in (-w, 0, w)])
+    assert bool((begin <= last).all())
+    return weighted_sums(first, begin, end, breaks, length, law)
+
+
+def weighted_sums(
+    first: Int64, begin: Int64, end: Int64, breaks: Int64, length: int, law: Callable[[Int64, Int64], Float64]
+) -> Float64:
+    """Return the sum over ticks of a piecewise polynomial law times the ticks behind ``first``, (n,) float64.
+
+    Parameters
+    ----------
+    first, begin, end : (n,) int64
+        The tick to count from, and the first and last one where the law is not 0.
+    breaks : (k, n) int64
+        Where another polynomial begins, in any order, beside ``begin``.
+    length : int
+        Behind the degree of the polynomials.
+    law : callable
+        Takes numbers below n and ticks, (k,) each; returns the law there, (k,) float64.
+    """
+    count = len(first)
     cuts = np.sort(np.concatenate((np.clip(breaks, begin, end + 1), begin[None], end[None] + 1)), axis=0)
     piece, chain = np.nonzero(np.diff(cuts, axis=0))
     start, size = cuts[piece, chain], np.diff(cuts, axis=0)[piece, chain]
@@ -72,7 +93,6 @@ def centres(
         below = np.concatenate((sums[1:2], sums[: length - 1]))
         moved = (terms * 0.5 * (sums[1:] + below)).sum(axis=0)
         np.add.at(found, chain, whole * (start - first[chain] + 0.5 * (size - 1)) + moved * 0.5 * (size - 1))
-    assert bool((begin <= last).all())
     return found
 
 

@@ -18,7 +18,8 @@ from confidence.budget import checkpoint
 from uncertain_cep.config import CONFIDENCE_TOLERANCE
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.boxes import Boxes, Confidences, Events, counting, pieces_of, weighed_matches
+from uncertain_cep.results.box_parts import Boxes, Events, counting, pieces_of
+from uncertain_cep.results.boxes import Confidences, weighed_matches
 from uncertain_cep.results.matched_events import MatchedEvents
 from uncertain_cep.results.projection import taken
 

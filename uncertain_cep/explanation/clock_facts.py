@@ -1,0 +1,71 @@
+"""Which components of a pattern can have events of one clock, and how their matches are weighed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from uncertain_cep.candidates.selection import Selection
+from uncertain_cep.expressions.codes import codes_of
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.wording import counted
+
+__all__ = ["ClockFacts", "clock_facts"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClockFacts:
+    """What the candidates of a pattern have in common."""
+
+    sharing: tuple[tuple[str, str, int], ...]
+    """Pairs of variables, and how many clocks of uncertain offset have candidates of both."""
+    certain: bool
+    """Whether all these candidates are certain by their clocks."""
+
+    @property
+    def kernel(self) -> str:
+        """How matches are weighed that have several events of a clock."""
+        if not self.sharing:
+            return "independent"
+        return "rigid" if self.certain else "held"
+
+    @property
+    def text(self) -> str:
+        """The facts in words."""
+        if not self.sharing:
+            return "no two components have a clock in common, so that times are independent"
+        pairs = ", ".join(f"{a} and {b} {counted(number, 'clock')}" for a, b, number in self.sharing)
+        how = (
+            "rigid, by differences of offsets: their order by one clock is certain"
+            if self.certain
+            else "offsets held, since times are uncertain by the clock, too"
+        )
+        return f"in common: {pairs}; {how}"
+
+
+def clock_facts(plan: EvaluationPlan, table: pa.Table, selection: Selection) -> ClockFacts:
+    """Return what the candidates of an OR-free pattern have in common; a Kleene variable can with itself."""
+    names, domain = plan.names, plan.domain
+    (codes,), _ = codes_of([table.column(names.source)])
+    low, high, lower, upper = (
+        measure(table.column(name))
+        for measure, name in zip(
+            (domain.lengths, domain.lengths, domain.ticks, domain.ticks),
+            (*names.clocks[1:], names.lower, names.upper),
+            strict=True,
+        )
+    )
+    shared = (codes >= 0) & (low < high)
+    of = [rows[shared[rows]] for rows in selection.rows]
+    sharing, tied = [], []
+    for i, one in enumerate(plan.components):
+        for j in range(i if one.kleene else i + 1, len(of)):
+            common = np.intersect1d(codes[of[i]], codes[of[j]])
+            if len(common):
+                sharing.append((one.variable, plan.components[j].variable, len(common)))
+                tied += [rows[np.isin(codes[rows], common)] for rows in (of[i], of[j])]
+    rows = np.concatenate([np.zeros(0, np.int64), *tied])
+    certain = bool((upper[rows] - lower[rows] == high[rows] - low[rows]).all())
+    return ClockFacts(tuple(sharing), certain)

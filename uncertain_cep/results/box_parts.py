@@ -1,0 +1,65 @@
+"""The events of known matches, and boxes that are asked about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.budget import checkpoint
+from uncertain_cep.config import BOXES_AT_ONCE
+
+__all__ = ["Boxes", "Events", "counting", "pieces_of"]
+
+Int64 = NDArray[np.int64]
+
+
+class Events(NamedTuple):
+    """The events of some matches, one match behind the other; times are ticks."""
+
+    start: Int64
+    """(k + 1,) int64. Where those of each match begin."""
+    component: Int64
+    row: Int64
+    lower: Int64
+    upper: Int64
+    offset: Int64
+    """Each (m,) int64. Without ticks of probability 0 at the ends; -1 for uniform."""
+
+    def of(self, some: Int64) -> tuple[Int64, Int64]:
+        """Return the events of some matches, (n,) int64 places, behind the number of the match of each."""
+        sizes = np.diff(self.start)[some]
+        return np.repeat(some, sizes), np.repeat(self.start[some], sizes) + counting(sizes)
+
+
+class Boxes(NamedTuple):
+    """One event of a match each, and the ticks that are asked of it; all (n,) int64."""
+
+    match: Int64
+    event: Int64
+    """Its place among :class:`Events`."""
+    first: Int64
+    last: Int64
+
+    def part(self, chosen: slice) -> Boxes:
+        """Return some of them."""
+        return Boxes(*(column[chosen] for column in self))
+
+
+def counting(sizes: Int64) -> Int64:
+    """Return 0, 1, ... for each size, one behind the other."""
+    return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+
+
+def pieces_of(sizes: Int64) -> Iterator[slice]:
+    """Yield numbers of boxes in pieces that are asked for at once."""
+    ends = np.cumsum(sizes)
+    done = 0
+    while done < len(sizes):
+        checkpoint()
+        before = int(ends[done - 1]) if done else 0
+        stop = max(int(np.searchsorted(ends, before + BOXES_AT_ONCE, side="right")), done + 1)
+        yield slice(done, stop)
+        done = stop

@@ -1,0 +1,123 @@
+"""P(match, and one of its events in a box), for sequences some of whose events share a clock.
+
+An event that is certain but for its clock's offset is in a box where the offset is in one, so the confidence
+of the match with these offsets alone, times their share, is what is asked.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.shared.rigid import conditions
+from confidence.shared.weighing import weigh_matches
+from uncertain_cep.errors import OptionError
+from uncertain_cep.operators.shared_clocks import SharedClocks, too_many_clocks
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.results.box_parts import Boxes, Events, pieces_of
+from uncertain_cep.results.piecewise import weighted_sums
+
+__all__ = ["ClockedChains", "shares_clocks"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+
+def shares_clocks(clocks: SharedClocks, chosen: Int64) -> NDArray[np.bool_]:
+    """Return which matches have two events of one clock, (n,) bool; ``chosen``, (l, n), are their rows."""
+    clock = np.sort(clocks.clock[chosen], axis=0)
+    found: NDArray[np.bool_] = ((clock[1:] == clock[:-1]) & (clock[1:] >= 0)).any(axis=0)
+    return found
+
+
+class ClockedChains:
+    """Matches of as many events, some of which share a clock."""
+
+    def __init__(self, plan: EvaluationPlan, events: Events, size: int, clocks: SharedClocks) -> None:
+        self._events, self._size, self._window, self._clocks = events, size, plan.window, clocks
+        rows = events.row
+        loose = events.lower != clocks.reading[rows] + clocks.low[rows]
+        loose |= (events.upper != clocks.reading[rows] + clocks.high[rows]) | (events.offset >= 0)
+        self._loose = loose
+
+    def of(self, boxes: Boxes) -> Float64:
+        """Return P(match, and one of its events in a box) for each box, (n,) float64."""
+        return np.concatenate([self._some(boxes.part(part)) for part in pieces_of(np.ones_like(boxes.match))])
+
+    def _some(self, boxes: Boxes) -> Float64:
+        clocks, each = self._clocks, len(boxes.match)
+        chosen = self._events.start[boxes.match] + np.arange(self._size)[:, None]
+        if self._loose[chosen].any():
+            raise OptionError(
+                "when events happened is not told for matches that have several events of a clock, and one "
+                "that is uncertain by its own clock besides, or has probabilities: take times as "
+                "independent, sources=False"
+            )
+        rows, own = self._events.row[chosen], self._events.row[boxes.event]
+        moved = (clocks.clock[rows] == clocks.clock[own]) & (clocks.clock[rows] >= 0)
+        moved[boxes.event - self._events.start[boxes.match], np.arange(each)] = True
+        low = np.where(moved, boxes.first - clocks.reading[own], clocks.low[rows])
+        high = np.where(moved, boxes.last - clocks.reading[own], clocks.high[rows])
+        found = np.empty(each, np.int64), np.empty(each, np.int64), np.zeros(each)
+        weigh_matches(
+            np.arange(rows.size).reshape(rows.shape), clocks.clock[rows].ravel(),
+            clocks.reading[rows].ravel(), low.ravel(), high.ravel(), self._window, True, *found,
+        )  # fmt: skip
+        if np.isnan(found[2]).any():
+            raise too_many_clocks()
+        share: Float64 = (boxes.last - boxes.first + 1) / (clocks.high[own] - clocks.low[own] + 1)
+        return found[2] * share
+
+    def centres(self, match: Int64, event: Int64) -> Float64:
+        """Return P(match) times an event's mean time given the match, less its first tick, (n,) float64."""
+        found = [self._ends_and_breaks(*pair) for pair in zip(match.tolist(), event.tolist(), strict=True)]
+        most = max((len(breaks) for _, _, breaks, _ in found), default=0)
+        breaks = np.array([[*breaks, *[begin] * (most - len(breaks))] for begin, _, breaks, _ in found])
+        begin, end = (np.array([one[side] for one in found], np.int64) for side in (0, 1))
+        length = max((clocks for *_, clocks in found), default=1)
+
+        def law(pair: Int64, tick: Int64) -> Float64:
+            return self.of(Boxes(match[pair], event[pair], tick, tick))
+
+        first = self._events.lower[event]
+        return weighted_sums(first, begin, end, breaks.reshape(-1, most).T.astype(np.int64), length, law)
+
+    def _ends_and_breaks(self, match: int, event: int) -> tuple[int, int, list[int], int]:
+        """Return the first and last tick of an event in its match, breaks of its law, and how many clocks.
+
+        A corner of what is feasible has conditions that hold with equality along a path from the origin to
+        each offset: where those are for the event's offset, another polynomial begins.
+        """
+        clocks = self._clocks
+        rows = self._events.row[self._events.start[match] : self._events.start[match] + self._size]
+        names = np.where(clocks.clock[rows] >= 0, clocks.clock[rows], -1 - np.arange(self._size))
+        _, first, source = np.unique(names, return_index=True, return_inverse=True)
+        low, high, reading = clocks.low[rows[first]], clocks.high[rows[first]], clocks.reading[rows]
+        step = np.ones(self._size, np.int64)
+        step[0] = 0
+        least = np.empty((len(first) + 1, len(first) + 1), np.int64)
+        conditions(reading, source, step, self._window, low, high, least)
+        own = event - int(self._events.start[match])
+        at, here = int(source[own]), int(reading[own])
+        asked: dict[tuple[int, int], int] = {}
+        ends = zip([*source[:-1], source[-1]], [*source[1:], source[0]], strict=True)
+        gaps = [*(reading[:-1] - reading[1:] + 1), reading[-1] - reading[0] - self._window + 1]
+        for (a, b), gap in zip(ends, gaps, strict=True):
+            if a != b:
+                asked[int(a), int(b)] = max(int(gap), asked.get((int(a), int(b)), int(gap)))
+        breaks: set[int] = set()
+        paths = [(at, here, frozenset([at]))]
+        while paths:
+            node, behind, seen = paths.pop()
+            breaks |= {int(low[node]) + behind, int(high[node]) + behind}
+            for (a, b), gap in asked.items():
+                if b == node and a not in seen:
+                    paths.append((a, behind + gap, seen | {a}))
+                if a == node and b not in seen:
+                    paths.append((b, behind - gap, seen | {b}))
+        begin, end = int(least[-1, at]) + here, here - int(least[at, -1])
+        return begin, end, sorted(breaks), len(first)
+
+    def in_between(self, match: Int64) -> tuple[Int64, Int64]:
+        """Return nothing: no event spoils these matches."""
+        return match[:0], match[:0]

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.executor.test_shared_clocks import table_of, text, traces
 from tests.oracle import Event, Query, one, seq
-from tests.oracle.worlds import times_given
 from tests.results.test_posteriors import check_law
+from uncertain_cep.testing.worlds import times_given
 
 TYPES = st.sampled_from(["AB", "ABA", "AAB", "ABAB"])
 

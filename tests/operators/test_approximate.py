@@ -9,10 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, note
 
 import uncertain_cep as uc
+from tests.cases.language import LanguageCase
+from tests.cases.times import timed_cases
 from uncertain_cep.operators import backtracking as growing
-from uncertain_cep.operators import incremental, next_match, points
+from uncertain_cep.operators import incremental, next_match, points, timed_match
 
 QUERY = "PATTERN SEQ(A a, A b, A c) WHERE skip_till_next_match(a, b, c) WITHIN 100"
 
@@ -134,3 +137,56 @@ def test_negations_by_points_are_estimated_as_well(monkeypatch: pytest.MonkeyPat
         assert abs(row["confidence"] - expected[key]) <= 5 * row["std_error"] + 1e-9
         assert row["exact"] == grown[key]["exact"]
     assert {row["exact"] for row in by_points.values()} == {True, False}
+
+
+@given(timed_cases())
+def test_conditions_on_times_are_estimated(case: LanguageCase) -> None:
+    note(case.text())
+    table = case.trace.table()
+    expected = case.rows(uc.match(table, case.text()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timed_match, "MOST_CELLS_IN_TABLE", 0)
+        found = uc.match(table, case.text(), approximate=uc.Approximation(0.05, seed=3))
+    rows = case.rows(found)
+    assert expected.keys() <= rows.keys()
+    errors = dict(zip(rows, found["std_error"].to_pylist(), strict=True))
+    for key, row in rows.items():
+        exact = expected.get(key)
+        truth = 0.0 if exact is None or exact.confidence is None else exact.confidence
+        assert row.confidence is not None
+        assert abs(row.confidence - truth) <= 6 * errors[key] + 1e-9
+        assert exact is None or (
+            row.range_lower <= exact.range_lower and row.range_upper >= exact.range_upper
+        )
+
+
+def test_times_that_many_conditions_tie_are_an_error_that_names_estimates() -> None:
+    events = pa.table(
+        {
+            "type": ["A", "B", "C", "N"],
+            "id": [1, 2, 3, 4],
+            "lower": [0, 10_000, 20_000, 5_000],
+            "upper": [19_999, 29_999, 39_999, 29_999],
+        }
+    )
+    query = """PATTERN SEQ(A a, !N n, B b, C c)
+        WHERE TIME(n) - TIME(a) <= 9000 AND TIME(c) - TIME(a) <= 21000 WITHIN 30000"""
+    with pytest.raises(uc.ConfidenceCostError, match="approximate="):
+        uc.match(events, query)
+    (row,) = uc.match(events, query, approximate=0.005).to_pylist()
+    assert not row["exact"]
+    assert 0.0 < row["std_error"] <= 0.0055
+    assert uc.match(events, query, approximate=0.005).to_pylist() == [row]
+    # The same shape, of a hundredth of the ticks.
+    coarse = pa.table(
+        {
+            **{name: events[name] for name in ("type", "id")},
+            **{
+                name: pa.array([tick // 100 for tick in events[name].to_pylist()])
+                for name in ("lower", "upper")
+            },
+        }
+    )
+    asked = query.replace("9000", "90").replace("21000", "210").replace("30000", "300")
+    (exact,) = uc.match(coarse, asked).to_pylist()
+    assert abs(row["confidence"] - exact["confidence"]) < 0.02 + 5 * row["std_error"]

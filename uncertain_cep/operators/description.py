@@ -71,6 +71,8 @@ class MatchDescription:
     """Whether the strategy is skip till next match."""
     is_uniform: bool
     """Whether no interval has a pmf, and every match of the join is one of the query."""
+    has_errors: bool
+    """Whether confidences may be estimates."""
     wanted: bool
     """Whether confidences are."""
     computed: bool
@@ -91,6 +93,7 @@ class MatchDescription:
         self.chains = new_chains(len(plan.components), layout.w) if self.wanted else None
         timed = context.conditioned
         self._timed = None if timed is None else TimedChoices(context, timed, layout)
+        self.has_errors = self.is_next or self._timed is not None
         self._next = NextMatches(plan, context.table, layout, bytecode, pmfs) if self.is_next else None
         self.limit = none if self._next is None else self._next.limit
         self._offset = none if pmfs is None else pmfs.offset[layout.rows]
@@ -153,7 +156,7 @@ class MatchDescription:
         """Fill ranges, confidences and standard errors of matches, (l, m) int64 candidates.
 
         A match that cannot happen gets an empty range. Confidences are filled only if ``computed``, standard
-        errors only if ``is_next``.
+        errors only if ``has_errors``.
 
         Raises
         ------
@@ -166,7 +169,7 @@ class MatchDescription:
             self._next.describe(chosen, lower, upper, confidence, std_error)
             return
         if self._timed is not None:
-            self._timed.describe(chosen, self.wanted, (lower, upper, confidence))
+            self._timed.describe(chosen, self.wanted, (lower, upper, confidence, std_error))
             return
         candidates, w = self._layout.candidates, self._layout.w
         describe_chosen(chosen, w, candidates.lower, candidates.upper, candidates.base, lower, upper)
@@ -197,6 +200,6 @@ class MatchDescription:
     ) -> MatchBatch:
         """Return filled columns, without the matches that cannot happen."""
         found = MatchBatch(
-            events, lower, upper, confidence if self.wanted else None, std_error if self.is_next else None
+            events, lower, upper, confidence if self.wanted else None, std_error if self.has_errors else None
         )
         return found if self.is_uniform else found.keep(lower <= upper)

@@ -51,13 +51,13 @@ class TimedChoices:
         ConfidenceCostError
             If the confidence of a match takes too many steps.
         """
-        lower, upper, confidence = out
+        lower, upper, confidence, std_error = out
         if not wanted:
             confidence = np.empty(len(lower))
         try:
             self._confidences.describe(
                 MatchEvents(*event_by_event(chosen)), self._candidates, self._offset, None, None, None,
-                self._pmfs, wanted, None, (lower, upper, confidence),
+                self._pmfs, wanted, None, (lower, upper, confidence, std_error),
             )  # fmt: skip
         except CostlyMatchError as error:
             rows = self._rows[chosen[:, error.match]]

@@ -133,8 +133,10 @@ def too_dear(plan: EvaluationPlan, ids: Sequence[Any], steps: int) -> Confidence
     if plan.bound.times:
         why = (
             "its conditions on times, or what must stay out of its gaps, tie many of its times together. "
-            f"{longer}, a shorter WITHIN, or fewer conditions between events that are not neighbours"
+            f"{longer}, a shorter WITHIN, fewer conditions between events that are not neighbours"
         )
+        # The confidences of sets are not estimated.
+        why += f", or {instead}" if plan.order is None else ""
     elif plan.order is not None:
         why = (
             "its sets many events, or an event is forbidden in several of its gaps or in one beside other "

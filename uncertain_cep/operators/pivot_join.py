@@ -70,7 +70,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         events = pooled(length * room, np.int64).reshape(length, room)
         lower, upper = pooled(room, np.int64), pooled(room, np.int64)
         confidence = pooled(room if description.computed else 0, np.float64)
-        std_error = pooled(room if description.is_next else 0, np.float64)
+        std_error = pooled(room if description.has_errors else 0, np.float64)
         filled = 0
         while filled < batch_rows:
             checkpoint()

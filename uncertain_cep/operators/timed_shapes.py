@@ -146,7 +146,6 @@ class Shapes:
             gap = 0
             if plan.order is None:
                 gap = ahead[0] if ahead else start[-1]
-            # Behind the events, as all_hold has the negated ones.
             asked = (-2 - k, int(conditions.negated[k]), int(conditions.negated[k + 1]), -1)
             instances = self._templates.of_negated(counts, negation.component.variable)
             yield Rule(

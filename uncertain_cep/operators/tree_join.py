@@ -76,6 +76,6 @@ def _matches(
         size = chosen.shape[1]
         lower, upper = np.empty((2, size), dtype=np.int64)
         confidence = np.empty(size if description.computed else 0)
-        std_error = np.empty(size if is_next else 0)
+        std_error = np.empty(size if description.has_errors else 0)
         description.fill(chosen, lower, upper, confidence, std_error)
         yield description.batch(output[chosen], lower, upper, confidence, std_error)

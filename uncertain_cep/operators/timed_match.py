@@ -1,0 +1,266 @@
+"""One match with conditions on times: its events' ticks, what is asked of them, and what is forbidden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence import Pmfs
+from confidence.timed.bounds import UNBOUND, Bounds, tightened
+from confidence.timed.drawn_times import Drawn, sampled
+from confidence.timed.factors import Cells, Factor, TooManyCellsError, law_of
+from confidence.timed.forbidden_runs import Grid, Run, factors_of
+from confidence.timed.members import Member, members_of
+from eventbased.gaps.gap_events import MatchEvents, Placed
+from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_TIMED_CELLS
+from uncertain_cep.operators.time_templates import OTHER, Instance, TimeTemplates
+from uncertain_cep.operators.timed_shapes import Rule, Shape
+
+__all__ = ["Gather", "TimedMatch"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+Gather = Callable[[Int64], tuple[list[tuple[int, int, int]], NDArray[np.bool_]]]
+"""Returns row and interval of the events that some rules forbid a match, and which rules, (x, k) bool.
+
+The rules are those of :func:`eventbased.gaps.asked_gaps.forbidden_by_rule`, the k-th negation in the place
+-2 - k.
+"""
+
+
+class TimedMatch:
+    """One match: its events' ticks, what is asked of them, and what is forbidden."""
+
+    def __init__(
+        self,
+        templates: TimeTemplates,
+        shape: Shape,
+        matches: MatchEvents,
+        n: int,
+        candidates: Placed,
+        offsets: Int64,
+        pmfs: Pmfs,
+    ) -> None:
+        self._templates, self._shape, self._offsets, self._pmfs = templates, shape, offsets, pmfs
+        own = slice(int(matches.start[n]), int(matches.start[n + 1]))
+        place = matches.place[own]
+        self._rows: list[int] = candidates.row[place].tolist()
+        base = candidates.base[place]
+        self._lower, self._upper = candidates.lower[place] - base, candidates.upper[place] - base
+        self._box = matches.boxes[:, own] if matches.boxes.shape[1] else None
+
+    def described(
+        self,
+        gather: Gather | None,
+        wanted: bool,
+        estimates: tuple[float, int],
+    ) -> tuple[int, int, float, float]:
+        """Return range, confidence and standard error; an empty range and 0 of what cannot happen.
+
+        What takes too many cells is drawn, if the first of ``estimates``, a standard error, is above 0. Its
+        range holds the tightest one: what is forbidden is not taken off.
+        """
+        nothing = 0, -1, 0.0, 0.0
+        system = self._system()
+        if system is None:
+            return nothing
+        bounds, grid = system
+        runs = self._runs(gather, grid)
+        # Uniform times and nothing forbidden: every tick within the bounds is that of some world.
+        is_tight = not runs and bool((self._offsets[self._rows] < 0).all())
+        whole = int(min(grid.first)), int(max(grid.last))
+        if is_tight and not wanted:
+            return *whole, 0.0, 0.0
+        try:
+            first, last, confidence = self._summed(bounds, grid, runs, whole if is_tight else None)
+        except TooManyCellsError:
+            if not estimates[0] > 0.0:
+                raise
+            return *whole, *self._sampled(bounds, grid, runs, estimates)
+        return (first, last, confidence, 0.0) if confidence > 0.0 else nothing
+
+    def _summed(
+        self,
+        bounds: Bounds,
+        grid: Grid,
+        runs: Sequence[tuple[int, int, int, list[Run]]],
+        known: tuple[int, int] | None,
+    ) -> tuple[int, int, float]:
+        """Return the range, where it is not known, and the confidence; 0 of what cannot happen."""
+        cells = Cells(MOST_TIMED_CELLS, MOST_CELLS_IN_TABLE)
+        factors = self._own_factors(bounds, grid, cells)
+        sizes = list(grid.sizes)
+        for row, low, high, own in runs:
+            found, ticks = factors_of(own, low, high, self._pmf(row, low, high), grid, cells, len(sizes))
+            factors += found
+            sizes += [ticks] if ticks else []
+        shape = self._shape
+        times = shape.firsts[:1] if known else dict.fromkeys((*shape.firsts, *shape.lasts))
+        laws = {time: law_of([time], sizes, factors, cells) for time in times}
+        confidence = min(float(laws[shape.firsts[0]].sum()), 1.0)
+        if not confidence > 0.0:
+            return 0, -1, 0.0
+        return *(known or self._range(laws, grid)), confidence
+
+    def _sampled(
+        self,
+        bounds: Bounds,
+        grid: Grid,
+        runs: Sequence[tuple[int, int, int, list[Run]]],
+        estimates: tuple[float, int],
+    ) -> tuple[float, float]:
+        """Return an estimate of the confidence, and its standard error."""
+        own = []
+        for k, (first, last) in enumerate(zip(grid.first.tolist(), grid.last.tolist(), strict=True)):
+            is_uniform = int(self._offsets[self._rows[k]]) < 0
+            pmf = None if is_uniform else self._weights(k, grid)
+            own.append(Drawn(first, last, int(self._upper[k] - self._lower[k]) + 1, pmf))
+        forbidden = [
+            (Drawn(low, high, high - low + 1, self._pmf(row, low, high)), runs_)
+            for row, low, high, runs_ in runs
+        ]
+        return sampled(own, bounds, forbidden, *estimates, Cells(MOST_TIMED_CELLS, MOST_TIMED_CELLS))
+
+    def listed(self, gather: Gather) -> tuple[list[int], int, int, Sequence[float]]:
+        """Return the rows of what may be in the runs of the only negation, the range, and the sums of that.
+
+        The range, empty if nothing may be, is of the worlds where something is.
+        """
+        nothing: tuple[list[int], int, int, Sequence[float]] = [], 0, -1, (0.0,) * 4
+        system = self._system()
+        if system is None:
+            return nothing
+        bounds, grid = system
+        runs = self._runs(gather, grid)
+        if not runs:
+            return nothing
+        cells = Cells(MOST_TIMED_CELLS, MOST_CELLS_IN_TABLE)
+        factors = self._own_factors(bounds, grid, cells)
+        axes = sorted(frozenset[int]().union(*(own[0].times for *_, own in runs)))
+        weight = law_of(axes, grid.sizes, factors, cells)
+        events = [Member(low, high, self._pmf(row, low, high), own[0]) for row, low, high, own in runs]
+        found = members_of(events, axes, weight, grid, cells)
+        if not found.sums[1] > 0.0:
+            return nothing
+        factors.append(Factor(tuple(axes), found.some))
+        ends = dict.fromkeys((*self._shape.firsts, *self._shape.lasts))
+        first, last = self._range({time: law_of([time], grid.sizes, factors, cells) for time in ends}, grid)
+        rows = [row for (row, *_), is_present in zip(runs, found.present, strict=True) if is_present]
+        return rows, min(first, found.first), max(last, found.last), found.sums
+
+    def _system(self) -> tuple[Bounds, Grid] | None:
+        """Return all bounds of the match's times, and the ticks that they leave; None if they leave none."""
+        bounds = dict(self._shape.order)
+        lower, upper = self._lower, self._upper
+        if self._box is not None:
+            lower, upper = np.maximum(lower, self._box[0]), np.minimum(upper, self._box[1])
+        if (lower > upper).any() or not self._add(bounds, self._shape.own):
+            return None
+        tight = tightened(lower, upper, bounds)
+        return None if tight is None else (bounds, Grid(*tight))
+
+    def _own_factors(self, bounds: Bounds, grid: Grid, cells: Cells) -> list[Factor]:
+        """Return the probabilities of the match's own times, and what binds them."""
+        factors = [Factor((k,), self._weights(k, grid)) for k in range(len(grid.sizes))]
+        return [*factors, *self._differences(bounds, grid, cells)]
+
+    def _pmf(self, row: int, low: int, high: int) -> Float64 | None:
+        """Return the probabilities of the ticks of an event; None if they are uniform."""
+        offset = int(self._offsets[row])
+        return None if offset < 0 else self._pmfs.values[offset : offset + high - low + 1]
+
+    def _range(self, laws: Mapping[int, Float64], grid: Grid) -> tuple[int, int]:
+        """Return the first and last tick of the match, given the laws of the times that can be either."""
+        ends = {time: np.flatnonzero(law > 0.0) for time, law in laws.items()}
+        first = min(int(grid.first[time] + ends[time][0]) for time in self._shape.firsts)
+        last = max(int(grid.first[time] + ends[time][-1]) for time in self._shape.lasts)
+        return first, last
+
+    def _add(self, bounds: Bounds, instances: Sequence[Instance]) -> bool:
+        """Add what is asked of the match's own times to some bounds; return whether that can be met."""
+        for instance in instances:
+            found = self._templates.bounds(instance, self._rows)
+            if found is None:
+                return False
+            _tie(bounds, instance.later, instance.earlier, *found)
+        return all(low <= high for low, high in bounds.values())
+
+    def _weights(self, k: int, grid: Grid) -> Float64:
+        """Return P(t) for the ticks of an event of the match."""
+        size, offset = grid.sizes[k], int(self._offsets[self._rows[k]])
+        if offset < 0:
+            return np.full(size, 1.0 / float(self._upper[k] - self._lower[k] + 1))
+        start = offset + int(grid.first[k] - self._lower[k])
+        return self._pmfs.values[start : start + size]
+
+    def _differences(self, bounds: Bounds, grid: Grid, cells: Cells) -> Iterator[Factor]:
+        """Yield where differences are within bounds, of those that can be without."""
+        for (i, j), (low, high) in bounds.items():
+            if j < 0 or i == j:
+                continue
+            least, most = int(grid.first[i] - grid.last[j]), int(grid.last[i] - grid.first[j])
+            if least >= low and most <= high:
+                continue
+            axes = (i, j) if i < j else (j, i)
+            cells.take(grid.shape(axes))
+            yield Factor(axes, grid.meets({(i, j): (low, high)}, axes).astype(np.float64))
+
+    def _runs(self, gather: Gather | None, grid: Grid) -> list[tuple[int, int, int, list[Run]]]:
+        """Return row, interval and runs of each event that may be where it is forbidden."""
+        rules = self._shape.rules
+        if not rules or gather is None:
+            return []
+        asks = np.empty((len(rules), 9), dtype=np.int64)
+        for k, rule in enumerate(rules):
+            above = max(int(grid.first[event]) + offset for event, offset in rule.run.lowers) - 1
+            until = min(int(grid.last[event]) + offset for event, offset in rule.run.uppers) + 1
+            asks[k] = rule.pool, above, until, *rule.asked, rule.component, rule.stop
+        events, forbids = gather(asks)
+        found = []
+        for (row, low, high), which in zip(events, forbids, strict=True):
+            runs = [self._run(rules[k], row) for k in np.flatnonzero(which).tolist()]
+            possible = [run for run in runs if run is not None and _possible(run, low, high, grid)]
+            if possible:
+                found.append((row, low, high, possible))
+        return found
+
+    def _run(self, rule: Rule, row: int) -> Run | None:
+        """Return the run of a rule for an event; None if a condition is not true of it."""
+        gap, lowers, uppers, _ = rule.run
+        guards: Bounds = {}
+        for instance in rule.instances:
+            bounds = self._templates.bounds(instance, self._rows, row)
+            if bounds is None or bounds[0] > bounds[1]:
+                return None
+            low, high = bounds
+            later, earlier = instance.later, instance.earlier
+            if later == OTHER and earlier == OTHER:
+                if not low <= 0 <= high:
+                    return None
+            elif later == OTHER:
+                lowers += ((earlier, low),) if low > -UNBOUND else ()
+                uppers += ((earlier, high),) if high < UNBOUND else ()
+            elif earlier == OTHER:
+                lowers += ((later, -high),) if high < UNBOUND else ()
+                uppers += ((later, -low),) if low > -UNBOUND else ()
+            else:
+                _tie(guards, later, earlier, low, high)
+        return Run(gap, lowers, uppers, guards)
+
+
+def _possible(run: Run, low: int, high: int, grid: Grid) -> bool:
+    """Return whether an event of an interval may be in a run, as far as the intervals of the match tell."""
+    lowers = [offset + (int(grid.first[time]) if time >= 0 else 0) for time, offset in run.lowers]
+    uppers = [offset + (int(grid.last[time]) if time >= 0 else 0) for time, offset in run.uppers]
+    return max([low, *lowers]) <= min([high, *uppers])
+
+
+def _tie(bounds: Bounds, later: int, earlier: int, low: int, high: int) -> None:
+    """Add a bound of a time or a difference to others."""
+    if (earlier, later) in bounds:
+        later, earlier, low, high = earlier, later, -high, -low
+    known = bounds.get((later, earlier), (-UNBOUND, UNBOUND))
+    bounds[later, earlier] = max(known[0], low), min(known[1], high)

@@ -124,6 +124,7 @@ RE2 finds up to four groups of simple expressions several times as fast as more.
 go to the expressions that come next.
 """
 
+_OPEN: Final = r"^\S+ (?:stdout|stderr) P"
 _PART: Final = re.compile(r"\S+ (stdout|stderr) ([FP])(?::\S+)? ?")
 
 
@@ -152,7 +153,7 @@ def record_blocks(
         start = first - len(kept)
         last = int(np.flatnonzero(begins)[-1])
         if parts:
-            last = _first_open(kept + lines, last)
+            last = _first_open(block, last)
         if len(block) - last > _MOST_JOINED:
             raise TraceError(
                 TraceFault(
@@ -203,10 +204,12 @@ def _joined(lines: pa.Array, begins: Any, first: int, parts: bool) -> tuple[pa.A
     return lines, numbers + first
 
 
-def _first_open(lines: list[str], last: int) -> int:
+def _first_open(lines: pa.Array, last: int) -> int:
     """Return the first line of the records that may go on; the last one of the block begins at ``last``."""
     opened: dict[str, int] = {}
-    for number, line in enumerate(lines[:last]):
+    if not pc.any(pc.match_substring_regex(lines, _OPEN)).as_py():
+        return last
+    for number, line in enumerate(lines.slice(0, last).to_pylist()):
         if (found := _PART.match(line)) is not None:
             if found[2] == "P":
                 opened.setdefault(found[1], number)
@@ -217,7 +220,7 @@ def _first_open(lines: list[str], last: int) -> int:
 
 def _whole(records: pa.Array, numbers: Any) -> tuple[pa.Array, Any]:
     """Return records with their parts put together."""
-    if not pc.any(pc.match_substring_regex(records, r"^\S+ (?:stdout|stderr) P")).as_py():
+    if not pc.any(pc.match_substring_regex(records, _OPEN)).as_py():
         return records, numbers
     whole: list[str] = []
     begun: dict[str, int] = {}

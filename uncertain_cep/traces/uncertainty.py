@@ -8,7 +8,7 @@ which ticks each row's event can have happened. All times are floored to ticks, 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Protocol
 
 import numpy as np
@@ -82,11 +82,16 @@ class Stamps:
     unit: str | None
     grid: Grid
     format: TimeFormat | None = None
+    _read: dict[str, StampTimes] = field(default_factory=dict, init=False)
 
     def texts(self, column: str) -> StampTimes | None:
         """Return what the texts of a column say by the format, ISO 8601 by default; None if it has none."""
         values = self.table.column(column)
-        return (self.format or ISO).read(values, column) if is_text(values.type) else None
+        if not is_text(values.type):
+            return None
+        if column not in self._read:
+            self._read[column] = (self.format or ISO).read(values, column)
+        return self._read[column]
 
     def ticks(self, column: str, *shifts: int | IntArray) -> Ticks:
         """Return the ticks of a column's stamps moved by each shift."""

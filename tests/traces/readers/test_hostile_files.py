@@ -10,6 +10,7 @@ import pytest
 
 import uncertain_cep as uc
 from tests.traces.readers.samples import SAMPLES
+from uncertain_cep.traces.readers import recognised
 
 DEEP: Final = 200_000
 XML: Final = ("ganglia", "rrd", "xes")
@@ -141,6 +142,14 @@ def test_texts_like_the_border_of_two_objects_end(tmp_path: Path) -> None:
     fault = refused(path, "otlp")
     assert fault is not None
     assert "row 1" in fault
+
+
+def test_a_binary_history_is_told_from_json(tmp_path: Path) -> None:
+    path = tmp_path / "job.jhist"
+    path.write_bytes(b'Avro-Binary\n{"type":"record"}\n\x00\x02\xff')
+    assert recognised(path.read_bytes()) == "hadoop-jhist"
+    with pytest.raises(uc.TraceError, match=r"history as Avro-Binary, and JSON is read: .*format=json"):
+        uc.read_traces(path, format="hadoop-jhist")
 
 
 def test_spans_of_too_many_attributes_are_told(tmp_path: Path) -> None:

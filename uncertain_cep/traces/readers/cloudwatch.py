@@ -11,6 +11,7 @@ import pyarrow as pa
 from msgspec import Struct
 
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.traces.readers.batches import in_batches
 from uncertain_cep.traces.readers.metric_series import shortest_step
 from uncertain_cep.traces.readers.source import Source
 
@@ -63,6 +64,7 @@ class _Given(Struct, rename="pascal"):
 _DECODER: Final = msgspec.json.Decoder(_Given)
 
 
+@in_batches(ATTRIBUTES)
 def events(source: Source) -> Iterator[tuple[Any, ...]]:
     """Yield the values, of the type that their label says.
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from uncertain_cep.traces.readers.batches import in_batches
 from uncertain_cep.traces.readers.source import Source
 from uncertain_cep.traces.readers.xml_elements import number_of, parsed_elements
 
@@ -27,6 +28,7 @@ ATTRIBUTES: Final = pa.schema(
 _KEPT: Final = frozenset(("METRIC", "EXTRA_DATA"))
 
 
+@in_batches(ATTRIBUTES)
 def events(source: Source) -> Iterator[tuple[Any, ...]]:
     """Yield the metrics of hosts; sums over hosts are left out.
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-__all__ = ["ATTRIBUTES", "PHASES", "hadoop_event", "host_of"]
+from uncertain_cep.traces.readers.batches import batch_of, pivoted
+from uncertain_cep.traces.readers.source import Source
+
+__all__ = ["ATTRIBUTES", "PHASES", "WIDTH", "hadoop_batches", "host_of"]
 
 ATTRIBUTES: Final = pa.schema(
     [
@@ -24,50 +28,67 @@ ATTRIBUTES: Final = pa.schema(
     ]
 )
 
-PHASES: Final = ("start", "shuffle", "sort", "end")
-"""Of an attempt, in their order."""
+WIDTH: Final = 12
+"""The columns of records of Hadoop."""
 
-_TYPES: Final = {
-    "submit": "Submit", "start": "Start", "end": "End", "shuffle": "ShuffleEnd", "sort": "SortEnd",
-}  # fmt: skip
-_ID: Final = re.compile(r"(?:job|task|attempt)_([0-9]+_[0-9]+)(?:_([a-z]+_[0-9]+)(?:_([0-9]+))?)?\Z")
+PHASES: Final = ("submit", "start", "shuffle", "sort", "end")
+"""In their order."""
+
+_ENDS: Final = PHASES.index("shuffle")
+_KINDS: Final = ("Submit", "Start", "ShuffleEnd", "SortEnd", "End")
+_TYPES: Final = pa.array(
+    [kind if len(kind) > 6 else what + kind for what in ("Job", "Task", "Attempt") for kind in _KINDS]
+)
+_SUFFIXES: Final = pa.array([f":{phase}" for phase in PHASES])
+_ID: Final = (
+    r"^(?:job|task|attempt)_(?P<job>[0-9]+_[0-9]+)(?:_(?P<task>[a-z]+_[0-9]+)(?:_(?P<attempt>[0-9]+))?)?$"
+)
+_NOTHING: Final = pa.scalar(None, pa.string())
 
 
-def hadoop_event(
-    identifier: str,
-    phase: str,
-    time: int | None,
-    *,
-    clock: str,
-    task_type: str | None = None,
-    host: str | None = None,
-    status: str | None = None,
-    name: str | None = None,
-    others: dict[str, Any] | None = None,
-) -> Iterator[tuple[Any, ...]]:
-    """Yield the event of a phase of a job, task or attempt, unless it has no time: none, 0 or -1."""
-    if time is None or time <= 0:
-        return
-    found = _ID.match(identifier)
-    job, task, attempt = (None, None, None) if found is None else found.groups()
-    what = "Attempt" if attempt else "Task" if task else "Job"
-    kind = _TYPES[phase] if phase in ("shuffle", "sort") else what + _TYPES[phase]
-    yield (
-        kind,
-        f"{identifier}:{phase}",
-        time,
-        time,
-        f"job_{job}" if job else None,
-        f"task_{job}_{task}" if task else None,
-        identifier if attempt else None,
-        int(attempt) if attempt else None,
-        task_type,
-        host,
-        status,
-        clock,
-        name,
-        {} if others is None else others,
-    )
+def hadoop_batches(source: Source, records: Iterable[Sequence[Any]]) -> Iterator[pa.RecordBatch]:
+    """Yield the events of the phases of jobs, tasks and attempts.
+
+    ``records`` are columns of many: identifiers, the times of the ``PHASES`` (no event: None, 0 or -1), the
+    clock, the type of the task, the host, the status, the name of the job, and dicts of the fields asked for.
+    """
+    for identifiers, *stamps, clock, kind, host, status, name, others in records:
+        whole = pa.array(identifiers, pa.string())
+        times = np.stack(
+            [np.asarray(pa.array(column, pa.int64()).fill_null(-1)) for column in stamps], axis=1
+        )
+        times[np.asarray(whole.is_null())] = -1
+        rows, phases = np.nonzero(times > 0)
+        phase = pa.array(phases)
+        parts = pc.extract_regex(whole, _ID)
+        job, task, number = (pc.struct_field(parts, place) for place in range(3))
+        is_task = pc.fill_null(pc.not_equal(task, ""), False)
+        is_attempt = pc.fill_null(pc.not_equal(number, ""), False)
+        what = np.asarray(is_task).astype(np.int64) + np.asarray(is_attempt)
+        attributes = [
+            pc.binary_join_element_wise("job", job, "_"),
+            pc.if_else(is_task, pc.binary_join_element_wise("task", job, task, "_"), _NOTHING),
+            pc.if_else(is_attempt, whole, _NOTHING),
+            pc.if_else(is_attempt, number, _NOTHING).cast(pa.int64()),
+            *(pa.array(column, pa.string()) for column in (kind, host, status, clock, name)),
+        ]
+        taken = pa.array(rows)
+        columns = [column.take(taken) for column in attributes]
+        columns[6] = pc.if_else(pa.array(phases >= _ENDS), columns[6], _NOTHING)
+        bounds = times[rows, phases]
+        further = {}
+        if source.fields:
+            further = {key: column.take(taken) for key, column in pivoted(others, source.asked).items()}
+        yield batch_of(
+            ATTRIBUTES,
+            [
+                _TYPES.take(pa.array(what[rows] * len(PHASES) + phases)),
+                pc.binary_join_element_wise(whole.take(taken), _SUFFIXES.take(phase), ""),
+                *(bounds, bounds),
+                *columns,
+            ],
+            further,
+        )
 
 
 def host_of(name: str | None) -> str | None:

@@ -4,65 +4,86 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
+import pyarrow as pa
+
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.traces.readers.hadoop_events import ATTRIBUTES, hadoop_event, host_of
+from uncertain_cep.traces.readers.batches import chunks
+from uncertain_cep.traces.readers.hadoop_events import ATTRIBUTES, WIDTH, hadoop_batches, host_of
 from uncertain_cep.traces.readers.source import MOST_BYTES, Source, shown_text
 
 __all__ = ["ATTRIBUTES", "events"]
 
 _PAIR: Final = re.compile(r'(\w+)="([^"\\]*(?:\\.[^"\\]*)*)"', re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+_ATTEMPT: Final = " TASK_ATTEMPT_ID="
 _KINDS: Final = {
-    "Job": "JOBID",
-    "Task": "TASKID",
-    "MapAttempt": "TASK_ATTEMPT_ID",
-    "ReduceAttempt": "TASK_ATTEMPT_ID",
+    "Job": " JOBID=",
+    "Task": " TASKID=",
+    "MapAttempt": _ATTEMPT,
+    "ReduceAttempt": _ATTEMPT,
 }
 _BEGINS: Final = (b"Meta ", *map(str.encode, _KINDS))
-_STAMPS: Final = {
-    "submit": "SUBMIT_TIME", "start": "START_TIME", "shuffle": "SHUFFLE_FINISHED", "sort": "SORT_FINISHED",
-    "end": "FINISH_TIME",
-}  # fmt: skip
+_STAMPS: Final = (" SUBMIT_TIME=", " START_TIME=", " SHUFFLE_FINISHED=", " SORT_FINISHED=", " FINISH_TIME=")
+_JOB_STAMPS: Final = (_STAMPS[0], " LAUNCH_TIME=", *_STAMPS[2:])
 
 
-def events(source: Source) -> Iterator[tuple[Any, ...]]:
+def events(source: Source) -> Iterator[pa.RecordBatch]:
     """Yield the submission, start and end of jobs, and the start and end of tasks and attempts.
 
     Jobs and tasks have the stamps of the JobTracker, attempts those of the TaskTracker that ran them, with
     the ends of shuffle and sort. Fields are the keys of a record.
     """
+    yield from hadoop_batches(source, chunks(_phases(source), WIDTH))
+
+
+def _phases(source: Source) -> Iterator[tuple[Any, ...]]:
+    fields = source.fields
     for row, record in _records(source):
         kind, _, rest = record.partition(" ")
         key = _KINDS.get(kind)
         if key is None:
             continue
-        pairs = {
-            name: _ESCAPE.sub(r"\1", value) if "\\" in value else value for name, value in _PAIR.findall(rest)
-        }
-        if key not in pairs:
-            message = f"it is no such record: {kind} without {key}"
+        get = _pairs(rest).get
+        identifier = get(key)
+        if identifier is None:
+            message = f"it is no such record: {kind} without {key[1:-1]}"
             raise TraceError(TraceFault(message, row=row, value=shown_text(record.encode())))
-        status = next((value for name, value in pairs.items() if name.endswith("_STATUS")), None)
-        others = {field: pairs.get(field) for field in source.fields}
-        host = host_of(pairs.get("HOSTNAME") or pairs.get("TRACKER_NAME"))
-        for phase, name in _STAMPS.items():
-            if kind == "Job" and phase == "start":
-                name = "LAUNCH_TIME"
-            if name in pairs:
-                yield from hadoop_event(
-                    pairs[key], phase, _time(pairs[name], name, row),
-                    clock="TaskTracker" if key == "TASK_ATTEMPT_ID" else "JobTracker",
-                    task_type=pairs.get("TASK_TYPE"), host=host, status=None if phase == "start" else status,
-                    name=pairs.get("JOBNAME"), others=others,
-                )  # fmt: skip
+        times = map(get, _JOB_STAMPS if kind == "Job" else _STAMPS)
+        yield (
+            identifier,
+            *[-1 if time is None else _time(time, row) for time in times],
+            "TaskTracker" if key == _ATTEMPT else "JobTracker",
+            get(" TASK_TYPE="),
+            _host(get(" HOSTNAME=") or get(" TRACKER_NAME=")),
+            get(" JOB_STATUS=" if kind == "Job" else " TASK_STATUS="),
+            get(" JOBNAME="),
+            {field: get(f" {field}=") for field in fields} if fields else None,
+        )
 
 
-def _time(text: str, name: str, row: int) -> int:
-    if not re.fullmatch(r"-?[0-9]{1,18}", text):
-        raise TraceError(TraceFault("it is no number of ms", row=row, column=name, value=text[:80]))
-    return int(text)
+_host: Final = lru_cache(host_of)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """Return the values of a record by their keys, each with a space before and an equals sign behind."""
+    if '\\"' in text or "\\\\" in text:
+        return {f" {name}=": _ESCAPE.sub(r"\1", value) for name, value in _PAIR.findall(text)}
+    # Every quote begins or ends a value.
+    parts = f" {text}".replace("\\", "").split('"')
+    return dict(zip(parts[::2], parts[1::2], strict=False))
+
+
+def _time(text: str, row: int) -> int:
+    try:
+        time = int(text)
+    except ValueError:
+        time = 2**63
+    if abs(time) >= 2**62:
+        raise TraceError(TraceFault("it is no number of ms", row=row, value=text[:80]))
+    return time
 
 
 def _records(source: Source) -> Iterator[tuple[int, str]]:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
 import msgspec
+import pyarrow as pa
 from msgspec import Meta, Struct
 
-from uncertain_cep.traces.readers.hadoop_events import ATTRIBUTES, hadoop_event, host_of
+from uncertain_cep.traces.readers.batches import chunks
+from uncertain_cep.traces.readers.hadoop_events import ATTRIBUTES, WIDTH, hadoop_batches, host_of
 from uncertain_cep.traces.readers.source import Source, decoded, values_at
 
 __all__ = ["ATTRIBUTES", "events"]
@@ -54,48 +56,49 @@ _DECODER: Final = msgspec.json.Decoder(_Job)
 _LISTS: Final = ("mapTasks", "reduceTasks", "otherTasks")
 
 
-def events(source: Source) -> Iterator[tuple[Any, ...]]:
+def events(source: Source) -> Iterator[pa.RecordBatch]:
     """Yield the submission, start and end of jobs, and the start and end of tasks and attempts.
 
     Jobs and tasks have the stamps of the JobTracker. Attempts have those of the TaskTracker that ran them,
     also of the ends of shuffle and sort; but some failures were stamped by the JobTracker. Fields are those
     of the attempt, the task or the job; ``task.`` and ``job.`` lead from an attempt to its task and job.
     """
+    yield from hadoop_batches(source, chunks(_records(source), WIDTH))
+
+
+def _records(source: Source) -> Iterator[tuple[Any, ...]]:
     fields = source.fields
+    others = None
     for row, job, text in source.values(_DECODER):
         given = decoded(_ANY, text, row) if fields else {}
         jobs = {name: value for name, value in given.items() if name not in _LISTS} if fields else {}
-        others = values_at({**jobs, "job": jobs}, fields)
+        if fields:
+            others = values_at({**jobs, "job": jobs}, fields)
         name = job.job_name
-        times = {"submit": job.submit_time, "start": job.launch_time, "end": job.finish_time}
-        for phase, time in times.items():
-            status = job.outcome if phase == "end" else None
-            yield from hadoop_event(
-                job.job_id, phase, time, clock="JobTracker", status=status, name=name, others=others
-            )
+        yield (
+            *(job.job_id, job.submit_time, job.launch_time, -1, -1, job.finish_time, "JobTracker"),
+            *(None, None, job.outcome, name, others),
+        )
         for key, tasks in zip(_LISTS, (job.map_tasks, job.reduce_tasks, job.other_tasks), strict=True):
             for place, task in enumerate(tasks or ()):
-                raw = dict(given[key][place]) if fields else {}
-                attempts = raw.pop("attempts", ())
-                above = {"task": raw, "job": jobs}
-                others = values_at({**raw, **above}, fields)
-                for phase, time in (("start", task.start_time), ("end", task.finish_time)):
-                    yield from hadoop_event(
-                        task.task_id, phase, time,
-                        clock="JobTracker", task_type=task.task_type,
-                        status=task.task_status if phase == "end" else None, name=name, others=others,
-                    )  # fmt: skip
+                if fields:
+                    raw = dict(given[key][place])
+                    attempts = raw.pop("attempts", ())
+                    above = {"task": raw, "job": jobs}
+                    others = values_at({**raw, **above}, fields)
+                kind = task.task_type
+                yield (
+                    *(task.task_id, -1, task.start_time, -1, -1, task.finish_time, "JobTracker"),
+                    *(kind, None, task.task_status, name, others),
+                )
                 for number, attempt in enumerate(task.attempts or ()):
                     if fields:
                         others = values_at({**attempts[number], **above}, fields)
-                    host = attempt.host_name and _ESCAPE.sub(r"\1", attempt.host_name)
-                    stamps = {
-                        "start": attempt.start_time, "shuffle": attempt.shuffle_finished,
-                        "sort": attempt.sort_finished, "end": attempt.finish_time,
-                    }  # fmt: skip
-                    for phase, time in stamps.items():
-                        yield from hadoop_event(
-                            attempt.attempt_id, phase, time,
-                            clock="TaskTracker", task_type=task.task_type, host=host_of(host),
-                            status=None if phase == "start" else attempt.result, name=name, others=others,
-                        )  # fmt: skip
+                    host = attempt.host_name
+                    if host is not None:
+                        host = host_of(_ESCAPE.sub(r"\1", host) if "\\" in host else host)
+                    yield (
+                        *(attempt.attempt_id, -1, attempt.start_time, attempt.shuffle_finished),
+                        *(attempt.sort_finished, attempt.finish_time, "TaskTracker"),
+                        *(kind, host, attempt.result, name, others),
+                    )

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
 import msgspec
+import pyarrow as pa
 from msgspec import Meta, Struct
 
 from uncertain_cep.traces.readers.source import Source, decoded
-from uncertain_cep.traces.readers.spans import ATTRIBUTES, span_events
+from uncertain_cep.traces.readers.spans import ATTRIBUTES, span_batches
 
 __all__ = ["ATTRIBUTES", "events"]
 
@@ -66,24 +67,31 @@ class _Document(Struct):
 _DECODER: Final = msgspec.json.Decoder(_Document)
 
 
-def events(source: Source) -> Iterator[tuple[Any, ...]]:
+def events(source: Source) -> Iterator[pa.RecordBatch]:
     """Yield the start, the logs and the end of spans, by the clock of their service.
 
     Further attributes are the tags of the span, and those of its process with ``process.`` before.
     """
+    yield from span_batches(source, _spans(source))
+
+
+def _spans(source: Source) -> Iterator[tuple[Any, ...]]:
     for trace in decoded(_DECODER, source.document()).data:
+        abouts = {
+            name: (process.service_name, {f"process.{tag.key}": tag.value for tag in process.tags})
+            for name, process in trace.processes.items()
+        }
         for span in trace.spans:
-            process = trace.processes.get(span.process or "") or _Process()
+            service, about = abouts.get(span.process or "", (None, {}))
             tags = {tag.key: tag.value for tag in span.tags or ()}
-            parents = [one.span for one in span.references or () if one.kind == "CHILD_OF"]
+            parent = next((one.span for one in span.references or () if one.kind == "CHILD_OF"), None)
             kind = tags.get("span.kind")
-            logs = [(log.timestamp, _event(log)) for log in span.logs or ()]
-            attributes = (
-                span.trace, span.span, parents[0] if parents else None, process.service_name, span.name,
-                str(kind).upper() if kind else None,
-            )  # fmt: skip
-            others = tags | {f"process.{tag.key}": tag.value for tag in process.tags}
-            yield from span_events(attributes, span.start, span.start + span.duration, logs, others)
+            yield (
+                *(span.trace, span.span, parent, service, span.name, str(kind).upper() if kind else None),
+                *(span.start, span.start + span.duration),
+                [(log.timestamp, _event(log)) for log in span.logs] if span.logs else (),
+                *("", tags | about),
+            )
 
 
 def _event(log: _Log) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.traces.readers.batches import in_batches
 from uncertain_cep.traces.readers.metric_series import finite, labelled
 from uncertain_cep.traces.readers.source import Source, shown_text
 
@@ -23,10 +24,14 @@ _LABEL: Final = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
 _LABELS: Final = re.compile(rf"(?:{_LABEL.pattern}\s*(?:,\s*|\Z))*", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(.)")
 _NEWLINE: Final = {"n": "\n"}
+_MOST_SERIES: Final = 100_000
+"""Series whose labels are kept."""
+
 _SECONDS_BELOW: Final = 100_000_000_000
 """The text of Prometheus has stamps in ms, that of OpenMetrics in s; this is in 1973 or 5138."""
 
 
+@in_batches(ATTRIBUTES)
 def events(source: Source) -> Iterator[tuple[Any, ...]]:
     """Yield the samples, of the type of their name; their labels are further attributes.
 
@@ -35,13 +40,13 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
     """
     # The last stamp of each series, the step, and its first sample while there is no second.
     known: dict[str, tuple[int, int | None, tuple[Any, ...] | None]] = {}
+    samples = _Samples()
     for row, line in source.lines():
         if line.startswith(b"#"):
             if line == b"# EOF":
                 break
             continue
-        name, labels, value, time = _sample(line, row)
-        series = labelled(name, labels)
+        name, labels, series, value, time = samples.read(line, row)
         before = known.get(series)
         event = (name, f"{series}:{time}", time, time, value, None, labels)
         if before is None:
@@ -69,27 +74,42 @@ def _widened(event: tuple[Any, ...], step: int) -> tuple[Any, ...]:
     return name, identifier, time - step + 1, time, value, step, labels
 
 
-def _sample(line: bytes, row: int) -> tuple[str, dict[str, str], float | None, int]:
-    try:
-        text = line.decode()
-    except UnicodeDecodeError:
-        raise _fault("its text is not UTF-8: convert the file", row, line) from None
-    found = _SAMPLE.fullmatch(text)
-    if found is None or (found[2] and not _LABELS.fullmatch(found[2])):
-        raise _fault("it is no sample: a name, labels in braces, a value and a stamp are expected", row, line)
-    if found[4] is None:
-        raise _fault("the sample has no stamp: write it, or read what a server keeps", row, line)
-    try:
-        value, time = finite(found[3]), float(found[4])
-    except ValueError:
-        raise _fault("the value or the stamp is no number", row, line) from None
-    if not 0 <= time < 2**53:
-        raise _fault("the stamp is out of range", row, line)
-    labels = {
-        label: _ESCAPE.sub(lambda escape: _NEWLINE.get(escape[1], escape[1]), text)
-        for label, text in _LABEL.findall(found[2] or "")
-    }
-    return found[1], labels, value, round(time * 1000 if time < _SECONDS_BELOW else time)
+class _Samples:
+    """Reads samples, and keeps what their names and labels say: a series has the same text in all of them."""
+
+    def __init__(self) -> None:
+        self._series: dict[str, tuple[str, dict[str, str], str]] = {}
+
+    def read(self, line: bytes, row: int) -> tuple[str, dict[str, str], str, float | None, int]:
+        """Return the name, the labels, the series, the value and the ms since 1970 of a sample."""
+        try:
+            text = line.decode()
+        except UnicodeDecodeError:
+            raise _fault("its text is not UTF-8: convert the file", row, line) from None
+        head, *told = text.rsplit(None, 2)
+        series = self._series.get(head) if len(told) == 2 else None
+        if series is None:
+            found = _SAMPLE.fullmatch(text)
+            if found is None or (found[2] and not _LABELS.fullmatch(found[2])):
+                message = "it is no sample: a name, labels in braces, a value and a stamp are expected"
+                raise _fault(message, row, line)
+            if found[4] is None:
+                raise _fault("the sample has no stamp: write it, or read what a server keeps", row, line)
+            labels = {
+                label: _ESCAPE.sub(lambda escape: _NEWLINE.get(escape[1], escape[1]), text)
+                for label, text in _LABEL.findall(found[2] or "")
+            }
+            series = found[1], labels, labelled(found[1], labels)
+            if told == [found[3], found[4]] and len(self._series) < _MOST_SERIES:
+                self._series[head] = series
+            told = [found[3], found[4]]
+        try:
+            value, time = finite(told[0]), float(told[1])
+        except ValueError:
+            raise _fault("the value or the stamp is no number", row, line) from None
+        if not 0 <= time < 2**53:
+            raise _fault("the stamp is out of range", row, line)
+        return *series, value, round(time * 1000 if time < _SECONDS_BELOW else time)
 
 
 def _fault(message: str, row: int, line: bytes) -> TraceError:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
 import msgspec
+import pyarrow as pa
 from msgspec import Meta, Struct
 
 from uncertain_cep.traces.readers.source import Source
-from uncertain_cep.traces.readers.spans import ATTRIBUTES, span_events
+from uncertain_cep.traces.readers.spans import ATTRIBUTES, span_batches
 
 __all__ = ["ATTRIBUTES", "events"]
 
@@ -69,32 +70,33 @@ _DECODER: Final = msgspec.json.Decoder(_Request, strict=False)
 _KINDS: Final = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
 
 
-def events(source: Source) -> Iterator[tuple[Any, ...]]:
+def events(source: Source) -> Iterator[pa.RecordBatch]:
     """Yield the start, the events and the end of spans, by the clock of their service.
 
     Further attributes are those of the span, and those of the resource with ``resource.`` before.
     """
+    yield from span_batches(source, _spans(source))
+
+
+def _spans(source: Source) -> Iterator[tuple[Any, ...]]:
     for _, request, _ in source.values(_DECODER):
         for resource in request.resource_spans or ():
             about = {f"resource.{pair.key}": _plain(pair.value) for pair in resource.resource.attributes}
             service = about.get("resource.service.name")
+            service = None if service is None else str(service)
             for scope in (*resource.scope_spans, *resource.instrumentation_library_spans):
                 for span in scope.spans:
                     kind = span.kind
                     if isinstance(kind, int):
                         kind = _KINDS[kind] if 0 <= kind < len(_KINDS) else str(kind)
-                    yield from span_events(
-                        (
-                            span.trace_id, span.span_id, span.parent_span_id or None,
-                            None if service is None else str(service), span.name,
-                            kind and kind.removeprefix("SPAN_KIND_"),
-                        ),
-                        span.start_time_unix_nano,
+                    yield (
+                        *(span.trace_id, span.span_id, span.parent_span_id or None, service, span.name),
+                        *(kind and kind.removeprefix("SPAN_KIND_"), span.start_time_unix_nano),
                         # 0 for one that has not ended.
-                        span.end_time_unix_nano or None,
+                        span.end_time_unix_nano or -1,
                         [(one.time_unix_nano, one.name) for one in span.events],
-                        about | {pair.key: _plain(pair.value) for pair in span.attributes},
-                    )  # fmt: skip
+                        *("", about | {pair.key: _plain(pair.value) for pair in span.attributes}),
+                    )
 
 
 def _plain(value: dict[str, Any]) -> Any:

@@ -10,6 +10,7 @@ import pyarrow as pa
 from msgspec import Meta, Struct
 
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.traces.readers.batches import in_batches
 from uncertain_cep.traces.readers.metric_series import finite, labelled, shortest_step
 from uncertain_cep.traces.readers.source import Source
 
@@ -50,6 +51,7 @@ class _Given(Struct):
 _DECODER: Final = msgspec.json.Decoder(_Given)
 
 
+@in_batches(ATTRIBUTES)
 def events(source: Source) -> Iterator[tuple[Any, ...]]:
     """Yield the samples, of the type that their ``__name__`` says; their labels are further attributes.
 

@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
-from itertools import islice
-from operator import itemgetter
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
 from uncertain_cep.durations import parse_duration
-from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.errors import TraceError
 from uncertain_cep.timedomain import Names
+from uncertain_cep.traces.readers.batches import TIMES
 from uncertain_cep.traces.readers.source import Source
 
-__all__ = ["LOOKED_AT", "READERS", "Reader", "finest_tick", "read_events", "recognised"]
+__all__ = ["LOOKED_AT", "READERS", "Reader", "event_blocks", "finest_tick", "read_events", "recognised"]
 
 LOOKED_AT: Final = 1 << 14
 """Bytes at the beginning of a file that tell its format."""
-
-_BATCH: Final = 1 << 11
-"""Events that are made into columns at once."""
-
-
-_MOST_FURTHER: Final = 1000
-"""Attributes besides those of the format that are read without being asked for."""
 
 _TAKEN: Final = frozenset((Names().pmf, Names().tick))
 
@@ -38,9 +32,9 @@ class Reader:
     """A format.
 
     The module ``uncertain_cep.traces.readers.<module>`` has two names. ``ATTRIBUTES`` is a pyarrow.Schema of
-    the attributes. ``events`` takes a `Source` and yields one tuple an event: type, id, lower and upper (both
-    inclusive, whole ``unit``s since 1970), the attributes in their order, and a dict of further ones. It
-    raises a TraceError with the row of what it cannot read.
+    the attributes. ``events`` takes a `Source` and yields batches: the columns type, id, lower and upper
+    (both inclusive, whole ``unit``s since 1970), the attributes in their order, and further ones;
+    `in_batches` makes them of tuples. It raises a TraceError with the row of what it cannot read.
     """
 
     what: str
@@ -62,7 +56,9 @@ READERS: Final[dict[str, Reader]] = {
     "spark-eventlog": Reader(
         "Spark event log", "spark_eventlog", "ms", "1ms", r'\{"Event":"(?:org\.apache\.spark\.|SparkListener)'
     ),
-    "hadoop-jhist": Reader("Hadoop job history, .jhist", "hadoop_jhist", "ms", "1ms", r"Avro-Json\r?\n"),
+    "hadoop-jhist": Reader(
+        "Hadoop job history, .jhist", "hadoop_jhist", "ms", "1ms", r"Avro-(?:Json|Binary)\r?\n"
+    ),
     "hadoop-rumen": Reader("Rumen trace", "hadoop_rumen", "ms", "1ms", _RUMEN),
     "hadoop-history": Reader(
         "Hadoop 0.20 job history", "hadoop_history", "ms", "1ms", r'Meta VERSION="|!!FILE=|Job JOBID="'
@@ -104,8 +100,10 @@ def finest_tick(names: Iterable[str]) -> str | None:
     return min(ticks, key=parse_duration, default=None)
 
 
-def read_events(name: str, stream: BinaryIO, path: str, columns: Collection[str] | None = None) -> pa.Table:
-    """Return the events of a file.
+def event_blocks(
+    name: str, stream: BinaryIO, path: str, columns: Collection[str] | None = None
+) -> Iterator[pa.Table]:
+    """Yield the events of a file, some at a time; at least one table, without rows if there are no events.
 
     Parameters
     ----------
@@ -119,78 +117,75 @@ def read_events(name: str, stream: BinaryIO, path: str, columns: Collection[str]
         What else is of use: fields of the format by their paths, such as ``Task Info.Launch Time``. None: all
         that some formats hold without a fixed name, such as labels.
 
-    Returns
-    -------
+    Yields
+    ------
     pyarrow.Table
         ``type`` and ``id`` string, ``lower`` and ``upper`` timestamp, the attributes of the format, and those
-        of ``columns`` that the file has; one with a name of the others has ``_`` behind its own.
+        of ``columns`` that the block has; one with a name of the others has ``_`` behind its own.
 
     Raises
     ------
     TraceError
         Without the file's name.
     """
-    reader = READERS[name]
+    reader, schema = READERS[name], _schema(name)
     module = import_module(f"uncertain_cep.traces.readers.{reader.module}")
-    stamp = pa.timestamp(reader.unit)
-    schema = pa.schema(
-        [("type", pa.string()), ("id", pa.string()), ("lower", stamp), ("upper", stamp), *module.ATTRIBUTES]
-    )
     asked = None if columns is None else frozenset(columns).difference(schema.names)
     # What Arrow opens has no lines, and no look ahead.
     buffered: Any = io.BufferedReader(stream, 1 << 20)
     if not buffered.peek(1):
         raise TraceError(f"the file is empty: {reader.what} is expected")
-    rows = module.events(Source(buffered, path, tuple(sorted(asked or ()))))
-    known: list[pa.RecordBatch] = []
-    further: list[dict[str, pa.Array]] = []
-    while chunk := list(islice(rows, _BATCH)):
-        # Faster than zip(*chunk), which has as many arguments.
-        values = (list(map(itemgetter(place), chunk)) for place in range(len(schema)))
-        arrays = [_typed(column, field) for column, field in zip(values, schema, strict=True)]
-        known.append(pa.record_batch(arrays, schema=schema))
-        further.append(_further([row[-1] for row in chunk], asked))
-    if not known:
-        return schema.empty_table()
-    table = pa.Table.from_batches(known).combine_chunks()
-    for name in sorted(set().union(*further)):
-        pieces = [batch.get(name) for batch in further]
-        lengths = [batch.num_rows for batch in known]
-        column = _joined(
-            [pa.nulls(rows) if piece is None else piece for piece, rows in zip(pieces, lengths, strict=True)]
-        )
-        if not pa.types.is_null(column.type):
-            table = table.append_column(
-                f"{name}_" if name in _TAKEN or name in schema.names else name, column
-            )
-    return table
+    nothing = True
+    batches = module.events(Source(buffered, path, asked))
+    while True:
+        with _collecting_no_garbage():
+            batch = next(batches, None)
+        if batch is None:
+            break
+        known = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=False)]
+        further = {
+            f"{name}_" if name in _TAKEN or name in schema.names else name: batch.column(place)
+            for place, name in enumerate(batch.schema.names)
+            if place >= len(schema) and not pa.types.is_null(batch.column(place).type)
+        }
+        nothing = False
+        yield pa.Table.from_arrays([*known, *further.values()], names=[*schema.names, *further])
+    if nothing:
+        yield schema.empty_table()
 
 
-def _further(others: Sequence[Mapping[str, Any]], asked: Collection[str] | None) -> dict[str, pa.Array]:
-    """Return the further attributes of some events as columns."""
-    names: set[str] = set().union(*filter(None, others))
-    if asked is not None:
-        names = {name for name in names if name in asked or f"{name}_" in asked}
-    if len(names) > _MOST_FURTHER:
-        message = (
-            f"its events have more than {_MOST_FURTHER:,} different attributes: say in a schema which to read"
-        )
-        raise TraceError(message)
-    return {name: _guessed([given.get(name) for given in others]) for name in names}
-
-
-def _typed(values: Sequence[Any], field: pa.Field) -> pa.Array:
+@contextmanager
+def _collecting_no_garbage() -> Iterator[None]:
+    """Keep Python from looking for cycles among the objects of a block: that takes as long as reading."""
+    enabled = gc.isenabled()
+    gc.disable()
     try:
-        return pa.array(values, field.type)
-    except (pa.ArrowException, OverflowError, UnicodeError) as error:
-        raise TraceError(TraceFault(f"a value cannot be kept: {error}", column=field.name)) from None
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
-def _guessed(values: Sequence[Any]) -> pa.Array:
-    try:
-        return pa.array(values)
-    except (pa.ArrowException, OverflowError):
-        return pa.array([None if value is None else str(value) for value in values])
+def read_events(name: str, stream: BinaryIO, path: str, columns: Collection[str] | None = None) -> pa.Table:
+    """Return the events of a file as one table; what is of several types in its blocks becomes text."""
+    tables = list(event_blocks(name, stream, path, columns))
+    known = [field.name for field in _schema(name)]
+    further = sorted({name for table in tables for name in table.column_names}.difference(known))
+    found = pa.concat_tables([table.select(known) for table in tables]).combine_chunks()
+    for name in further:
+        pieces = [
+            table.column(name) if name in table.column_names else pa.nulls(table.num_rows) for table in tables
+        ]
+        found = found.append_column(name, _joined(pieces))
+    return found
+
+
+def _schema(name: str) -> pa.Schema:
+    """Return the columns of the events of a format."""
+    module = import_module(f"uncertain_cep.traces.readers.{READERS[name].module}")
+    stamp = pa.timestamp(READERS[name].unit)
+    times = [field.with_type(stamp) if pa.types.is_int64(field.type) else field for field in TIMES]
+    return pa.schema([*times, *module.ATTRIBUTES])
 
 
 def _joined(pieces: Sequence[pa.Array]) -> pa.ChunkedArray:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.traces.readers.batches import in_batches
 from uncertain_cep.traces.readers.source import Source
 from uncertain_cep.traces.readers.xml_elements import parsed_elements
 
@@ -30,6 +31,7 @@ ATTRIBUTES: Final = pa.schema(
 _NONE: Final = frozenset[str]()
 
 
+@in_batches(ATTRIBUTES)
 def events(source: Source) -> Iterator[tuple[Any, ...]]:
     """Yield the known values of all archives.
 

@@ -1,23 +1,26 @@
-"""The bytes of a file as lines or documents, and faults that name the row."""
+"""The bytes of a file as lines, blocks of them or documents, and faults that name the row."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final, TypeVar
+from itertools import count
+from typing import Any, BinaryIO, Final, Generic, TypeVar
 
 import msgspec
 
 from uncertain_cep.errors import TraceError, TraceFault
 
-__all__ = ["MOST_BYTES", "Source", "decoded", "field_values", "shown_text", "values_at"]
+__all__ = ["MOST_BYTES", "Block", "Source", "decoded", "long_line", "shown_text", "values_at"]
 
 MOST_BYTES: Final = 1 << 26
 """Bytes of a line that can be read."""
 
 MOST_DOCUMENT: Final = 1 << 28
 """Bytes of a document that can be read."""
+
+_BLOCK: Final = 1 << 20
 
 _ANY: Final = msgspec.json.Decoder()
 _BETWEEN: Final = re.compile(rb"\}\s*\{")
@@ -30,27 +33,102 @@ _MOST_TRIES: Final = 1000
 ValueT = TypeVar("ValueT")
 
 
+def _numbered(block: bytes, before: int) -> Iterator[tuple[int, bytes]]:
+    for number, line in enumerate(block.split(b"\n"), before + 1):
+        if text := line.strip():
+            yield number, text
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Generic[ValueT]):
+    """Lines of JSON: what each holds, a dict of all that each holds if that is asked for, and their text."""
+
+    values: list[ValueT]
+    raws: list[Any]
+    text: bytes
+    before: int
+    """The lines of the file before."""
+
+    def lines(self) -> list[tuple[int, bytes]]:
+        """Return the number of each line, from 1, and its text, in the order of the values."""
+        return list(_numbered(self.text, self.before))
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file to read: its decompressed bytes, its path, and the fields that are asked for besides."""
+    """A file to read: its decompressed bytes, its path, and what is asked for besides (None: all)."""
 
     stream: BinaryIO
     path: str
-    fields: tuple[str, ...] = ()
+    asked: frozenset[str] | None = None
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that are asked for by their paths."""
+        return tuple(sorted(self.asked or ()))
+
+    def line(self, number: int) -> bytes:
+        """Return the next line, the ``number``th from 1; none at the end."""
+        line = self.stream.readline(MOST_BYTES + 1)
+        if len(line) > MOST_BYTES:
+            raise long_line(number, line)
+        return line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Yield the number of each line, from 1, and its bytes without spaces around it; no blank ones."""
-        number = 0
-        while line := self.stream.readline(MOST_BYTES + 1):
-            number += 1
-            if len(line) > MOST_BYTES:
-                message = f"the line is longer than {MOST_BYTES:,} bytes, the most that is read"
-                raise TraceError(TraceFault(message, row=number, value=shown_text(line)))
-            line = line.strip()
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            if line:
-                yield number, line
+        for number in count(1):
+            line = self.line(number)
+            if not line:
+                return
+            if text := line.strip():
+                yield number, text
+
+    def blocks(self, before: int = 0) -> Iterator[tuple[int, bytes]]:
+        """Yield whole lines, many at a time, behind the number of lines before: ``before`` at first."""
+        rest = b""
+        while data := self.stream.read(_BLOCK):
+            if not before and not rest:
+                data = data.removeprefix(b"\xef\xbb\xbf")
+            end = data.rfind(b"\n") + 1
+            if not end:
+                rest += data
+            else:
+                whole = rest + data[:end]
+                yield before, whole
+                before += whole.count(b"\n")
+                rest = data[end:]
+            if len(rest) > MOST_BYTES:
+                raise long_line(before + 1, rest)
+        if rest:
+            yield before, rest
+
+    def records(
+        self,
+        decoder: msgspec.json.Decoder[ValueT],
+        one_by_one: Callable[[bytes, int], ValueT | None] | None = None,
+        before: int = 0,
+    ) -> Iterator[Block[ValueT]]:
+        """Yield what the lines hold, a block at a time.
+
+        Where a block cannot be decoded, each line is decoded by ``one_by_one``, which takes its number, from
+        1, besides: it returns None for a line that is passed over, or raises a TraceError. ``before`` is the
+        number of lines that were read already.
+        """
+        for begin, block in self.blocks(before):
+            try:
+                values: list[Any] = decoder.decode_lines(block)
+                raws = _ANY.decode_lines(block) if self.asked else []
+                yield Block(values, raws, block, begin)
+            except _UNREADABLE:
+                kept = []
+                values, raws = [], []
+                for number, line in _numbered(block, begin):
+                    found = decoded(decoder, line, number) if one_by_one is None else one_by_one(line, number)
+                    if found is not None:
+                        kept.append(line)
+                        values.append(found)
+                        raws += [decoded(_ANY, line, number)] if self.asked else []
+                yield Block(values, raws, b"\n".join(kept), begin)
 
     def document(self) -> bytes:
         """Return all bytes of the file, at most ``MOST_DOCUMENT``."""
@@ -84,6 +162,12 @@ class Source:
             yield number + 1, decoded(decoder, text, number + 1), text
 
 
+def long_line(row: int, text: bytes) -> TraceError:
+    """Return the error of a line that is too long."""
+    message = f"the line is longer than {MOST_BYTES:,} bytes, the most that is read"
+    return TraceError(TraceFault(message, row=row, value=shown_text(text)))
+
+
 def decoded(decoder: msgspec.json.Decoder[ValueT], text: bytes, row: int | None = None) -> ValueT:
     """Return what JSON text holds; a TraceError names the row if it is no such thing."""
     try:
@@ -97,11 +181,6 @@ def decoded(decoder: msgspec.json.Decoder[ValueT], text: bytes, row: int | None 
     except RecursionError:
         message = "arrays and objects are nested too deep to be read"
     raise TraceError(TraceFault(message, row=row, value=shown_text(text) or None))
-
-
-def field_values(text: bytes, row: int | None, fields: tuple[str, ...]) -> dict[str, Any]:
-    """Return the values of some fields of a JSON object, by their paths."""
-    return values_at(decoded(_ANY, text, row), fields) if fields else {}
 
 
 def values_at(value: Any, fields: tuple[str, ...]) -> dict[str, Any]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import Meta, Struct, field
 
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.traces.readers.source import Source, decoded, field_values, shown_text
+from uncertain_cep.traces.readers.batches import TIMES, batch_of, pivoted
+from uncertain_cep.traces.readers.source import Block, Source, decoded, shown_text, values_at
 
 __all__ = ["ATTRIBUTES", "events"]
 
@@ -39,14 +42,14 @@ Stamp = Annotated[int, Meta(ge=0, le=2**62)]
 Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
-class _Event(Struct):
-    event: str = field(name="Event")
-
-
-class _Application(Struct):
+class _Application(Struct, gc=False):
     time: Stamp = field(name="Timestamp")
     app: str | None = field(name="App ID", default=None)
     name: str | None = field(name="App Name", default=None)
+
+
+class _Result(Struct, gc=False):
+    result: str = field(name="Result")
 
 
 class _JobStart(Struct):
@@ -55,17 +58,13 @@ class _JobStart(Struct):
     stages: list[Number] = field(name="Stage IDs", default_factory=list)
 
 
-class _Result(Struct):
-    result: str = field(name="Result")
-
-
 class _JobEnd(Struct):
     job: Number = field(name="Job ID")
     time: Stamp = field(name="Completion Time")
     result: _Result = field(name="Job Result")
 
 
-class _StageInfo(Struct):
+class _StageInfo(Struct, gc=False):
     stage: Number = field(name="Stage ID")
     attempt: Number = field(name="Stage Attempt ID", default=0)
     name: str | None = field(name="Stage Name", default=None)
@@ -76,6 +75,17 @@ class _StageInfo(Struct):
 
 class _Stage(Struct):
     info: _StageInfo = field(name="Stage Info")
+
+
+class _ExecutorInfo(Struct, gc=False):
+    host: str | None = field(name="Host", default=None)
+
+
+class _Executor(Struct):
+    time: Stamp = field(name="Timestamp")
+    executor: str = field(name="Executor ID")
+    info: _ExecutorInfo = field(name="Executor Info", default_factory=_ExecutorInfo)
+    reason: str | None = field(name="Removed Reason", default=None)
 
 
 class _TaskInfo(Struct, gc=False):
@@ -94,44 +104,57 @@ class _Metrics(Struct, gc=False):
     run: Stamp = field(name="Executor Run Time", default=0)
     serialize: Stamp = field(name="Result Serialization Time", default=0)
 
+    @property
+    def busy(self) -> int:
+        """The ms in which the executor worked."""
+        return self.deserialize + self.run + self.serialize
+
 
 class _Reason(Struct, gc=False):
     reason: str = field(name="Reason")
 
 
-class _Task(Struct):
-    stage: Number = field(name="Stage ID")
-    info: _TaskInfo = field(name="Task Info")
+_NO_METRICS: Final = _Metrics()
+
+
+class _Line(Struct):
+    """Any line; only of tasks it says all that is of use."""
+
+    event: str = field(name="Event")
+    stage: Number | None = field(name="Stage ID", default=None)
     stage_attempt: Number = field(name="Stage Attempt ID", default=0)
     reason: _Reason | None = field(name="Task End Reason", default=None)
+    task: _TaskInfo | None = field(name="Task Info", default=None)
     metrics: _Metrics | None = field(name="Task Metrics", default=None)
 
 
-class _ExecutorInfo(Struct):
-    host: str | None = field(name="Host", default=None)
+class _Task(_Line):
+    """The same of a task, which needs both."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("Stage ID", self.stage), ("Task Info", self.task)):
+            if value is None:
+                raise ValueError(f"Object missing required field `{name}`")
 
 
-class _Executor(Struct):
-    time: Stamp = field(name="Timestamp")
-    executor: str = field(name="Executor ID")
-    info: _ExecutorInfo = field(name="Executor Info", default_factory=_ExecutorInfo)
-    reason: str | None = field(name="Removed Reason", default=None)
-
-
-_ANY: Final = msgspec.json.Decoder(_Event)
-_RECORDS: Final[dict[bytes, msgspec.json.Decoder[Any]]] = {
-    b"SparkListener" + name: msgspec.json.Decoder(record)
+_DECODER: Final = msgspec.json.Decoder(_Line)
+_TASK_START: Final = "SparkListenerTaskStart"
+_TASK_END: Final = "SparkListenerTaskEnd"
+_OTHERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
+    f"SparkListener{name}": msgspec.json.Decoder(record)
     for name, record in {
-        b"ApplicationStart": _Application, b"ApplicationEnd": _Application,
-        b"JobStart": _JobStart, b"JobEnd": _JobEnd,
-        b"StageSubmitted": _Stage, b"StageCompleted": _Stage,
-        b"TaskStart": _Task, b"TaskEnd": _Task,
-        b"ExecutorAdded": _Executor, b"ExecutorRemoved": _Executor,
+        "ApplicationStart": _Application, "ApplicationEnd": _Application,
+        "JobStart": _JobStart, "JobEnd": _JobEnd,
+        "StageSubmitted": _Stage, "StageCompleted": _Stage,
+        "ExecutorAdded": _Executor, "ExecutorRemoved": _Executor,
     }.items()
 }  # fmt: skip
+_TASKS: Final = msgspec.json.Decoder(_Task)
+_WIDTH: Final = len(TIMES) + len(ATTRIBUTES)
+_NOTHING: Final = (None,)
 
 
-def events(source: Source) -> Iterator[tuple[Any, ...]]:
+def events(source: Source) -> Iterator[pa.RecordBatch]:
     """Yield the start and the end of the application, and of its jobs, stages, tasks and executors.
 
     All stamps are the driver's. Its times of a task's launch and end also hold the way to the executor and
@@ -139,131 +162,204 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
     launch + slack] and its end in [finish - slack, finish], with slack = finish - launch - that sum. A task
     that did not end has a start in [launch, the last stamp of the log]; in rolled logs, of the last file.
     """
-    fields = source.fields
-    place = Path(source.path)
-    rolled = _ROLLED.match(place.name)
-    app = rolled[2].partition(".")[0] if rolled else None
-    goes_on = rolled is not None and any(
-        int(other[1]) > int(rolled[1])
-        for path in place.parent.iterdir()
-        if (other := _ROLLED.match(path.name))
-    )
-    jobs: dict[int, int] = {}
-    hosts: dict[str, str | None] = {}
-    running: dict[int, tuple[_Task, dict[str, Any]]] = {}
-    latest = 0
-    for row, line in _lines(source):
-        kind = _kind(line, row)
-        decoder = _RECORDS.get(kind)
-        if decoder is None:
-            continue
-        given = decoded(decoder, line, row)
-        others = field_values(line, row, fields)
-        match kind[13:], given:
-            case b"TaskStart", _Task(info=info):
-                running[info.task] = given, others
-                latest = max(latest, info.launch)
-            case b"TaskEnd", _Task(info=info):
-                running.pop(info.task, None)
-                metrics = given.metrics
-                slack = info.finish - info.launch
-                if metrics is not None:
-                    slack -= metrics.deserialize + metrics.run + metrics.serialize
-                slack = max(slack, 0)
-                reason = None if given.reason is None else given.reason.reason
-                attributes = (
-                    app, jobs.get(given.stage), given.stage, given.stage_attempt, info.task, info.index,
-                    info.attempt, info.executor, info.host, info.failed, reason, None, others,
-                )  # fmt: skip
-                launch, finish = info.launch, max(info.finish, info.launch)
-                latest = max(latest, finish)
-                name = f"{app}:task:{info.task}"
-                yield "TaskStart", f"{name}:start", launch, launch + slack, *attributes
-                yield "TaskEnd", f"{name}:end", finish - slack, finish, *attributes
-            case ((b"StageSubmitted" | b"StageCompleted"), _Stage(info=stage)):
-                start = kind.endswith(b"Submitted")
+    log = _Log(source)
+    lines = _Lines(unfinished=source.path.endswith(".inprogress"))
+    for block in source.records(_DECODER, lines.read):
+        lines.check()
+        yield from log.batches(block)
+    yield from log.unfinished()
+
+
+class _Lines:
+    """Reads lines one by one; of a log that is still being written the last one may be cut off."""
+
+    def __init__(self, *, unfinished: bool) -> None:
+        self._unfinished = unfinished
+        self._cut: TraceError | None = None
+        self._last = False
+
+    def check(self) -> None:
+        """Raise the error of a line that another block comes behind; called for every block."""
+        if self._cut is not None and self._last:
+            raise self._cut
+        self._last = self._cut is not None
+
+    def read(self, line: bytes, row: int) -> _Line | None:
+        """Return a line that may tell of an event."""
+        if self._cut is not None:
+            raise self._cut
+        try:
+            found = _KIND.match(line)
+            if found is not None and not line.endswith(b"}"):
+                raise TraceError(TraceFault("the line is cut off", row=row, value=shown_text(line)))
+            kind = "" if found is None else found[1].decode()
+            if kind in (_TASK_START, _TASK_END):
+                return decoded(_TASKS, line, row)
+            if kind in _OTHERS:
+                decoded(_OTHERS[kind], line, row)
+                return _Line(kind)
+            return None if kind else decoded(_DECODER, line, row)
+        except TraceError as error:
+            if not self._unfinished:
+                raise
+            self._cut = error
+            return None
+
+
+class _Log:
+    """What is known of a log after some of its lines."""
+
+    def __init__(self, source: Source) -> None:
+        place = Path(source.path)
+        rolled = _ROLLED.match(place.name)
+        self._app = rolled[2].partition(".")[0] if rolled else None
+        self._goes_on = rolled is not None and any(
+            int(other[1]) > int(rolled[1])
+            for path in place.parent.iterdir()
+            if (other := _ROLLED.match(path.name))
+        )
+        self._fields = source.fields
+        self._jobs: dict[int | None, int] = {}
+        self._hosts: dict[str, str | None] = {}
+        self._running: dict[int, tuple[_Line, Any]] = {}
+        self._latest = 0
+
+    def batches(self, block: Block[_Line]) -> Iterator[pa.RecordBatch]:
+        """Yield the events of some lines."""
+        kinds = [line.event for line in block.values]
+        rows: list[tuple[Any, ...]] = []
+        places: list[int] = []
+        others = [place for place, kind in enumerate(kinds) if kind in _OTHERS]
+        if others:
+            lines = block.lines()
+            for place in others:
+                number, text = lines[place]
+                row = self._row(decoded(_OTHERS[kinds[place]], text, number), kinds[place][13:])
+                if row is not None:
+                    rows.append(row)
+                    places.append(place)
+        ended = [place for place, kind in enumerate(kinds) if kind == _TASK_END]
+        parts = [batch_of(ATTRIBUTES, list(zip(*rows, strict=True)))] if rows else []
+        self._follow(block, kinds)
+        if ended:
+            parts += self._tasks([block.values[place] for place in ended])
+        order = np.array([*places, *ended, *ended], np.int64)
+        if parts:
+            found = [values_at(block.raws[place], self._fields) for place in order] if self._fields else []
+            yield _ordered(parts, order, found)
+
+    def _follow(self, block: Block[_Line], kinds: Sequence[str]) -> None:
+        """Note which tasks run after some lines."""
+        for place, kind in enumerate(kinds):
+            if kind in (_TASK_START, _TASK_END):
+                line = block.values[place]
+                if line.task is None or line.stage is None:
+                    decoded(_TASKS, block.lines()[place][1], block.lines()[place][0])
+                elif kind == _TASK_END:
+                    self._running.pop(line.task.task, None)
+                else:
+                    self._running[line.task.task] = line, block.raws[place] if self._fields else None
+                    self._latest = max(self._latest, line.task.launch)
+
+    def _tasks(self, lines: Sequence[_Line]) -> list[pa.RecordBatch]:
+        """Return the starts and the ends of tasks that have ended."""
+        tasks: list[Any] = [line.task for line in lines]
+        launch = np.array([task.launch for task in tasks], np.int64)
+        finish = np.array([task.finish for task in tasks], np.int64)
+        slack = finish - launch - [(line.metrics or _NO_METRICS).busy for line in lines]
+        slack = np.maximum(slack, 0)
+        finish = np.maximum(finish, launch)
+        self._latest = max(self._latest, int(finish.max()))
+        begin = f"{self._app}:task:"
+        names = pc.binary_join_element_wise(begin, pa.array([str(task.task) for task in tasks]), "")
+        attributes = [
+            pa.repeat(pa.scalar(self._app, pa.string()), len(tasks)),
+            [self._jobs.get(line.stage) for line in lines],
+            [line.stage for line in lines],
+            [line.stage_attempt for line in lines],
+            [task.task for task in tasks],
+            [task.index for task in tasks],
+            [task.attempt for task in tasks],
+            [task.executor for task in tasks],
+            [task.host for task in tasks],
+            [task.failed for task in tasks],
+            [None if line.reason is None else line.reason.reason for line in lines],
+            pa.nulls(len(tasks), pa.string()),
+        ]
+        kinds = [pa.repeat(kind, len(tasks)) for kind in ("TaskStart", "TaskEnd")]
+        ids = [pc.binary_join_element_wise(names, end, ":") for end in ("start", "end")]
+        starts = batch_of(ATTRIBUTES, [kinds[0], ids[0], launch, launch + slack, *attributes])
+        times = [pa.array(finish - slack), pa.array(finish)]
+        return [starts, batch_of(ATTRIBUTES, [kinds[1], ids[1], *times, *starts.columns[len(TIMES) :]])]
+
+    def _row(self, given: Any, kind: str) -> tuple[Any, ...] | None:
+        """Return the event of a line that tells of no task, if it tells of one."""
+        app = self._app
+        start = kind.endswith(("Start", "Submitted", "Added"))
+        match given:
+            case _Stage(info=stage):
                 time = stage.submitted if start else stage.completed
                 # Spark says of a stage that it skips that it was submitted, without a time.
-                if time is not None:
-                    yield (
-                        *_named("Stage", f"{app}:stage:{stage.stage}.{stage.attempt}", start, time),
-                        *(
-                            app,
-                            jobs.get(stage.stage),
-                            stage.stage,
-                            stage.attempt,
-                            None,
-                            None,
-                            None,
-                            None,
-                            None,
-                        ),
-                        *(None if start else stage.failure is not None, stage.failure, stage.name, others),
-                    )
-                    latest = max(latest, time)
-            case b"JobStart", _JobStart(job=job, time=time):
+                if time is None:
+                    return None
+                self._latest = max(self._latest, time)
+                return (
+                    *_named("Stage", f"{app}:stage:{stage.stage}.{stage.attempt}", start, time),
+                    *(app, self._jobs.get(stage.stage), stage.stage, stage.attempt, *_NOTHING * 5),
+                    *(None if start else stage.failure is not None, stage.failure, stage.name),
+                )
+            case _JobStart(job=job, time=time):
                 for stage_id in given.stages:
-                    jobs.setdefault(stage_id, job)
-                yield *_named("Job", f"{app}:job:{job}", True, time), app, job, *[None] * 10, others
-            case b"JobEnd", _JobEnd(job=job, time=time, result=_Result(result=result)):
-                yield (
-                    *_named("Job", f"{app}:job:{job}", False, time),
-                    *(app, job, *[None] * 7, result != "JobSucceeded", result, None, others),
+                    self._jobs.setdefault(stage_id, job)
+                return *_named("Job", f"{app}:job:{job}", start, time), app, job, *_NOTHING * 10
+            case _JobEnd(job=job, time=time, result=_Result(result=result)):
+                self._latest = max(self._latest, time)
+                return (
+                    *_named("Job", f"{app}:job:{job}", start, time),
+                    *(app, job, *_NOTHING * 7, result != "JobSucceeded", result, None),
                 )
-                latest = max(latest, time)
-            case ((b"ExecutorAdded" | b"ExecutorRemoved"), _Executor(executor=executor, time=time)):
-                start = kind.endswith(b"Added")
-                host = given.info.host if start else hosts.get(executor)
-                hosts[executor] = host
-                yield (
+            case _Executor(executor=executor, time=time):
+                host = given.info.host if start else self._hosts.get(executor)
+                self._hosts[executor] = host
+                return (
                     *_named("Executor", f"{app}:executor:{executor}", start, time),
-                    *(app, *[None] * 6, executor, host, None, given.reason, None, others),
+                    *(app, *_NOTHING * 6, executor, host, None, given.reason, None),
                 )
-            case _, _Application(time=time):
-                start = kind.endswith(b"Start")
-                app = given.app or app
-                yield (
-                    *_named("Application", str(app), start, time),
-                    *(app, *[None] * 10, given.name, others),
-                )
-                latest = max(latest, time)
-    for task, others in () if goes_on else running.values():
-        info = task.info
-        yield (
-            *("TaskStart", f"{app}:task:{info.task}:start", info.launch, latest),
-            *(app, jobs.get(task.stage), task.stage, task.stage_attempt, info.task, info.index, info.attempt),
-            *(info.executor, info.host, None, None, None, others),
-        )
+        self._app = given.app or app
+        self._latest = max(self._latest, given.time)
+        times = _named("Application", str(self._app), start, given.time)
+        return *times, self._app, *_NOTHING * 10, given.name
 
-
-def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines; of a log that is still being written, without a last one that is cut off."""
-    if not source.path.endswith(".inprogress"):
-        yield from source.lines()
-        return
-    held: tuple[int, bytes] | None = None
-    for line in source.lines():
-        if held is not None:
-            yield held
-        held = line
-    if held is not None:
-        try:
-            _ANY.decode(held[1])
-        except (msgspec.DecodeError, UnicodeDecodeError):
+    def unfinished(self) -> Iterator[pa.RecordBatch]:
+        """Yield the starts of the tasks that did not end."""
+        if self._goes_on or not self._running:
             return
-        yield held
+        rows, others = [], []
+        for line, raw in self._running.values():
+            task: Any = line.task
+            rows.append(
+                (
+                    *("TaskStart", f"{self._app}:task:{task.task}:start", task.launch, self._latest),
+                    *(self._app, self._jobs.get(line.stage), line.stage, line.stage_attempt, task.task),
+                    *(task.index, task.attempt, task.executor, task.host, *_NOTHING * 3),
+                )
+            )
+            others.append(values_at(raw, self._fields) if self._fields else {})
+        yield batch_of(ATTRIBUTES, list(zip(*rows, strict=True)), pivoted(others, None))
+
+
+def _ordered(
+    parts: Sequence[pa.RecordBatch], places: Any, others: Sequence[dict[str, Any]]
+) -> pa.RecordBatch:
+    """Return the rows of parts in the order of their ``places``, (n,) int64, of all parts."""
+    taken = pa.array(np.argsort(places, kind="stable"))
+    columns = [
+        pa.concat_arrays([part.column(number) for part in parts]).take(taken) for number in range(_WIDTH)
+    ]
+    further = {name: column.take(taken) for name, column in pivoted(others, None).items()}
+    return batch_of(ATTRIBUTES, columns, further)
 
 
 def _named(what: str, name: str, start: bool, time: int) -> tuple[str, str, int, int]:
     end = "Start" if start else "End"
     return what + end, f"{name}:{end.lower()}", time, time
-
-
-def _kind(line: bytes, row: int) -> bytes:
-    found = _KIND.match(line)
-    if found is None:
-        decoded(_ANY, line, row)
-        raise TraceError(TraceFault('the line does not begin with "Event"', row=row, value=shown_text(line)))
-    if not line.endswith(b"}"):
-        raise TraceError(TraceFault("the line is cut off", row=row, value=shown_text(line)))
-    return found[1]

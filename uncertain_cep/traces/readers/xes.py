@@ -9,6 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.traces.readers.batches import in_batches
 from uncertain_cep.traces.readers.source import Source
 from uncertain_cep.traces.readers.xml_elements import parsed_elements
 
@@ -33,6 +34,7 @@ _VALUES: Final[dict[str, Callable[[str], Any]]] = {
 }  # fmt: skip
 
 
+@in_batches(ATTRIBUTES)
 def events(source: Source) -> Iterator[tuple[Any, ...]]:
     """Yield the events, of the type that their ``concept:name`` says, by their ``time:timestamp``.
 

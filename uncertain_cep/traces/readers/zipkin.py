@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
 import msgspec
+import pyarrow as pa
 from msgspec import Meta, Struct
 
 from uncertain_cep.traces.readers.source import Source, decoded
-from uncertain_cep.traces.readers.spans import ATTRIBUTES, span_events
+from uncertain_cep.traces.readers.spans import ATTRIBUTES, span_batches
 
 __all__ = ["ATTRIBUTES", "events"]
 
@@ -43,22 +44,25 @@ _SPANS: Final = msgspec.json.Decoder(list[_Span])
 _TRACES: Final = msgspec.json.Decoder(list[list[_Span]])
 
 
-def events(source: Source) -> Iterator[tuple[Any, ...]]:
+def events(source: Source) -> Iterator[pa.RecordBatch]:
     """Yield the start, the annotations and the end of spans, by the clock of their service.
 
     Further attributes are the tags. Client and server may share the id of a span: then that of the server has
     ``:shared`` in the ids of its events.
     """
+    yield from span_batches(source, _spans(source))
+
+
+def _spans(source: Source) -> Iterator[tuple[Any, ...]]:
     text = source.document()
     nested = text.lstrip()[1:].lstrip().startswith(b"[")
     traces = decoded(_TRACES, text) if nested else [decoded(_SPANS, text)]
     for span in (span for trace in traces for span in trace):
         start, length = span.timestamp, span.duration
-        yield from span_events(
-            (span.trace_id, span.id, span.parent_id, span.local_endpoint.service_name, span.name, span.kind),
-            start,
-            None if start is None or length is None else start + length,
+        yield (
+            *(span.trace_id, span.id, span.parent_id, span.local_endpoint.service_name, span.name, span.kind),
+            -1 if start is None else start,
+            -1 if start is None or length is None else start + length,
             [(one.timestamp, one.value) for one in span.annotations],
-            dict(span.tags),
-            part=":shared" if span.shared else "",
+            *(":shared" if span.shared else "", span.tags),
         )

@@ -2,51 +2,41 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
-import io
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Final
 from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from uncertain_cep.config import FAULT_LIMIT
-from uncertain_cep.errors import OptionError, TraceError, TraceFault, warn
+from uncertain_cep.errors import TraceError, TraceFault, warn
 from uncertain_cep.special_files import special_kind
 from uncertain_cep.traces.bounded import (
-    CSV_BLOCKS,
-    LONGEST_LINE,
-    NestingGuard,
-    UnreadableLineError,
     header_names,
-    long_line_fault,
-    straddles,
 )
-from uncertain_cep.traces.documents import json_lines
+from uncertain_cep.traces.csv_files import read_csv
 from uncertain_cep.traces.extracting import (
-    Extraction,
     ExtractionUses,
     extracted_names,
     sources_of,
     with_extracted,
 )
-from uncertain_cep.traces.faulty_rows import ROW, row_faults, shown, unreadable_rows
+from uncertain_cep.traces.faulty_rows import ROW, row_faults, unreadable_rows
+from uncertain_cep.traces.file_options import COLUMN_TYPES, FILE_FORMATS, SUFFIXES, ColumnType, FileOptions
 from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
-from uncertain_cep.traces.jsonlines import json_line_faults, kept_columns
-from uncertain_cep.traces.nested import exploded, leaf_names, roots_of, text_fields, with_fields
-from uncertain_cep.traces.ragged import RaggedColumns, read_ragged
+from uncertain_cep.traces.json_files import read_json
+from uncertain_cep.traces.nested import exploded, leaf_names, roots_of, with_fields
 from uncertain_cep.traces.readers import LOOKED_AT, READERS, finest_tick, read_events, recognised
 from uncertain_cep.traces.standard_input import spooled
-from uncertain_cep.traces.text_lines import CONTINUATION, LINE, record_blocks
+from uncertain_cep.traces.text_lines import LINE, record_blocks
 from uncertain_cep.traces.unpacking import COMPRESSIONS, unpacked
 
 __all__ = [
@@ -63,9 +53,6 @@ __all__ = [
     "with_type",
 ]
 
-ColumnType = Literal["string", "int", "float", "bool", "timestamp"]
-COLUMN_TYPES: Final[tuple[ColumnType, ...]] = get_args(ColumnType)
-
 _ARROW: Final[dict[str, pa.DataType]] = {
     "string": pa.string(),
     "int": pa.int64(),
@@ -73,55 +60,9 @@ _ARROW: Final[dict[str, pa.DataType]] = {
     "bool": pa.bool_(),
     "timestamp": pa.timestamp("ns"),
 }
-_FORMATS: Final = {
-    ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
-    ".parquet": "parquet", ".pq": "parquet", ".log": "text", ".text": "text",
-}  # fmt: skip
-FILE_FORMATS: Final = tuple(suffix.removeprefix(".") for suffix in _FORMATS)
-"""The formats that a caller may name; some are one format by several names, and tsv is csv with tabs."""
-
 _KNOWN: Final = (
     ".csv, .tsv, .json, .jsonl, .ndjson, .log (each also .gz, .zst, .bz2, .xz or .lz4) and .parquet"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class FileOptions:
-    """How the text of files is read."""
-
-    types: tuple[tuple[str, ColumnType], ...] = ()
-    """Columns whose type is given instead of found out."""
-    nulls: tuple[str, ...] = ()
-    """Texts of a CSV file that stand for null besides the empty one."""
-    delimiter: str | None = None
-    """Of CSV files. Default: a comma, for ``.tsv`` a tab."""
-    extract: tuple[Extraction, ...] = ()
-    """Columns and the regular expressions whose named groups are cut out of them as further columns."""
-    format: str | None = None
-    """One of ``FILE_FORMATS`` or ``READERS``, whatever the files are called. None: as each file says."""
-    columns: tuple[str, ...] = ()
-    """The names of the columns of CSV files that have no line of names."""
-    columns_by: RaggedColumns | None = None
-    """Of such files: further columns by the value of one."""
-    explode: tuple[str, ...] = ()
-    """Columns of lists, or their paths: their items become rows."""
-    file_column: str | None = None
-    """A column for the name of the file that a row stands in."""
-    folder_column: str | None = None
-    """A column for the name of its folder."""
-    continuation: str | None = CONTINUATION
-    """What is found in lines of text that go on with the line before."""
-    parts: bool = False
-    """Whether records of text are written in parts, see `record_blocks`."""
-    deduplicate: bool = False
-    """Whether events that agree in everything count once."""
-    texts: tuple[str, ...] = ()
-    """Columns of stamps that are read as the text that stands there, if it is one."""
-
-    def __post_init__(self) -> None:
-        known = (*FILE_FORMATS, *READERS)
-        if self.format is not None and self.format not in known:
-            raise OptionError(f"format={self.format!r} is unknown: use one of {', '.join(known)}")
 
 
 _DEFAULT: Final = FileOptions()
@@ -232,7 +173,7 @@ def _stem_suffix(path: Path) -> str:
 
 def format_of(path: Path) -> str | None:
     """Return the format that the name of a file says, or None."""
-    return _FORMATS.get(_stem_suffix(path))
+    return SUFFIXES.get(_stem_suffix(path))
 
 
 def column_names(file: TraceFile, options: FileOptions = _DEFAULT) -> list[str] | None:
@@ -305,31 +246,38 @@ def read_file(
     if asked is not None:
         needed = asked | sources_of(options.extract, asked) | set(options.explode)
     wanted = None if names is None or needed is None else [name for name in names if name in roots_of(needed)]
+    inner = (*(asked or ()), *fields, *cut, *(name for name, _ in options.types))
+    inner_fields = sorted({*inner} - {*extracted_names(options.extract, cut)})
+
+    def finished(table: pa.Table) -> pa.Table:
+        if options.explode:
+            table = exploded(_numbered(table), options.explode, str(path))
+        table = with_fields(table, inner_fields)
+        for name, text in places.items():
+            if name not in table.column_names and (needed is None or name in needed):
+                table = table.append_column(name, pa.repeat(_folder_value(text), table.num_rows))
+        if uses is not None:
+            uses.read(names if names is not None else table.column_names)
+            uses.read(places)
+        table = with_extracted(table, options.extract, str(path), uses, needed)
+        if asked is not None:
+            table = table.select([name for name in table.column_names if name in asked or name == ROW])
+        return table
+
     with _naming(path):
         if given.reader:
+            kept = None if needed is None else roots_of(needed)
             with unpacked(path) as stream:
-                table = read_events(given.reader, stream, str(path), needed)
+                table = finished(read_events(given.reader, stream, str(path), needed, kept))
         elif kind == "parquet":
-            table = _read_parquet(path, needed and roots_of(needed), groups)
+            table = finished(_read_parquet(path, needed and roots_of(needed), groups))
         elif kind == "text":
-            table = _read_text(path, options)
+            # Of each block no more is kept than what is asked for.
+            table = pa.concat_tables(map(finished, _text_blocks(path, options)))
         elif kind == "csv":
-            table = _read_csv(path, wanted, options)
+            table = finished(read_csv(path, wanted, _delimiter(path, options), options))
         else:
-            table = _read_json(path, needed, options)
-    if options.explode:
-        table = exploded(_numbered(table), options.explode, str(path))
-    inner = (*(asked or ()), *fields, *cut, *(name for name, _ in options.types))
-    table = with_fields(table, sorted({*inner} - {*extracted_names(options.extract, cut)}))
-    for name, text in places.items():
-        if name not in table.column_names and (needed is None or name in needed):
-            table = table.append_column(name, pa.repeat(_folder_value(text), table.num_rows))
-    if uses is not None:
-        uses.read(names if names is not None else table.column_names)
-        uses.read(places)
-    table = with_extracted(table, options.extract, str(path), uses, needed)
-    if asked is not None:
-        table = table.select([name for name in table.column_names if name in asked or name == ROW])
+            table = finished(read_json(path, needed, options))
     return _with_types(table, dict(options.types), str(path))
 
 
@@ -338,11 +286,12 @@ def _numbered(table: pa.Table) -> pa.Table:
     return table if ROW in table.column_names else table.append_column(ROW, pa.array(np.arange(len(table))))
 
 
-def _read_text(path: Path, options: FileOptions) -> pa.Table:
-    blocks = list(record_blocks(unpacked(path), options.continuation, parts=options.parts))
-    lines = pa.chunked_array([lines for lines, _ in blocks], pa.string())
-    numbers = pa.chunked_array([pa.array(rows) for _, rows in blocks], pa.int64())
-    return pa.table({LINE: lines, ROW: numbers})
+def _text_blocks(path: Path, options: FileOptions) -> Iterator[pa.Table]:
+    """Yield the records of a text some at a time; none of them if there are none."""
+    with unpacked(path) as stream:
+        for lines, rows in record_blocks(stream, options.continuation, parts=options.parts):
+            yield pa.table({LINE: lines, ROW: pa.array(rows, pa.int64())})
+    yield pa.table({LINE: pa.array([], pa.string()), ROW: pa.array([], pa.int64())})
 
 
 def _folder_value(text: str) -> pa.Scalar:
@@ -352,7 +301,7 @@ def _folder_value(text: str) -> pa.Scalar:
 
 
 def _known_format(path: Path, options: FileOptions) -> str:
-    kind = format_of(path) if options.format is None else _FORMATS[f".{options.format}"]
+    kind = format_of(path) if options.format is None else SUFFIXES[f".{options.format}"]
     if kind is None:
         message = f"its format is not known by its name: {_KNOWN} can be read; in Python, format= names it"
         raise TraceError(TraceFault(message, file=str(path)))
@@ -382,192 +331,6 @@ def _naming(path: Path) -> Iterator[None]:
 def _delimiter(path: Path, options: FileOptions) -> str:
     named = _stem_suffix(path) if options.format is None else f".{options.format}"
     return options.delimiter or ("\t" if named == ".tsv" else ",")
-
-
-def _read_csv(path: Path, columns: list[str] | None, options: FileOptions) -> pa.Table:
-    import pyarrow.csv as pacsv
-
-    convert = pacsv.ConvertOptions(
-        include_columns=columns,
-        # Given types are converted afterwards, where the row of a bad value can be told.
-        column_types=dict.fromkeys((*(name for name, _ in options.types), *options.texts), pa.string()),
-        null_values=["", *options.nulls],
-        strings_can_be_null=True,
-    )
-    # Without newlines_in_values Arrow may cut a value that holds a line break in two, and say nothing.
-    parse = pacsv.ParseOptions(delimiter=_delimiter(path, options), newlines_in_values=True)
-    if options.columns_by is not None:
-        convert.include_columns, convert.include_missing_columns = columns or (), True
-        with unpacked(path) as stream:
-            return read_ragged(stream, options.columns, options.columns_by, parse.delimiter, convert, path)
-    named = list(options.columns) or None
-    try:
-        table = _csv_table(path, parse, convert, named)
-    except pa.ArrowInvalid as error:
-        if straddles(error):
-            with unpacked(path) as stream:
-                raise TraceError(long_line_fault(io.BufferedReader(stream))) from None
-        # Arrow cannot hand on a broken row that is no text.
-        faults = _broken_text(path)
-        if not faults and "CSV parse" in str(error):
-            faults = _broken_rows(path, parse, named)
-        if not faults:
-            raise
-        raise TraceError(faults) from None
-    faults = [
-        TraceFault("its text is not UTF-8: convert the file", file=str(path), column=field.name)
-        for field in table.schema
-        if pa.types.is_binary(field.type)
-    ]
-    if faults:
-        raise TraceError(faults)
-    return table
-
-
-def _csv_table(path: Path, parse: Any, convert: Any, names: list[str] | None) -> pa.Table:
-    import pyarrow.csv as pacsv
-
-    for block_size in CSV_BLOCKS:
-        read = pacsv.ReadOptions(block_size=block_size, column_names=names)
-        try:
-            with unpacked(path) as stream:
-                return pacsv.read_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
-        except pa.ArrowInvalid as error:
-            if block_size == CSV_BLOCKS[-1] or not straddles(error):
-                raise
-    raise AssertionError("there is a last block size")
-
-
-def _broken_text(path: Path) -> list[TraceFault]:
-    """Return a fault if a file is no UTF-8."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with unpacked(path) as stream:
-        try:
-            while block := stream.read(2**20):
-                decoder.decode(block)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            return [TraceFault("its text is not UTF-8: convert the file", file=str(path))]
-    return []
-
-
-def _broken_rows(path: Path, parse: Any, names: list[str] | None) -> list[TraceFault]:
-    import pyarrow.csv as pacsv
-
-    faults: list[TraceFault] = []
-    broken = 0
-
-    def note(row: pacsv.InvalidRow) -> str:
-        nonlocal broken
-        broken += 1
-        if broken <= FAULT_LIMIT:
-            # Arrow counts the line of the column names as row 1.
-            number = row.number if row.number is None or names else row.number - 1
-            message = f"it has {row.actual_columns} values for {row.expected_columns} columns: correct it"
-            faults.append(TraceFault(message, file=str(path), row=number, value=shown(row.text)))
-        return "skip"
-
-    parse.invalid_row_handler = note
-    with unpacked(path) as stream:
-        # Only a single thread can number the rows.
-        read = pacsv.ReadOptions(use_threads=False, block_size=CSV_BLOCKS[-1], column_names=names)
-        pacsv.read_csv(stream, read_options=read, parse_options=parse)
-    if broken > FAULT_LIMIT:
-        more = broken - FAULT_LIMIT
-        faults.append(TraceFault(f"{more:,} more rows are broken like these", file=str(path), count=more))
-    return faults
-
-
-def _read_json(path: Path, columns: Collection[str] | None, options: FileOptions = _DEFAULT) -> pa.Table:
-    """Return all columns of a JSON file, or only the given ones, and fields, if others cannot be read."""
-
-    def opened() -> Any:
-        return json_lines(unpacked(path))
-
-    texts = [name for name in options.texts if columns is None or name in columns]
-    for forced in (texts, []) if texts else ([],):
-        try:
-            table = _json_table(opened, forced)
-            break
-        except (pa.ArrowInvalid, UnreadableLineError, UnicodeDecodeError) as error:
-            if forced and isinstance(error, pa.ArrowInvalid):
-                continue
-            if str(error).startswith("Empty JSON file"):
-                message = "the file is empty: one JSON object a line is expected"
-                raise TraceError(TraceFault(message, file=str(path))) from None
-            given = [name for name, wanted in options.types if wanted == "string"]
-            faults = _line_faults(path, columns, given)
-            if not faults and columns is None and not given:
-                raise
-            if faults:
-                raise TraceError(faults) from None
-            with opened() as stream:
-                kept = kept_columns(io.BufferedReader(stream), columns, given).getvalue()
-            table = _json_table(lambda: io.BytesIO(kept), [])  # noqa: B023
-    # Arrow reads a whole number of 400 digits as an infinity, and JSON has none.
-    roots = columns and roots_of(columns)
-    numbers = [
-        table.column(field.name)
-        for field in table.schema
-        if pa.types.is_floating(field.type) and (roots is None or field.name in roots)
-    ]
-    if any(pc.any(pc.is_inf(column)).as_py() for column in numbers):
-        raise TraceError(_line_faults(path, columns))
-    return table
-
-
-def _line_faults(
-    path: Path, columns: Collection[str] | None, texts: Collection[str] = ()
-) -> list[TraceFault]:
-    with json_lines(unpacked(path)) as stream:
-        found = json_line_faults(io.BufferedReader(stream), columns and roots_of(columns), texts)
-        return [replace(fault, file=str(path)) for fault in found]
-
-
-def _json_table(opened: Callable[[], Any], texts: Sequence[str]) -> pa.Table:
-    table = _parsed_json(opened, texts, others="infer")
-    # Arrow takes any bytes for text, and for names.
-    table.validate(full=True)
-    return _with_dates(opened, table)
-
-
-def _parsed_json(opened: Callable[[], Any], texts: Sequence[str], *, others: str) -> pa.Table:
-    """Return the rows of a JSON file: ``texts`` as they stand there, and what is to be done with others."""
-    import pyarrow.json as pajson
-
-    schema = pa.schema(text_fields(texts))
-    options = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
-    with opened() as stream:
-        block = pajson.ReadOptions(block_size=LONGEST_LINE)
-        guarded = pa.PythonFile(NestingGuard(stream), "r")
-        return pajson.read_json(guarded, read_options=block, parse_options=options)
-
-
-def _with_dates(opened: Callable[[], Any], table: pa.Table) -> pa.Table:
-    """Return a table in which texts such as 2024-05-31 are dates, as Arrow finds them in CSV files."""
-
-    def all_hold(test: Callable[[Any], Any], column: pa.ChunkedArray) -> bool:
-        return bool(pc.all(test(column), min_count=1).as_py())
-
-    def is_midnight(stamps: Any) -> Any:
-        return pc.equal(pc.floor_temporal(stamps, unit="day"), stamps)
-
-    def is_day(texts: Any) -> Any:
-        return pc.equal(pc.utf8_length(texts), len("2024-05-31"))
-
-    midnights = [
-        field.name
-        for field in table.schema
-        if field.type == pa.timestamp("s") and all_hold(is_midnight, table.column(field.name))
-    ]
-    if not midnights:
-        return table
-    texts = _parsed_json(opened, midnights, others="ignore")
-    for name in midnights:
-        if all_hold(is_day, texts.column(name)):
-            place = table.schema.get_field_index(name)
-            table = table.set_column(place, name, table.column(name).cast(pa.date32()))
-    return table
 
 
 def _read_parquet(path: Path, columns: Collection[str] | None, groups: tuple[int, int] | None) -> pa.Table:

@@ -7,11 +7,14 @@ import resource
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import count
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pytest
 
+from uncertain_cep.traces import json_files, text_lines
+from uncertain_cep.traces.formats import FileOptions, read_file
 from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.readers.source import Source
 
@@ -99,3 +102,53 @@ def test_a_gigabyte_takes_little_memory(name: str) -> None:
     assert sum(batch.num_rows for batch in events(name, Endless(pieces(name), 1 << 30))) > 100_000
     # In KiB, on macOS in bytes.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100 << 10
+
+
+ROWS: Final[dict[str, tuple[str, str, Callable[[int], str]]]] = {
+    "csv": ("csv", "id,time,rest\n", lambda n: f"{n},{n},{'x' * 1000}\n"),
+    "json": ("jsonl", "", lambda n: f'{{"id":{n},"time":{n},"rest":"{"x" * 1000}"}}\n'),
+    "text": ("log", "", lambda n: f"{n:010} {'x' * 1000}\n"),
+}
+"""Tables: how a file is called, what it begins with, and its nth line."""
+
+
+def write(path: Path, name: str, size: int) -> int:
+    """Write a file of about so many bytes, and return its lines."""
+    _, begin, line = ROWS[name]
+    number = 0
+    with path.open("w") as file:
+        file.write(begin)
+        while file.tell() < size:
+            file.write("".join(line(number + place) for place in range(1000)))
+            number += 1000
+    return number
+
+
+def read(path: Path) -> pa.Table:
+    return read_file(path, ["id", "time"], FileOptions(extract=(("line", "^(?P<time>[0-9]+) "),)))
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_long_table_is_read_as_a_short_one(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"t.{ROWS[name][0]}"
+    rows = write(path, name, 1 << 21)
+    whole = read(path)
+    assert whole.num_rows == rows
+    monkeypatch.setattr(json_files, "JSON_BLOCK", 1 << 16)
+    monkeypatch.setattr(text_lines, "_BLOCK", 1 << 16)
+    assert read(path).equals(whole)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ROWS)
+def test_of_a_long_table_no_more_is_held_than_asked_for(tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"t.{ROWS[name][0]}"
+    write(path, name, 1 << 22)
+    read(path)
+    rows = write(path, name, 1 << 30)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert read(path).num_rows == rows
+    path.unlink()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400 << 10

@@ -166,17 +166,30 @@ def _collecting_no_garbage() -> Iterator[None]:
             gc.enable()
 
 
-def read_events(name: str, stream: BinaryIO, path: str, columns: Collection[str] | None = None) -> pa.Table:
-    """Return the events of a file as one table; what is of several types in its blocks becomes text."""
-    tables = list(event_blocks(name, stream, path, columns))
-    known = [field.name for field in _schema(name)]
-    further = sorted({name for table in tables for name in table.column_names}.difference(known))
+def read_events(
+    name: str,
+    stream: BinaryIO,
+    path: str,
+    columns: Collection[str] | None = None,
+    kept: Collection[str] | None = None,
+) -> pa.Table:
+    """Return the events of a file as one table; what is of several types in its blocks becomes text.
+
+    Parameters are those of `event_blocks`, and the columns to keep (None: all).
+    """
+    known = [field.name for field in _schema(name) if kept is None or field.name in kept]
+    tables = [
+        table.select([column for column in table.column_names if kept is None or column in kept])
+        for table in event_blocks(name, stream, path, columns)
+    ]
+    further = sorted({column for table in tables for column in table.column_names}.difference(known))
     found = pa.concat_tables([table.select(known) for table in tables]).combine_chunks()
-    for name in further:
+    for column in further:
         pieces = [
-            table.column(name) if name in table.column_names else pa.nulls(table.num_rows) for table in tables
+            table.column(column) if column in table.column_names else pa.nulls(table.num_rows)
+            for table in tables
         ]
-        found = found.append_column(name, _joined(pieces))
+        found = found.append_column(column, _joined(pieces))
     return found
 
 

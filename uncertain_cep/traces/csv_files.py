@@ -1,0 +1,115 @@
+"""CSV files as Arrow tables, and what is wrong with those that cannot be read."""
+
+from __future__ import annotations
+
+import codecs
+import io
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from uncertain_cep.config import FAULT_LIMIT
+from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.traces.bounded import CSV_BLOCKS, long_line_fault, straddles
+from uncertain_cep.traces.faulty_rows import shown
+from uncertain_cep.traces.file_options import FileOptions
+from uncertain_cep.traces.ragged import read_ragged
+from uncertain_cep.traces.unpacking import unpacked
+
+__all__ = ["read_csv"]
+
+
+def read_csv(path: Path, columns: list[str] | None, delimiter: str, options: FileOptions) -> pa.Table:
+    """Return the rows of a CSV file, of these columns only."""
+    import pyarrow.csv as pacsv
+
+    convert = pacsv.ConvertOptions(
+        include_columns=columns,
+        # Given types are converted afterwards, where the row of a bad value can be told.
+        column_types=dict.fromkeys((*(name for name, _ in options.types), *options.texts), pa.string()),
+        null_values=["", *options.nulls],
+        strings_can_be_null=True,
+    )
+    # Without newlines_in_values Arrow may cut a value that holds a line break in two, and say nothing.
+    parse = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    if options.columns_by is not None:
+        convert.include_columns, convert.include_missing_columns = columns or (), True
+        with unpacked(path) as stream:
+            return read_ragged(stream, options.columns, options.columns_by, parse.delimiter, convert, path)
+    named = list(options.columns) or None
+    try:
+        table = _csv_table(path, parse, convert, named)
+    except pa.ArrowInvalid as error:
+        if straddles(error):
+            with unpacked(path) as stream:
+                raise TraceError(long_line_fault(io.BufferedReader(stream))) from None
+        # Arrow cannot hand on a broken row that is no text.
+        faults = _broken_text(path)
+        if not faults and "CSV parse" in str(error):
+            faults = _broken_rows(path, parse, named)
+        if not faults:
+            raise
+        raise TraceError(faults) from None
+    faults = [
+        TraceFault("its text is not UTF-8: convert the file", file=str(path), column=field.name)
+        for field in table.schema
+        if pa.types.is_binary(field.type)
+    ]
+    if faults:
+        raise TraceError(faults)
+    return table
+
+
+def _csv_table(path: Path, parse: Any, convert: Any, names: list[str] | None) -> pa.Table:
+    import pyarrow.csv as pacsv
+
+    for block_size in CSV_BLOCKS:
+        read = pacsv.ReadOptions(block_size=block_size, column_names=names)
+        try:
+            with unpacked(path) as stream:
+                return pacsv.read_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
+        except pa.ArrowInvalid as error:
+            if block_size == CSV_BLOCKS[-1] or not straddles(error):
+                raise
+    raise AssertionError("there is a last block size")
+
+
+def _broken_text(path: Path) -> list[TraceFault]:
+    """Return a fault if a file is no UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with unpacked(path) as stream:
+        try:
+            while block := stream.read(2**20):
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return [TraceFault("its text is not UTF-8: convert the file", file=str(path))]
+    return []
+
+
+def _broken_rows(path: Path, parse: Any, names: list[str] | None) -> list[TraceFault]:
+    import pyarrow.csv as pacsv
+
+    faults: list[TraceFault] = []
+    broken = 0
+
+    def note(row: pacsv.InvalidRow) -> str:
+        nonlocal broken
+        broken += 1
+        if broken <= FAULT_LIMIT:
+            # Arrow counts the line of the column names as row 1.
+            number = row.number if row.number is None or names else row.number - 1
+            message = f"it has {row.actual_columns} values for {row.expected_columns} columns: correct it"
+            faults.append(TraceFault(message, file=str(path), row=number, value=shown(row.text)))
+        return "skip"
+
+    parse.invalid_row_handler = note
+    with unpacked(path) as stream:
+        # Only a single thread can number the rows.
+        read = pacsv.ReadOptions(use_threads=False, block_size=CSV_BLOCKS[-1], column_names=names)
+        pacsv.read_csv(stream, read_options=read, parse_options=parse)
+    if broken > FAULT_LIMIT:
+        more = broken - FAULT_LIMIT
+        faults.append(TraceFault(f"{more:,} more rows are broken like these", file=str(path), count=more))
+    return faults

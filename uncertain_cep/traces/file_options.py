@@ -1,0 +1,63 @@
+"""How the text of files is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal, get_args
+
+from uncertain_cep.errors import OptionError
+from uncertain_cep.traces.extracting import Extraction
+from uncertain_cep.traces.ragged import RaggedColumns
+from uncertain_cep.traces.readers import READERS
+from uncertain_cep.traces.text_lines import CONTINUATION
+
+__all__ = ["COLUMN_TYPES", "FILE_FORMATS", "SUFFIXES", "ColumnType", "FileOptions"]
+
+ColumnType = Literal["string", "int", "float", "bool", "timestamp"]
+COLUMN_TYPES: Final[tuple[ColumnType, ...]] = get_args(ColumnType)
+
+SUFFIXES: Final = {
+    ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json",
+    ".parquet": "parquet", ".pq": "parquet", ".log": "text", ".text": "text",
+}  # fmt: skip
+FILE_FORMATS: Final = tuple(suffix.removeprefix(".") for suffix in SUFFIXES)
+"""The formats that a caller may name; some are one format by several names, and tsv is csv with tabs."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileOptions:
+    """How the text of files is read."""
+
+    types: tuple[tuple[str, ColumnType], ...] = ()
+    """Columns whose type is given instead of found out."""
+    nulls: tuple[str, ...] = ()
+    """Texts of a CSV file that stand for null besides the empty one."""
+    delimiter: str | None = None
+    """Of CSV files. Default: a comma, for ``.tsv`` a tab."""
+    extract: tuple[Extraction, ...] = ()
+    """Columns and the regular expressions whose named groups are cut out of them as further columns."""
+    format: str | None = None
+    """One of ``FILE_FORMATS`` or ``READERS``, whatever the files are called. None: as each file says."""
+    columns: tuple[str, ...] = ()
+    """The names of the columns of CSV files that have no line of names."""
+    columns_by: RaggedColumns | None = None
+    """Of such files: further columns by the value of one."""
+    explode: tuple[str, ...] = ()
+    """Columns of lists, or their paths: their items become rows."""
+    file_column: str | None = None
+    """A column for the name of the file that a row stands in."""
+    folder_column: str | None = None
+    """A column for the name of its folder."""
+    continuation: str | None = CONTINUATION
+    """What is found in lines of text that go on with the line before."""
+    parts: bool = False
+    """Whether records of text are written in parts, see `record_blocks`."""
+    deduplicate: bool = False
+    """Whether events that agree in everything count once."""
+    texts: tuple[str, ...] = ()
+    """Columns of stamps that are read as the text that stands there, if it is one."""
+
+    def __post_init__(self) -> None:
+        known = (*FILE_FORMATS, *READERS)
+        if self.format is not None and self.format not in known:
+            raise OptionError(f"format={self.format!r} is unknown: use one of {', '.join(known)}")

@@ -4,6 +4,7 @@
     python3 run.py demo             set up, then run the main job on local Spark
     python3 run.py test             set up, then ruff, mypy and pytest (--thorough: the long tests too)
     python3 run.py wheel            build the project, and its kernels compiled, as wheels in dist/
+    python3 run.py docs             build the documentation site in build/docs
     python3 run.py pictures         take the pictures of the demo's report for the documents (needs Chromium)
     python3 run.py lock             write requirements/*.lock anew (needs uv)
 
@@ -37,6 +38,8 @@ PYTHON = BINARIES / ("python.exe" if os.name == "nt" else "python")
 STAMP = ENVIRONMENT / "installed.json"
 INSTALL_LOG = ROOT / "build" / "install.log"
 RESULTS = ROOT / "build" / "casestudy"
+SITE = ROOT / "build" / "docs"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SPARK_TESTS = "tests/spark"
 PROCESS_TESTS = ("tests/project", "tests/cli")
 SLOWEST_SHOWN = 10
@@ -188,6 +191,20 @@ def pictures() -> int:
     return run([PYTHON, ROOT / "docs" / "take_pictures.py", RESULTS / "report.html"])
 
 
+def docs() -> int:
+    """Build the documentation site, with pictures of a report where there is a browser."""
+    install("test")
+    if (
+        any(map(shutil.which, BROWSERS))
+        and not (ROOT / "docs" / "pictures").is_dir()
+        and (code := pictures())
+    ):
+        return code
+    if not (code := run([PYTHON, "-m", "docs.site.build", SITE])):
+        say(f"the site is at {SITE / 'index.html'}")
+    return code
+
+
 def test(thorough: bool, arguments: Sequence[str]) -> int:
     """Run every check and return 0 only if all hold."""
     install("test")
@@ -283,12 +300,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description="Set up everything in .venv and run the main job or the checks.", allow_abbrev=False
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="{demo,test,wheel,pictures,lock}")
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="{demo,test,wheel,docs,pictures,lock}"
+    )
     commands.add_parser("demo", help="set up, then run the main job on local Spark")
     tests = commands.add_parser("test", help="set up, then run ruff, mypy and pytest")
     tests.add_argument("--thorough", action="store_true", help="run the tests that take minutes, too")
     tests.add_argument("arguments", nargs="*", help="passed on to pytest (after --)")
     commands.add_parser("wheel", help="build wheels of the project and of its compiled kernels in dist/")
+    commands.add_parser("docs", help="build the documentation site in build/docs")
     commands.add_parser("pictures", help="take the pictures of the demo's report for the documents")
     commands.add_parser("lock", help="write requirements/*.lock anew (needs uv)")
     chosen = parser.parse_args()
@@ -296,7 +316,7 @@ def main() -> int:
         return demo()
     if chosen.command == "test":
         return test(chosen.thorough, chosen.arguments)
-    return {"wheel": wheel, "pictures": pictures, "lock": lock}[chosen.command]()
+    return {"wheel": wheel, "docs": docs, "pictures": pictures, "lock": lock}[chosen.command]()
 
 
 if __name__ == "__main__":

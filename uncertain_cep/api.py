@@ -152,6 +152,14 @@ def match(
     See Also
     --------
     uncertain_cep.plan.MatchOptions : what exactly each option means, and which exclude each other.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
+    >>> uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 4").to_pylist()
+    [{'a': 7, 'b': 8, 'range_lower': 1, 'range_upper': 4, 'confidence': 0.625}]
     """
     options = MatchOptions(
         names=Names.of(names),
@@ -241,6 +249,15 @@ def iter_matches(
     pyarrow.RecordBatch
         With the columns of :func:`match`. With ORDER BY, LIMIT, OUTPUT NON OVERLAPPING or EXPECTED COUNT the
         result is held, and yielded at the end.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
+    >>> batches = uc.iter_matches(events, "PATTERN SEQ(A a, B b) WITHIN 4", batch_rows=1000)
+    >>> sum(batch.num_rows for batch in batches)
+    1
     """
     if library_of(events) == "pyspark":
         raise OptionError(
@@ -319,6 +336,15 @@ def explain(
         If it takes longer than ``timeout``.
     MemoryLimitError
         If the process would hold more than ``memory_limit``.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
+    >>> text = uc.explain("PATTERN SEQ(A a, B b) WITHIN 4", events)
+    >>> "window" in text
+    True
     """
     options = MatchOptions(
         names=Names.of(names),

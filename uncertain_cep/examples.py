@@ -31,7 +31,14 @@ _MINUTES, _NODES, _SEED = 10, 4, 2010
 
 @public
 def names() -> list[str]:
-    """Return the names of the examples; datasets/README.md says what each is."""
+    """Return the names of the examples; datasets/README.md says what each is.
+
+    Examples
+    --------
+    >>> import uncertain_cep as uc
+    >>> "cluster" in uc.examples.names()
+    True
+    """
     return sorted(file.parent.name for file in _ROOT.glob("*/schema.toml"))
 
 
@@ -43,6 +50,12 @@ def folder(name: str) -> Path:
     ------
     OptionError
         If there is no such example.
+
+    Examples
+    --------
+    >>> import uncertain_cep as uc
+    >>> (uc.examples.folder("cluster") / "schema.toml").is_file()
+    True
     """
     if name not in names():
         raise OptionError(f"there is no example {name!r}: they are {', '.join(names())}")
@@ -57,6 +70,12 @@ def queries(name: str) -> dict[str, str]:
     ------
     OptionError
         If there is no such example.
+
+    Examples
+    --------
+    >>> import uncertain_cep as uc
+    >>> list(uc.examples.queries("chemotherapy"))
+    ['low_blood_count']
     """
     return {file.stem: file.read_text(encoding="utf-8") for file in sorted(folder(name).glob("*.query"))}
 
@@ -74,6 +93,12 @@ def events(name: str) -> pa.Table:
     ------
     OptionError
         If there is no such example, or its trace is a public one that is not installed.
+
+    Examples
+    --------
+    >>> import uncertain_cep as uc
+    >>> uc.examples.events("chemotherapy").num_rows > 100
+    True
     """
     from uncertain_cep.traces import load_schema, read_traces
     from uncertain_cep.traces.cluster import cluster_trace, write_cluster

@@ -220,6 +220,15 @@ def report(
     Notes
     -----
     The page has the 10,000 best matches, and totals of all. What is in the trace is shown as text, never run.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
+    >>> page = uc.report(events, "PATTERN SEQ(A a, B b) WITHIN 4")
+    >>> page.startswith("<!doctype html>")
+    True
     """
     from uncertain_cep.reporting.facts import Asked, report_facts
     from uncertain_cep.reporting.page import page_of

@@ -76,6 +76,14 @@ def timeline(
         If the frames are not those of matches of the query and of its events.
     RuntimeEnvironmentError
         If Altair is not installed.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
+    >>> query = "PATTERN SEQ(A a, B b) WITHIN 4"
+    >>> chart = uc.plot.timeline(uc.match(events, query), events, query)
     """
     altair = _altair()
     if "pyspark" in (library_of(matches), library_of(events)):
@@ -177,6 +185,13 @@ def confidence(matches: Any) -> alt.Chart:
         If there is no column ``confidence``.
     RuntimeEnvironmentError
         If Altair is not installed.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
+    >>> chart = uc.plot.confidence(uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 4"))
     """
     altair = _altair()
     table = as_arrow(matches)
@@ -222,6 +237,13 @@ def counts(matches: Any, *, by: str | None = None, every: Duration | int | None 
         If there is no such column, or neither a column nor a length is given.
     RuntimeEnvironmentError
         If Altair is not installed.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
+    >>> chart = uc.plot.counts(uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 4"), by="a")
     """
     altair = _altair()
     table = as_arrow(matches)
@@ -295,6 +317,13 @@ def plan(query: Query | str, events: Any, *, analyze: bool = False, **options: A
     ------
     RuntimeEnvironmentError
         If Altair is not installed.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
+    >>> chart = uc.plot.plan("PATTERN SEQ(A a, B b) WITHIN 4", events)
     """
     altair = _altair()
     facts = json.loads(explain(query, events, analyze=analyze, format="json", **options))

@@ -42,7 +42,17 @@ _RENAMED: Final = 'an attribute of that name has to be renamed, or the column ma
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The columns of an event table that hold the parts of the model."""
+    """The columns of an event table that hold the parts of the model.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
+    >>> renamed = events.rename_columns(["kind", "id", "lower", "upper"])
+    >>> uc.match(renamed, "PATTERN SEQ(A a, B b) WITHIN 4", names=uc.Names(type="kind")).num_rows
+    1
+    """
 
     type: str = "type"
     id: str = "id"

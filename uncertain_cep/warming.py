@@ -136,6 +136,11 @@ def warm_up(
     ------
     OptionError
         If there is no such group.
+
+    Examples
+    --------
+    >>> import uncertain_cep as uc
+    >>> uc.warm_up([])
     """
     chosen = tuple(GROUPS if groups is None else groups)
     for group in chosen:

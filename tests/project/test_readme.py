@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner
 
 import uncertain_cep as uc
+from docs.site.drawings import DRAWINGS
 from uncertain_cep.cli import main
 from uncertain_cep.query import parse
 
@@ -25,7 +26,8 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCS = {page.name: page.read_text(encoding="utf-8") for page in sorted((ROOT / "docs").glob("*.md"))}
 PICTURES = runpy.run_path(str(ROOT / "docs" / "take_pictures.py"))["PICTURES"]
 DOCUMENTS = [
-    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{name}" for name in DOCS),
+    "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md",
+    *(f"docs/{name}" for name in DOCS),
 ]  # fmt: skip
 
 
@@ -133,6 +135,43 @@ def test_the_example_of_clocks_finds_what_it_says(capsys: pytest.CaptureFixture[
     assert str(uc.causal(constraint["causal"])) == constraint["causal"]
 
 
+def test_the_tutorial_goes_from_the_log_to_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = DOCS["tutorial.md"]
+    log, profile, answer = blocks("text", page)
+    (metrics,), (schema,), (query,), (example,) = (
+        blocks(language, page) for language in ("csv", "toml", "sql", "python")
+    )
+    monkeypatch.chdir(tmp_path)
+    files = {"jobs.log": log, "memory.csv": metrics, "schema.toml": schema, "failed.query": query}
+    for name, text in files.items():
+        Path(name).write_text(text)
+    commands = re.findall(r"^    uncertain-cep (.*)$", page, re.MULTILINE)
+    shown = [CliRunner().invoke(main, command.split()) for command in commands]
+    assert [result.exit_code for result in shown] == [0, 0, 0]
+    assert [result.stdout for result in shown[:2]] == [profile, answer]
+    assert Path("report.html").stat().st_size > 10_000
+    Path("report.html").unlink()
+    exec(example, {})
+    assert "job-17" in capsys.readouterr().out
+    assert Path("report.html").is_file()
+
+
+def test_the_example_of_a_notebook_runs() -> None:
+    (example,) = blocks("python", DOCS["howto.md"])
+    exec(example, {})
+
+
+def test_the_shells_that_the_page_names_can_complete() -> None:
+    for shell in re.findall(r"=(\w+)_source", DOCS["howto.md"]):
+        environment = {"_UNCERTAIN_CEP_COMPLETE": f"{shell}_source"}
+        shown = CliRunner().invoke(main, [], prog_name="uncertain-cep", env=environment)
+        # To find out the version of bash, click runs it.
+        assert shown.exit_code == 0
+        assert "_UNCERTAIN_CEP_COMPLETE" in shown.output
+
+
 def test_the_readme_is_short_and_names_every_page() -> None:
     assert len(README.splitlines()) <= 150
     assert set(re.findall(r"\]\(docs/([^)#]+)\)", README)) == set(DOCS)
@@ -142,5 +181,6 @@ def test_the_readme_is_short_and_names_every_page() -> None:
 def test_links_lead_somewhere(document: str) -> None:
     file = ROOT / document
     for target in re.findall(r"\]\(([^)#]+)\)", file.read_text(encoding="utf-8")):
-        made = target in {f"pictures/report-{name}.png" for name in PICTURES}
+        pictures = {f"pictures/report-{name}.png" for name in PICTURES}
+        made = target in pictures | {f"drawings/{name}.svg" for name in DRAWINGS}
         assert made or target.startswith("https://") or (file.parent / target).exists()

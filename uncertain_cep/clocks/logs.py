@@ -70,6 +70,19 @@ def read_clock_log(path: str | Path, format: LogFormat, *, host: str) -> pa.Tabl
     bound. ClockBound's are plus and minus half the distance of the two, ntpd's, of the peer that it sets
     the clock by, the offset plus and minus dispersion and half the delay. These two speak of one moment, so a
     stretch has whatever the lines at both its ends allow.
+
+    Examples
+    --------
+    >>> import pathlib
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> import pyarrow.parquet as pq
+    >>> import uncertain_cep as uc
+    >>> log = pathlib.Path(tempfile.mkdtemp()) / "clockbound.parquet"
+    >>> pq.write_table(pa.table({"earliest": [1000.0, 1001.0], "latest": [1000.2, 1001.4]}), log)
+    >>> (bounds,) = uc.read_clock_log(log, "clockbound", host="h").to_pylist()
+    >>> bounds["offset_lo"].microseconds - 10**6, bounds["offset_hi"].microseconds
+    (-200000, 200000)
     """
     if format not in _READERS:
         raise OptionError(f"format={format!r}: it is one of {', '.join(_READERS)}")

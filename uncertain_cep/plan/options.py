@@ -49,6 +49,15 @@ class Approximation:
         The standard error to reach, above 0.
     seed : int
         The same seed gives the same estimates, wherever and in whatever order they are computed.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
+    >>> estimate = uc.Approximation(std_error=0.01, seed=1)
+    >>> uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 4", approximate=estimate)["exact"].to_pylist()
+    [True]
     """
 
     std_error: float

@@ -98,6 +98,12 @@ def parse(text: str) -> syntax.Query:
         If the text does not follow the grammar, or has too many characters.
     QueryError
         If it does but cannot be answered; all faults at once.
+
+    Examples
+    --------
+    >>> import uncertain_cep as uc
+    >>> uc.parse("PATTERN SEQ(A a, B b) WITHIN 4 ORDER BY CONFIDENCE DESC LIMIT 20").limit
+    20
     """
     _check_text(text, "query")
     query = read_query(text)

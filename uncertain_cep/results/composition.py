@@ -68,6 +68,15 @@ def to_events(
     A new event is taken to have happened for certain, at any tick of its range with the same probability,
     and independently of other events; the range says no more. Choose the matches by HAVING, or by
     ``e.confidence`` in the next query. Two matches that share an event are two events.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
+    >>> matches = uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 4")
+    >>> uc.to_events(matches, "AB").select(["type", "id", "lower", "upper"]).to_pylist()
+    [{'type': 'AB', 'id': 1, 'lower': 1, 'upper': 4}]
     """
     table = _matches(matches)
     model = Names.of(names)
@@ -140,6 +149,15 @@ def with_matches(
     ------
     OptionError
         If the trace has events of the type, or the two have an attribute of different kinds.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
+    >>> both = uc.with_matches(events, uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 4"), "AB")
+    >>> both["type"].to_pylist(), both["id"].to_pylist()
+    (['A', 'B', 'AB'], [7, 8, 9])
     """
     table = as_arrow(events)
     model = Names.of(names)

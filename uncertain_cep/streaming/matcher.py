@@ -159,6 +159,15 @@ class IncrementalMatcher:
     -----
     State is what is in reach of the window of the events to come. Source: Zhang, Diao, Immerman, PVLDB 3(1),
     2010, sections 2.2, 4 and C.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
+    >>> matcher = uc.IncrementalMatcher("PATTERN SEQ(A a, B b) WITHIN 4", events.schema)
+    >>> matcher.push(events).num_rows + matcher.close().num_rows
+    1
     """
 
     @public

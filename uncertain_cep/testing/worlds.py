@@ -310,7 +310,16 @@ def _moved(ticks: Weighted, event: Event, offsets: Mapping[Clock, int]) -> Weigh
 
 
 def answer(query: Query, events: Sequence[Event]) -> list[Match]:
-    """Return the answer by enumerating, for each signature, the worlds of the events that matter to it."""
+    """Return the answer by enumerating, for each signature, the worlds of the events that matter to it.
+
+    Examples
+    --------
+    >>> from uncertain_cep.testing import Event, Query, answer, one, seq
+    >>> query = Query(seq(one("A", "a"), one("B", "b")), 4)
+    >>> (match,) = answer(query, [Event("A", 7, 1, 4), Event("B", 8, 3, 4)])
+    >>> match.range_lower, match.range_upper, str(match.confidence)
+    (1, 4, '5/8')
+    """
     rows = _Rows()
     for key, unit, possible in _possible(query, events):
         mass: dict[tuple[int, int], int] = defaultdict(int)

@@ -144,6 +144,11 @@ def encloses(parent: Sequence[str], child: Sequence[str], by: str | Sequence[str
     ------
     OptionError
         If these are no names of types and columns.
+
+    Examples
+    --------
+    >>> import uncertain_cep as uc
+    >>> inside = uc.encloses(("Start", "End"), ("Start", "End"), by=("span", "parent"))
     """
     both = (by, by) if isinstance(by, str) else by
     return Encloses(_names(parent, "parent", 2), _names(child, "child", 2), _names(both, "by", 2))
@@ -171,6 +176,15 @@ def all_before(first: str, then: str, by: str | Sequence[str] = (), delay: Durat
     ------
     OptionError
         If these are no names of types and columns, or the delay no length of time.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> times, hosts = [5, 8, 3], [None, None, "h"]
+    >>> events = pa.table({"type": ["Map", "Map", "Reduce"], "host": hosts, "lower": times, "upper": times})
+    >>> uc.infer_offsets(events, [uc.all_before("Map", "Reduce")], prior=9, source="host").to_pylist()
+    [{'host': 'h', 'offset_lo': 5, 'offset_hi': 9}]
     """
     (first,), (then,) = _names((first,), "first", 1), _names((then,), "then", 1)
     columns = _names((by,) if isinstance(by, str) else by, "by", None)

@@ -142,8 +142,8 @@ def by_value(column: str, rules: Mapping[str, Uncertainty], otherwise: Uncertain
 
     Examples
     --------
-    >>> from uncertain_cep.traces import plus_minus, window
-    >>> rule = by_value("type", {"CPU": window("15s")}, otherwise=plus_minus("5ms"))
+    >>> import uncertain_cep as uc
+    >>> rule = uc.by_value("type", {"CPU": uc.window("15s")}, otherwise=uc.plus_minus("5ms"))
     """
     for rule in (*rules.values(), *([] if otherwise is None else [otherwise])):
         if not hasattr(rule, "intervals"):

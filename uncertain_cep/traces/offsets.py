@@ -205,6 +205,18 @@ def clock_offset(
         above the upper one.
     OptionError
         If there is no such unit.
+
+    Examples
+    --------
+    >>> import datetime as dt
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> bounds = {"offset_lo": [dt.timedelta(seconds=-2)], "offset_hi": [dt.timedelta(seconds=3)]}
+    >>> rule = uc.clock_offset(pa.table({"host": ["h"], **bounds}), host="host")
+    >>> stamped = pa.table({"type": ["A"], "id": [1], "at": [dt.datetime(2026, 1, 5, 10, 30)], "host": ["h"]})
+    >>> events = uc.to_intervals(stamped, time="at", uncertainty=rule, tick="1s")
+    >>> print(events["lower"][0], "to", events["upper"][0])
+    2026-01-05 10:29:58 to 2026-01-05 10:30:03
     """
     in_ticks = number_unit(unit) is None
     source = None

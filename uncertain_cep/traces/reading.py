@@ -191,6 +191,14 @@ def read_traces(
         If the format of a file is found out by what is in it; if an ``[extract]`` names a column that no file
         has, or is never found; if stamps with a time zone and others without are put together; if certain
         times that differ are now in one tick, so that none is before the other.
+
+    Examples
+    --------
+    >>> import uncertain_cep as uc
+    >>> folder = uc.examples.folder("chemotherapy")
+    >>> events = uc.read_traces(folder / "treatments.csv", folder / "schema.toml")
+    >>> events.column_names[:4]
+    ['type', 'id', 'lower', 'upper']
     """
     return load_traces(paths, schema, format=format, tick=tick).sound()
 

@@ -168,6 +168,11 @@ def load_schema(path: str | Path) -> TraceSchema:
     ------
     TraceError
         With every mistake in the file, each with its key and what to write.
+
+    Examples
+    --------
+    >>> import uncertain_cep as uc
+    >>> schema = uc.load_schema(uc.examples.folder("chemotherapy") / "schema.toml")
     """
     file = str(path)
     if (kind := special_kind(Path(path))) is not None:

@@ -340,12 +340,32 @@ def as_written() -> AsWritten:
 
     ``2024-05-31`` is that day, ``2024-05-31 10:30`` that minute, ``10:30:15.25`` a hundredth of a second; a
     number stands for its unit. Stamps of one column may be written to different units.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> stamped = pa.table({"type": ["A"], "id": [1], "at": ["2026-01-05 10:30"]})
+    >>> events = uc.to_intervals(stamped, time="at", uncertainty=uc.as_written(), tick="1s")
+    >>> print(events["lower"][0], "to", events["upper"][0])
+    2026-01-05 10:30:00 to 2026-01-05 10:30:59
     """
     return AsWritten()
 
 
 def exact() -> Moved:
-    """Stamps that are certain: the interval is ``[T, T]``."""
+    """Stamps that are certain: the interval is ``[T, T]``.
+
+    Examples
+    --------
+    >>> import datetime as dt
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> stamped = pa.table({"type": ["A"], "id": [1], "at": [dt.datetime(2026, 1, 5, 10, 30)]})
+    >>> events = uc.to_intervals(stamped, time="at", uncertainty=uc.exact(), tick="1s")
+    >>> print(events["lower"][0], "to", events["upper"][0])
+    2026-01-05 10:30:00 to 2026-01-05 10:30:00
+    """
     return Moved("exact")
 
 
@@ -354,24 +374,68 @@ def plus_minus(by: Duration | int) -> Moved:
     """Stamps off by at most ``by`` either way, such as ``"500ms"``, a timedelta, or a number of ticks.
 
     An OptionError says that it is no length of time; so do the other rules'.
+
+    Examples
+    --------
+    >>> import datetime as dt
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> stamped = pa.table({"type": ["A"], "id": [1], "at": [dt.datetime(2026, 1, 5, 10, 30)]})
+    >>> events = uc.to_intervals(stamped, time="at", uncertainty=uc.plus_minus("5s"), tick="1s")
+    >>> print(events["lower"][0], "to", events["upper"][0])
+    2026-01-05 10:29:55 to 2026-01-05 10:30:05
     """
     return Moved.by("plus_minus", by)
 
 
 @public
 def granularity(of: Duration | int) -> Moved:
-    """Stamps truncated to ``of``, such as ``"1min"``: the interval is ``[T, T + of - 1 tick]``."""
+    """Stamps truncated to ``of``, such as ``"1min"``: the interval is ``[T, T + of - 1 tick]``.
+
+    Examples
+    --------
+    >>> import datetime as dt
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> stamped = pa.table({"type": ["A"], "id": [1], "at": [dt.datetime(2026, 1, 5, 10, 30)]})
+    >>> events = uc.to_intervals(stamped, time="at", uncertainty=uc.granularity("1min"), tick="1s")
+    >>> print(events["lower"][0], "to", events["upper"][0])
+    2026-01-05 10:30:00 to 2026-01-05 10:30:59
+    """
     return Moved.by("granularity", of)
 
 
 @public
 def window(length: Duration | int) -> Moved:
-    """Stamps at the end of a window of this length, as of a metric: ``(T - length, T]``."""
+    """Stamps at the end of a window of this length, as of a metric: ``(T - length, T]``.
+
+    Examples
+    --------
+    >>> import datetime as dt
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> stamped = pa.table({"type": ["A"], "id": [1], "at": [dt.datetime(2026, 1, 5, 10, 30)]})
+    >>> events = uc.to_intervals(stamped, time="at", uncertainty=uc.window("15s"), tick="1s")
+    >>> print(events["lower"][0], "to", events["upper"][0])
+    2026-01-05 10:29:46 to 2026-01-05 10:30:00
+    """
     return Moved.by("window", length)
 
 
 def histogram(pmf: str, lower: str | None = None) -> Histogram:
-    """Probabilities of consecutive ticks, in a column of lists; the first tick is in column ``lower``."""
+    """Probabilities of consecutive ticks, in a column of lists; the first tick is in column ``lower``.
+
+    Examples
+    --------
+    >>> import datetime as dt
+    >>> import pyarrow as pa
+    >>> import uncertain_cep as uc
+    >>> at, p = [dt.datetime(2026, 1, 5, 10, 30)], [[0.25, 0.75]]
+    >>> stamped = pa.table({"type": ["A"], "id": [1], "at": at, "p": p})
+    >>> events = uc.to_intervals(stamped, time="at", uncertainty=uc.histogram("p"), tick="1s")
+    >>> print(events["lower"][0], "to", events["upper"][0])
+    2026-01-05 10:30:00 to 2026-01-05 10:30:01
+    """
     return Histogram(pmf, lower)
 
 
@@ -426,7 +490,8 @@ def columns(lower: str, upper: str) -> Columns:
 
     Examples
     --------
-    >>> rule = columns("launch", "launch + slack")
+    >>> import uncertain_cep as uc
+    >>> rule = uc.columns("launch", "launch + slack")
     """
     rule = Columns(lower, upper)
     # What is no text is refused here.

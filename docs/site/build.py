@@ -1,0 +1,245 @@
+"""Build the documentation site: ``python -m docs.site.build OUT [BUILDER]``.
+
+``python3 run.py docs`` does so. The pages of docs are laid out in a folder of their own, with what is made of
+the code: the reference of public names, of schema files and of options, the catalogue of errors and warnings,
+and the pictures. Nothing comes from the network, and a link that leads nowhere is an error.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import click
+
+import uncertain_cep as uc
+import uncertain_cep.spark
+from docs.site.drawings import DRAWINGS
+from uncertain_cep import errors
+from uncertain_cep.cli import main
+
+SITE: Final = Path(__file__).resolve().parent
+DOCS: Final = SITE.parent
+ROOT: Final = DOCS.parent
+
+CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Begin": (
+        "tutorial",
+        "uncertainty",
+        "notebooks/hadoop",
+        "notebooks/kubernetes",
+        "notebooks/process_logs",
+    ),
+    "How do I ...": ("howto", "traces", "formats", "clocks", "reports", "streams", "spark", "testing"),
+    "Ask": ("language", "reference", "answers"),
+    "Run": ("command-line", "plans", "performance", "limits"),
+    "Look up": ("api", "schema-files", "options", "errors"),
+    "The project": ("datasets", "benchmarks", "architecture", "contributing", "security", "changelog"),
+}
+"""The chapters of the site, and their pages."""
+
+OF_THE_ROOT: Final = {
+    "architecture": "ARCHITECTURE.md",
+    "contributing": "CONTRIBUTING.md",
+    "security": "SECURITY.md",
+    "changelog": "CHANGELOG.md",
+    "datasets": "datasets/README.md",
+    "benchmarks": "benchmarks/README.md",
+}
+"""Pages that stand elsewhere in the project."""
+
+
+def lay_out(folder: Path) -> None:
+    """Write the pages of the site into an empty folder, as Sphinx takes them."""
+    for page in DOCS.rglob("*.md"):
+        _write(folder / page.relative_to(DOCS), page.read_text(encoding="utf-8"), page)
+    for name, file in OF_THE_ROOT.items():
+        _write(folder / f"{name}.md", (ROOT / file).read_text(encoding="utf-8"), ROOT / file)
+    shutil.copytree(ROOT / "notebooks", folder / "notebooks", ignore=shutil.ignore_patterns(".*"))
+    shutil.copytree(SITE / "static", folder / "static")
+    shutil.copy(SITE / "conf.py", folder)
+    if (DOCS / "pictures").is_dir():
+        shutil.copytree(DOCS / "pictures", folder / "pictures")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    _write(folder / "index.md", readme + "\n" + "\n".join(_contents()), ROOT / "README.md")
+    for name, made in (
+        ("api", _api),
+        ("schema-files", _schema),
+        ("options", _options),
+        ("errors", _catalogue),
+    ):
+        (folder / f"{name}.md").write_text("\n".join(made()), encoding="utf-8")
+    (folder / "drawings").mkdir()
+    for name, draw in DRAWINGS.items():
+        (folder / "drawings" / f"{name}.svg").write_text(draw(), encoding="utf-8")
+
+
+def _write(place: Path, text: str, source: Path) -> None:
+    """Write a page whose links lead to the pages of the site."""
+    pages = {(ROOT / file).resolve(): name for name, file in OF_THE_ROOT.items()}
+    pages[ROOT / "README.md"] = "index"
+
+    def link(found: re.Match[str]) -> str:
+        target, _, anchor = found[2].partition("#")
+        if not target or "://" in target or target.startswith("pictures/report-"):
+            return found[0]
+        path = (source.parent / target).resolve()
+        if path.is_dir() and (ROOT / "datasets") in (path, *path.parents):
+            path = ROOT / "datasets" / "README.md"
+        if path in pages:
+            name = f"/{pages[path]}.md"
+        elif ROOT / "notebooks" in path.parents:
+            name = f"/{path.relative_to(ROOT).as_posix()}"
+        elif DOCS in path.parents:
+            name = f"/{path.relative_to(DOCS).as_posix()}"
+        else:
+            # It is a file of the project, and no page.
+            return found[1].strip("[]")
+        return f"{found[1]}({name}{'#' + anchor if anchor else ''})"
+
+    text = re.sub(r"(\[[^\]]*\])\(([^)\s]+)\)", link, text)
+    # Pictures of the report are there once a browser has taken them.
+    there = {picture.name for picture in (DOCS / "pictures").glob("*.png")}
+    wanted = re.compile(r"^!\[[^\]]*\]\(pictures/([^)]+)\)$", re.MULTILINE)
+    text = wanted.sub(lambda found: found[0] if found[1] in there else "", text)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(text, encoding="utf-8")
+
+
+def _contents() -> Iterator[str]:
+    for caption, pages in CHAPTERS.items():
+        yield from ("```{toctree}", ":hidden:", f":caption: {caption}", *pages, "```", "")
+
+
+def _api() -> Iterator[str]:
+    """Yield the reference of everything public, as its docstrings have it."""
+    yield "# Python\n"
+    yield "Everything public, as its docstrings say it.\n"
+    names = [name for name in uc.__all__ if not name.startswith("__") and name not in errors.__all__]
+    modules = [name for name in names if isinstance(getattr(uc, name), ModuleType)]
+    yield from _members("uncertain_cep", [name for name in names if name not in modules])
+    for name in modules:
+        module = getattr(uc, name)
+        yield f"## uc.{name}\n\n```{{eval-rst}}\n.. automodule:: uncertain_cep.{name}\n```\n"
+        yield from _members(
+            f"uncertain_cep.{name}", [part for part in module.__all__ if part != "strategies"]
+        )
+    yield from _members("uncertain_cep.testing.strategies", uc.testing.strategies.__all__)
+    yield "## uncertain_cep.spark\n"
+    yield from _members("uncertain_cep.spark", uncertain_cep.spark.__all__)
+
+
+def _members(module: str, names: list[str]) -> Iterator[str]:
+    for name in names:
+        public = getattr(sys.modules[module], name)
+        kind = "class" if isinstance(public, type) else "function"
+        members = "\n   :members:" if kind == "class" else ""
+        yield f"```{{eval-rst}}\n.. auto{kind}:: {module}.{name}{members}\n```\n"
+
+
+def _schema() -> Iterator[str]:
+    """Yield what a schema file can have, which is the documentation of its class."""
+    yield "# Schema files\n\n[Traces](/traces.md) says what they are for.\n"
+    yield "```{eval-rst}\n.. autoclass:: uncertain_cep.traces.TraceSchema\n```\n"
+
+
+def _options() -> Iterator[str]:
+    """Yield the help of every command."""
+    yield "# Commands and options\n\n[Command line](/command-line.md) says what they are for.\n"
+    commands: list[tuple[tuple[str, ...], click.Command]] = [(("uncertain-cep",), main)]
+    for path, command in commands:
+        if isinstance(command, click.Group):
+            commands += [((*path, name), part) for name, part in sorted(command.commands.items())]
+            continue
+        context = click.Context(command, info_name=" ".join(path), max_content_width=100)
+        yield f"## {' '.join(path[1:])}\n\n```text\n{command.get_help(context)}\n```\n"
+
+
+def _catalogue() -> Iterator[str]:
+    """Yield the errors with what is said where they are raised, and the warnings."""
+    yield "# Errors and warnings\n"
+    yield "Every error of the library is an `UncertainCepError`. The messages are those in the code;"
+    yield "`...` stands for what they name.\n"
+    said = messages()
+    for name in (name for name in uc.__all__ if name.endswith("Error")):
+        yield f"## {name}\n\n```{{eval-rst}}\n.. autoexception:: uncertain_cep.errors.{name}\n```\n"
+        yield from (f"- {text}" for text in said.get(name, ()))
+        yield ""
+    warning = "uncertain_cep.errors.UncertainCepWarning"
+    yield f"## UncertainCepWarning\n\n```{{eval-rst}}\n.. autoexception:: {warning}\n```\n"
+    yield from (f"- {text}" for text in said["warn"])
+
+
+MADE_BY: Final = {
+    "TraceFault": "TraceError",
+    "Fault": "QueryError",
+    "refuse": "QueryError",
+    "_fault": "QueryError",
+}
+"""What notes a fault, and the error that lists it."""
+
+WARNED_OF: Final = re.compile(r"doubts|inference|duplicates|intervals|compiling|raw_stamps")
+"""Modules in which texts of warnings are made and handed on."""
+
+
+NO_WARNING: Final = ("candidates: ", "How uncertain", "uncertain-cep: ")
+"""What those modules say besides."""
+
+
+def messages() -> dict[str, list[str]]:
+    """Return the texts of what the library raises and warns of, by error; ``warn`` for warnings."""
+    found: dict[str, set[str]] = {}
+    for file in (ROOT / "uncertain_cep").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            for name, text in _said(node, WARNED_OF.search(file.stem) is not None):
+                # What begins with a sign is the end of another text.
+                if re.match(r"[^;,].*\w{2,} .*\w{2,} .*\w{2,}", text) and not text.startswith(NO_WARNING):
+                    found.setdefault(name, set()).add(text)
+    return {name: sorted(texts, key=str.lower) for name, texts in found.items()}
+
+
+def _said(node: ast.AST, is_handed_on: bool) -> Iterator[tuple[str, str]]:
+    """Yield the error and the text of what a call raises, notes or warns of."""
+    if isinstance(node, ast.Call):
+        called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        name = MADE_BY.get(called, "warn" if called == "append" and is_handed_on else called)
+        if name.endswith("Error") or name == "warn":
+            yield from ((name, _template(argument)) for argument in node.args)
+    elif is_handed_on and isinstance(node, ast.Yield | ast.Return | ast.AnnAssign) and node.value is not None:
+        yield "warn", _template(node.value)
+
+
+def _template(node: ast.expr) -> str:
+    """Return a text with ``...`` for its changing parts, quoted for Markdown; "" for none."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        parts = [node.value]
+    elif isinstance(node, ast.JoinedStr):
+        parts = [str(part.value) if isinstance(part, ast.Constant) else "..." for part in node.values]
+    else:
+        return ""
+    text = re.sub(r"\s+", " ", "".join(parts)).strip()
+    return re.sub(r"([\\`*_\[\]<>{}$|])", r"\\\1", text)
+
+
+def build(out: Path, builder: str = "html") -> int:
+    """Build the site into a folder, and return the exit code of Sphinx: links that lead nowhere are errors.
+
+    The builder ``dummy`` checks everything and writes nothing.
+    """
+    from sphinx.cmd.build import build_main
+
+    with tempfile.TemporaryDirectory() as folder:
+        lay_out(Path(folder) / "pages")
+        options = ["-q", "-W", "--keep-going", "-b", builder, "-d", f"{folder}/doctrees"]
+        return build_main([*options, f"{folder}/pages", str(out)])
+
+
+if __name__ == "__main__":
+    sys.exit(build(Path(sys.argv[1]).resolve(), *sys.argv[2:]))

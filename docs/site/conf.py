@@ -1,0 +1,43 @@
+"""What Sphinx builds the site with; ``build.py`` beside it lays out the pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pygments.lexers.special import TextLexer
+
+import uncertain_cep
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+project = "uncertain-cep"
+author = "The uncertain-cep authors"
+version = release = uncertain_cep.__version__
+
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_nb"]
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
+# The tests run them; the site shows what they said when they were last saved.
+nb_execution_mode = "off"
+# A query of the language and one of the oracle have one name.
+suppress_warnings = ["ref.python"]
+
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+# Docstrings name types of other libraries in their own words.
+nitpicky = False
+
+html_theme = "furo"
+html_title = f"uncertain-cep {version}"
+html_static_path = ["static"]
+html_copy_source = False
+html_show_sourcelink = False
+
+
+def setup(app: Sphinx) -> None:
+    """Show what Pygments does not know as plain text."""
+    app.add_lexer("csv", TextLexer)

@@ -1,0 +1,99 @@
+"""The pictures of the semantics, drawn by the build with numbers of the oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from uncertain_cep.testing import Event, Query, answer, no, one, seq
+
+__all__ = ["DRAWINGS"]
+
+CELL: Final = 34
+LINE: Final = "#8a9399"
+TEXT: Final = "#3d464b"
+TEAL: Final = "#0f6f78"
+PALE: Final = "#cfe6e8"
+AMBER: Final = "#e8a860"
+
+
+def _svg(width: float, height: float, parts: list[str]) -> str:
+    style = f"text {{ font: 14px sans-serif; fill: {TEXT} }} .small {{ font-size: 12px }}"
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}">'
+    ground = f'<rect width="{width:g}" height="{height:g}" fill="#ffffff" rx="6"/>'
+    return "\n".join([head, f"<style>{style}</style>", ground, *parts, "</svg>"])
+
+
+def _text(x: float, y: float, said: str, anchor: str = "start", kind: str = "") -> str:
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" class="{kind}">{said}</text>'
+
+
+def _box(x: float, y: float, width: float, height: float, fill: str) -> str:
+    place = f'x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}"'
+    return f'<rect {place} fill="{fill}" stroke="{LINE}"/>'
+
+
+def _confidence(query: Query, events: list[Event]) -> str:
+    (match,) = answer(query, events)
+    return f"{match.confidence} = {float(match.confidence):.1%}"
+
+
+def worlds() -> str:
+    """Draw the worlds of two events as cells, those in which one is before the other filled."""
+    one_event, other = Event("A", "a", 0, 3), Event("B", "b", 2, 5)
+    left, top = 70.0, 50.0
+    parts = [_text(left + 2 * CELL, 24, "tick of a", "middle")]
+    parts.append(_text(18, top + 2 * CELL + 5, "of b"))
+    for column, (tick, _) in enumerate(one_event.ticks()):
+        x = left + column * CELL
+        parts.append(_text(x + CELL / 2, top - 8, str(tick), "middle"))
+        for row, (later, _) in enumerate(other.ticks()):
+            parts.append(_box(x, top + row * CELL, CELL, CELL, TEAL if tick < later else "#ffffff"))
+    for row, (later, _) in enumerate(other.ticks()):
+        parts.append(_text(left - 10, top + row * CELL + 22, str(later), "end"))
+    query = Query(seq(one("A", "a"), one("B", "b")), 9)
+    said = f"a is before b in {_confidence(query, [one_event, other])} of the worlds"
+    parts.append(_text(left + 5 * CELL, top + 2 * CELL, said))
+    parts.append(_text(left + 5 * CELL, top + 2 * CELL + 24, "equal ticks are in no order", kind="small"))
+    return _svg(560, 200, parts)
+
+
+def _lines(events: list[tuple[str, Event, str]], said: list[str]) -> str:
+    left, last = 130.0, max(event.upper for _, event, _ in events)
+    parts = [_text(left + (tick + 0.5) * CELL, 24, str(tick), "middle", "small") for tick in range(last + 1)]
+    for row, (name, event, fill) in enumerate(events):
+        y = 40 + row * 32
+        parts.append(_text(left - 12, y + 16, name, "end"))
+        for tick, _ in event.ticks():
+            parts.append(_box(left + tick * CELL, y, CELL, 22, fill))
+    y = 62 + len(events) * 32
+    parts += [_text(left, y + 22 * number, line) for number, line in enumerate(said)]
+    return _svg(left + (last + 1) * CELL + 20, y + 22 * len(said), parts)
+
+
+def intervals() -> str:
+    """Draw three events on a time line, with the range and the confidence of their match."""
+    events = [Event("A", "a", 0, 3), Event("B", "b", 2, 5), Event("C", "c", 4, 9)]
+    query = Query(seq(one("A", "a"), one("B", "b"), one("C", "c")), 8)
+    (match,) = answer(query, events)
+    shown = [("start", events[0], PALE), ("load", events[1], AMBER), ("stop", events[2], PALE)]
+    said = [
+        f"in order, within 8 ticks: {match.confidence} = {float(match.confidence):.1%}",
+        f"time range: {match.range_lower} to {match.range_upper}",
+    ]
+    return _lines(shown, said)
+
+
+def negation() -> str:
+    """Draw a match with an event that must not lie between."""
+    events = [Event("A", "a", 0, 1), Event("N", "n", 1, 6), Event("B", "b", 4, 5)]
+    query = Query(seq(one("A", "a"), no("N", "n"), one("B", "b")), 9)
+    shown = [("start", events[0], PALE), ("alarm", events[1], AMBER), ("stop", events[2], PALE)]
+    return _lines(shown, [f"no alarm between start and stop: {_confidence(query, events)}"])
+
+
+DRAWINGS: Final[Mapping[str, Callable[[], str]]] = {
+    "worlds": worlds,
+    "intervals": intervals,
+    "negation": negation,
+}

@@ -1,0 +1,33 @@
+"""The notebooks run, and print what they printed when they were saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+FOLDER = Path(__file__).resolve().parents[2] / "notebooks"
+
+
+def printed(notebook: Any) -> list[str]:
+    """Return what the cells of a notebook print."""
+    return [
+        output["text"]
+        for cell in notebook.cells
+        if cell.cell_type == "code"
+        for output in cell.outputs
+        if output.output_type == "stream" and output.name == "stdout"
+    ]
+
+
+# Jupyter's kernel warns of sockets that are not encrypted.
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.ipynb")), ids=lambda file: file.stem)
+def test_a_notebook(file: Path, shared_data: Path) -> None:
+    saved, ran = (nbformat.reads(file.read_text(encoding="utf-8"), as_version=4) for _ in range(2))  # type: ignore[no-untyped-call]
+    NotebookClient(ran, timeout=600, resources={"metadata": {"path": str(FOLDER)}}).execute()
+    assert printed(ran) == printed(saved)
+    assert printed(saved)

@@ -1,0 +1,94 @@
+"""The documentation site: it builds, its links lead somewhere, and it names everything that there is."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import uncertain_cep as uc
+from docs.site.build import CHAPTERS, DOCS, OF_THE_ROOT, ROOT, lay_out, messages
+from docs.site.drawings import DRAWINGS
+from tests.project.test_readme import every_command
+from uncertain_cep.cli import main
+from uncertain_cep.traces import TraceSchema, schema_document
+from uncertain_cep.traces.events_schema import KINDS
+
+MADE = {"api", "schema-files", "options", "errors"}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site") / "pages"
+    lay_out(folder)
+    return folder
+
+
+def build(out: Path, builder: str) -> None:
+    """Build the site away from the cache of the tests' process; warnings, such as of links, are errors."""
+    command = [sys.executable, "-m", "docs.site.build", str(out), builder]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    build(tmp_path, "dummy")
+
+
+@pytest.mark.thorough
+def test_every_page_is_written(tmp_path: Path) -> None:
+    build(tmp_path, "html")
+    for page in (page for pages in CHAPTERS.values() for page in pages):
+        assert (tmp_path / f"{page}.html").is_file()
+    assert not re.search(
+        r'(?:src|href)="https?://[^"]*\.(?:js|css|woff2?)"', (tmp_path / "index.html").read_text()
+    )
+
+
+def test_every_page_is_in_a_chapter() -> None:
+    listed = [page for pages in CHAPTERS.values() for page in pages]
+    written = {page.stem for page in DOCS.glob("*.md")}
+    notebooks = {f"notebooks/{file.stem}" for file in (ROOT / "notebooks").glob("*.ipynb")}
+    assert sorted(listed) == sorted(written | notebooks | MADE | OF_THE_ROOT.keys())
+
+
+def test_every_public_name_is_in_the_reference(pages: Path) -> None:
+    text = (pages / "api.md").read_text() + (pages / "errors.md").read_text()
+    for name in set(uc.__all__) - {"__version__", "Fault", "TraceFault"}:
+        assert re.search(rf"uncertain_cep\.(?:errors\.)?{name}\b", text), name
+
+
+def test_every_option_is_in_the_reference(pages: Path) -> None:
+    text = (pages / "options.md").read_text()
+    for command in every_command(main):
+        for parameter in command.params:
+            assert (
+                getattr(parameter, "hidden", False)
+                or max(parameter.opts, key=len) in text.lower()
+                or (max(parameter.opts, key=len).upper() in text)
+            )
+
+
+def test_every_key_of_a_schema_file_is_documented() -> None:
+    text = f"{TraceSchema.__doc__}"
+    keys = {*schema_document._TOP, *schema_document._EVENTS, *schema_document._CONSTRAINTS}
+    for kind, spec in KINDS.items():
+        keys |= {kind, *spec.arguments}
+    assert {key for key in keys if not re.search(rf"\b{key}\b", text)} == set()
+
+
+def test_errors_and_warnings_are_read_from_the_code() -> None:
+    said = messages()
+    assert len(said["warn"]) > 20
+    assert len(said["QueryError"]) > 50
+    assert len(said["OptionError"]) > 50
+    assert any(text.startswith("no event of type") for text in said["warn"])
+
+
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_drawings_tell_what_the_oracle_found(name: str) -> None:
+    numbers = {"worlds": "13/16", "intervals": "time range: 0 to 9", "negation": "no alarm between"}
+    assert numbers[name] in DRAWINGS[name]()

@@ -38,7 +38,7 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
         "notebooks/process_logs",
     ),
     "How do I ...": ("howto", "traces", "formats", "clocks", "reports", "streams", "spark", "testing"),
-    "Ask": ("language", "reference", "answers"),
+    "Ask": ("language", "reference", "answers", "comparison"),
     "Run": ("command-line", "plans", "performance", "limits"),
     "Look up": ("api", "schema-files", "options", "errors"),
     "The project": ("datasets", "benchmarks", "architecture", "contributing", "security", "changelog"),

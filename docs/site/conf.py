@@ -41,3 +41,4 @@ html_show_sourcelink = False
 def setup(app: Sphinx) -> None:
     """Show what Pygments does not know as plain text."""
     app.add_lexer("csv", TextLexer)
+    app.add_lexer("sase", TextLexer)

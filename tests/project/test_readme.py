@@ -158,6 +158,18 @@ def test_the_tutorial_goes_from_the_log_to_the_report(
     assert Path("report.html").is_file()
 
 
+def test_the_patterns_of_the_comparison_find_what_it_says() -> None:
+    page = DOCS["comparison.md"]
+    names: dict[str, Any] = {}
+    (events,) = (block for block in blocks("python", DOCS["language.md"]) if ">>> events = " in block)
+    trace = events.split(">>> def show")[0].replace(">>> ", "").replace("... ", "")
+    exec(trace, names)
+    wanted = [int(count) for count in re.findall(r": (\d+) match(?:es)?\.$", page, re.MULTILINE)]
+    found = [uc.match(names["events"], query).num_rows for query in blocks("sase", page)]
+    assert found == wanted
+    assert len(found) == 10
+
+
 def test_the_example_of_a_notebook_runs() -> None:
     (example,) = blocks("python", DOCS["howto.md"])
     exec(example, {})

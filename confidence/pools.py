@@ -50,6 +50,8 @@ def end_to_end(first: Int64, sizes: Int64) -> tuple[Int64, Int64]:
 
 def repeated(values: Int64) -> Mask:
     """Return which values stand there more than once, (k,) bool. O(k log k)."""
+    if len(values) < 2:
+        return np.zeros(len(values), dtype=np.bool_)
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray(counts[inverse] > 1)
 
@@ -84,6 +86,8 @@ class PmfPool:
         (k,) int64
             -1 for uniform.
         """
+        if not len(pmf):
+            return offset
         moved = np.full(len(offset), -1, dtype=np.int64)
         explicit = np.flatnonzero(offset >= 0)
         if len(explicit):

@@ -167,6 +167,9 @@ DOUBT_SAMPLE: Final = 16_384
 FIRST_ROWS: Final = 4096
 """Rows among which an event is looked for at first, then in four times as many each time."""
 
+FEW_ROWS: Final = 256
+"""Rows whose types are looked at as strings of Python, cheaper than Arrow's search (`--only latency`)."""
+
 FEW_TYPES: Final = 16
 """Types that are looked for one by one; more of them are compared with all types that there are."""
 

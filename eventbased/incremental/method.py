@@ -85,6 +85,8 @@ class IncrementalMethod:
         self._settled = 0
 
     _prefixes = False
+    _holds_back = False
+    """Whether :meth:`_release` may return something."""
 
     def _arrive(self, indices: Int64, floor: Int64) -> tuple[Int64, Int64]:
         """Take candidates by ascending lower bound; return which to feed now, with floors: at first all.
@@ -157,7 +159,8 @@ class IncrementalMethod:
         if len(component):
             # Any order of feeding is right; by lower bound, those fed before soon are out of reach.
             by_time = np.argsort(lower, kind="stable")
-            floor = np.minimum(np.append(lower[by_time], EVER), self.safe)
+            floor = np.full(len(lower) + 1, self.safe)
+            floor[:-1] = np.minimum(lower[by_time], self.safe)
             self._reach = max(self._reach, self.w + int((upper - lower).max()))
             self._make_partitions(int(partition.max()) + 1)
             shared = repeated(event)
@@ -182,6 +185,11 @@ class IncrementalMethod:
         """
         self.safe = max(self.safe, safe)
         yield from self._advance()
+
+    def learn(self, safe: int) -> bool:
+        """Learn what :meth:`advance` is told; return whether that would do anything more."""
+        self.safe = max(self.safe, safe)
+        return self._holds_back or self._pending is not None or self._worth_a_pass(self.safe)
 
     def forget(self, partition: Int64) -> None:
         """Forget partitions that nothing is held of, so that their numbers can stand for others.
@@ -252,14 +260,17 @@ class IncrementalMethod:
 
     def _tidy(self, safe: int) -> None:
         """Let go of what is out of reach of what is still to come, if a pass is worth it."""
+        if self._worth_a_pass(safe):
+            self._let_go(safe)
+
+    def _worth_a_pass(self, safe: int) -> bool:
         size = self.size
-        if safe != EVER and size <= 2 * self._settled + SETTLED_ROWS:
-            # A pass is worth it as well once most of what a larger state was made for is out of reach.
-            if safe == NEVER or size <= SETTLED_ROWS + self._partitions:
-                return
-            if self._tidied_at != NEVER and safe - self._tidied_at <= self._reach // 2:
-                return
-        self._let_go(safe)
+        if safe == EVER or size > 2 * self._settled + SETTLED_ROWS:
+            return True
+        # So it is as well once most of what a larger state was made for is out of reach.
+        if safe == NEVER or size <= SETTLED_ROWS + self._partitions:
+            return False
+        return self._tidied_at == NEVER or safe - self._tidied_at > self._reach // 2
 
     def let_go(self) -> None:
         """Let go of all that is out of reach now, worth a pass or not. O(size + partitions)."""

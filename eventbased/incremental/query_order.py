@@ -28,6 +28,7 @@ class QueryOrder(IncrementalMethod):
     """Runs that start at the first component only, over events sorted into query order."""
 
     _prefixes = True
+    _holds_back = True
     _held: Int64 = np.zeros(0, dtype=np.int64)
 
     def _arrive(self, indices: Int64, floor: Int64) -> tuple[Int64, Int64]:

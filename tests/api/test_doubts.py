@@ -273,6 +273,7 @@ def test_a_candidate_is_found_wherever_it_is(data: st.DataObject, types: list[st
     query = "PATTERN SEQ(A a, !B b, C c) WHERE a.v > 1 AND b.v > 1 WITHIN 20"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(doubts, "FIRST_ROWS", data.draw(st.sampled_from([1, 2, 4096])))
+        patch.setattr(doubts, "FEW_ROWS", data.draw(st.sampled_from([0, 256])))
         patch.setattr(doubts, "FEW_TYPES", data.draw(st.sampled_from([0, 16])))
         lines = said(uc.match, table, query)
     if not types:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from uncertain_cep.candidates.selection import rows_taken, type_mask
 from uncertain_cep.config import (
     DOUBT_SAMPLE,
+    FEW_ROWS,
     FEW_TYPES,
     FIRST_ROWS,
     LARGEST_SHARE,
@@ -174,6 +175,9 @@ def _of_options(plan: EvaluationPlan) -> Iterator[str]:
 def _missing(types: pa.ChunkedArray, wanted: Iterable[str]) -> list[str]:
     """Return those of some types that no event has."""
     names = list(wanted)
+    if len(types) <= FEW_ROWS:
+        here = set(_plain(types).to_pylist())
+        return [name for name in names if name not in here]
     if len(names) > FEW_TYPES:
         plain = _plain(types)
         of_them = plain.filter(pc.is_in(plain, pa.array(names, plain.type)))

@@ -110,6 +110,8 @@ def shared_events(candidates: Candidates, rows: Int64) -> SharedEvents:
         components[rows[part]] += 1
     found = np.flatnonzero(components[rows] > 1)
     event = np.full(len(rows), -1)
+    if not len(found):
+        return SharedEvents(event, np.zeros(len(rows) + SPARE, dtype=np.int64), np.full((0, len(parts)), -1))
     several, event[found] = np.unique(rows[found], return_inverse=True)
     twin = np.full((len(several), len(parts)), -1)
     for j, part in enumerate(parts):

@@ -52,12 +52,13 @@ def scalar(expression: TypedExpression) -> Scalar | None:
         return None
     if expression.operator in _LOGIC:
         return _LOGIC[expression.operator](*operands)
-    if expression.operator not in _OPERATORS:
+    if expression.operator not in _OPERATORS and expression.operator not in _COMPARISONS:
         return _function(expression, operands)
     if any(operand.kind == "null" for operand in expression.operands):
         return lambda _: None
-    apply = _OPERATORS[expression.operator]
-    return _applied(apply, operands, expression.kind == "float", expression.operator in _COMPARISONS)
+    if expression.operator in _COMPARISONS:
+        return _compared(_COMPARISONS[expression.operator], *operands)
+    return _applied(_OPERATORS[expression.operator], operands, expression.kind == "float")
 
 
 _DTYPES: Final[dict[str, Any]] = {
@@ -112,20 +113,30 @@ def _function(expression: Apply, operands: list[Scalar]) -> Scalar:
 def _column(name: str, is_float: bool) -> Scalar:
     def value(row: Row) -> Any:
         found = row.get(name)
-        return None if is_float and found is not None and math.isnan(found) else found
+        return None if found is not None and math.isnan(found) else found
+
+    return value if is_float else lambda row: row.get(name)
+
+
+def _compared(apply: Callable[..., Any], left: Scalar, right: Scalar) -> Scalar:
+    def value(row: Row) -> Any:
+        x, y = left(row), right(row)
+        if x is None or y is None:
+            return None
+        if type(x) is not type(y) and (type(x) is float or type(y) is float):
+            # As arrays of int64 and of float64 are compared.
+            return apply(float(x), float(y))
+        return apply(x, y)
 
     return value
 
 
-def _applied(apply: Callable[..., Any], operands: list[Scalar], as_float: bool, compares: bool) -> Scalar:
+def _applied(apply: Callable[..., Any], operands: list[Scalar], as_float: bool) -> Scalar:
     def value(row: Row) -> Any:
         given = [operand(row) for operand in operands]
         if None in given:
             return None
-        if as_float or (not compares and any(type(part) is float for part in given)):
-            given = [float(part) for part in given]
-        elif compares and type(given[0]) is not type(given[1]) and float in map(type, given):
-            # As arrays of int64 and of float64 are compared.
+        if as_float or any(type(part) is float for part in given):
             given = [float(part) for part in given]
         found = apply(*given)
         if type(found) is int and found not in INT64:
@@ -176,7 +187,7 @@ _COMPARISONS: Final[dict[str, Callable[..., Any]]] = {
     "equal": operator.eq, "not_equal": operator.ne, "less": operator.lt, "less_equal": operator.le,
     "greater": operator.gt, "greater_equal": operator.ge,
 }  # fmt: skip
-_OPERATORS: Final[dict[str, Callable[..., Any]]] = _COMPARISONS | {
+_OPERATORS: Final[dict[str, Callable[..., Any]]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "negate": operator.neg,
     "divide": _divide, "remainder": _remainder,
 }  # fmt: skip

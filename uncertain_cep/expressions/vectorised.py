@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -96,7 +97,14 @@ Extremes = Callable[[Column], tuple[int, int]]
 
 def within_int64(expression: TypedExpression, extremes: Extremes) -> TypedExpression:
     """Return the expression with every integer operation that could leave int64 turned into float64."""
-    return _bounded(expression, extremes if _can_leave_int64(expression) else _unbounded)[0]
+    if _can_leave_int64(expression):
+        return _bounded(expression, extremes)[0]
+    return _whatever_the_columns(expression)
+
+
+@lru_cache(maxsize=256)
+def _whatever_the_columns(expression: TypedExpression) -> TypedExpression:
+    return _bounded(expression, _unbounded)[0]
 
 
 _WHOLE: Final = frozenset[Kind]({"int", "time", "duration"})
@@ -111,6 +119,7 @@ _GROWING: Final = frozenset({"add", "subtract", "multiply", "negate", "abs"})
 _YEAR: Final = 366 * 86_400 * 10**9
 
 
+@lru_cache(maxsize=256)
 def _can_leave_int64(expression: TypedExpression) -> bool:
     if not isinstance(expression, Apply):
         return False

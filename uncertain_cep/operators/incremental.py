@@ -36,6 +36,8 @@ __all__ = ["RunEvaluation", "run_pool"]
 
 Int64 = NDArray[np.int64]
 
+_NO_PMF: Final = np.zeros(0)
+
 _METHODS: Final[dict[str, type[IncrementalMethod]]] = {
     "any_state": AnyState,
     "selectivity": Selectivity,
@@ -124,11 +126,12 @@ class RunEvaluation:
         ``components`` can take it, each in one of ``partitions``.
         """
         count = len(components)
-        matches = self.method.push(
-            np.array(components), np.array(partitions), np.full(count, lower), np.full(count, upper),
-            np.full(count, number), np.full(count, -1), np.zeros(0), safe=safe,
-        )  # fmt: skip
-        yield from self.checked(matches)
+        times = [[lower] * count, [upper] * count]
+        rows = np.array([components, partitions, *times, [number] * count, [-1] * count])
+        component, partition, lowers, uppers, event, pmf_offset = rows
+        yield from self.checked(
+            self.method.push(component, partition, lowers, uppers, event, pmf_offset, _NO_PMF, safe=safe)
+        )
 
     def checked(self, matches: Iterator[Matches]) -> Iterator[Matches]:
         """Yield matches, with the error of a chain that is too long in the user's words."""

@@ -18,26 +18,31 @@ from uncertain_cep.operators.series import aggregated, event_rows
 from uncertain_cep.plan import COMPRESSED_COLUMNS, EvaluationPlan
 from uncertain_cep.query.typed import Aggregated, Column, TypedExpression
 
-__all__ = ["id_payload", "taken", "to_batch", "widened"]
+__all__ = ["id_payload", "shows_ids_alone", "taken", "to_batch", "widened"]
 
 _INT64: Final = (-(2**63), 2**63 - 1)
 
 
 def id_payload(plan: EvaluationPlan, table: pa.Table) -> NDArray[np.int64] | None:
     """Return the ids if they alone are needed of the events and are int64; else None: rows are needed."""
-    column = table.column(plan.names.id)
+    if not shows_ids_alone(plan, table.schema):
+        return None
+    return np.asarray(table.column(plan.names.id).to_numpy())
+
+
+def shows_ids_alone(plan: EvaluationPlan, schema: pa.Schema) -> bool:
+    """Return whether the result has nothing of the events but their ids, and these are int64."""
     if plan.partition_columns or any(item.expression or item.attribute for item in plan.bound.returns):
-        return None
-    if not pa.types.is_int64(column.type):
-        return None
-    return np.asarray(column.to_numpy())
+        return False
+    return bool(pa.types.is_int64(schema.field(plan.names.id).type))
 
 
 def taken(column: pa.ChunkedArray, rows: NDArray[np.int64], wanted: pa.DataType) -> pa.Array:
     """Return the values of some rows, as the type of the result; null for row -1."""
-    indices = pa.array(rows, mask=rows < 0) if len(rows) and rows.min() < 0 else pa.array(rows)
-    if indices.null_count == 0 and pa.types.is_int64(column.type) and column.null_count == 0:
+    absent = rows < 0 if len(rows) and rows.min() < 0 else None
+    if absent is None and pa.types.is_int64(column.type) and column.null_count == 0:
         return pa.array(np.asarray(column.to_numpy())[rows])
+    indices = pa.array(rows, mask=absent)
     checkpoint(2 * len(rows) * bytes_each(column))
     found = column.take(indices)
     return (found.combine_chunks() if found.num_chunks != 1 else found.chunk(0)).cast(wanted)
@@ -128,9 +133,7 @@ def to_batch(plan: EvaluationPlan, table: pa.Table, chunk: MatchBatch, direct: b
     schema = plan.batch_schema
     variables = [component.variable for component in plan.components]
     columns: list[pa.Array] = []
-
-    def add(column: pa.Array) -> None:
-        columns.append(column)
+    add = columns.append
 
     def wanted() -> pa.DataType:
         return schema.field(len(columns)).type

@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence.pools import grown
 from uncertain_cep.config import FEW_HELD
 from uncertain_cep.errors import TraceError
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.results.projection import shows_ids_alone
 from uncertain_cep.traces.checks import check_ids
 
 __all__ = ["RetainedEvents", "UniqueIds"]
@@ -84,16 +86,20 @@ class RetainedEvents:
 
     def __init__(self, plan: EvaluationPlan, schema: pa.Schema) -> None:
         wanted = dict.fromkeys((plan.names.id, *plan.partition_attributes, *plan.bound.returned_columns))
+        self._names = tuple(wanted)
         self._table: pa.Table = pa.schema([schema.field(name) for name in wanted]).empty_table()
-        self._alone: list[dict[str, Any]] = []
+        self._alone: tuple[list[Any], ...] = tuple([] for _ in wanted)
         self._numbers: Int64 = np.zeros(0, dtype=np.int64)
         self._next = 0
+        # By number, from one on; None where more is shown of an event than that.
+        self._shown: Int64 | None = self._numbers if shows_ids_alone(plan, schema) else None
+        self._shown_from = 0
         self._settled = 0
         self._ids = UniqueIds(plan)
         self._id = plan.names.id
 
     def __len__(self) -> int:
-        return len(self._numbers) + len(self._alone)
+        return len(self._numbers) + len(self._alone[0])
 
     @property
     def table(self) -> pa.Table:
@@ -103,10 +109,15 @@ class RetainedEvents:
 
     def _gather(self) -> None:
         """Put the events that came one by one with the others."""
-        if self._alone:
-            rows, self._alone = self._alone, []
-            self._next -= len(rows)
-            self.append(pa.Table.from_pylist(rows, schema=self._table.schema))
+        if self._alone[0]:
+            schema = self._table.schema
+            columns = [
+                pa.array(values, field.type) for values, field in zip(self._alone, schema, strict=True)
+            ]
+            self._next -= len(columns[0])
+            for values in self._alone:
+                values.clear()
+            self.append(pa.Table.from_arrays(columns, schema=schema))
 
     def check_unique(self, table: pa.Table) -> None:
         """Check that no new event has the id of one that is retained; see :class:`UniqueIds`."""
@@ -119,15 +130,30 @@ class RetainedEvents:
         numbers = np.arange(self._next, self._next + table.num_rows)
         self._numbers = np.concatenate((self._numbers, numbers))
         self._next += table.num_rows
+        self._show(numbers, new.column(self._id))
         return numbers
 
     def append_alone(self, event: Mapping[str, Any]) -> int | None:
         """Retain one event and return its number; None, and nothing retained, if its id may not be new."""
         if not self._ids.takes(event[self._id]):
             return None
-        self._alone.append({name: event.get(name) for name in self._table.column_names})
+        for name, values in zip(self._names, self._alone, strict=True):
+            values.append(event.get(name))
         self._next += 1
+        self._show(self._next - 1, event[self._id])
         return self._next - 1
+
+    def _show(self, numbers: Any, ids: Any) -> None:
+        """Note the ids of the last events."""
+        if self._shown is not None:
+            self._shown = grown(self._shown, self._next - self._shown_from)
+            self._shown[numbers - self._shown_from] = ids
+
+    def named(self, numbers: Int64) -> tuple[Int64, bool]:
+        """Return what stands for the events of these numbers in a batch, and whether that is their ids."""
+        if self._shown is None:
+            return self.rows(numbers), False
+        return self._shown[numbers - self._shown_from], True
 
     def rows(self, numbers: Int64) -> Int64:
         """Return the rows of ``table`` that hold the events of these numbers. O(numbers + span retained)."""
@@ -146,5 +172,9 @@ class RetainedEvents:
         """Let go of all events but those of these numbers, which may repeat."""
         kept = np.unique(numbers)
         self._table = self.table.take(pa.array(self.rows(kept))) if len(kept) else self.table.slice(0, 0)
+        if self._shown is not None:
+            first = int(kept[0]) if len(kept) else self._next
+            self._shown = self._shown[first - self._shown_from : self._next - self._shown_from].copy()
+            self._shown_from = first
         self._numbers = kept
         self._settled = len(kept)

@@ -425,13 +425,13 @@ class IncrementalMatcher:
         assert self._single is not None
         assert self._evaluation is not None
         taken = self._single.look(event)
-        promise = copy(self._promise)
-        if taken is None or not promise.arrive_alone(taken.lower, taken.upper):
+        promise = self._promise
+        if taken is None or not promise.takes_alone(taken.lower, taken.upper):
             return None
         number = self._retained.append_alone(event) if taken.components else 0
         if number is None:
             return None
-        self._promise = promise
+        promise.arrive_alone(taken.lower)
         if not taken.components:
             return self._advance(promise.bound)
         partitions = [self._partitions.number(key) if key else 0 for key in taken.keys]
@@ -449,7 +449,7 @@ class IncrementalMatcher:
             with self._answering(self._sliced.size):
                 table = pa.Table.from_batches(self._sliced.advance(safe), self.plan.batch_schema)
             return table.combine_chunks().to_batches()[0] if table.num_rows else self._batch(None)
-        if self._evaluation is None:
+        if self._evaluation is None or not self._evaluation.method.learn(safe):
             return self._batch(None)
         with self._answering(0):
             matches = self._evaluation.checked(self._evaluation.method.advance(safe))
@@ -475,9 +475,9 @@ class IncrementalMatcher:
         if not len(matches.lower):
             return self._batch(None)
         confidence = matches.confidence if self.plan.needs_confidence else None
-        rows = self._retained.rows(matches.events)
-        chunk = MatchBatch(rows, matches.lower, matches.upper, confidence, matches.std_error)
-        return self._batch(chunk, self._retained.table)
+        events, are_ids = self._retained.named(matches.events)
+        chunk = MatchBatch(events, matches.lower, matches.upper, confidence, matches.std_error)
+        return self._batch(chunk, None if are_ids else self._retained.table)
 
     def _ids(self, numbers: Int64) -> list[Any]:
         rows = pa.array(self._retained.rows(numbers))
@@ -495,10 +495,11 @@ class IncrementalMatcher:
         )
 
     def _batch(self, chunk: MatchBatch | None, table: pa.Table | None = None) -> pa.RecordBatch:
+        """Return matches as they are shown; without a table their events are ids."""
         kept = None if chunk is None else confident(self.plan, chunk)
         if kept is None or not len(kept.lower):
             return self._nothing
-        return had(self.plan, to_batch(self.plan, table, kept, False))
+        return had(self.plan, to_batch(self.plan, table, kept, table is None))
 
     def _tidy(self) -> None:
         """Let go of events, partitions and strings that nothing in the method names any more."""

@@ -44,6 +44,10 @@ class SingleEvents:
     """Of each column."""
     local: tuple[tuple[Scalar, ...], ...]
     """The predicates of each component."""
+    of_type: Mapping[str, tuple[int, ...]]
+    """The components that take events of each type that the pattern names."""
+    of_any: tuple[int, ...]
+    """Those that take events of all other types."""
 
     @classmethod
     def of(cls, plan: EvaluationPlan, schema: pa.Schema) -> SingleEvents | None:
@@ -68,7 +72,17 @@ class SingleEvents:
         local = [[scalar(predicate) for predicate in part.local] for part in plan.components]
         if any(found is None for part in local for found in part):
             return None
-        return cls(plan, kinds, tuple(tuple(found for found in part if found) for part in local))
+        of_type = {
+            name: tuple(j for j, part in enumerate(plan.components) if not part.types or name in part.types)
+            for name in (name for part in plan.components for name in part.types)
+        }
+        return cls(
+            plan,
+            kinds,
+            tuple(tuple(found for found in part if found) for part in local),
+            of_type,
+            tuple(j for j, part in enumerate(plan.components) if not part.types),
+        )
 
     def look(self, event: Mapping[str, Any]) -> Taken | None:
         """Return what can take an event; None if it is not plain."""
@@ -87,10 +101,11 @@ class SingleEvents:
             return None
         components, keys = [], []
         try:
-            for j, part in enumerate(self.plan.components):
-                if part.types and type_ not in part.types:
-                    continue
-                if all(predicate(event) is True for predicate in self.local[j]):
+            for j in self.of_type.get(type_, self.of_any):
+                for predicate in self.local[j]:
+                    if predicate(event) is not True:
+                        break
+                else:
                     key = tuple(event.get(found.columns[j]) for found in self.plan.split_keys)
                     if None in key:
                         return None

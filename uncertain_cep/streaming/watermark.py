@@ -68,6 +68,8 @@ class ArrivalPromise:
     @property
     def bound(self) -> int:
         """No unseen event that matters and keeps the promise has a smaller ``lower``, ticks."""
+        if not self._of_type:
+            return self.safe
         said = [self._of_type.get(name, _NOTHING_KNOWN) for name in self._types]
         return max(self.safe, min(said, default=_NOTHING_KNOWN))
 
@@ -100,19 +102,17 @@ class ArrivalPromise:
             self.safe = max(self.safe, self._now - self._largest)
         return late
 
-    def arrive_alone(self, lower: int, upper: int) -> bool:
-        """Take one event that is on time, as :meth:`arrive` does, and return whether it was taken.
-
-        A late one is not, nor any after a heartbeat for one type.
-        """
+    def takes_alone(self, lower: int, upper: int) -> bool:
+        """Return whether one event is on time, and no type has a bound of its own: :meth:`arrive` for one."""
         if self._of_type or lower < self.safe:
             return False
+        return self._largest is None or (upper >= self._now and lower >= self._now - self._largest)
+
+    def arrive_alone(self, lower: int) -> None:
+        """Take the event that :meth:`takes_alone` was asked of."""
         if self._largest is not None:
-            if upper < self._now or lower < self._now - self._largest:
-                return False
             self._now = max(self._now, lower)
             self.safe = max(self.safe, self._now - self._largest)
-        return True
 
     def heartbeat(self, tick: int, of_type: str | None = None) -> None:
         """Learn that no event, or none of a type, with ``lower < tick`` is to come."""

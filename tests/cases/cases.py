@@ -9,6 +9,7 @@ from functools import cache
 from itertools import pairwise
 
 import pyarrow as pa
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from tests import oracle
@@ -374,7 +375,7 @@ def cases(
         for number in range(draw(st.integers(1, 3))):
             kind = draw(sampled_from(kinds))
             items.append((f"r{number}", draw(values_of(kind, variables, columns, 2))))
-    return Case(
+    case = Case(
         trace,
         components,
         tuple(draw(st.permutations(asked))),
@@ -383,6 +384,15 @@ def cases(
         draw(st.booleans()),
         returns=tuple(items),
     )
+    # A condition such as a.k = b.g can make one key of two, and ids were drawn for both.
+    keys = (*agree, *case.chained)
+    assume(not partition or set(partition) <= set(keys) or _unique_ids(trace, keys))
+    return case
+
+
+def _unique_ids(trace: Trace, partition: tuple[str, ...]) -> bool:
+    ids = {(event.id, *(event[name] for name in partition)) for event in trace.events}
+    return len(ids) == len(trace.events)
 
 
 @st.composite

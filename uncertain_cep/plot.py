@@ -68,7 +68,7 @@ def timeline(
         For each match a lane for each event, with its interval as a bar. The shade says when it happened,
         given that the match did; the box behind the bars is the tight time range. Events that could come
         between and would spoil the match, for what a negation or the strategy forbids, are in another
-        colour; not for ``AND``.
+        colour.
 
     Raises
     ------

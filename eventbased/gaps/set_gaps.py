@@ -238,5 +238,34 @@ class SetConfidences:
             except CostlyMatchError as error:
                 raise CostlyMatchError(int(chosen[error.match]), error.steps) from None
 
+    def forbidden(
+        self,
+        matches: MatchEvents,
+        n: int,
+        match: Intervals,
+        pools: ForbiddenEvents,
+        negated: Int64,
+        conditions: Conditions,
+        scratch: Scratch,
+        gathered: Gathered,
+    ) -> int:
+        """List what may be in a gap of a match and forbids it; return the number, -1 without room.
+
+        ``match`` is match n as :func:`eventbased.gaps.gap_events.take_match` leaves it; nothing is listed if
+        its order is too large for a confidence.
+        """
+        own = slice(int(matches.start[n]), int(matches.start[n + 1]))
+        order = self._order(tuple(np.bincount(matches.component[own], minlength=len(self._before)).tolist()))
+        a, b = np.empty((2, len(match.lower)), dtype=np.int64)
+        if order is None or not tight_order_bounds(
+            match.lower, match.upper, order.before, self._window, a, b
+        ):
+            return 0
+        found = _forbidden(
+            pools, np.column_stack((negated, self._gap_of)), order, conditions, a, b, self._window,
+            matches.place[own.start], scratch, gathered,
+        )  # fmt: skip
+        return int(found)
+
     def _grow(self, need: Sequence[int]) -> None:
         self._room = room_for(2 * need[3], len(self._gaps))

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, note
 
@@ -54,7 +55,7 @@ def test_parts_of_one_tick_are_the_law(case: NestedCase) -> None:
         )
 
 
-@given(nested_cases("SO"))
+@given(nested_cases("SAO"))
 def test_what_could_spoil_a_match_is_shown(case: NestedCase) -> None:
     note(case.text())
     query, events = case.query(), case.trace.events
@@ -80,3 +81,19 @@ def test_what_could_spoil_a_match_is_shown(case: NestedCase) -> None:
         key = key_of_record(case, record)
         shown = set(pictures.spoiling[pictures.spoiled == number].tolist())
         assert possible.get(key, set()) <= shown <= named.get(key, set())
+
+
+def test_what_may_not_be_between_sets_is_shown() -> None:
+    events = [("A", 0, 2), ("X", 1, 4), ("B", 3, 6), ("C", 4, 7), ("X", 5, 5), ("X", 9, 9), ("X", 3, 8)]
+    table = pa.table(
+        {
+            "type": [name for name, _, _ in events],
+            "id": list(range(len(events))),
+            "lower": [lower for _, lower, _ in events],
+            "upper": [upper for _, _, upper in events],
+        }
+    )
+    plan = make_plan(parse("PATTERN SEQ(A a, !X n, AND(C c, B b)) WITHIN 20"), table.schema)
+    pictures = pictures_of(plan, table, finished(plan, execute(plan, table)), 1)
+    # The gap ends before the first of the set: 3 to 6 for b, 4 to 7 for c, so at 6 at the latest.
+    assert pictures.spoiling.tolist() == [1, 4, 6]

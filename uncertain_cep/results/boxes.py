@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -15,9 +16,10 @@ from confidence.budget import checkpoint, pieces
 from confidence.chain.exact import redo_exactly
 from confidence.chain.side_by_side import new_chains
 from confidence.gaps.chains import room_for
-from confidence.predicates.conditions import scratch
+from confidence.predicates.conditions import Scratch, scratch
 from eventbased import confidences_of_matches, describe_chosen, describe_uncertain
-from eventbased.gaps.gap_events import NO_BOXES, Gathered, MatchEvents, forbidden_in, take_match
+from eventbased.gaps.gap_events import NO_BOXES, Gathered, MatchEvents, forbidden_in, take_match, unmark
+from eventbased.gaps.set_gaps import SetConfidences
 from eventbased.search.state import FoundMatches
 from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
@@ -26,6 +28,7 @@ from uncertain_cep.config import BOXES_AT_ONCE, LONGEST_PMF_CHAIN
 from uncertain_cep.operators.backtracking import BacktrackingSearch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.description import long_chain
+from uncertain_cep.operators.partial_orders import order_confidences
 from uncertain_cep.operators.shared_clocks import SharedClocks
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.box_parts import Boxes, Events, counting, pieces_of
@@ -49,7 +52,7 @@ class Confidences(Protocol):
         """Return P(match) times the mean of an event's time given the match, less its first tick, (n,)."""
 
     def in_between(self, match: Int64) -> tuple[Int64, Int64]:
-        """Return which events could spoil matches of a sequence: the matches, and the rows, both (k,)."""
+        """Return which events could spoil matches: the matches, and the rows, both (k,)."""
 
 
 def weighed_matches(
@@ -243,32 +246,47 @@ class BoxedSearch(BacktrackingSearch):
     def forbidden(self, matches: FoundMatches, n: int, mark: Int64) -> Int64:
         """Return the rows of the events that may be in a gap of match n and forbid it, ascending.
 
-        Of a sequence; not told for sets. ``mark``, (rows,) int64, is -1 throughout, and so again at the end.
+        ``mark``, (rows,) int64, is -1 throughout, and so again at the end.
         """
         size = int(matches.start[n + 1] - matches.start[n])
-        if self._before is not None or not len(self._forbidden.events.row):
+        if not len(self._forbidden.events.row):
             return np.zeros(0, dtype=np.int64)
-        most = 64
+        events, gaps, most = MatchEvents(*matches), size + 4 + len(self._plan.negations), 64
         while True:
-            gathered = Gathered(mark, self._offset, room_for(most, size + 4))
+            gathered = Gathered(mark, self._offset, room_for(most, gaps))
             work = scratch(self._conditions, size + len(self._kleene))
             match = Intervals(*np.empty((3, size), dtype=np.int64))
-            events = MatchEvents(*matches)
             take_match(events, n, self._placed, self._conditions, work, gathered, match)
-            position = np.arange(size)
-            low, high = np.empty((2, size), dtype=np.int64)
-            tight_bounds(match.lower - position, match.upper - position, self._window - size, low, high)
-            found = forbidden_in(
-                self._forbidden.events, self._forbidden.rules, self._conditions, events, n, low + position,
-                high + position, self._window, work, gathered,
-            )  # fmt: skip
-            rows = gathered.forbidden.event[: found if found >= 0 else most]
-            mark[rows] = mark[
-                self._placed.row[matches.candidate[matches.start[n] : matches.start[n + 1]]]
-            ] = -1
+            found = self._gather(events, n, match, work, gathered)
+            unmark(events, n, self._placed, found, gathered)
             if found >= 0:
-                return np.sort(rows)
+                return np.sort(gathered.forbidden.event[:found])
             most *= 4
+
+    def _gather(
+        self, events: MatchEvents, n: int, match: Intervals, work: Scratch, gathered: Gathered
+    ) -> int:
+        """List the events that may be in a gap of match n; return their number, -1 without room."""
+        pools, rules = self._forbidden.events, self._forbidden.rules
+        if self._orders is not None:
+            return self._orders.forbidden(
+                events, n, match, pools, rules.negated, self._conditions, work, gathered
+            )
+        size = len(match.lower)
+        position = np.arange(size)
+        low, high = np.empty((2, size), dtype=np.int64)
+        tight_bounds(match.lower - position, match.upper - position, self._window - size, low, high)
+        found = forbidden_in(
+            pools, rules, self._conditions, events, n, low + position, high + position, self._window, work,
+            gathered,
+        )  # fmt: skip
+        return int(found)
+
+    @cached_property
+    def _orders(self) -> SetConfidences | None:
+        """What knows the gaps between sets; None for sequences."""
+        order = self._plan.order
+        return None if order is None else order_confidences(order, self._kleene, self._window, self.rows)
 
     def centre(self, matches: FoundMatches, row: int, size: int) -> float:
         """Return P(match) times the mean of an event's time, in ticks behind its first one, given the match.
@@ -327,7 +345,7 @@ class Searched:
         return found
 
     def in_between(self, match: Int64) -> tuple[Int64, Int64]:
-        """Return which events could spoil matches of a sequence: the matches, and the rows, both (k,)."""
+        """Return which events could spoil matches: the matches, and the rows, both (k,)."""
         matches = self._matches(match)[0]
         mark = np.full(self._search.rows, -1, dtype=np.int64)
         rows = []

@@ -12,7 +12,7 @@ import pyarrow as pa
 import uncertain_cep as uc
 from benchmarks.figures import Options, Results, Target, at_least, at_most
 from benchmarks.timing import pin_to_one_core, take_turns
-from confidence.timed.batches import describe_bounded
+from confidence.timed.bounded_matches import describe_bounded
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.cycles import CycleWork
 from uncertain_cep.executor import execute

@@ -86,7 +86,7 @@ def describe_by_ticks(lower, upper, offset, size, values, g, h, window, bounds, 
         How many ticks a uniform event has; 0 for explicit probabilities.
     values : (m,) float64
     g, h, window
-        See :func:`confidence.timed.batches.describe_bounded`.
+        See :func:`confidence.timed.bounded_matches.describe_bounded`.
     bounds : (2, l) int64, front, sums : (2, u) float64
         Work arrays, for the ticks of the longest event.
     out : tuple of (k,) int64 twice and (k,) float64

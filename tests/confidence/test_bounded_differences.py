@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confidence.timed.batches import describe_bounded
+from confidence.timed.bounded_matches import describe_bounded
 from confidence.timed.bounds import UNBOUND, tightened
 from confidence.timed.cycles import CycleWork
 from confidence.timed.paths import PathWork, path_probability

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import pieces
-from confidence.timed.batches import describe_bounded
+from confidence.timed.bounded_matches import describe_bounded
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.cycles import CycleWork
 from confidence.timed.ticks import describe_by_ticks

@@ -197,3 +197,49 @@ def test_the_text_with_values_tells_kinds_apart() -> None:
         r"'x\n-- $y = 5'", "0:00:05",
     ]  # fmt: skip
     assert query_of(query, (("x", Untyped("5")),)).text_with_values == texts[0]
+
+
+@given(st.lists(st.sampled_from([1, 2, 3, 7]), max_size=3), st.booleans())
+def test_a_list_is_as_if_it_were_written(values: list[int], negated: bool) -> None:
+    sign = "NOT IN" if negated else "IN"
+    asked = f"PATTERN SEQ(A a, B b) WHERE b.n {sign} $many WITHIN 9"
+    written = f"b.n {sign} ({', '.join(map(str, values))})" if values else str(negated).upper()
+    expected = uc.match(EVENTS, f"PATTERN SEQ(A a, B b) WHERE {written} WITHIN 9")
+    for given_ in (values, tuple(values), np.array(values, dtype=np.int64), pa.array(values, pa.int64())):
+        assert uc.match(EVENTS, asked, parameters={"many": given_}).equals(expected)
+    if values:
+        typed = (("many", Untyped(", ".join(map(str, values)))),)
+        assert uc.match(EVENTS, query_of(asked, typed)).equals(expected)
+
+
+def test_lists_of_text_and_sets() -> None:
+    query = "PATTERN SEQ(A a, B b) WHERE a.s IN $names WITHIN 9"
+    expected = uc.match(EVENTS, "PATTERN SEQ(A a, B b) WHERE a.s IN ('u', 'w') WITHIN 9")
+    assert expected.num_rows
+    assert uc.match(EVENTS, query, parameters={"names": {"w", "u"}}).equals(expected)
+    assert "('u', 'w')" in query_of(query, values_of({"names": {"w", "u"}})).text_with_values
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "message"),
+    [
+        ("b.n IN $v", 3, r"IN \$v takes a list, and IN \(\$v\) one value"),
+        ("b.n = $v", [3], "a list of values stands behind IN alone"),
+        ("b.n IN ($v)", [3], "a list of values stands behind IN alone"),
+        ("b.n IN $v", ["u"], "IN needs values of one kind"),
+        ("b.n IN $v", [[3]], "or for IN a list of such"),
+    ],
+)
+def test_wrong_lists_are_refused(condition: str, value: Any, message: str) -> None:
+    with pytest.raises(uc.UncertainCepError, match=message):
+        uc.match(EVENTS, f"PATTERN SEQ(A a, B b) WHERE {condition} WITHIN 9", parameters={"v": value})
+
+
+def test_ticks_count_times_and_nothing_else() -> None:
+    query = "PATTERN SEQ(A a, B b) WHERE TIME(b) - TIME(a) <= {} WITHIN 9"
+    assert uc.match(EVENTS, query.format("3 ticks")).equals(uc.match(EVENTS, query.format("3")))
+    assert uc.match(EVENTS, query.format("a.n + 1 tick")).equals(uc.match(EVENTS, query.format("a.n + 1")))
+    with pytest.raises(uc.QueryError, match="ticks count times"):
+        uc.match(EVENTS, "PATTERN SEQ(A a, B b) WHERE a.n < 3 ticks WITHIN 9")
+    with pytest.raises(uc.QuerySyntaxError, match="whole numbers"):
+        uc.match(EVENTS, query.format("2.5 ticks"))

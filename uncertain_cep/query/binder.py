@@ -24,6 +24,7 @@ from uncertain_cep.query.syntax import (
     Equivalence,
     Expression,
     Instant,
+    Literal,
     Pattern,
     Position,
     Query,
@@ -32,6 +33,7 @@ from uncertain_cep.query.syntax import (
     Variable,
     components_of,
     expressions_in,
+    with_leaves,
 )
 from uncertain_cep.query.time_conditions import TimeCondition, TimeReference
 from uncertain_cep.query.time_terms import Difference, differences_of
@@ -176,7 +178,7 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
     counting = query.expected_count is not None
     for condition in query.where:
         if any(isinstance(part, Time) for part in expressions_in(condition)):
-            for difference in differences_of(condition):
+            for difference in differences_of(with_leaves(condition, _counted)):
                 bound = _bound_time_condition(
                     difference, condition.position, domain, binding, counting=counting
                 )
@@ -224,6 +226,11 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
         every=every,
         times=tuple(times),
     )
+
+
+def _counted(leaf: Expression) -> Expression:
+    """Return a number of ticks as conditions on times read it: a number."""
+    return replace(leaf, kind=None) if isinstance(leaf, Literal) and leaf.kind == "ticks" else leaf
 
 
 def _bounds(component: Component) -> Iterator[TypedExpression]:

@@ -368,6 +368,9 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def membership(self, children: list[Any]) -> Expression:
         return self._predicate("in", children)
 
+    def membership_of_list(self, children: list[Any]) -> Expression:
+        return self._predicate("in_list", children)
+
     def between(self, children: list[Any]) -> Expression:
         return self._predicate("between", children)
 
@@ -431,7 +434,11 @@ class _Builder(Transformer_NonRecursive[Token, Any]):
     def length(self, children: list[Token]) -> Expression:
         duration = self.duration(children)
         assert isinstance(duration, syntax.Duration)
-        if duration.nanoseconds is not None and duration.nanoseconds >= 2**63:
+        if duration.nanoseconds is None:
+            if not isinstance(duration.amount, int):
+                self._refuse("ticks are counted in whole numbers", duration.position)
+            return syntax.Literal(duration.amount, duration.position, kind="ticks")
+        if duration.nanoseconds >= 2**63:
             self._refuse("a length of time is at most 292 years", duration.position)
         return syntax.Literal(duration.nanoseconds, duration.position, kind="duration")
 

@@ -209,6 +209,10 @@ class Binding:
             value = guessed(value)
         if value is None:
             return _NULL if name is None else Constant(None, "null", name)
+        if literal.kind == "ticks":
+            message = "ticks count times: compare them with TIME(b) - TIME(a), and attributes with numbers"
+            self.refuse(message, literal.position)
+            return None
         kind = literal.kind or _KINDS.get(type(value))
         if kind is None:
             # What a caller gave for a parameter, and is no plain value.

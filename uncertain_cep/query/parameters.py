@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -20,7 +21,8 @@ from uncertain_cep.query.syntax import Expression, Instant, Untyped, duration_of
 
 __all__ = ["Parameters", "guessed", "kinds_of", "values_of", "with_values"]
 
-Value: TypeAlias = int | float | str | bool | Duration | None
+Scalar: TypeAlias = int | float | str | bool | Duration | None
+Value: TypeAlias = Scalar | tuple[Scalar, ...]
 
 Parameters: TypeAlias = tuple[tuple[str, Value], ...]
 """Values by the names of parameters, in the order of the names."""
@@ -34,7 +36,8 @@ def values_of(given: Mapping[str, Any] | None) -> Parameters:
     Raises
     ------
     OptionError
-        If it is no mapping of names to numbers, text, truth values, times, lengths of time and None.
+        If it is no mapping of names to numbers, text, truth values, times, lengths of time and None, or to
+        lists of such.
     """
     if given is None:
         return ()
@@ -44,10 +47,20 @@ def values_of(given: Mapping[str, Any] | None) -> Parameters:
             f"parameters={given!r}: it must be a mapping of names to values, such as "
             '{"limit": 5} for $limit'
         )
-    return tuple(sorted((name, _value(name, value)) for name, value in given.items()))
+    return tuple((name, _value(name, given[name])) for name in sorted(given))
 
 
 def _value(name: str, given: Any) -> Value:
+    if not isinstance(given, str) and isinstance(given, Sequence | Set | np.ndarray | pa.Array):
+        found = given.tolist() if isinstance(given, np.ndarray) and given.dtype.kind not in "mM" else given
+        found = found.to_pylist() if isinstance(found, pa.Array) else found
+        # The order of a set is another one in every process.
+        found = sorted(found, key=repr) if isinstance(found, Set) else found
+        return tuple(_scalar(name, each) for each in found)
+    return _scalar(name, given)
+
+
+def _scalar(name: str, given: Any) -> Scalar:
     if isinstance(given, np.generic) and not isinstance(given, np.datetime64 | np.timedelta64):
         given = given.item()
     if isinstance(given, Decimal):
@@ -72,14 +85,14 @@ def _value(name: str, given: Any) -> Value:
         return Instant(ticks + (getattr(given, "nanosecond", 0) if ticks % 1000 == 0 else 0))
     raise OptionError(
         f"parameters: ${name} is {given!r}: it must be a finite number, text, True or False, a datetime, a "
-        "timedelta or None"
+        "timedelta or None, or for IN a list of such"
     )
 
 
 def kinds_of(values: Parameters, clauses: frozenset[str]) -> tuple[object, ...]:
     """Return what of some values decides how a query is planned: kinds, and the values in ``clauses``."""
     return tuple(
-        (name, type(value).__name__, value if name in clauses or isinstance(value, Untyped) else None)
+        (name, type(value).__name__, value if name in clauses or isinstance(value, Untyped | tuple) else None)
         for name, value in values
     )
 
@@ -118,17 +131,21 @@ def with_values(query: syntax.Query, values: Parameters) -> syntax.Query:
             )
             return syntax.Literal(None, parameter.position)
         value: Any = given[parameter.name]
+        if isinstance(value, tuple):
+            faults.append(_fault(parameter, "a list of values stands behind IN alone: x IN $name"))
+            return syntax.Literal(None, parameter.position)
         return syntax.Literal(value, parameter.position, parameter=parameter.name)
 
+    def filled(expression: Expression) -> Expression:
+        return with_leaves(expression, put, partial(_with_list, given=given, faults=faults))
+
     changes: dict[str, Any] = {
-        "where": tuple(with_leaves(condition, put) for condition in query.where),
-        "returns": tuple(
-            replace(item, expression=with_leaves(item.expression, put)) for item in query.returns
-        ),
+        "where": tuple(map(filled, query.where)),
+        "returns": tuple(replace(item, expression=filled(item.expression)) for item in query.returns),
         "having": query.having
         and replace(
             query.having,
-            conditions=tuple(with_leaves(condition, put) for condition in query.having.conditions),
+            conditions=tuple(map(filled, query.having.conditions)),
         ),
         "open_clauses": (),
         "values": values,
@@ -145,6 +162,27 @@ def with_values(query: syntax.Query, values: Parameters) -> syntax.Query:
     if faults:
         raise QueryError(list(dict.fromkeys(faults)), text=query.text)
     return replace(query, **changes)
+
+
+def _with_list(call: syntax.Call, given: Mapping[str, Value], faults: list[Fault]) -> Expression:
+    """Return ``x IN $name`` with the values of the list, FALSE if it has none."""
+    value, parameter = call.arguments
+    assert isinstance(parameter, syntax.Parameter)
+    if parameter.name not in given:
+        return call
+    found = given[parameter.name]
+    if isinstance(found, Untyped):
+        found = tuple(Untyped(part.strip()) for part in found.split(","))
+    if not isinstance(found, tuple):
+        faults.append(
+            _fault(parameter, f"IN ${parameter.name} takes a list, and IN (${parameter.name}) one value")
+        )
+        found = ()
+    if not found:
+        return syntax.Literal(False, call.position)
+    # A plan holds for one list: none of the values is a parameter any more.
+    listed = (syntax.Literal(each, parameter.position) for each in found)  # type: ignore[arg-type]
+    return replace(call, function="in", arguments=(value, *listed))
 
 
 def _fault(parameter: syntax.Parameter, message: str, *, start: str = "") -> Fault:

@@ -91,14 +91,15 @@ class Literal:
     """A constant: a whole number, a decimal number (``95%`` is 0.95), a string, TRUE/FALSE or NULL.
 
     ``percent`` tells that a number was written with a percent sign, ``parameter`` which one it is the value
-    of. With a kind it is the nanoseconds of a ``time`` (since 1970) or of a ``duration``.
+    of. With a kind it is the nanoseconds of a ``time`` (since 1970) or of a ``duration``, or a number of
+    ``ticks``.
     """
 
     value: int | float | str | bool | None
     position: Position
     percent: bool = False
     parameter: str | None = None
-    kind: Choice["time", "duration"] | None = None
+    kind: Choice["time", "duration", "ticks"] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,6 +448,8 @@ class Query:
 
 def _shown(value: object) -> str:
     """Return a parameter's value in one line, so that values of different kinds differ."""
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_shown, value))})"
     if isinstance(value, Instant):
         return f"TIMESTAMP '{format_time(value)}'"
     # What the command line gave is a number or text, as its place tells.
@@ -473,20 +476,27 @@ def children_of(expression: Expression) -> tuple[Expression, ...]:
     return (expression.operand,) if isinstance(expression, Unary) else ()
 
 
-def with_leaves(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
-    """Return an expression with what a function makes of its leaves."""
+def with_leaves(
+    expression: Expression,
+    change: Callable[[Expression], Expression],
+    listed: Callable[[Call], Expression] | None = None,
+) -> Expression:
+    """Return an expression with what functions make of its leaves, and of its ``x IN $name`` before that."""
+    if isinstance(expression, Call) and expression.function == "in_list" and listed is not None:
+        found = listed(expression)
+        if found is not expression:
+            return with_leaves(found, change, listed)
     match expression:
         case Unary():
-            return replace(expression, operand=with_leaves(expression.operand, change))
+            return replace(expression, operand=with_leaves(expression.operand, change, listed))
         case Binary():
-            left, right = (with_leaves(side, change) for side in children_of(expression))
+            left, right = (with_leaves(side, change, listed) for side in children_of(expression))
             return replace(expression, left=left, right=right)
         case Aggregate() if expression.operand is not None:
-            return replace(expression, operand=with_leaves(expression.operand, change))
+            return replace(expression, operand=with_leaves(expression.operand, change, listed))
         case Call():
-            return replace(
-                expression, arguments=tuple(with_leaves(part, change) for part in expression.arguments)
-            )
+            arguments = tuple(with_leaves(part, change, listed) for part in expression.arguments)
+            return replace(expression, arguments=arguments)
     return change(expression)
 
 

@@ -49,6 +49,17 @@ def test_from_files_to_a_table_of_offsets(invoke: Invoke, folder: Path) -> None:
     assert matched.exit_code == 0, matched.stderr
 
 
+def test_explain_tells_what_is_certain_by_assumption(invoke: Invoke, folder: Path) -> None:
+    given = (folder / "calls.csv", "--schema", folder / "schema.toml")
+    shown = invoke("explain", "PATTERN SEQ(Send s, Get+ g[]) WITHIN 5 s", *given)
+    assert shown.exit_code == 0, shown.stderr
+    assert "s before g is what the constraint SEQ(Send a, Get b) WHERE" in shown.stderr
+    for other in ("SEQ(Get g, Send s)", "AND(Send s, Get g)", "SEQ(Send s, !Get g, Send t)"):
+        assert "granted" not in invoke("explain", f"PATTERN {other} WITHIN 5 s", *given).stderr
+    inferred = invoke("infer-offsets", *given, "--source", "host", "--prior", "10min")
+    assert "queries for what was assumed prove nothing with these bounds: SEQ(Send a" in inferred.stderr
+
+
 def test_epochs_drop_and_parquet(invoke: Invoke, folder: Path) -> None:
     (folder / "calls.csv").write_text(f"{ROWS}Send,3,,50\nGet,3,h,90\nSend,4,h,93\nGet,4,,55\n")
     given = (folder / "calls.csv", "--schema", folder / "schema.toml", "--source", "host")

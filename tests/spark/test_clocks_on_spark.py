@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
@@ -141,21 +140,6 @@ def test_what_is_wrong_with_clocks_is_said_before_matching(
     frame = spark.createDataFrame(pa.table({**sound, **changes}))
     with pytest.raises(uc.TraceError, match=said):
         match(frame, "PATTERN SEQ(A a, B b) WITHIN 9")
-
-
-def test_a_stream_says_that_bounds_differ(spark: SparkSession, tmp_path: Path) -> None:
-    table = clocked(4, 20)
-    clock = pc.fill_null(pc.equal(table.column("source"), "f"), False)
-    other = table.slice(10).set_column(
-        6, "offset_lower", pc.if_else(clock.slice(10), 0, table.column("offset_lower").slice(10))
-    )
-    other = other.set_column(
-        2, "lower", pc.if_else(clock.slice(10), pc.subtract(other.column("lower"), 1), other.column("lower"))
-    )
-    put(tmp_path / "events", *pieces_of(pa.concat_tables([table.slice(0, 10), other]), [10]))
-    frame = reading(spark, tmp_path / "events", table.schema)
-    with pytest.raises(uc.TraceError, match="the clock has other bounds in other rows"):
-        run(match(frame, QUERY, largest_interval=LARGEST, slice_length=200, buckets=1), tmp_path)
 
 
 def test_frames_keep_the_types_of_offsets() -> None:

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.executor.test_shared_clocks import expected, table_of, text, traces
 from tests.oracle import Event
+from tests.streaming.batches import BUCKETS, Batches, notice
 from tests.streaming.test_incremental import arrivals
+from uncertain_cep.streaming.stream_layout import CLOSE, StreamOptions
 
 
 @given(
@@ -45,6 +47,42 @@ def test_a_stream_has_the_matches_of_all_worlds(
     for ids, (lower, upper, confidence) in wanted.items():
         assert (got[ids]["range_lower"], got[ids]["range_upper"]) == (lower, upper)
         assert got[ids]["confidence"] == pytest.approx(float(confidence), rel=1e-9)
+
+
+@given(
+    st.sampled_from(["AB", "ABA"]), st.integers(2, 14), traces(), st.data(),
+    st.sampled_from([None, 2, 40]), BUCKETS,
+)  # fmt: skip
+def test_batches_have_the_matches_of_all_worlds(
+    types: str, window: int, events: list[Event], data: st.DataObject, slice_length: int | None, buckets: int
+) -> None:
+    table = table_of(sorted(events, key=lambda event: event.lower))
+    batches = Batches(
+        text(types, window), table.schema, StreamOptions(10, slice_length=slice_length, buckets=buckets)
+    )
+    middle = data.draw(st.integers(0, table.num_rows))
+    batches.take(table.slice(0, middle), table.slice(middle))
+    batches.take(notice(table.schema, CLOSE))
+    wanted = expected(types, window, events)
+    got = {tuple(row[f"v{place}"] for place in range(len(types))): row for row in batches.matches.to_pylist()}
+    assert got.keys() == wanted.keys()
+    for ids, (lower, upper, confidence) in wanted.items():
+        assert (got[ids]["range_lower"], got[ids]["range_upper"]) == (lower, upper)
+        assert got[ids]["confidence"] == pytest.approx(float(confidence), rel=1e-9)
+
+
+def test_a_clock_with_other_bounds_is_told_when_its_events_meet() -> None:
+    rows = [
+        {"type": type, "id": id, "lower": 5, "upper": upper, "source": "h", "offset_lower": 0,
+         "offset_upper": upper - 5}
+        for id, (type, upper) in enumerate([("A", 8), ("B", 9)])
+    ]  # fmt: skip
+    table = pa.Table.from_pylist(rows, table_of([]).schema)
+    batches = Batches("PATTERN SEQ(A a, B b) WITHIN 9", table.schema, StreamOptions(10))
+    batches.take(table.slice(0, 1))
+    batches.take(table.slice(1))
+    with pytest.raises(uc.TraceError, match="the clock has other bounds in other rows"):
+        batches.take(notice(table.schema, CLOSE))
 
 
 def test_what_extends_runs_takes_times_as_independent() -> None:

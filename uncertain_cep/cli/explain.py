@@ -46,6 +46,8 @@ def explain(
     QUERY is a file, or the text itself if it starts with PATTERN.
     """
     from uncertain_cep.api import explained
+    from uncertain_cep.clocks.assumed import assumed_in
+    from uncertain_cep.errors import warn
     from uncertain_cep.optimizer.memory import keep_on_disk
 
     without_pandas()
@@ -62,5 +64,8 @@ def explain(
         )
         table = loaded.sound()
         plan_of(parsed, loaded, table, options)
+    if columns.schema is not None:
+        for said in assumed_in(parsed, columns.schema.constraints):
+            warn(said)
     shown = explained(parsed, table, options, analyze=analyze, format="json" if as_json else "text")
     show(shown)

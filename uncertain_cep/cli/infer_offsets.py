@@ -86,6 +86,7 @@ def infer_offsets(
             write_batches(bounds.to_batches(), bounds.schema, aside, format_name, compression_of_name(out))
     known = bounds.select(["offset_lo", "offset_hi"]).drop_null().num_rows
     clocks = counted(len(bounds.column(0).unique()), "clock")
+    note(f"queries for what was assumed prove nothing with these bounds: {'; '.join(map(str, constraints))}")
     note(f"{clocks}: {known:,} of {counted(bounds.num_rows, 'row')} with both bounds{unit}")
 
 

@@ -135,29 +135,6 @@ def test_the_example_of_clocks_finds_what_it_says(capsys: pytest.CaptureFixture[
     assert str(uc.causal(constraint["causal"])) == constraint["causal"]
 
 
-def test_the_tutorial_goes_from_the_log_to_the_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    page = DOCS["tutorial.md"]
-    log, profile, answer = blocks("text", page)
-    (metrics,), (schema,), (query,), (example,) = (
-        blocks(language, page) for language in ("csv", "toml", "sql", "python")
-    )
-    monkeypatch.chdir(tmp_path)
-    files = {"jobs.log": log, "memory.csv": metrics, "schema.toml": schema, "failed.query": query}
-    for name, text in files.items():
-        Path(name).write_text(text)
-    commands = re.findall(r"^    uncertain-cep (.*)$", page, re.MULTILINE)
-    shown = [CliRunner().invoke(main, command.split()) for command in commands]
-    assert [result.exit_code for result in shown] == [0, 0, 0]
-    assert [result.stdout for result in shown[:2]] == [profile, answer]
-    assert Path("report.html").stat().st_size > 10_000
-    Path("report.html").unlink()
-    exec(example, {})
-    assert "job-17" in capsys.readouterr().out
-    assert Path("report.html").is_file()
-
-
 def test_the_patterns_of_the_comparison_find_what_it_says() -> None:
     page = DOCS["comparison.md"]
     names: dict[str, Any] = {}

@@ -28,13 +28,21 @@ print(uc.match(events, query).num_rows)
 FIGURE_1 = {("1", "3", "2", "1", "5"): 25 / 225, ("1", "3", "4", "1", "7"): 27 / 225}
 
 
-def run(*command: object) -> str:
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+
+
+def run(*command: object, folder: Path | str = "/") -> str:
     """Run a command away from the source tree, so that only what is installed can be imported."""
     environment = {
         key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")
     }
     done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, env=environment, cwd="/", check=False
+        [str(part) for part in command],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=folder,
+        check=False,
     )
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
     return done.stdout
@@ -91,6 +99,8 @@ def test_source_distribution_holds_what_a_packager_needs(distributions: Path) ->
     assert {"pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "run.py"} <= set(names)
     assert any(name.startswith("tests/") for name in names)
     assert any(name.startswith("datasets/") for name in names)
+    assert {"SECURITY.md", "CITATION.cff", "docs/tutorial.md", "docs/site/build.py"} <= set(names)
+    assert "notebooks/hadoop.ipynb" in names
     assert not [
         name for name in names if name.startswith((".venv", "build/", ".git/")) or name.endswith(".nbc")
     ]
@@ -135,9 +145,60 @@ def answer_of_figure_1(binaries: Path, folder: Path, *options: str) -> dict[tupl
     return {tuple(part[:-1]): float(part[-1]) for part in parts}
 
 
-def test_wheel_answers_a_query_in_an_environment_without_spark(wheel: Path, tmp_path: Path) -> None:
-    # The in-process engine must not need its 450 MB.
-    binaries = linked(tmp_path, wheel, without=("pyspark", "py4j"))
+def run_the_tutorial(binaries: Path, folder: Path) -> None:
+    """Run the commands and the program of the tutorial, and hold that they print what it says."""
+    blocks = re.findall(r"^```(\w+)\n(.*?)^```$", TUTORIAL, re.MULTILINE | re.DOTALL)
+    named: dict[str, list[str]] = {}
+    for language, text in blocks:
+        named.setdefault(language, []).append(text)
+    log, profile, answer = named["text"]
+    files = {"jobs.log": log, "memory.csv": named["csv"][0], "schema.toml": named["toml"][0]}
+    for name, text in {**files, "failed.query": named["sql"][0]}.items():
+        (folder / name).write_text(text)
+    commands = re.findall(r"^    uncertain-cep (.*)$", TUTORIAL, re.MULTILINE)
+    shown = [run(binaries / "uncertain-cep", *command.split(), folder=folder) for command in commands]
+    assert shown[:2] == [profile, answer]
+    (folder / "report.html").unlink()
+    (program,) = named["python"]
+    assert "job-17" in run(binaries / "python", "-c", program, folder=folder)
+    assert (folder / "report.html").is_file()
+
+
+@pytest.fixture(scope="module")
+def without_spark(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment with the wheel. The in-process engine must not need Spark's 450 MB."""
+    return linked(tmp_path_factory.mktemp("bare"), wheel, without=("pyspark", "py4j"))
+
+
+def test_wheel_runs_the_tutorial(without_spark: Path, tmp_path: Path) -> None:
+    run_the_tutorial(without_spark, tmp_path)
+
+
+@pytest.mark.thorough
+def test_source_distribution_runs_the_tutorial(distributions: Path, tmp_path: Path) -> None:
+    (sdist,) = distributions.glob("*.tar.gz")
+    run(
+        sys.executable,
+        "-m",
+        "build",
+        "--no-isolation",
+        "--wheel",
+        "--outdir",
+        tmp_path,
+        unpacked(sdist, tmp_path),
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    run_the_tutorial(linked(tmp_path, wheel, without=("pyspark", "py4j")), tmp_path)
+
+
+def unpacked(sdist: Path, folder: Path) -> Path:
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / sdist.name.removesuffix(".tar.gz")
+
+
+def test_wheel_answers_a_query_in_an_environment_without_spark(without_spark: Path, tmp_path: Path) -> None:
+    binaries = without_spark
     assert answer_of_figure_1(binaries, tmp_path) == pytest.approx(FIGURE_1)
     assert int(run(binaries / "python", "-c", EXAMPLE)) > 0
 

@@ -122,7 +122,7 @@ def _api() -> Iterator[str]:
     """Yield the reference of everything public, as its docstrings have it."""
     yield "# Python\n"
     yield "Everything public, as its docstrings say it.\n"
-    names = [name for name in uc.__all__ if not name.startswith("__") and name not in errors.__all__]
+    names = [name for name in uc.__all__ if not name.startswith("__") and not hasattr(errors, name)]
     modules = [name for name in names if isinstance(getattr(uc, name), ModuleType)]
     yield from _members("uncertain_cep", [name for name in names if name not in modules])
     for name in modules:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,7 @@ import pytest
 
 import uncertain_cep as uc
 from uncertain_cep.testing import (
+    Clock,
     Event,
     Query,
     assert_answer,
@@ -137,6 +139,33 @@ def test_the_answer_is_that_of_the_possible_worlds() -> None:
     assert_answer(MATCHES, QUERY, EVENTS)
     assert_answer(MATCHES.to_pandas(), QUERY, EVENTS)
     assert_answer(uc.match(table([]), TEXT.replace("WHERE [k] ", "")), Query(QUERY.pattern, 20), [])
+
+
+def test_events_of_one_clock_move_together() -> None:
+    host = Clock(-5, 5)
+    events = [Event("A", 1, 5, 15, clock=host), Event("B", 2, 7, 17, clock=host), Event("B", 3, 4, 9)]
+    matches = uc.match(table(events), TEXT.replace("WHERE [k] ", ""))
+    assert_certain(matches, a=1, b=2)
+    assert_answer(matches, Query(QUERY.pattern, 20), events)
+
+
+def test_probabilities_to_have_happened_are_a_column() -> None:
+    made = table([Event("A", 1, 0, 0, probability=Fraction(1, 2)), Event("A", 2, 0, 0)])
+    assert made["probability"].to_pylist() == [0.5, 1.0]
+    assert "probability" not in table(EVENTS).column_names
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Event("A", 1, 0, 1, clock=Clock(0, 1, (Fraction(1, 4), Fraction(3, 4)))),
+        Event("A", 1, 0, 1, clock=Clock(0, 1, ordered=True)),
+        Event("A", 1, 0, 1, sequence=2),
+    ],
+)
+def test_what_only_the_oracle_knows_makes_no_table(event: Event) -> None:
+    with pytest.raises(uc.OptionError, match="only the oracle knows"):
+        table([event])
 
 
 @pytest.mark.parametrize(

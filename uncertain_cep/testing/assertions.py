@@ -159,10 +159,22 @@ def assert_answer(matches: Any, query: Query, events: Sequence[Event]) -> None:
 def table(events: Sequence[Event]) -> pa.Table:
     """Return the oracle's events as those of :func:`uncertain_cep.match`, with their times in ticks.
 
+    Raises
+    ------
+    OptionError
+        If an event has what only the oracle knows: a sequence, or a clock that is ordered or has a pmf.
+
+    Examples
+    --------
     >>> from uncertain_cep.testing import Event, table
     >>> table([Event("A", 1, 0, 3, attributes={"x": 7})]).to_pylist()
     [{'type': 'A', 'id': 1, 'lower': 0, 'upper': 3, 'x': 7}]
     """
+    for event in events:
+        clock = event.clock
+        of_clock = clock is not None and (clock.ordered or clock.pmf is not None)
+        if of_clock or event.sequence is not None:
+            raise OptionError(f"only the oracle knows what this event has: {event}")
     columns: dict[str, Any] = {
         "type": pa.array([event.type for event in events], pa.string()),
         "id": [event.id for event in events] or pa.array([], pa.int64()),
@@ -172,6 +184,15 @@ def table(events: Sequence[Event]) -> pa.Table:
     if any(event.pmf is not None for event in events):
         pmfs = [None if event.pmf is None else list(map(float, event.pmf)) for event in events]
         columns["pmf"] = pa.array(pmfs, pa.list_(pa.float64()))
+    if any(event.probability != 1 for event in events):
+        columns["probability"] = pa.array([float(event.probability) for event in events], pa.float64())
+    if clocks := list(dict.fromkeys(event.clock for event in events if event.clock is not None)):
+        named = [event.clock for event in events]
+        columns["source"] = pa.array(
+            [clock and f"clock {clocks.index(clock)}" for clock in named], pa.string()
+        )
+        columns["offset_lower"] = pa.array([clock and clock.lower for clock in named], pa.int64())
+        columns["offset_upper"] = pa.array([clock and clock.upper for clock in named], pa.int64())
     for name in dict.fromkeys(name for event in events for name in event.attributes):
         columns[name] = [event[name] for event in events]
     return pa.table(columns)

@@ -65,7 +65,7 @@ class Clock:
     ordered: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what SEMANTICS 11 does not allow."""
+        """Refuse what is no distribution of offsets."""
         _check_law(self.lower, self.upper, self.pmf, self)
 
     def offsets(self) -> Law:
@@ -92,7 +92,7 @@ class Event:
     probability: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
-        """Refuse what SEMANTICS 1, 11.7 and 12.2 do not allow."""
+        """Refuse what is no distribution of times, or no probability."""
         _check_law(*self._own, self.pmf, self)
         if not 0 <= self.probability <= 1:
             raise ValueError(f"not a probability: {self}")
@@ -127,7 +127,7 @@ class Event:
         return sorted(total.items())
 
     def is_before(self, tick: int, other: Event, other_tick: int) -> bool:
-        """Tell whether it is before another event, where both happened at certain ticks (SEMANTICS 11.3)."""
+        """Tell whether it is before another event, where both happened at certain ticks."""
         if tick != other_tick or self.clock is None or self.clock is not other.clock:
             return tick < other_tick
         both = self.sequence is not None and other.sequence is not None
@@ -149,7 +149,7 @@ class Component:
     most: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse ``!Type+``, which SEMANTICS does not define."""
+        """Refuse ``!Type+``, which has no meaning."""
         if self.kleene and self.negated:
             raise ValueError("a negated component cannot be Kleene")
 

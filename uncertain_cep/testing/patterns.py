@@ -95,7 +95,7 @@ def expansions(pattern: Pattern) -> list[Pattern]:
 
 
 def check(pattern: Pattern, query: Query) -> None:
-    """Raise ValueError for an OR-free pattern that SEMANTICS does not define."""
+    """Raise ValueError for an OR-free pattern that has no meaning."""
     variables = [component.variable for component in components(pattern)]
     if len(set(variables)) < len(variables):
         raise ValueError("a variable is used twice")

@@ -1,4 +1,4 @@
-"""The answer by enumeration of possible worlds (SEMANTICS 2 to 4, 11, 12.2).
+"""The answer by enumeration of possible worlds.
 
 ``answer_literally`` is the definition word for word: all worlds of all events, the matches of each,
 collapsed. ``answer`` sums, for each signature, over the worlds of only those events that its match

@@ -17,6 +17,7 @@ from uncertain_cep.cli import main
 from uncertain_cep.traces import TraceSchema, schema_document
 from uncertain_cep.traces.events_schema import KINDS
 
+RUNNING = ("pages", "readme", "reference_page", "wheel")
 MADE = {"api", "schema-files", "options", "errors"}
 
 
@@ -53,6 +54,15 @@ def test_every_page_is_in_a_chapter() -> None:
     written = {page.stem for page in DOCS.glob("*.md")}
     notebooks = {f"notebooks/{file.stem}" for file in (ROOT / "notebooks").glob("*.ipynb")}
     assert sorted(listed) == sorted(written | notebooks | MADE | OF_THE_ROOT.keys())
+
+
+def test_every_block_of_python_is_run_by_some_test() -> None:
+    tests = "\n".join((Path(__file__).parent / f"test_{name}.py").read_text() for name in RUNNING)
+    for page in DOCS.glob("*.md"):
+        blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+        # Those as in a shell are run wherever they stand.
+        if any(not block.startswith(">>>") for block in blocks):
+            assert page.name in tests, page.name
 
 
 def test_every_public_name_is_in_the_reference(pages: Path) -> None:

@@ -106,6 +106,9 @@ POINT_BATCH: Final = 1 << 11
 MOST_CONFIDENCE_STEPS: Final = 200_000_000
 """Most multiplications spent on the exact confidence of one match with forbidden events: about a second."""
 
+MOST_OFFSETS: Final = 1_000_000
+"""Most choices of offsets of shared clocks that are gone through for one match: about a second."""
+
 # Conditions on times.
 
 MOST_TIMED_CELLS: Final = 100_000_000

@@ -15,6 +15,7 @@ from confidence.kernel import plainly
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.moved import moved
+from uncertain_cep.candidates.own_times import shared_clocks
 from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, Slicing, select
@@ -27,7 +28,7 @@ from uncertain_cep.meter import current_meter
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
-from uncertain_cep.operators.shared_clocks import SharedClocks
+from uncertain_cep.operators.shared_clocks import weighed
 from uncertain_cep.operators.table import kernels_of, operator_of
 from uncertain_cep.optimizer.choice import choose
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
@@ -135,7 +136,7 @@ def execute(
         execute, table=table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
         counters=counters, doubts=doubts, threads=threads,
     )  # fmt: skip
-    if plan.counted is not None and not plan.is_plain and plan.bound.every is None:
+    if plan.counted is not None and plan.bound.every is None and (plan.clocks or not plan.is_plain):
         yield from counts_of_matches(plan, of_part(plan.counted))
         return
     if plan.branches:
@@ -193,21 +194,37 @@ def _evaluated(
     query = plan.query
     ranked = query.order_by_confidence and query.limit is not None and not query.non_overlapping
     best_only = ranked and not plan.compressed
-    by_row = plan.counts or best_only or plan.clocks or later is not None
+    clocks = None
+    if plan.clocks:
+        clocks, pmfs = shared_clocks(plan, table, pmfs, *ticks)
+    by_row = plan.counts or best_only or clocks is not None or later is not None
     payload = None if by_row else id_payload(plan, table)
     batch_rows = min(batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1))
+    # Sequences that forbid nothing are weighed behind the search, all of them where times are not uniform.
+    behind = clocks if plan.is_plain and query.strategy == "skip_till_any_match" else None
+    while_found = plan.needs_confidence and (behind is None or not behind.has_law.any())
     context = ExecutionContext(
-        plan, table, selection, ticks, pmfs, payload, plan.needs_confidence, batch_rows, counters=counters
+        plan,
+        table,
+        selection,
+        ticks,
+        pmfs,
+        payload,
+        while_found,
+        batch_rows,
+        counters=counters,
+        clocks=clocks,
     )
     operator = operator_of(plan)
-    clocks = SharedClocks.of(plan, table, *ticks) if plan.clocks else None
 
     def matches(among: Selection, threshold: Threshold | None = None) -> Iterator[MatchBatch]:
         if clocks is None:
             return _owned(operator.matches(with_tree().among(among, threshold)), later)
         # What bounds confidences takes times as independent.
         found = _owned(operator.matches(with_tree().among(among)), later)
-        return (clocks.weighed(plan, chunk) for chunk in found)
+        if behind is None:
+            return found
+        return (weighed(behind, plan.window, chunk, plan.needs_confidence) for chunk in found)
 
     def having(among: Selection, threshold: Threshold) -> Iterator[MatchBatch]:
         for chunk in matches(among, threshold):
@@ -269,7 +286,8 @@ def _of_part(
 def _searched(plan: EvaluationPlan) -> bool:
     """Return whether matches are searched for, so that their events may lie in several slices."""
     by_bucket = plan.counts and plan.bound.every is not None
-    return not plan.is_plain or (by_bucket and plan.query.strategy == "skip_till_next_match")
+    is_next = plan.query.strategy == "skip_till_next_match"
+    return not plan.is_plain or (by_bucket and (is_next or plan.clocks)) or (plan.clocks and is_next)
 
 
 def _owned(chunks: Iterator[MatchBatch], is_owned: Mask | None) -> Iterator[MatchBatch]:
@@ -334,9 +352,10 @@ def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) 
     faults = check_columns(table.schema, plan.names)
     if not faults:
         faults = check_nulls(table, plan.names) + check_intervals(table, plan.names, plan.domain)
-        faults += check_pmfs(table, plan.names, plan.domain)
-    if not faults and plan.clocks:
-        faults = check_clocks(table, plan.names, plan.domain)
+        if not faults and plan.clocks:
+            faults = check_clocks(table, plan.names, plan.domain)
+        if not faults or not plan.clocks:
+            faults += check_pmfs(table, plan.names, plan.domain, clocks=plan.clocks)
     if faults:
         raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
 

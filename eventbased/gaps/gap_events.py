@@ -24,24 +24,32 @@ from confidence.gaps.describing import ALL, COSTLY, PAUSED, SPACE, Described, Sp
 from confidence.gaps.monte_carlo import weighed_gaps
 from confidence.kernel import kernel
 from confidence.predicates.conditions import Conditions, Scratch, accumulate, all_hold
+from confidence.shared.held import OwnTimes
 from eventbased.joins.pivot_join import first_above
 
 __all__ = [
+    "NOT_HELD",
     "NO_BOXES",
+    "NO_OFFSETS",
     "ForbiddenEvents",
     "GapConfidences",
     "GapRules",
     "Gathered",
+    "HeldOffsets",
     "MatchEvents",
     "Placed",
     "collect",
     "contiguity_limits",
     "forbidden_in",
+    "intervals_given",
     "take_match",
     "unmark",
 ]
 
 UNLIMITED: Final = 2**63 - 1
+
+NOT_HELD: Final = 2**62
+"""Stands for the offset of a clock that is not held."""
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -88,6 +96,33 @@ class Placed(NamedTuple):
     row: Int64
 
 
+class HeldOffsets(NamedTuple):
+    """Offsets of shared clocks that are held: given them, times are independent.
+
+    Attributes
+    ----------
+    own : OwnTimes
+        Of all events.
+    start : (k + 1,) int64, or (0,)
+        Where the held clocks of each match begin; empty if none is.
+    clock, value : (m,) int64
+        Clock and offset, ticks.
+    now : (c,) int64
+        The offset of each clock in the match at hand; NOT_HELD between two matches.
+    """
+
+    own: OwnTimes
+    start: Int64
+    clock: Int64
+    value: Int64
+    now: Int64
+
+
+_NOTHING: Final[Int64] = np.empty(0, dtype=np.int64)
+
+NO_OFFSETS: Final = HeldOffsets(OwnTimes(*[_NOTHING] * 4), *[_NOTHING] * 4)
+
+
 class Gathered(NamedTuple):
     """The forbidden events of one match.
 
@@ -100,11 +135,14 @@ class Gathered(NamedTuple):
         Where an event's probabilities start; -1 for uniform.
     forbidden : confidence.gaps.chains.Forbidden
         Room for them.
+    held : HeldOffsets
+        What laws are given.
     """
 
     mark: Int64
     offset: Int64
     forbidden: chains.Forbidden
+    held: HeldOffsets = NO_OFFSETS
 
 
 class ForbiddenEvents(NamedTuple):
@@ -209,6 +247,16 @@ def _pool_range(events, pool, first, above, until):
 
 
 @kernel
+def _given(held, row, low, high, offset):
+    """Return bounds and law of an event's time, given the offsets held."""
+    clock = held.own.clock[row]
+    if clock < 0 or held.now[clock] == NOT_HELD:
+        return low, high, offset
+    move = held.now[clock]
+    return held.own.lower[row] + move, held.own.upper[row] + move, held.own.offset[row]
+
+
+@kernel
 def take_match(matches, n, candidates, conditions, scratch, gathered, match):
     """Put match n where conditions and confidences read it, and mark its events. O(l).
 
@@ -231,6 +279,10 @@ def take_match(matches, n, candidates, conditions, scratch, gathered, match):
     """
     own = gathered.mark.shape[0]
     begin = matches.start[n]
+    held = gathered.held
+    if held.start.shape[0]:
+        for i in range(held.start[n], held.start[n + 1]):
+            held.now[held.clock[i]] = held.value[i]
     share = 1.0
     for k in range(match.lower.shape[0]):
         i = matches.place[begin + k]
@@ -238,6 +290,8 @@ def take_match(matches, n, candidates, conditions, scratch, gathered, match):
         row = candidates.row[i]
         low, high = candidates.lower[i] - candidates.base[i], candidates.upper[i] - candidates.base[i]
         offset = gathered.offset[row]
+        if held.start.shape[0]:
+            low, high, offset = _given(held, row, low, high, offset)
         if matches.boxes.shape[1]:
             size = high - low + 1
             cut = max(matches.boxes[0, begin + k] - low, 0)
@@ -262,6 +316,10 @@ def take_match(matches, n, candidates, conditions, scratch, gathered, match):
 @kernel
 def unmark(matches, n, candidates, found, gathered):
     """Take off the marks of a match and of the events found for it; -1: of all there is room for."""
+    held = gathered.held
+    if held.start.shape[0]:
+        for i in range(held.start[n], held.start[n + 1]):
+            held.now[held.clock[i]] = NOT_HELD
     for k in range(matches.start[n], matches.start[n + 1]):
         gathered.mark[candidates.row[matches.place[k]]] = -1
     events = gathered.forbidden.event
@@ -291,14 +349,17 @@ def collect(pools, pool, first, above, until, gap, conditions, scratch, asked, f
     gathered : Gathered
     """
     slot, begin, end, newest = asked
-    mark, forbidden = gathered.mark, gathered.forbidden
+    mark, forbidden, held = gathered.mark, gathered.forbidden, gathered.held
     x, stop = _pool_range(pools, pool, first, above, until)
     kept = scratch.element[max(slot, 0)]
     while x < stop:
         scratch.steps[0] += 1
         row = pools.row[x]
         at = mark[row]
-        if pools.upper[x] > above and at != mark.shape[0]:
+        low, high, offset = pools.lower[x], pools.upper[x], gathered.offset[row]
+        if held.start.shape[0]:
+            low, high, offset = _given(held, row, low, high, offset)
+        if high > above and low < until and at != mark.shape[0]:
             free = True
             if slot >= 0 and begin < end:
                 scratch.element[slot] = pools.place[x]
@@ -310,8 +371,8 @@ def collect(pools, pool, first, above, until, gap, conditions, scratch, asked, f
                         return -1
                     at = found
                     mark[row] = at
-                    forbidden.lower[at], forbidden.upper[at] = pools.lower[x], pools.upper[x]
-                    forbidden.offset[at], forbidden.event[at] = gathered.offset[row], row
+                    forbidden.lower[at], forbidden.upper[at] = low, high
+                    forbidden.offset[at], forbidden.event[at] = offset, row
                     for g in range(forbidden.gaps.shape[1]):
                         forbidden.gaps[at, g] = False
                     found += 1
@@ -503,6 +564,7 @@ class GapConfidences:
         wanted: bool,
         scratch: Scratch,
         out: tuple[Int64, Int64, Float64, Float64],
+        held: HeldOffsets = NO_OFFSETS,
     ) -> None:
         """Fill ranges, confidences and standard errors, see :func:`gap_confidences`.
 
@@ -519,19 +581,41 @@ class GapConfidences:
         def call(done: int) -> Described:
             described: Described = kernel(
                 matches, done, candidates, self._window, pools, rules, conditions, pmfs, self._limits, wanted,
-                scratch, Gathered(self._mark, offsets, space.forbidden), space.work.go_on(), out,
+                scratch, Gathered(self._mark, offsets, space.forbidden, held), space.work.go_on(), out,
             )  # fmt: skip
             return described
 
         describe_each(call, space.grow)
         if wanted:
-            redo_exactly(out[2], self._window, partial(_intervals, matches, candidates))
+            redo_exactly(out[2], self._window, partial(_intervals, matches, candidates, held))
 
 
-def _intervals(matches: MatchEvents, candidates: Placed, n: int) -> tuple[Int64, Int64, Int64 | None]:
+def _intervals(
+    matches: MatchEvents, candidates: Placed, held: HeldOffsets, n: int
+) -> tuple[Int64, Int64, Int64 | None]:
     """Return the bounds and boxes of the events of match n."""
     own = slice(int(matches.start[n]), int(matches.start[n + 1]))
     places = matches.place[own]
     base = candidates.base[places]
     boxes = matches.boxes[:, own] if matches.boxes.shape[1] else None
-    return candidates.lower[places] - base, candidates.upper[places] - base, boxes
+    lower, upper = candidates.lower[places] - base, candidates.upper[places] - base
+    rows = candidates.row[places]
+    lower, upper, _ = intervals_given(held, n, rows, lower, upper, rows)
+    return lower, upper, boxes
+
+
+def intervals_given(
+    held: HeldOffsets, n: int, rows: Int64, lower: Int64, upper: Int64, law: Int64
+) -> tuple[Int64, Int64, Int64]:
+    """Return bounds of the events of match n, and where their probabilities start, given the offsets held.
+
+    ``lower``, ``upper`` and ``law``, (l,) int64, are those of independent times.
+    """
+    if len(held.start):
+        own = held.own
+        for i in range(held.start[n], held.start[n + 1]):
+            mine = own.clock[rows] == held.clock[i]
+            lower = np.where(mine, own.lower[rows] + held.value[i], lower)
+            upper = np.where(mine, own.upper[rows] + held.value[i], upper)
+            law = np.where(mine, own.offset[rows], law)
+    return lower, upper, law

@@ -30,8 +30,10 @@ from confidence.partial_order.orders import order_confidence
 from confidence.partial_order.times import BETWEEN, LEADING, OrderWork
 from confidence.predicates.conditions import Conditions, Scratch
 from eventbased.gaps.gap_events import (
+    NO_OFFSETS,
     ForbiddenEvents,
     Gathered,
+    HeldOffsets,
     MatchEvents,
     Placed,
     collect,
@@ -200,6 +202,7 @@ class SetConfidences:
         wanted: bool,
         scratch: Scratch,
         out: tuple[Int64, Int64, Float64],
+        held: HeldOffsets = NO_OFFSETS,
     ) -> None:
         """Fill ranges and confidences, as :func:`eventbased.gaps.gap_events.gap_confidences` does.
 
@@ -229,7 +232,7 @@ class SetConfidences:
                 more, reason, need = kernel(
                     chosen[done:], matches, candidates, self._window, order, pools, negations, conditions,
                     pmfs, self._most_steps, wanted, scratch,
-                    Gathered(self._mark, offsets, self._room), work.go_on(), out,
+                    Gathered(self._mark, offsets, self._room, held), work.go_on(), out,
                 )  # fmt: skip
                 return done + more, reason, need
 

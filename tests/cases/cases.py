@@ -65,6 +65,14 @@ class Trace:
                 [None if event.pmf is None else [float(p) for p in event.pmf] for event in events],
                 pa.list_(pa.float64()),
             )
+        clocks = list(dict.fromkeys(event.clock for event in events if event.clock is not None))
+        if clocks:
+            known = [event.clock for event in events]
+            columns["source"] = pa.array(
+                [None if clock is None else f"h{clocks.index(clock)}" for clock in known]
+            )
+            columns["offset_lower"] = pa.array([clock and clock.lower for clock in known], pa.int64())
+            columns["offset_upper"] = pa.array([clock and clock.upper for clock in known], pa.int64())
         for name, type_ in self.types.items():
             if name not in columns:
                 columns[name] = pa.array([event[name] for event in events], type_)

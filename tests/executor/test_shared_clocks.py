@@ -15,16 +15,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from tests.oracle import Clock, Event, Query, answer, one, seq
+from tests.oracle import Clock, Event, Match, Query, answer, one, seq
 from uncertain_cep.cli import main
 
 NAMES = "hgf"
 
 
 @st.composite
-def traces(draw: st.DrawFn) -> list[Event]:
-    """Draw events by three clocks and without, certain by their clocks."""
+def laws(draw: st.DrawFn, size: int) -> tuple[Fraction, ...] | None:
+    """Draw probabilities of so many ticks, or none; ticks within may have none."""
+    if not draw(st.booleans()):
+        return None
+    shares = draw(st.lists(st.integers(0, 3), min_size=size, max_size=size).filter(any))
+    return tuple(Fraction(share, sum(shares)) for share in shares)
+
+
+@st.composite
+def traces(draw: st.DrawFn, *, loose: bool = False) -> list[Event]:
+    """Draw events by three clocks and without, if ``loose`` also uncertain by their own clock."""
     clocks = []
+    jitter, explicit = draw(st.sampled_from([(0, False), (3, False), (2, True)])) if loose else (0, False)
     for _ in NAMES:
         lower = draw(st.integers(-2, 1))
         clocks.append(Clock(lower, lower + draw(st.integers(0, 4))))
@@ -32,10 +42,12 @@ def traces(draw: st.DrawFn) -> list[Event]:
     for id in range(draw(st.integers(2, 7))):
         clock = draw(st.sampled_from([None, *clocks, *clocks]))
         own = draw(st.integers(0, 8))
-        lower, upper = own, own + draw(st.integers(0, 3))
+        width = draw(st.integers(0, 3 if clock is None else jitter))
+        pmf = draw(laws(width + 1)) if explicit else None
+        lower, upper = own, own + width
         if clock is not None:
-            lower, upper = own + clock.lower, own + clock.upper
-        events.append(Event(draw(st.sampled_from("AB")), id, lower, upper, clock=clock))
+            lower, upper = lower + clock.lower, upper + clock.upper
+        events.append(Event(draw(st.sampled_from("AB")), id, lower, upper, pmf, clock=clock))
     return events
 
 
@@ -50,12 +62,13 @@ def table_of(events: list[Event]) -> pa.Table:
             "source": None if event.clock is None else NAMES[clocks.index(event.clock)],
             "offset_lower": event.clock and event.clock.lower,
             "offset_upper": event.clock and event.clock.upper,
+            "pmf": event.pmf and [float(part) for part in event.pmf],
         }
         for event in events
     ]
-    texts = ("type", "source")
-    names = ("type", "id", "lower", "upper", "source", "offset_lower", "offset_upper")
-    schema = pa.schema([(name, pa.string() if name in texts else pa.int64()) for name in names])
+    types = {"type": pa.string(), "source": pa.string(), "pmf": pa.list_(pa.float64())}
+    names = ("type", "id", "lower", "upper", "source", "offset_lower", "offset_upper", "pmf")
+    schema = pa.schema([(name, types.get(name, pa.int64())) for name in names])
     return pa.Table.from_pylist(rows, schema)
 
 
@@ -87,7 +100,12 @@ def found(types: str, window: int, events: list[Event], controls: str = "", **op
 TYPES = st.sampled_from(["AB", "ABA", "AAB", "ABAB", "AABB", "ABABA"])
 
 
-@given(TYPES, st.integers(1, 14), traces(), st.sampled_from(["auto", "any_state", "selectivity", "point"]))
+@given(
+    TYPES,
+    st.integers(1, 14),
+    traces(loose=True),
+    st.sampled_from(["auto", "any_state", "selectivity", "point"]),
+)
 def test_matches_are_those_of_all_worlds(
     types: str, window: int, events: list[Event], evaluation: str
 ) -> None:
@@ -100,7 +118,7 @@ def test_matches_are_those_of_all_worlds(
     assert {ids: row[:2] for ids, row in without.items()} == {ids: row[:2] for ids, row in wanted.items()}
 
 
-@given(TYPES, st.integers(2, 14), traces(), st.sampled_from([0.25, 0.5, 1.0]), st.integers(1, 3))
+@given(TYPES, st.integers(2, 14), traces(loose=True), st.sampled_from([0.25, 0.5, 1.0]), st.integers(1, 3))
 def test_output_controls_speak_of_the_confidences_with_clocks(
     types: str, window: int, events: list[Event], least: float, limit: int
 ) -> None:
@@ -113,8 +131,10 @@ def test_output_controls_speak_of_the_confidences_with_clocks(
     assert len(found(types, window, events, f"LIMIT {limit}")) == min(limit, len(wanted))
 
 
-@given(TYPES, st.integers(1, 14), traces())
+@given(TYPES, st.integers(1, 14), traces(loose=True))
 def test_without_sources_times_are_independent(types: str, window: int, events: list[Event]) -> None:
+    # Of own times, which are others' where they are all that is uncertain.
+    events = [event if event.clock is None else replace(event, pmf=None) for event in events]
     apart = [replace(event, clock=None) for event in events]
     got = found(types, window, events, sources=False)
     wanted = expected(types, window, apart)
@@ -123,7 +143,7 @@ def test_without_sources_times_are_independent(types: str, window: int, events: 
         assert got[ids] == (lower, upper, pytest.approx(float(confidence), rel=1e-9))
 
 
-@given(st.integers(1, 14), traces())
+@given(st.integers(1, 14), traces(loose=True))
 def test_branches_of_or_have_clocks_too(window: int, events: list[Event]) -> None:
     """A signature tells its branch, so the answer is that of both."""
     matches = uc.match(table_of(events), f"PATTERN OR(SEQ(A a, B b), SEQ(B c, A d, B e)) WITHIN {window}")
@@ -206,9 +226,8 @@ def trace(**columns: list[Any]) -> pa.Table:
         ({"offset_upper": [5, 6], "upper": [10, 13]}, "row 2.*other bounds in row 1"),
         ({"offset_lower": [-5, None]}, "row 2.*is missing"),
         ({"lower": [1, 2]}, "row 1.*no time by the clock is left"),
-        ({"lower": [-1, 2]}, "row 1.*uncertain by their own clock are not supported"),
         ({"offset_lower": ["a", "b"]}, "an offset is a duration"),
-        ({"pmf": [[1 / 11] * 11, None]}, "row 1.*probabilities of ticks are not supported"),
+        ({"pmf": [[1 / 11] * 11, None]}, "row 1.*11 probabilities for an interval of 1 ticks"),
     ],
 )
 def test_what_is_not_known_of_clocks(columns: dict[str, list[Any]], said: str) -> None:
@@ -217,21 +236,26 @@ def test_what_is_not_known_of_clocks(columns: dict[str, list[Any]], said: str) -
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "options", "said"),
     [
-        ("PATTERN SEQ(A a, !A n, B b) WITHIN 9", "negation"),
-        ("PATTERN SEQ(A a, B+ b[]) WITHIN 9", "Kleene"),
-        ("PATTERN AND(A a, B b) WITHIN 9", "AND"),
-        ("PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) WITHIN 9", "skip_till_next_match"),
-        ("PATTERN SEQ(A a, B b) WHERE TIME(b) - TIME(a) <= 5 WITHIN 9", "TIME"),
-        ("PATTERN SEQ(A a, B b) WITHIN 9 RETURN EXPECTED COUNT", "EXPECTED COUNT"),
+        (
+            "PATTERN SEQ(A a, B+ b[]) WITHIN 9",
+            {"kleene": "compressed"},
+            "compressed.* does not support that yet",
+        ),
+        ("PATTERN SEQ(A a, !A n, B b) WITHIN 9", {"evaluation": "point"}, "negation with events that share"),
+        ("PATTERN SEQ(A a, B+ b[]) WITHIN 9", {"evaluation": "point"}, "Kleene components with events that"),
+        (
+            "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) WITHIN 9",
+            {"evaluation": "any_state"},
+            "skip_till_next_match with events that share clocks",
+        ),
     ],
 )
-def test_what_clocks_do_not_support_yet_is_refused(query: str, said: str) -> None:
-    for evaluation in ("auto", *(() if "COUNT" in query else ("point",))):
-        with pytest.raises(uc.OptionError, match=f"{said}.* does not support that yet"):
-            uc.match(trace(), query, evaluation=evaluation)
-    uc.match(trace(), query, sources=False)
+def test_what_clocks_do_not_support_yet_is_refused(query: str, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(uc.OptionError, match=said):
+        uc.match(trace(), query, **options)
+    uc.match(trace(), query, **options, sources=False)
     assert "clocks" not in uc.explain(query, trace(), sources=False)
 
 
@@ -241,6 +265,64 @@ def test_no_event_may_name_a_clock() -> None:
     for name, column in zip(("source", "offset_lower", "offset_upper"), columns, strict=True):
         table = table.append_column(name, column)
     assert uc.match(table, "PATTERN SEQ(A a, B b) WITHIN 9")["confidence"].to_pylist() == [1.0]
+
+
+@given(TYPES, st.integers(1, 14), traces(loose=True), st.sampled_from(["any", "next"]), st.integers(1, 4))
+def test_expected_counts_add_up_confidences(
+    types: str, window: int, events: list[Event], strategy: str, every: int
+) -> None:
+    query = text(types, window).replace(" WITHIN", f" WHERE {_strategy(types, strategy)} WITHIN")
+    matches = answers(types, window, events, strategy)
+    (counted,) = uc.match(table_of(events), f"{query} RETURN EXPECTED COUNT", threads=1).to_pylist()
+    total = sum((match.confidence for match in matches), Fraction(0))
+    assert counted["expected_count"] == pytest.approx(float(total), rel=1e-9)
+    buckets: dict[int, Fraction] = {}
+    for match in matches:
+        for tick, mass in match.first_times.items():
+            begin = tick // every * every
+            buckets[begin] = buckets.get(begin, Fraction(0)) + mass
+    found = uc.match(table_of(events), f"{query} RETURN EXPECTED COUNT EVERY {every}", threads=1).to_pylist()
+    got = {row["bucket"]: row["expected_count"] for row in found if row["expected_count"] > 0}
+    assert got == pytest.approx({begin: float(mass) for begin, mass in buckets.items()}, rel=1e-9)
+
+
+def _strategy(types: str, strategy: str) -> str:
+    return f"skip_till_{strategy}_match({', '.join(f'v{place}' for place in range(len(types)))})"
+
+
+def answers(types: str, window: int, events: list[Event], strategy: str) -> list[Match]:
+    chosen: Any = f"skip_till_{strategy}_match"
+    pattern = seq(*(one(type, f"v{place}") for place, type in enumerate(types)))
+    return answer(Query(pattern, window, strategy=chosen), events)
+
+
+def many_offsets() -> pa.Table:
+    """Two clocks of a million ticks each, that come by turns."""
+    rows = [("A", "h", 0, 9), ("B", "g", 5, 9), ("A", "h", 9, 13), ("B", "g", 11, 19)]
+    return pa.table(
+        {
+            "type": [type for type, *_ in rows],
+            "id": [1, 2, 3, 4],
+            "lower": [low for *_, low, _ in rows],
+            "upper": [high + 1_000_000 for *_, high in rows],
+            "source": [source for _, source, *_ in rows],
+            "offset_lower": [0, 0, 0, 0],
+            "offset_upper": [1_000_000] * 4,
+        }
+    )
+
+
+def test_too_many_offsets_name_the_clocks_and_can_be_estimated() -> None:
+    query = "PATTERN SEQ(A a, B b, A c, !C n, B d) WITHIN 2000000"
+    with pytest.raises(uc.ConfidenceCostError, match=r"clocks [gh], [gh].*1\.0e\+12 choices"):
+        uc.match(many_offsets(), query)
+    found = uc.match(many_offsets(), query, approximate=0.02).to_pylist()
+    (row,) = [row for row in found if (row["a"], row["b"], row["c"], row["d"]) == (1, 2, 3, 4)]
+    assert (row["exact"], 0 < row["std_error"] <= 0.02) == (False, True)
+    plain = uc.match(many_offsets(), "PATTERN SEQ(A a, B b, A c, B d) WITHIN 2000000").to_pylist()
+    (whole,) = [row for row in plain if (row["a"], row["b"], row["c"], row["d"]) == (1, 2, 3, 4)]
+    assert row["confidence"] == pytest.approx(whole["confidence"], abs=0.1)
+    assert found == uc.match(many_offsets(), query, approximate=0.02).to_pylist()
 
 
 def test_explain_says_that_events_of_one_clock_move_together() -> None:

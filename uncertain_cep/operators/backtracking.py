@@ -25,6 +25,7 @@ from eventbased.gaps.gap_events import (
     MatchEvents,
     Placed,
 )
+from eventbased.gaps.held_clocks import HeldConfidences, TooManyOffsetsError
 from eventbased.search.backtracking import DEEPER, EXHAUSTED, FULL, TOO_LONG, promising, search
 from eventbased.search.negation_pruning import NegationPruning, soonest_ends
 from eventbased.search.partial_orders import MOST_EVENTS
@@ -39,7 +40,7 @@ from eventbased.search.state import (
 )
 from uncertain_cep.candidates.forbidden import Forbidden, forbidden_events, terms_of
 from uncertain_cep.candidates.layout import laid_out
-from uncertain_cep.config import FIRST_EVENTS, FIRST_MATCHES, MOST_BITS, MOST_CONFIDENCE_STEPS
+from uncertain_cep.config import FIRST_EVENTS, FIRST_MATCHES, MOST_BITS, MOST_CONFIDENCE_STEPS, MOST_OFFSETS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.expressions.conditions import compile_conditions
 from uncertain_cep.expressions.vectorised import Values, loaded_from
@@ -50,6 +51,7 @@ from uncertain_cep.operators.join_prefix import choice_of_singles, choices_of_si
 from uncertain_cep.operators.next_match import ids_by_component, too_dear
 from uncertain_cep.operators.partial_orders import order_confidences, sides_of_gap, sorted_by_id
 from uncertain_cep.operators.series import by_component, event_by_event
+from uncertain_cep.operators.shared_clocks import too_many_offsets
 from uncertain_cep.operators.timed_matches import TimedConfidences
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Column, variables_of
@@ -97,6 +99,7 @@ class BacktrackingSearch:
 
     def __init__(self, context: ExecutionContext, laid: Candidates, rows: Int64, window: int) -> None:
         plan, table, selection, pmfs = context.plan, context.table, context.candidates, context.pmfs
+        clocks = context.clocks
         self._context, self._plan, self._table = context, plan, table
         self._laid, self._rows, self._window = laid, rows, window
         count = len(rows)
@@ -107,6 +110,8 @@ class BacktrackingSearch:
         self._offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
         values = np.zeros(0) if pmfs is None else pmfs.values
         self._pmfs = Pmfs.of(values, *context.ticks, self._offset)
+        if clocks is not None:
+            self._offset, self._pmfs = clocks.laws(*context.ticks)
         self._conditions = _compiled(plan, table, rows, laid.first, self._forbidden)
         self._terms = [(term, _spared(self._forbidden, term)) for term in terms_of(plan)]
         self._kleene = np.array([component.kleene for component in plan.components], dtype=np.bool_)
@@ -124,6 +129,13 @@ class BacktrackingSearch:
             self._before = np.array(plan.order.before, dtype=np.int64)
             if not timed:
                 self._confidences = order_confidences(plan.order, self._kleene, window, table.num_rows)
+        self._by_clocks: HeldConfidences | None = None
+        if clocks is not None:
+            anchored = any(found.earlier is None for found in plan.bound.times)
+            self._by_clocks = HeldConfidences(
+                self._confidences, clocks.own, clocks.offsets, clocks.values, window, plan.order is not None,
+                anchored, MOST_OFFSETS, limits,
+            )  # fmt: skip
         # What is taken next in every world is so only if no condition on times can fail it.
         skips_to_next = plan.query.strategy == "skip_till_next_match" and not timed
         self._pattern = SearchPattern(self._kleene, is_set, window, skips_to_next)
@@ -279,12 +291,16 @@ class BacktrackingSearch:
         lower, upper = np.empty((2, found), dtype=np.int64)
         confidence, std_error = np.empty((2, found))
         rules = self._forbidden.rules
+        asked = (
+            MatchEvents(*matches, boxes), self._placed, self._offset, events,
+            rules if self._before is None else rules.negated, self._conditions, self._pmfs, wanted, work,
+            (lower, upper, confidence, std_error)[: 4 if self._before is None else 3],
+        )  # fmt: skip
         with self._priced(matches):
-            self._confidences.describe(
-                MatchEvents(*matches, boxes), self._placed, self._offset, events,
-                rules if self._before is None else rules.negated, self._conditions, self._pmfs, wanted, work,
-                (lower, upper, confidence, std_error)[: 4 if self._before is None else 3],
-            )  # fmt: skip
+            if self._by_clocks is None:
+                self._confidences.describe(*asked)
+            else:
+                self._by_clocks.describe(*asked, rules)
         return lower, upper, confidence, std_error if self._before is None else None
 
     @contextmanager
@@ -298,6 +314,9 @@ class BacktrackingSearch:
             ids = self._table.column(self._plan.names.id).take(rows).to_pylist()
             found = ids_by_component(self._plan, matches.component[own].tolist(), ids)
             raise too_dear(self._plan, found, error.steps) from None
+        except TooManyOffsetsError as error:
+            assert self._context.clocks is not None
+            raise too_many_offsets(self._context.clocks, error.clocks) from None
 
     def _sides(self) -> list[tuple[int, int]]:
         """Return for each negation the bits of the components on both sides of its gap.

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.operators.counters import Counters
@@ -61,6 +62,8 @@ class ExecutionContext:
     """The numbers of partial matches are added here."""
     conditioned: EvaluationPlan | None = None
     """The plan whose conditions on times joined choices are weighed by; None if they are none, or all met."""
+    clocks: SharedClocks | None = None
+    """None if no two events share one."""
     tree: Tree | None = None
     """Along which single events are joined; None: by the pivot join."""
 

@@ -1,83 +1,100 @@
-"""Matches some of whose events share a clock: their times move together.
+"""Matches of sequences some of whose events share a clock: their times move together.
 
 The search goes by the bounds of true times, which stay necessary: every world with shared clocks is one
-without. What it finds is described anew where two events of a match name one clock. Of other matches the
-confidence is that of independent times, since each time is uniform by its reading and the offset.
+without. What it finds is described anew where two events of a match name one clock, or where the time of
+one is not uniform.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence.shared.rigid import MOST_CLOCKS
+from confidence.budget import checkpoint
+from confidence.shared.held import TOO_MANY, weigh_held
 from confidence.shared.weighing import weigh_matches
+from uncertain_cep.candidates.own_times import SharedClocks
+from uncertain_cep.config import MOST_OFFSETS
 from uncertain_cep.errors import ConfidenceCostError
-from uncertain_cep.expressions.codes import codes_of
 from uncertain_cep.operators.batch import MatchBatch
-from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["SharedClocks", "too_many_clocks"]
+__all__ = ["too_many_offsets", "weighed"]
 
 Int64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True)
-class SharedClocks:
-    """The clocks of a table's events.
+def weighed(clocks: SharedClocks, window: int, chunk: MatchBatch, wanted: bool) -> MatchBatch:
+    """Return matches, whose events are rows, as their clocks let them be.
 
-    For each row, (n,) int64, its clock (-1: one of its own), its time by that clock, and the bounds of the
-    clock's offset, ticks.
+    Parameters
+    ----------
+    window : int
+        WITHIN, ticks.
+    chunk : MatchBatch
+        With confidences of uniform, independent times, or without any.
+    wanted : bool
+        Whether confidences are.
     """
+    own, events = clocks.own, chunk.events
+    clock = own.clock[events]
+    again = np.zeros(events.shape[1], dtype=np.bool_)
+    for j in range(1, len(events)):
+        for i in range(j):
+            again |= (clock[i] == clock[j]) & (clock[i] >= 0)
+    uneven = clocks.has_law[events].any(axis=0)
+    if wanted and chunk.confidence is None:
+        uneven |= ~again
+    rigid, loose = np.flatnonzero(again & ~uneven), np.flatnonzero(uneven)
+    if not len(rigid) + len(loose):
+        return chunk
+    lower, upper = chunk.lower.copy(), chunk.upper.copy()
+    confidence = np.zeros(len(lower)) if chunk.confidence is None else chunk.confidence.copy()
 
-    clock: Int64
-    reading: Int64
-    low: Int64
-    high: Int64
-
-    @classmethod
-    def of(cls, plan: EvaluationPlan, table: pa.Table, lower: Int64, upper: Int64) -> SharedClocks:
-        """Return the clocks of checked events with these bounds of their times."""
-        names = plan.names
-        (codes,), _ = codes_of([table.column(names.source)])
-        low, high = (plan.domain.lengths(table.column(name)) for name in names.clocks[1:])
-        shared = (codes >= 0) & (low < high)
-        return cls(
-            np.where(shared, codes, -1),
-            np.where(shared, lower - low, 0),
-            np.where(shared, low, lower),
-            np.where(shared, high, upper),
-        )
-
-    def weighed(self, plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:
-        """Return matches, whose events are rows, as their clocks let them be."""
-        clocks = np.sort(self.clock[chunk.events], axis=0)
-        again = ((clocks[1:] == clocks[:-1]) & (clocks[1:] >= 0)).any(axis=0)
-        which = np.flatnonzero(again)
-        if not len(which):
-            return chunk
-        events = np.ascontiguousarray(chunk.events[:, which])
-        wanted = chunk.confidence is not None
-        lower, upper, confidence = chunk.lower.copy(), chunk.upper.copy(), np.zeros(len(chunk.lower))
-        if chunk.confidence is not None:
-            confidence = chunk.confidence.copy()
-        found = np.empty(len(which), np.int64), np.empty(len(which), np.int64), np.zeros(len(which))
-        weigh_matches(events, self.clock, self.reading, self.low, self.high, plan.window, wanted, *found)
-        if np.isnan(found[2]).any():
-            raise too_many_clocks()
+    def into(which: Int64, found: Sequence[NDArray[Any]]) -> None:
         lower[which], upper[which], confidence[which] = found
-        moved = replace(chunk, lower=lower, upper=upper, confidence=confidence if wanted else None)
-        return moved.keep(lower <= upper)
+
+    if len(rigid):
+        found = _room(len(rigid))
+        some = np.ascontiguousarray(events[:, rigid])
+        weigh_matches(some, *clocks.rigid(), window, wanted, *found)
+        into(rigid, found)
+        loose = np.concatenate((loose, rigid[np.isnan(found[2])]))
+    if len(loose):
+        found = _room(len(loose))
+        some = np.ascontiguousarray(events[:, loose])
+        done = 0
+        while done < len(loose):
+            done = weigh_held(
+                some, own, clocks.offsets, clocks.values, window, wanted, MOST_OFFSETS, done, *found
+            )
+            checkpoint()
+        dear = np.flatnonzero(found[2] == TOO_MANY)
+        if len(dear):
+            rows = some[:, dear[0]]
+            raise too_many_offsets(clocks, np.unique(own.clock[rows][own.clock[rows] >= 0]))
+        into(loose, found)
+    return replace(chunk, lower=lower, upper=upper, confidence=confidence if wanted else None).keep(
+        lower <= upper
+    )
 
 
-def too_many_clocks() -> ConfidenceCostError:
-    """Return the error for a match whose worlds are too many to count."""
+def _room(count: int) -> tuple[Int64, Int64, NDArray[np.float64]]:
+    return np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64), np.zeros(count)
+
+
+def too_many_offsets(clocks: SharedClocks, which: Int64) -> ConfidenceCostError:
+    """Return the error for a match that would take going through too many choices of offsets."""
+    names = ", ".join(clocks.names[clock] for clock in which.tolist())
+    widths = clocks.offsets.upper[which] - clocks.offsets.lower[which] + 1
+    choices = int(min(float(np.prod(widths.astype(np.float64))), 2.0**62))
     return ConfidenceCostError(
-        f"a match has more than {MOST_CLOCKS} clocks, and one of them comes back in between: take their "
-        "times as independent, sources=False, or ask for fewer events",
-        0,
-        0,
+        f"a match has several events of each of the clocks {names}, and its confidence is a sum over about "
+        f"{choices:.1e} choices of their offsets, where at most {MOST_OFFSETS:.1e} are gone through: give a "
+        "longer tick, tighter bounds of the clocks, or take times as independent, sources=False",
+        choices,
+        MOST_OFFSETS,
     )

@@ -113,7 +113,7 @@ OPERATORS: Final = (
     Operator(
         "join at distances",
         "a sequence of single events is joined at the distances that conditions on times ask of neighbours",
-        lambda plan: plan.distances is not None and plan.evaluation == "query_order",
+        lambda plan: plan.distances is not None and plan.evaluation == "query_order" and not plan.clocks,
         _joined_at_distances,
         "joins",
         plans_joins=True,
@@ -122,6 +122,13 @@ OPERATORS: Final = (
         "backtracking search",
         "Kleene components, negation, contiguity and conditions on times are no plain join",
         lambda plan: not plan.is_plain,
+        backtracking_search,
+        "backtracking searches",
+    ),
+    Operator(
+        "backtracking search",
+        "what is next is weighed for given offsets of the clocks that events share",
+        lambda plan: plan.clocks and plan.query.strategy == "skip_till_next_match",
         backtracking_search,
         "backtracking searches",
     ),

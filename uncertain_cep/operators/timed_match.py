@@ -13,7 +13,7 @@ from confidence.timed.drawn_times import Drawn, sampled
 from confidence.timed.factors import Cells, Factor, TooManyCellsError, law_of
 from confidence.timed.forbidden_runs import Grid, Run, factors_of
 from confidence.timed.members import Member, members_of
-from eventbased.gaps.gap_events import MatchEvents, Placed
+from eventbased.gaps.gap_events import NO_OFFSETS, HeldOffsets, MatchEvents, Placed, intervals_given
 from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_TIMED_CELLS
 from uncertain_cep.operators.time_templates import OTHER, Instance, TimeTemplates
 from uncertain_cep.operators.timed_shapes import Rule, Shape
@@ -23,8 +23,9 @@ __all__ = ["Gather", "TimedMatch"]
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
-Gather = Callable[[Int64], tuple[list[tuple[int, int, int]], NDArray[np.bool_]]]
-"""Returns row and interval of the events that some rules forbid a match, and which rules, (x, k) bool.
+Gather = Callable[[Int64], tuple[list[tuple[int, int, int, int]], NDArray[np.bool_]]]
+"""Returns row, law and interval of the events that some rules forbid a match, and which rules, (x, k) bool.
+The law is where probabilities start, -1 for uniform.
 
 The rules are those of :func:`eventbased.gaps.asked_gaps.forbidden_by_rule`, the k-th negation in the place
 -2 - k.
@@ -43,13 +44,17 @@ class TimedMatch:
         candidates: Placed,
         offsets: Int64,
         pmfs: Pmfs,
+        held: HeldOffsets = NO_OFFSETS,
     ) -> None:
-        self._templates, self._shape, self._offsets, self._pmfs = templates, shape, offsets, pmfs
+        self._templates, self._shape, self._pmfs = templates, shape, pmfs
         own = slice(int(matches.start[n]), int(matches.start[n + 1]))
         place = matches.place[own]
         self._rows: list[int] = candidates.row[place].tolist()
         base = candidates.base[place]
-        self._lower, self._upper = candidates.lower[place] - base, candidates.upper[place] - base
+        rows = candidates.row[place]
+        self._lower, self._upper, self._laws = intervals_given(
+            held, n, rows, candidates.lower[place] - base, candidates.upper[place] - base, offsets[rows]
+        )
         self._box = matches.boxes[:, own] if matches.boxes.shape[1] else None
 
     def described(
@@ -70,7 +75,7 @@ class TimedMatch:
         bounds, grid = system
         runs = self._runs(gather, grid)
         # Uniform times and nothing forbidden: every tick within the bounds is that of some world.
-        is_tight = not runs and bool((self._offsets[self._rows] < 0).all())
+        is_tight = not runs and bool((self._laws < 0).all())
         whole = int(min(grid.first)), int(max(grid.last))
         if is_tight and not wanted:
             return *whole, 0.0, 0.0
@@ -86,15 +91,15 @@ class TimedMatch:
         self,
         bounds: Bounds,
         grid: Grid,
-        runs: Sequence[tuple[int, int, int, list[Run]]],
+        runs: Sequence[tuple[int, int, int, int, list[Run]]],
         known: tuple[int, int] | None,
     ) -> tuple[int, int, float]:
         """Return the range, where it is not known, and the confidence; 0 of what cannot happen."""
         cells = Cells(MOST_TIMED_CELLS, MOST_CELLS_IN_TABLE)
         factors = self._own_factors(bounds, grid, cells)
         sizes = list(grid.sizes)
-        for row, low, high, own in runs:
-            found, ticks = factors_of(own, low, high, self._pmf(row, low, high), grid, cells, len(sizes))
+        for _, law, low, high, own in runs:
+            found, ticks = factors_of(own, low, high, self._pmf(law, low, high), grid, cells, len(sizes))
             factors += found
             sizes += [ticks] if ticks else []
         shape = self._shape
@@ -109,18 +114,18 @@ class TimedMatch:
         self,
         bounds: Bounds,
         grid: Grid,
-        runs: Sequence[tuple[int, int, int, list[Run]]],
+        runs: Sequence[tuple[int, int, int, int, list[Run]]],
         estimates: tuple[float, int],
     ) -> tuple[float, float]:
         """Return an estimate of the confidence, and its standard error."""
         own = []
         for k, (first, last) in enumerate(zip(grid.first.tolist(), grid.last.tolist(), strict=True)):
-            is_uniform = int(self._offsets[self._rows[k]]) < 0
+            is_uniform = int(self._laws[k]) < 0
             pmf = None if is_uniform else self._weights(k, grid)
             own.append(Drawn(first, last, int(self._upper[k] - self._lower[k]) + 1, pmf))
         forbidden = [
-            (Drawn(low, high, high - low + 1, self._pmf(row, low, high)), runs_)
-            for row, low, high, runs_ in runs
+            (Drawn(low, high, high - low + 1, self._pmf(law, low, high)), runs_)
+            for _, law, low, high, runs_ in runs
         ]
         return sampled(own, bounds, forbidden, *estimates, Cells(MOST_TIMED_CELLS, MOST_TIMED_CELLS))
 
@@ -141,7 +146,7 @@ class TimedMatch:
         factors = self._own_factors(bounds, grid, cells)
         axes = sorted(frozenset[int]().union(*(own[0].times for *_, own in runs)))
         weight = law_of(axes, grid.sizes, factors, cells)
-        events = [Member(low, high, self._pmf(row, low, high), own[0]) for row, low, high, own in runs]
+        events = [Member(low, high, self._pmf(law, low, high), own[0]) for _, law, low, high, own in runs]
         found = members_of(events, axes, weight, grid, cells)
         if not found.sums[1] > 0.0:
             return nothing
@@ -167,10 +172,9 @@ class TimedMatch:
         factors = [Factor((k,), self._weights(k, grid)) for k in range(len(grid.sizes))]
         return [*factors, *self._differences(bounds, grid, cells)]
 
-    def _pmf(self, row: int, low: int, high: int) -> Float64 | None:
+    def _pmf(self, law: int, low: int, high: int) -> Float64 | None:
         """Return the probabilities of the ticks of an event; None if they are uniform."""
-        offset = int(self._offsets[row])
-        return None if offset < 0 else self._pmfs.values[offset : offset + high - low + 1]
+        return None if law < 0 else self._pmfs.values[law : law + high - low + 1]
 
     def _range(self, laws: Mapping[int, Float64], grid: Grid) -> tuple[int, int]:
         """Return the first and last tick of the match, given the laws of the times that can be either."""
@@ -190,7 +194,7 @@ class TimedMatch:
 
     def _weights(self, k: int, grid: Grid) -> Float64:
         """Return P(t) for the ticks of an event of the match."""
-        size, offset = grid.sizes[k], int(self._offsets[self._rows[k]])
+        size, offset = grid.sizes[k], int(self._laws[k])
         if offset < 0:
             return np.full(size, 1.0 / float(self._upper[k] - self._lower[k] + 1))
         start = offset + int(grid.first[k] - self._lower[k])
@@ -208,8 +212,8 @@ class TimedMatch:
             cells.take(grid.shape(axes))
             yield Factor(axes, grid.meets({(i, j): (low, high)}, axes).astype(np.float64))
 
-    def _runs(self, gather: Gather | None, grid: Grid) -> list[tuple[int, int, int, list[Run]]]:
-        """Return row, interval and runs of each event that may be where it is forbidden."""
+    def _runs(self, gather: Gather | None, grid: Grid) -> list[tuple[int, int, int, int, list[Run]]]:
+        """Return row, law, interval and runs of each event that may be where it is forbidden."""
         rules = self._shape.rules
         if not rules or gather is None:
             return []
@@ -220,11 +224,11 @@ class TimedMatch:
             asks[k] = rule.pool, above, until, *rule.asked, rule.component, rule.stop
         events, forbids = gather(asks)
         found = []
-        for (row, low, high), which in zip(events, forbids, strict=True):
+        for (row, law, low, high), which in zip(events, forbids, strict=True):
             runs = [self._run(rules[k], row) for k in np.flatnonzero(which).tolist()]
             possible = [run for run in runs if run is not None and _possible(run, low, high, grid)]
             if possible:
-                found.append((row, low, high, possible))
+                found.append((row, law, low, high, possible))
         return found
 
     def _run(self, rule: Rule, row: int) -> Run | None:

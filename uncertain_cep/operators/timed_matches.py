@@ -22,7 +22,15 @@ from confidence.gaps.chains import room_for
 from confidence.predicates.conditions import Conditions, Scratch
 from confidence.timed.factors import TooManyCellsError
 from eventbased.gaps.asked_gaps import forbidden_by_rule
-from eventbased.gaps.gap_events import ForbiddenEvents, GapRules, Gathered, MatchEvents, Placed
+from eventbased.gaps.gap_events import (
+    NO_OFFSETS,
+    ForbiddenEvents,
+    GapRules,
+    Gathered,
+    HeldOffsets,
+    MatchEvents,
+    Placed,
+)
 from uncertain_cep.operators.time_templates import TimeTemplates
 from uncertain_cep.operators.timed_match import TimedMatch
 from uncertain_cep.operators.timed_paths import describe_paths
@@ -67,6 +75,7 @@ class TimedConfidences:
         wanted: bool,
         scratch: Scratch | None,
         out: tuple[NDArray[Any], ...],
+        held: HeldOffsets = NO_OFFSETS,
     ) -> None:
         """Fill ranges, confidences and, where there is room, standard errors, which are 0.
 
@@ -80,7 +89,7 @@ class TimedConfidences:
         for counts, chosen in self._by_counts(matches):
             shape = self._shapes.of(counts)
             left = chosen
-            if shape.is_path:
+            if shape.is_path and not len(held.start):
                 left = describe_paths(
                     shape.own, self._templates, self._window, matches, chosen, candidates, offsets,
                     pmfs.values, wanted, out,
@@ -90,10 +99,10 @@ class TimedConfidences:
             for done, n in enumerate(left.tolist()):
                 if done % 64 == 0:
                     checkpoint()
-                match = TimedMatch(self._templates, shape, matches, n, candidates, offsets, pmfs)
+                match = TimedMatch(self._templates, shape, matches, n, candidates, offsets, pmfs, held)
                 gather = None
                 if pools is not None and scratch is not None:
-                    gather = partial(self._gathered, pools, matches, n, candidates, scratch, offsets)
+                    gather = partial(self._gathered, pools, matches, n, candidates, scratch, offsets, held)
                 with _costly(n):
                     found = match.described(gather, wanted, estimates)
                 for column, value in zip(out, found, strict=False):
@@ -125,7 +134,7 @@ class TimedConfidences:
             for n in chosen.tolist():
                 checkpoint()
                 match = TimedMatch(self._templates, shape, matches, n, candidates, offsets, pmfs)
-                gather = partial(self._gathered, pools, matches, n, candidates, scratch, offsets)
+                gather = partial(self._gathered, pools, matches, n, candidates, scratch, offsets, NO_OFFSETS)
                 with _costly(n):
                     found, out[0][n], out[1][n], out[2][:, n] = match.listed(gather)
                 rows += found
@@ -160,22 +169,24 @@ class TimedConfidences:
         candidates: Placed,
         scratch: Scratch,
         offsets: Int64,
+        held: HeldOffsets,
         asks: Int64,
-    ) -> tuple[list[tuple[int, int, int]], NDArray[np.bool_]]:
+    ) -> tuple[list[tuple[int, int, int, int]], NDArray[np.bool_]]:
         """Return what :data:`uncertain_cep.operators.timed_match.Gather` does, for match n."""
         size = int(matches.start[n + 1] - matches.start[n])
         # Behind the events, as all_hold has the negated ones.
         start = len(scratch.element) - len(self._plan.negations)
         asks[:, 3] = np.where(asks[:, 3] < -1, start - asks[:, 3] - 2, asks[:, 3])
         while True:
-            gathered = Gathered(self._mark, offsets, room_for(self._room, len(asks)))
+            gathered = Gathered(self._mark, offsets, room_for(self._room, len(asks)), held)
             match = Intervals(*np.empty((3, size), dtype=np.int64))
             kernel: Any = forbidden_by_rule
             found = kernel(pools, matches, n, candidates, asks, self._conditions, scratch, gathered, match)
             if found >= 0:
                 events = gathered.forbidden
-                intervals = zip(events.event[:found], events.lower[:found], events.upper[:found], strict=True)
-                return [(int(row), int(low), int(high)) for row, low, high in intervals], events.gaps[:found]
+                columns = events.event, events.offset, events.lower, events.upper
+                laws = zip(*(column[:found].tolist() for column in columns), strict=True)
+                return list(laws), events.gaps[:found]
             self._room *= 4
 
 

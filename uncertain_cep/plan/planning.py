@@ -265,10 +265,15 @@ def _ordered(plan: EvaluationPlan, options: MatchOptions) -> EvaluationPlan:
     what = _beyond_plain(plan.bound.components, plan.query)
     if plan.order is not None:
         what = "event sets, AND(...)"
-    if what is not None or plan.bound.times or plan.query.strategy != "skip_till_any_match":
-        plan.refuse_clocks(what or ("TIME(...)" if plan.bound.times else plan.query.strategy))
+    if plan.compressed:
+        plan.refuse_clocks('kleene="compressed"')
+    of_clocks = what or plan.query.strategy
     if plan.evaluation == "point" and plan.order is None:
         what = 'kleene="compressed"' if plan.compressed else None
+    if plan.clocks and not (plan.is_plain and plan.query.strategy == "skip_till_any_match"):
+        if plan.bound.times:
+            of_clocks = "conditions on times, TIME(...),"
+        what = f"{of_clocks} with events that share clocks"
     if what is not None and plan.evaluation != "query_order":
         raise OptionError(f"evaluation={options.evaluation!r} does not support {what}: leave evaluation= out")
     if options.evaluation != "auto":
@@ -379,7 +384,6 @@ def _counting_plan(
         for name in bound.by
         if name not in matches.partition_attributes
     ]
-    matches.refuse_clocks("RETURN EXPECTED COUNT")
     if faults:
         raise QueryError(faults, text=bound.query.text)
     fields = [(name, _plain_type(schema, name)) for name in bound.by]

@@ -22,6 +22,7 @@ from eventbased.gaps.gap_events import NO_BOXES, Gathered, MatchEvents, forbidde
 from eventbased.gaps.set_gaps import SetConfidences
 from eventbased.search.state import FoundMatches
 from uncertain_cep.candidates.layout import laid_out
+from uncertain_cep.candidates.own_times import shared_clocks
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.candidates.selection import select
 from uncertain_cep.config import BOXES_AT_ONCE, LONGEST_PMF_CHAIN
@@ -29,10 +30,9 @@ from uncertain_cep.operators.backtracking import BacktrackingSearch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.description import long_chain
 from uncertain_cep.operators.partial_orders import order_confidences
-from uncertain_cep.operators.shared_clocks import SharedClocks
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.box_parts import Boxes, Events, counting, pieces_of
-from uncertain_cep.results.clocked_boxes import ClockedChains, shares_clocks
+from uncertain_cep.results.clocked_boxes import ClockedChains, shares_clocks, uncertain_by_clock
 from uncertain_cep.results.matched_events import MatchedEvents, matched_events
 from uncertain_cep.results.piecewise import centres
 
@@ -101,7 +101,7 @@ def engines(
         sizes = np.diff(events.start)
         values = np.zeros(0) if pmfs is None else pmfs.values
         explicit = np.logical_or.reduceat(events.offset >= 0, events.start[:-1])
-        clocks = SharedClocks.of(plan, table, *ticks) if plan.clocks else None
+        clocks, _ = shared_clocks(plan, table, pmfs, *ticks) if plan.clocks else (None, None)
         for size in np.unique(sizes).tolist():
             some = np.flatnonzero(sizes == size)
             if clocks is not None:
@@ -109,6 +109,9 @@ def engines(
                 if tied.any():
                     yield some[tied], ClockedChains(plan, events, size, clocks)
                 some = some[~tied]
+                rows = events.row[events.start[some] + np.arange(size)[:, None]]
+                if (clocks.has_law & (clocks.own.clock >= 0))[rows].any():
+                    raise uncertain_by_clock()
             if len(some):
                 yield some, Chains(plan, events, size, values, explicit)
         return

@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 from confidence.shared.rigid import conditions
 from confidence.shared.weighing import weigh_matches
+from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.errors import OptionError
-from uncertain_cep.operators.shared_clocks import SharedClocks, too_many_clocks
+from uncertain_cep.operators.shared_clocks import too_many_offsets
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.box_parts import Boxes, Events, pieces_of
 from uncertain_cep.results.piecewise import weighted_sums
 
-__all__ = ["ClockedChains", "shares_clocks"]
+__all__ = ["ClockedChains", "shares_clocks", "uncertain_by_clock"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -25,20 +26,27 @@ Float64 = NDArray[np.float64]
 
 def shares_clocks(clocks: SharedClocks, chosen: Int64) -> NDArray[np.bool_]:
     """Return which matches have two events of one clock, (n,) bool; ``chosen``, (l, n), are their rows."""
-    clock = np.sort(clocks.clock[chosen], axis=0)
+    clock = np.sort(clocks.own.clock[chosen], axis=0)
     found: NDArray[np.bool_] = ((clock[1:] == clock[:-1]) & (clock[1:] >= 0)).any(axis=0)
     return found
+
+
+def uncertain_by_clock() -> OptionError:
+    """Return the error for matches of events whose law is not uniform."""
+    return OptionError(
+        "when events happened is not told for matches with an event that is uncertain by its own clock "
+        "besides, or with several events of a clock and one with probabilities: take times as independent, "
+        "sources=False"
+    )
 
 
 class ClockedChains:
     """Matches of as many events, some of which share a clock."""
 
     def __init__(self, plan: EvaluationPlan, events: Events, size: int, clocks: SharedClocks) -> None:
-        self._events, self._size, self._window, self._clocks = events, size, plan.window, clocks
-        rows = events.row
-        loose = events.lower != clocks.reading[rows] + clocks.low[rows]
-        loose |= (events.upper != clocks.reading[rows] + clocks.high[rows]) | (events.offset >= 0)
-        self._loose = loose
+        self._events, self._size, self._window, self._clocks = events, size, plan.window, clocks.rigid()
+        self._shared = clocks
+        self._loose = clocks.has_law[events.row]
 
     def of(self, boxes: Boxes) -> Float64:
         """Return P(match, and one of its events in a box) for each box, (n,) float64."""
@@ -48,11 +56,7 @@ class ClockedChains:
         clocks, each = self._clocks, len(boxes.match)
         chosen = self._events.start[boxes.match] + np.arange(self._size)[:, None]
         if self._loose[chosen].any():
-            raise OptionError(
-                "when events happened is not told for matches that have several events of a clock, and one "
-                "that is uncertain by its own clock besides, or has probabilities: take times as "
-                "independent, sources=False"
-            )
+            raise uncertain_by_clock()
         rows, own = self._events.row[chosen], self._events.row[boxes.event]
         moved = (clocks.clock[rows] == clocks.clock[own]) & (clocks.clock[rows] >= 0)
         moved[boxes.event - self._events.start[boxes.match], np.arange(each)] = True
@@ -64,7 +68,8 @@ class ClockedChains:
             clocks.reading[rows].ravel(), low.ravel(), high.ravel(), self._window, True, *found,
         )  # fmt: skip
         if np.isnan(found[2]).any():
-            raise too_many_clocks()
+            several = clocks.clock[rows[:, np.argmax(np.isnan(found[2]))]]
+            raise too_many_offsets(self._shared, np.unique(several[several >= 0]))
         share: Float64 = (boxes.last - boxes.first + 1) / (clocks.high[own] - clocks.low[own] + 1)
         return found[2] * share
 

@@ -147,11 +147,12 @@ def check_intervals(
 
 
 def check_pmfs(
-    table: pa.Table, names: Names, domain: TimeDomain, *, limit: int = FAULT_LIMIT
+    table: pa.Table, names: Names, domain: TimeDomain, *, clocks: bool = False, limit: int = FAULT_LIMIT
 ) -> list[TraceFault]:
     """Return a fault for each pmf of the wrong length, with a negative or no number, or not summing to 1.
 
-    A null pmf means uniform. O(total length of the pmfs).
+    A null pmf means uniform. With ``clocks``, which were checked, the pmf of an event that names one is that
+    of its time by the clock. O(total length of the pmfs).
     """
     if names.pmf not in table.column_names or pa.types.is_null(table.schema.field(names.pmf).type):
         return []
@@ -163,6 +164,9 @@ def check_pmfs(
     lower, has_lower = _times(table, names.lower)
     upper, has_upper = _times(table, names.upper)
     ticks = domain.ticks_of_units(upper) - domain.ticks_of_units(lower) + 1
+    if clocks:
+        low, high = (domain.lengths(table.column(name)) for name in names.clocks[1:])
+        ticks -= (high - low) * np.asarray(table.column(names.source).is_valid().to_numpy())
     faults = []
     # Where the interval itself is at fault, the length would only be a second complaint of the same.
     wrong_length = given & (lengths != ticks) & (ticks >= 1) & _both(has_lower, has_upper, len(ticks))
@@ -202,10 +206,7 @@ OTHER_BOUNDS: Final = "the clock has other bounds in other rows: an offset count
 def check_clocks(
     table: pa.Table, names: Names, domain: TimeDomain, *, limit: int = FAULT_LIMIT
 ) -> list[TraceFault]:
-    """Return a fault for each event whose clock is not known, contradicts others, or leaves no own time.
-
-    Events that are uncertain by their own clock besides its offset, or have a pmf, are not supported yet.
-    """
+    """Return a fault for each event whose clock is not known, contradicts others, or leaves no own time."""
     source = table.column(names.source)
     named = np.asarray(source.is_valid().to_numpy())
     columns = {name: table.column(name) for name in (names.offset_lower, names.offset_upper)}
@@ -241,17 +242,6 @@ def check_clocks(
         column=names.lower,
         limit=limit,
     )
-    loose = named & (offset > 0) & (width > offset)
-    faults += row_faults(
-        loose, "times uncertain by their own clock are not supported with sources yet: sources=False",
-        column=names.lower, limit=limit,
-    )  # fmt: skip
-    if names.pmf in table.column_names:
-        explicit = named & (offset > 0) & np.asarray(table.column(names.pmf).is_valid().to_numpy())
-        faults += row_faults(
-            explicit, "probabilities of ticks are not supported with sources yet: sources=False",
-            column=names.pmf, limit=limit,
-        )  # fmt: skip
     return faults
 
 

@@ -352,9 +352,11 @@ def _model_faults(table: pa.Table, tick: str | None) -> tuple[list[TraceFault], 
         return (list(error.faults) if isinstance(error, TraceError) else [TraceFault(str(error))]), None
     faults += check_nulls(table, _NAMES)
     faults += check_intervals(table, _NAMES, domain)
-    faults += check_pmfs(table, _NAMES, domain)
-    if not faults and set(_NAMES.clocks) <= set(table.column_names):
+    clocks = set(_NAMES.clocks) <= set(table.column_names)
+    if clocks and not faults:
         faults += check_clocks(table, _NAMES, domain)
+    if not clocks or not faults:
+        faults += check_pmfs(table, _NAMES, domain, clocks=clocks)
     return faults, None if domain.tick_nanoseconds is None else domain.describe()
 
 

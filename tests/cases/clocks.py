@@ -1,0 +1,41 @@
+"""Random cases whose events share clocks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+from hypothesis import strategies as st
+
+from tests.cases.cases import Trace
+from tests.cases.language import LanguageCase
+from tests.cases.nested import NestedCase
+from tests.cases.sampling import sampled_from
+from uncertain_cep.testing.model import Clock
+
+__all__ = ["by_clocks"]
+
+CaseT = TypeVar("CaseT", LanguageCase, NestedCase)
+
+
+@st.composite
+def by_clocks(draw: st.DrawFn, cases: st.SearchStrategy[CaseT]) -> CaseT:
+    """Draw a case of a strategy, with events of few clocks: one for all, or several, or none for some."""
+    case = draw(cases)
+    clocks: list[Clock] = [draw(_clocks()) for _ in range(draw(sampled_from([1, 1, 2, 2, 3])))]
+    some: list[Clock | None] = [*clocks, *([None] if draw(st.booleans()) else [])]
+    # Without jitter much more is certain.
+    jitter = draw(st.booleans())
+    events = []
+    for event in case.trace.events:
+        clock = draw(st.sampled_from(some))
+        upper, pmf = (event.upper, event.pmf) if jitter or clock is None else (event.lower, None)
+        first, last = (0, 0) if clock is None else (clock.lower, clock.upper)
+        events.append(replace(event, lower=event.lower + first, upper=upper + last, pmf=pmf, clock=clock))
+    return replace(case, trace=Trace(tuple(events), case.trace.types))
+
+
+@st.composite
+def _clocks(draw: st.DrawFn) -> Clock:
+    lower = draw(st.integers(-2, 1))
+    return Clock(lower, lower + draw(sampled_from([0, 1, 2, 2, 3])))

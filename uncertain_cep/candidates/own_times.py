@@ -1,0 +1,137 @@
+"""The events of a table whose times are those of clocks that they share, as arrays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence import Pmfs, running_sums
+from confidence.budget import checkpoint
+from confidence.shared.held import Offsets, OwnTimes, law_of_sum
+from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.expressions.codes import codes_of
+from uncertain_cep.plan import EvaluationPlan
+
+__all__ = ["RigidEvents", "SharedClocks", "shared_clocks"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+class RigidEvents(NamedTuple):
+    """Events as if they were certain by their clocks, all (n,) int64."""
+
+    clock: Int64
+    """-1: one of its own."""
+    reading: Int64
+    low: Int64
+    high: Int64
+    """The time by the clock, and the bounds of its offset, ticks."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedClocks:
+    """The clocks of a table's events, and their times by these."""
+
+    own: OwnTimes
+    """Of each row; the clock is -1 where nothing is shared."""
+    offsets: Offsets
+    """Of each clock."""
+    values: Float64
+    """(p,) float64. Probabilities that both refer to."""
+    names: tuple[str, ...]
+    """What each clock is called."""
+    has_law: Mask
+    """(n,) bool. Whether the law of an event's time is not uniform."""
+
+    def rigid(self) -> RigidEvents:
+        """Return the events as if they were certain by their clocks."""
+        own, alone = self.own, self.own.clock < 0
+        return RigidEvents(
+            own.clock,
+            np.where(alone, 0, own.lower),
+            np.where(alone, own.lower, self.offsets.lower[own.clock]),
+            np.where(alone, own.upper, self.offsets.upper[own.clock]),
+        )
+
+    def laws(self, lower: Int64, upper: Int64) -> tuple[Int64, Pmfs]:
+        """Return the law of each event's time alone: where its probabilities start, and these.
+
+        Events alike share theirs. ``lower`` and ``upper``, (n,) int64, are bounds of the times. The
+        probabilities of times by clocks are among them.
+        """
+        own, offset = self.own, self.own.offset.copy()
+        rows = np.flatnonzero(self.has_law & (own.clock >= 0))
+        kinds = np.stack((own.clock[rows], (own.upper - own.lower)[rows], own.offset[rows]))
+        kinds[0] = np.where(kinds[2] < 0, self._alike()[kinds[0]], kinds[0])
+        distinct, first, kind = np.unique(kinds, axis=1, return_index=True, return_inverse=True)
+        sizes = (upper - lower + 1)[rows[first]]
+        starts = len(self.values) + np.cumsum(sizes) - sizes
+        checkpoint(8 * int(sizes.sum()))
+        values = np.concatenate((self.values, np.zeros(int(sizes.sum()))))
+        for row, start in zip(rows[first].tolist(), starts.tolist(), strict=True):
+            clock = own.clock[row]
+            law_of_sum(
+                own.lower[row], own.upper[row], own.offset[row], self.offsets.lower[clock],
+                self.offsets.upper[clock], self.offsets.offset[clock], self.values, start, values,
+            )  # fmt: skip
+        offset[rows] = starts[kind.reshape(-1)] if distinct.size else starts
+        pmfs = Pmfs(values, np.zeros_like(values), np.zeros_like(values))
+        for low, high, start in ((own.lower, own.upper, own.offset), (lower, upper, offset)):
+            _, first = np.unique(start, return_index=True)
+            running_sums(low[first], high[first], start[first], *pmfs)
+        return offset, pmfs
+
+    def _alike(self) -> Int64:
+        """Return for each clock the first one with an offset of the same law, but for where it begins."""
+        width = self.offsets.upper - self.offsets.lower
+        kinds = np.stack((width, np.where(self.offsets.offset < 0, -1, np.arange(len(width)))))
+        _, first, kind = np.unique(kinds, axis=1, return_index=True, return_inverse=True)
+        return first[kind.reshape(-1)]
+
+
+def shared_clocks(
+    plan: EvaluationPlan, table: pa.Table, pmfs: ExplicitPmfs | None, lower: Int64, upper: Int64
+) -> tuple[SharedClocks | None, ExplicitPmfs | None]:
+    """Return the clocks of checked events, None if nothing is shared, and the pmfs of the other events.
+
+    Parameters
+    ----------
+    pmfs : ExplicitPmfs or None
+        Of own times where events name clocks.
+    lower, upper : (n,) int64
+        Bounds of their times, ticks, without those of probability 0 at the ends.
+    """
+    names = plan.names
+    (codes,), _ = codes_of([table.column(names.source)])
+    low, high = (plan.domain.lengths(table.column(name)) for name in names.clocks[1:])
+    offset = np.full(len(lower), -1) if pmfs is None else pmfs.offset
+    values = np.zeros(0) if pmfs is None else pmfs.values
+    # An offset that is certain ties no events, and no more does one that a single certain event has.
+    wide = (codes >= 0) & (low < high)
+    own_lower, own_upper = np.where(wide, lower - low, lower), np.where(wide, upper - high, upper)
+    offset = np.where(own_lower < own_upper, offset, -1)
+    if pmfs is not None:
+        others = np.where(wide, -1, offset)
+        pmfs = replace(pmfs, offset=others) if (others >= 0).any() else None
+    often = np.bincount(codes[wide], minlength=1)[np.where(wide, codes, 0)] > 1
+    shared = wide & (often | (own_lower < own_upper))
+    if not shared.any():
+        return None, pmfs
+    _, first, clock = np.unique(codes[shared], return_index=True, return_inverse=True)
+    place = np.flatnonzero(shared)[first]
+    numbers = np.full(len(lower), -1)
+    numbers[shared] = clock.reshape(-1)
+    clocks = SharedClocks(
+        OwnTimes(numbers, np.where(shared, own_lower, lower), np.where(shared, own_upper, upper), offset),
+        Offsets(low[place], high[place], np.full(len(place), -1)),
+        values,
+        tuple(map(str, table.column(names.source).take(pa.array(place)).to_pylist())),
+        (offset >= 0) | (shared & (own_lower < own_upper)),
+    )
+    return clocks, pmfs

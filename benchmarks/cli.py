@@ -34,6 +34,7 @@ _MAIN: Final = {
     "growth": "growth",
     "topk": "topk",
     "timed": "timed",
+    "clocks": "shared",
     "expected": "expected",
     "language": "language",
     "plans": "plans",

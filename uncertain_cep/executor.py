@@ -28,7 +28,7 @@ from uncertain_cep.meter import current_meter
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
-from uncertain_cep.operators.shared_clocks import weighed
+from uncertain_cep.operators.shared_clocks import weigher
 from uncertain_cep.operators.table import kernels_of, operator_of
 from uncertain_cep.optimizer.choice import choose
 from uncertain_cep.plan import EvaluationPlan, MatchOptions
@@ -201,8 +201,11 @@ def _evaluated(
     payload = None if by_row else id_payload(plan, table)
     batch_rows = min(batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1))
     # Sequences that forbid nothing are weighed behind the search, all of them where times are not uniform.
-    behind = clocks if plan.is_plain and query.strategy == "skip_till_any_match" else None
-    while_found = plan.needs_confidence and (behind is None or not behind.has_law.any())
+    weighed = None
+    while_found = plan.needs_confidence
+    if clocks is not None and plan.is_plain and query.strategy == "skip_till_any_match":
+        weighed = weigher(clocks, plan.window, plan.needs_confidence)
+        while_found = while_found and not clocks.has_law.any()
     context = ExecutionContext(
         plan,
         table,
@@ -222,9 +225,9 @@ def _evaluated(
             return _owned(operator.matches(with_tree().among(among, threshold)), later)
         # What bounds confidences takes times as independent.
         found = _owned(operator.matches(with_tree().among(among)), later)
-        if behind is None:
+        if weighed is None:
             return found
-        return (weighed(behind, plan.window, chunk, plan.needs_confidence) for chunk in found)
+        return map(weighed, found)
 
     def having(among: Selection, threshold: Threshold) -> Iterator[MatchBatch]:
         for chunk in matches(among, threshold):

@@ -5,7 +5,7 @@ events or more have in common, times are independent, and the sequence is a chai
 (:mod:`confidence.chain`). What is left is the sum over these offsets. Three things keep it short:
 
 - Where every event is of a clock that is held, only differences to the first one's offset count: of one
-  clock nothing is left to be held.
+  clock nothing is left to be held, of two one difference.
 - An offset that one event alone has is part of that event's law: two uniform lengths added up.
 - Between two *breakpoints* the value of a chain of uniform times is a polynomial of one offset. With
   positions subtracted from bounds, order and window ask ``u_0 <= ... <= u_(l-1) <= u_0 + w``. So at every
@@ -325,25 +325,38 @@ def _moved(d, count, first, last, offset, values):
 
 
 @kernel
-def _shared_in(events, n, own, names, seen, held):
-    """Write the clocks that several events of a match name, and which each event's is; return how many."""
+def _shared_in(events, n, own, names, held):
+    """Write the clocks to be held of a match, and which each event's is; return how many.
+
+    Those that several events name; both, where all events are of two clocks: only the difference counts.
+    """
     length = events.shape[0]
-    size = 0
+    size, alone = 0, 0
     for j in range(length):
-        held[j] = -1
         clock = own.clock[events[j, n]]
-        if clock < 0:
-            continue
-        for i in range(j):
-            if own.clock[events[i, n]] == clock:
-                if held[i] < 0:
-                    held[i] = size
-                    names[size] = clock
-                    seen[size] = 1
-                    size += 1
-                held[j] = held[i]
-                break
-    return size
+        held[j] = -1
+        alone += 1 if clock < 0 else 0
+        for k in range(size):
+            if names[k] == clock:
+                held[j] = k
+        if clock >= 0 and held[j] < 0:
+            names[size] = clock
+            held[j] = size
+            size += 1
+    if alone == 0 and size <= 2:
+        return size
+    several = 0
+    for k in range(size):
+        count = 0
+        for j in range(length):
+            count += 1 if held[j] == k else 0
+        for j in range(length):
+            if held[j] == k:
+                held[j] = several if count > 1 else -1
+        if count > 1:
+            names[several] = names[k]
+            several += 1
+    return several
 
 
 @kernel(allocates=True)
@@ -432,7 +445,7 @@ def weigh_held(events, own, clocks, values, window, wanted, most, begin, lower, 
         The matches done; about ``most`` chains a call.
     """
     length, count = events.shape
-    names, seen, held = np.empty(length, np.int64), np.empty(length, np.int64), np.empty(length, np.int64)
+    names, held = np.empty(length, np.int64), np.empty(length, np.int64)
     low, high, offset = np.empty(length, np.int64), np.empty(length, np.int64), np.empty(length, np.int64)
     at_low, at_high = np.empty(length, np.int64), np.empty(length, np.int64)
     first, last, law = np.empty(length, np.int64), np.empty(length, np.int64), np.empty(length, np.int64)
@@ -447,7 +460,7 @@ def weigh_held(events, own, clocks, values, window, wanted, most, begin, lower, 
     for n in range(begin, count):
         if spent >= most:
             return n
-        size = _shared_in(events, n, own, names, seen, held)
+        size = _shared_in(events, n, own, names, held)
         for c in range(size):
             clock = names[c]
             first[c], last[c], law[c] = clocks.lower[clock], clocks.upper[clock], clocks.offset[clock]

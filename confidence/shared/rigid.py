@@ -22,7 +22,7 @@ import numpy as np
 
 from confidence.kernel import kernel
 
-__all__ = ["MOST_CLOCKS", "NOTHING", "close", "collapse", "conditions", "rigid_count"]
+__all__ = ["MOST_CLOCKS", "NOTHING", "close", "collapse", "conditions", "pairs_within", "rigid_count"]
 
 NOTHING: Final = -(2**60)
 """Stands for a condition that there is none of."""
@@ -153,7 +153,7 @@ def _line(first, last, low_a, high_a, low_b, high_b):
 
 
 @kernel
-def _pairs(low_a, high_a, low_b, high_b, least, most):
+def pairs_within(low_a, high_a, low_b, high_b, least, most):
     """Return how many a, b within bounds have ``least <= b - a <= most``.
 
     By how many there are of each difference, which is linear in it between two points. Nothing is subtracted.
@@ -173,7 +173,7 @@ def _pairs_held(least, value):
     high_a = min(-least[0, 3], value - least[0, 2])
     low_b = max(least[3, 1], value + least[2, 1])
     high_b = min(-least[1, 3], value - least[1, 2])
-    return _pairs(low_a, high_a, low_b, high_b, least[0, 1], -least[1, 0])
+    return pairs_within(low_a, high_a, low_b, high_b, least[0, 1], -least[1, 0])
 
 
 @kernel(inline=True)
@@ -320,7 +320,7 @@ def rigid_count(least, work, points, ends_of_pieces):
     if clocks == 1:
         return float(-least[0, 1] - least[1, 0] + 1)
     if clocks == 2:
-        return _pairs(least[2, 0], -least[0, 2], least[2, 1], -least[1, 2], least[0, 1], -least[1, 0])
+        return pairs_within(least[2, 0], -least[0, 2], least[2, 1], -least[1, 2], least[0, 1], -least[1, 0])
     if clocks == 3:
         return _three(least, points)
     return _four(least, work, points, ends_of_pieces) if clocks == 4 else np.nan

@@ -7,83 +7,91 @@ one is not uniform.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.shared.held import TOO_MANY, weigh_held
-from confidence.shared.weighing import weigh_matches
+from confidence.shared.weighing import drop_impossible, weigh_matches
 from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.config import MOST_OFFSETS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.operators.batch import MatchBatch
 
-__all__ = ["too_many_offsets", "weighed"]
+__all__ = ["too_many_offsets", "weigher"]
 
 Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
 
 
-def weighed(clocks: SharedClocks, window: int, chunk: MatchBatch, wanted: bool) -> MatchBatch:
-    """Return matches, whose events are rows, as their clocks let them be.
+def weigher(clocks: SharedClocks, window: int, wanted: bool) -> Callable[[MatchBatch], MatchBatch]:
+    """Return what makes of matches, whose events are rows, what their clocks let them be.
+
+    It takes batches with confidences of uniform, independent times, or without any where some times are not
+    uniform.
 
     Parameters
     ----------
     window : int
         WITHIN, ticks.
-    chunk : MatchBatch
-        With confidences of uniform, independent times, or without any.
     wanted : bool
         Whether confidences are.
     """
-    own, events = clocks.own, chunk.events
-    clock = own.clock[events]
-    again = np.zeros(events.shape[1], dtype=np.bool_)
-    for j in range(1, len(events)):
-        for i in range(j):
-            again |= (clock[i] == clock[j]) & (clock[i] >= 0)
-    uneven = clocks.has_law[events].any(axis=0)
-    if wanted and chunk.confidence is None:
-        uneven |= ~again
-    rigid, loose = np.flatnonzero(again & ~uneven), np.flatnonzero(uneven)
-    if not len(rigid) + len(loose):
-        return chunk
-    lower, upper = chunk.lower.copy(), chunk.upper.copy()
-    confidence = np.zeros(len(lower)) if chunk.confidence is None else chunk.confidence.copy()
+    rigid = clocks.rigid()
+    uneven = clocks.has_law if clocks.has_law.any() else None
 
-    def into(which: Int64, found: Sequence[NDArray[Any]]) -> None:
-        lower[which], upper[which], confidence[which] = found
+    def weighed(chunk: MatchBatch) -> MatchBatch:
+        events = chunk.events.copy(order="C")
+        lower, upper = chunk.lower.copy(), chunk.upper.copy()
+        confidence = np.full(len(lower), np.nan) if chunk.confidence is None else chunk.confidence.copy()
+        weigh_matches(events, *rigid, window, wanted, lower, upper, confidence)
+        if uneven is not None:
+            left = uneven[events].any(axis=0)
+            if wanted:
+                left |= np.isnan(confidence)
+            _hold(clocks, window, events, wanted, lower, upper, confidence, np.flatnonzero(left))
+        elif wanted and np.isnan(confidence.sum()):
+            left = np.isnan(confidence)
+            _hold(clocks, window, events, wanted, lower, upper, confidence, np.flatnonzero(left))
+        kept = drop_impossible(events, lower, upper, confidence)
+        return replace(
+            chunk,
+            events=events[:, :kept],
+            lower=lower[:kept],
+            upper=upper[:kept],
+            confidence=confidence[:kept] if wanted else None,
+        )
 
-    if len(rigid):
-        found = _room(len(rigid))
-        some = np.ascontiguousarray(events[:, rigid])
-        weigh_matches(some, *clocks.rigid(), window, wanted, *found)
-        into(rigid, found)
-        loose = np.concatenate((loose, rigid[np.isnan(found[2])]))
-    if len(loose):
-        found = _room(len(loose))
-        some = np.ascontiguousarray(events[:, loose])
-        done = 0
-        while done < len(loose):
-            done = weigh_held(
-                some, own, clocks.offsets, clocks.values, window, wanted, MOST_OFFSETS, done, *found
-            )
-            checkpoint()
-        dear = np.flatnonzero(found[2] == TOO_MANY)
-        if len(dear):
-            rows = some[:, dear[0]]
-            raise too_many_offsets(clocks, np.unique(own.clock[rows][own.clock[rows] >= 0]))
-        into(loose, found)
-    return replace(chunk, lower=lower, upper=upper, confidence=confidence if wanted else None).keep(
-        lower <= upper
-    )
+    return weighed
 
 
-def _room(count: int) -> tuple[Int64, Int64, NDArray[np.float64]]:
-    return np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64), np.zeros(count)
+def _hold(
+    clocks: SharedClocks,
+    window: int,
+    events: Int64,
+    wanted: bool,
+    lower: Int64,
+    upper: Int64,
+    confidence: Float64,
+    which: Int64,
+) -> None:
+    """Fill range and confidence of some matches by holding offsets."""
+    some = np.ascontiguousarray(events[:, which])
+    found = np.empty(len(which), np.int64), np.empty(len(which), np.int64), np.zeros(len(which))
+    done = 0
+    while done < len(which):
+        done = weigh_held(
+            some, clocks.own, clocks.offsets, clocks.values, window, wanted, MOST_OFFSETS, done, *found
+        )
+        checkpoint()
+    dear = np.flatnonzero(found[2] == TOO_MANY)
+    if len(dear):
+        several = clocks.own.clock[some[:, dear[0]]]
+        raise too_many_offsets(clocks, np.unique(several[several >= 0]))
+    lower[which], upper[which], confidence[which] = found
 
 
 def too_many_offsets(clocks: SharedClocks, which: Int64) -> ConfidenceCostError:

@@ -3,6 +3,7 @@
 
     python3 run.py demo             set up, then run the main job on local Spark
     python3 run.py test             set up, then ruff, mypy and pytest (--thorough: the long tests too)
+    python3 run.py coverage         say which lines of the kernels the tests reach without the compiler
     python3 run.py wheel            build the project, and its kernels compiled, as wheels in dist/
     python3 run.py docs             build the documentation site in build/docs
     python3 run.py pictures         take the pictures of the demo's report for the documents (needs Chromium)
@@ -223,6 +224,12 @@ def test(thorough: bool, arguments: Sequence[str]) -> int:
     return 1 if failed else 0
 
 
+def coverage() -> int:
+    """Run the tests of the kernels without the compiler, each folder in a process of its own."""
+    install("test")
+    return run([PYTHON, "-m", "tests.confidence.covering"])
+
+
 def failing(checks: Mapping[str, Sequence[str | Path]]) -> list[str]:
     """Run one check after the other, and return the names of those that failed."""
     failed = []
@@ -301,12 +308,13 @@ def main() -> int:
         description="Set up everything in .venv and run the main job or the checks.", allow_abbrev=False
     )
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="{demo,test,wheel,docs,pictures,lock}"
+        dest="command", required=True, metavar="{demo,test,coverage,wheel,docs,pictures,lock}"
     )
     commands.add_parser("demo", help="set up, then run the main job on local Spark")
     tests = commands.add_parser("test", help="set up, then run ruff, mypy and pytest")
     tests.add_argument("--thorough", action="store_true", help="run the tests that take minutes, too")
     tests.add_argument("arguments", nargs="*", help="passed on to pytest (after --)")
+    commands.add_parser("coverage", help="run the kernels' tests without the compiler; show what they miss")
     commands.add_parser("wheel", help="build wheels of the project and of its compiled kernels in dist/")
     commands.add_parser("docs", help="build the documentation site in build/docs")
     commands.add_parser("pictures", help="take the pictures of the demo's report for the documents")
@@ -316,7 +324,8 @@ def main() -> int:
         return demo()
     if chosen.command == "test":
         return test(chosen.thorough, chosen.arguments)
-    return {"wheel": wheel, "docs": docs, "pictures": pictures, "lock": lock}[chosen.command]()
+    others = {"coverage": coverage, "wheel": wheel, "docs": docs, "pictures": pictures, "lock": lock}
+    return others[chosen.command]()
 
 
 if __name__ == "__main__":

@@ -47,6 +47,9 @@ _MAIN: Final = {
 }
 """Name of a benchmark -> its module, in the order in which they run."""
 
+_BRIEF_ROUNDS: Final = 2
+_BRIEF_SCALE: Final = 0.2
+
 _WIDTH: Final = 160
 """Characters of a line where there is no terminal to ask."""
 
@@ -82,6 +85,8 @@ _OPTIONS: Final = (
                  help="Time passed, or (other than for Spark) time on the processor."),
     click.option("--core", type=click.IntRange(0), default=_default_core,
                  help="Core for figures of one core; default: the last one."),
+    click.option("--brief", is_flag=True,
+                 help="A fifth of the events, two rounds, and no more than figures need: to take turns."),
     click.option("--check", is_flag=True, help="Exit with 1 if a target is missed or a figure is missing."),
 )  # fmt: skip
 
@@ -102,9 +107,11 @@ def _measured(name: str) -> Callable[[Command], Command]:
         @wraps(command)
         def job(
             rounds: int, scale: float, clock: Literal["wall", "cpu"], core: int | None, json_path: Path,
-            check: bool, **own: Any,
+            brief: bool, check: bool, **own: Any,
         ) -> None:  # fmt: skip
-            command(_Asked(Options(rounds, scale, clock, core), json_path, check), **own)
+            if brief:
+                rounds, scale = min(rounds, _BRIEF_ROUNDS), scale * _BRIEF_SCALE
+            command(_Asked(Options(rounds, scale, clock, core, brief), json_path, check), **own)
 
         found: Command = job
         path = click.option(

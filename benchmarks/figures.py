@@ -25,12 +25,16 @@ class Options:
         processor is steadier on a machine that does other work.
     core : int or None
         The core that figures of one core are pinned to; None: not pinned.
+    brief : bool
+        Whether to leave out what only explains figures: what was chosen before is not chosen again, and what
+        runs the same is run once.
     """
 
     rounds: int = 5
     scale: float = 1.0
     clock: Literal["wall", "cpu"] = "wall"
     core: int | None = None
+    brief: bool = False
 
     def events(self, n: int) -> int:
         """Return the number of events to use where the target says `n`."""

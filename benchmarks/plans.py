@@ -31,6 +31,7 @@ _PLANNERS: Final = (
 )  # fmt: skip
 _LONGEST: Final = 10.0
 """Seconds after which a method that is tried once, in a process of its own, is given up."""
+_LONGEST_BRIEF: Final = 4.0
 _FEW: Final = 2000
 _EVENTS: Final = 200_000
 _KEYS: Final = 200
@@ -58,11 +59,11 @@ def measure(options: Options) -> Results:
     factors, worst, planning, again = [], [], [], []
     for name, query in CLUSTER.items():
         seconds = _methods(name, events, query, options, results)
-        factors.append(min(seconds[FIXED], _LONGEST) / seconds[AUTO])
+        factors.append(min(seconds[FIXED], _longest(options)) / seconds[AUTO])
         worst.append(seconds[AUTO] / min(value for method, value in seconds.items() if method != AUTO))
         planning.append(_planning(query, events, options, known=False))
         again.append(_planning(query, events, options, known=True))
-    for name, found, query in real_events():
+    for name, found, query in () if options.brief else real_events():
         _methods(name, found, query, options, results)
     results.add(
         "cluster, fixed order to auto, median", median(factors), "x", at_least(3.0), (),
@@ -84,26 +85,28 @@ def _methods(name: str, events: pa.Table, query: str, options: Options, results:
     """Add a table row for each method and return its seconds; infinite for those given up."""
     methods = (AUTO, *_PLANNERS)
     plans = {method: _planned(query, events, method) for method in methods}
-    timings = take_turns(
-        {method: partial(_count, plan, events) for method, plan in plans.items()}, options.rounds
-    )
+    # What runs the same plan differs by chance alone, so its rounds are taken together.
+    trees = {method: choose(plan, events, candidates(plan, events)).tree for method, plan in plans.items()}
+    first_of = {tree: method for method, tree in reversed(trees.items())}
+    run = first_of.values() if options.brief else methods
+    timings = take_turns({method: partial(_count, plans[method], events) for method in run}, options.rounds)
     counts = {timing.rows for timing in timings.values()}
     if len(counts) > 1:
         results.failures.append(f"{name}: methods find {sorted(counts)} matches")
-    # What runs the same plan differs by chance alone, so its rounds are taken together.
-    trees = {method: choose(plan, events, candidates(plan, events)).tree for method, plan in plans.items()}
     rounds: dict[Any, list[float]] = {}
     for method, timing in timings.items():
         rounds.setdefault(trees[method], []).extend(timing.rounds(options.clock))
     seconds = {method: median(rounds[trees[method]]) for method in methods}
     for method in (FIXED, *_RUNS):
-        seconds[method] = _within_limit(query, events, method) or math.inf
-    fixed = min(seconds[FIXED], _LONGEST)
+        is_run = method == FIXED or not options.brief
+        seconds[method] = (is_run and _within_limit(query, events, method, options)) or math.inf
+    fixed = min(seconds[FIXED], _longest(options))
     rows = results.breakdowns.setdefault("seconds, and how many times faster than the fixed order", [])
     row = {"pattern": name, "matches": f"{min(counts):,}"}
     for method in (FIXED, *methods, *_RUNS):
         one = seconds[method]
-        row[method] = f"over {_LONGEST:.0f}" if one == math.inf else f"{one:.3f} ({fixed / one:,.1f}x)"
+        missing = "" if options.brief and method in _RUNS else f"over {_longest(options):g}"
+        row[method] = missing if one == math.inf else f"{one:.3f} ({fixed / one:,.1f}x)"
     rows.append(row)
     return seconds
 
@@ -117,10 +120,14 @@ def _once(query: str, events: pa.Table, method: str) -> float:
     return time.perf_counter() - started
 
 
-def _within_limit(query: str, events: pa.Table, method: str) -> float | None:
+def _longest(options: Options) -> float:
+    return _LONGEST_BRIEF if options.brief else _LONGEST
+
+
+def _within_limit(query: str, events: pa.Table, method: str, options: Options) -> float | None:
     """Return the seconds that a method takes in a process of its own; None if it is given up."""
     try:
-        return run_isolated(_once, query, events, method, environment=ONE_THREAD, seconds=_LONGEST)
+        return run_isolated(_once, query, events, method, environment=ONE_THREAD, seconds=_longest(options))
     except IsolatedError:
         return None
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import uncertain_cep as uc
-from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
+from uncertain_cep.streaming.stream_methods import INCREMENTAL_EVALUATIONS
 
 TYPES = [pa.null(), pa.int64(), pa.float64(), pa.decimal128(9, 2)]
 

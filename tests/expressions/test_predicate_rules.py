@@ -12,7 +12,7 @@ import pytest
 import uncertain_cep as uc
 from tests.oracle import Event, Query, answer, conj, disj, no, one, plus, seq, where
 from tests.oracle.outputs import expected_counts
-from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
+from uncertain_cep.streaming.stream_methods import INCREMENTAL_EVALUATIONS
 from uncertain_cep.testing.model import Match
 
 

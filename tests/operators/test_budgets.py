@@ -29,7 +29,7 @@ from tests.oracle.outputs import having
 from tests.results import test_counts_and_overlaps as outputs
 from tests.streaming.test_incremental import arrivals, streamed
 from uncertain_cep.plan import EVALUATIONS
-from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
+from uncertain_cep.streaming.stream_methods import INCREMENTAL_EVALUATIONS
 from uncertain_cep.testing.model import Strategy
 
 BUDGETS = st.sampled_from([1, 7, None])

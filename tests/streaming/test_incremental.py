@@ -17,7 +17,7 @@ from tests.cases.comparison import assert_answer, assert_same, rows_of
 from tests.cases.incremental import thresholds
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.oracle.outputs import having
-from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
+from uncertain_cep.streaming.stream_methods import INCREMENTAL_EVALUATIONS
 from uncertain_cep.testing.model import Event, Strategy
 
 EVALUATIONS = st.sampled_from(INCREMENTAL_EVALUATIONS)

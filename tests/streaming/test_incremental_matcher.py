@@ -12,7 +12,7 @@ import pytest
 
 import uncertain_cep as uc
 from uncertain_cep.config import LONGEST_PMF_CHAIN
-from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
+from uncertain_cep.streaming.stream_methods import INCREMENTAL_EVALUATIONS
 
 SCHEMA = pa.schema(
     [("type", pa.string()), ("id", pa.string()), ("lower", pa.int64()), ("upper", pa.int64()),

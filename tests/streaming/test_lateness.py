@@ -12,7 +12,7 @@ import uncertain_cep as uc
 from tests.cases.cases import Case, Trace, cases
 from tests.cases.comparison import assert_answer, rows_of
 from tests.cases.language import LanguageCase, language_cases
-from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
+from uncertain_cep.streaming.stream_methods import INCREMENTAL_EVALUATIONS
 from uncertain_cep.testing.model import Event
 
 Beat = tuple[int, str | None]

@@ -14,7 +14,7 @@ from tests.cases.language import LanguageCase, language_cases
 from tests.cases.strategies import answer_of, text_of
 from tests.streaming.test_incremental import arrivals
 from uncertain_cep.errors import OptionError
-from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
+from uncertain_cep.streaming.stream_methods import INCREMENTAL_EVALUATIONS
 from uncertain_cep.testing.model import Strategy
 
 STRATEGIES: tuple[Strategy, ...] = ("skip_till_any_match", "skip_till_next_match")

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from uncertain_cep.config import EXPRESSION_ROWS
 from uncertain_cep.errors import TraceError, TraceFault
+from uncertain_cep.expressions.choosing import NULL, both_valid, compared
 from uncertain_cep.expressions.codes import Values, decoded
-from uncertain_cep.expressions.function_values import NULL, applied, both_valid, compared
+from uncertain_cep.expressions.function_values import applied
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
 from uncertain_cep.query.typed import (
     Apply,

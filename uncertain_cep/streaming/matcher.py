@@ -16,15 +16,13 @@ from numpy.typing import NDArray
 from confidence.config import EVER
 from confidence.kernel import plain_for
 from eventbased.incremental.completed import Matches
-from eventbased.incremental.run_pool import MOST_COMPONENTS
 from uncertain_cep import __version__
 from uncertain_cep.boundary import public
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, select
 from uncertain_cep.compiling import plain_seconds
-from uncertain_cep.durations import format_duration, parse_duration
-from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import check_table, confident, constants_hold, ticks_of
 from uncertain_cep.limits import Limits
 from uncertain_cep.operators.batch import MatchBatch
@@ -34,53 +32,25 @@ from uncertain_cep.plan import (
     Approximation,
     EvaluationPlan,
     MatchOptions,
-    beyond_plain,
     make_plan,
     names_clocks,
 )
 from uncertain_cep.query import Query, query_of, values_of
-from uncertain_cep.query.syntax import components_of
 from uncertain_cep.results.having import had
 from uncertain_cep.results.projection import to_batch
 from uncertain_cep.streaming.event_buffer import RetainedEvents
+from uncertain_cep.streaming.given_events import events_given, length_of_tick, tick_given
 from uncertain_cep.streaming.micro_batches import SlicedEvaluation
 from uncertain_cep.streaming.reoptimisation import UsedPlan
 from uncertain_cep.streaming.single_events import SingleEvents
 from uncertain_cep.streaming.snapshots import packed_snapshot, unpacked_snapshot
+from uncertain_cep.streaming.stream_methods import BY_SLICES, method_of, refuse
 from uncertain_cep.streaming.watermark import ArrivalPromise, types_that_matter
-from uncertain_cep.timedomain import TICK_METADATA, Names, with_noted_tick
-from uncertain_cep.traces.frames import as_arrow
+from uncertain_cep.timedomain import Names
 
-__all__ = ["INCREMENTAL_EVALUATIONS", "IncrementalMatcher"]
+__all__ = ["IncrementalMatcher"]
 
 Int64 = NDArray[np.int64]
-
-INCREMENTAL_EVALUATIONS: Final = ("auto", "any_state", "selectivity", "query_order", "sliced", "point")
-
-_BY_SLICES: Final = ("sliced", "point")
-
-
-def _method(query: Query, evaluation: str, slice_length: int | None, clocks: bool) -> str:
-    """Return how a stream is evaluated; refuse what does not go together."""
-    more = "events of one clock (sources=False takes their times as independent)" if clocks else None
-    more = beyond_plain(query) or more
-    if slice_length is not None:
-        length: Any = slice_length
-        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
-            raise OptionError(f"slice_length={slice_length!r}: it must be 1 tick or more")
-        if evaluation not in ("auto", *_BY_SLICES):
-            raise OptionError(
-                f"slice_length does not go with evaluation={evaluation!r}: leave one of them out"
-            )
-    if evaluation == "auto":
-        long = sum(1 for _ in components_of(query.pattern)) > MOST_COMPONENTS
-        return "sliced" if long or slice_length is not None or more is not None else "selectivity"
-    if more is not None and evaluation not in _BY_SLICES:
-        raise OptionError(
-            f"evaluation={evaluation!r} does not support {more} over a stream: leave evaluation= out"
-        )
-    return evaluation
-
 
 _HELD: Final = ("late_count", "_length_of_tick", "_late", "_promise", "_retained", "_partitions", "_sliced")
 """What changes with the events, beside runs."""
@@ -188,18 +158,8 @@ class IncrementalMatcher:
         timeout: float | None = None,
         memory_limit: str | int | None = None,
     ) -> None:
-        if evaluation not in INCREMENTAL_EVALUATIONS:
-            known = ", ".join(INCREMENTAL_EVALUATIONS)
-            raise OptionError(f"evaluation={evaluation!r} is unknown for streams: use one of {known}")
         parsed = query_of(query, values_of(parameters))
-        if parsed.is_ordered or parsed.limit is not None:
-            raise OptionError(
-                "ORDER BY and LIMIT choose among all matches, and a stream has not had all: leave them out, "
-                "use HAVING CONFIDENCE >= x, or order what the matcher returned"
-            )
-        if parsed.non_overlapping or parsed.expected_count is not None:
-            asked = "OUTPUT NON OVERLAPPING" if parsed.non_overlapping else "RETURN EXPECTED COUNT"
-            raise OptionError(f"{asked} needs all matches, and a stream has not had all: leave it out")
+        refuse(parsed, evaluation)
         options = MatchOptions(
             names=Names.of(names),
             tick=tick,
@@ -207,7 +167,7 @@ class IncrementalMatcher:
             confidence=confidence,
             approximate=Approximation.of(approximate),
         )
-        method = _method(parsed, evaluation, slice_length, names_clocks(schema, options))
+        method = method_of(parsed, evaluation, slice_length, names_clocks(schema, options))
         options = replace(options, evaluation="auto" if method == "sliced" else method)
         self.plan: EvaluationPlan = make_plan(parsed, schema, options)
         self.schema = schema
@@ -235,7 +195,7 @@ class IncrementalMatcher:
         length = len(self.plan.components)
         self._possible = constants_hold(self.plan) and self.plan.window >= length
         self._sliced: SlicedEvaluation | None = None
-        if method in _BY_SLICES:
+        if method in BY_SLICES:
             self._sliced = SlicedEvaluation(self.plan, schema, slice_length or self.plan.window)
         possible = self._possible and length > 1 and self._sliced is None
         self._evaluation = RunEvaluation(self.plan, self._ids) if possible else None
@@ -305,7 +265,7 @@ class IncrementalMatcher:
             if batch is not None:
                 return batch
         plan = self.plan
-        table = self._table(events)
+        table = self._given(events)
         check_table(plan, table)
         lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
         promise = copy(self._promise)
@@ -341,7 +301,7 @@ class IncrementalMatcher:
         self._check_open()
         if of_type is not None and not isinstance(of_type, str):
             raise OptionError(f"of_type={of_type!r}: it must be the name of an event type")
-        self._promise.heartbeat(self._tick(time), of_type)
+        self._promise.heartbeat(tick_given(time, self.plan.domain), of_type)
         return self._advance(self._promise.bound)
 
     @public
@@ -520,53 +480,8 @@ class IncrementalMatcher:
         if self._closed:
             raise OptionError("the stream was closed: make another IncrementalMatcher")
 
-    def _table(self, events: Any) -> pa.Table:
-        if isinstance(events, Mapping):
-            strange = [str(name) for name in events if name not in self.schema.names]
-            if strange:
-                raise TraceError(TraceFault("the schema has no such column", column=strange[0]))
-            events = pa.Table.from_pylist([dict(events)], schema=self.schema)
-        table = as_arrow(events)
-        missing = [name for name in self.schema.names if name not in table.column_names]
-        if missing:
-            raise TraceError(
-                [TraceFault("the schema has it, the events lack it", column=name) for name in missing]
-            )
-        table = table.select(self.schema.names)
-        if not table.schema.equals(self.schema):
-            try:
-                table = table.cast(self.schema)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
-                raise TraceError(f"the events are not of the schema: {error}") from None
-        self._check_tick(table)
+    def _given(self, events: Any) -> pa.Table:
+        """Return events as a table of the schema, whose ticks are as long as those before."""
+        table = events_given(events, self.schema)
+        self._length_of_tick = length_of_tick(table, self.plan.names, self._length_of_tick)
         return table
-
-    def _check_tick(self, table: pa.Table) -> None:
-        """Check that events which say how long a tick is agree with the matcher, and with one another."""
-        name = self.plan.names.tick
-        noted = with_noted_tick(table.replace_schema_metadata(None), self.plan.names).schema.metadata
-        if noted is None:
-            return
-        tick = noted[TICK_METADATA].decode()
-        length = parse_duration(tick)
-        if self._length_of_tick is None:
-            self._length_of_tick = length
-        if length != self._length_of_tick:
-            message = (
-                f"the events were made with ticks of {tick}, but a tick is "
-                f'{format_duration(self._length_of_tick)} here: give the matcher tick="{tick}"'
-            )
-            raise TraceError(TraceFault(message, column=name))
-
-    def _tick(self, time: Any) -> int:
-        domain = self.plan.domain
-        if isinstance(time, (int, np.integer)) and not isinstance(time, bool):
-            return int(time)
-        if domain.unit == "tick":
-            raise OptionError(f"a heartbeat at {time!r}: the times of this stream are whole ticks")
-        try:
-            return domain.tick_of(time)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError):
-            raise OptionError(
-                f"a heartbeat at {time!r}: that is no time of type {domain.arrow_type}"
-            ) from None

@@ -1,0 +1,66 @@
+"""Events and times as the callers of a stream give them: as tables of its schema, and as ticks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from uncertain_cep.durations import format_duration, parse_duration
+from uncertain_cep.errors import OptionError, TraceError, TraceFault
+from uncertain_cep.timedomain import TICK_METADATA, Names, TimeDomain, with_noted_tick
+from uncertain_cep.traces.frames import as_arrow
+
+__all__ = ["events_given", "length_of_tick", "tick_given"]
+
+
+def events_given(events: Any, schema: pa.Schema) -> pa.Table:
+    """Return events as a table of the schema; a TraceError says what keeps them from being one."""
+    if isinstance(events, Mapping):
+        strange = [str(name) for name in events if name not in schema.names]
+        if strange:
+            raise TraceError(TraceFault("the schema has no such column", column=strange[0]))
+        events = pa.Table.from_pylist([dict(events)], schema=schema)
+    table = as_arrow(events)
+    missing = [name for name in schema.names if name not in table.column_names]
+    if missing:
+        raise TraceError(
+            [TraceFault("the schema has it, the events lack it", column=name) for name in missing]
+        )
+    table = table.select(schema.names)
+    if not table.schema.equals(schema):
+        try:
+            table = table.cast(schema)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
+            raise TraceError(f"the events are not of the schema: {error}") from None
+    return table
+
+
+def length_of_tick(table: pa.Table, names: Names, known: int | None) -> int | None:
+    """Return the nanoseconds of a tick, as known or as the events say; a TraceError says that they differ."""
+    noted = with_noted_tick(table.replace_schema_metadata(None), names).schema.metadata
+    if noted is None:
+        return known
+    tick = noted[TICK_METADATA].decode()
+    length = parse_duration(tick)
+    if known is not None and length != known:
+        message = (
+            f"the events were made with ticks of {tick}, but a tick is "
+            f'{format_duration(known)} here: give the matcher tick="{tick}"'
+        )
+        raise TraceError(TraceFault(message, column=names.tick))
+    return length
+
+
+def tick_given(time: Any, domain: TimeDomain) -> int:
+    """Return the tick of a time or a tick; an OptionError says that it is neither."""
+    if isinstance(time, (int, np.integer)) and not isinstance(time, bool):
+        return int(time)
+    if domain.unit == "tick":
+        raise OptionError(f"a heartbeat at {time!r}: the times of this stream are whole ticks")
+    try:
+        return domain.tick_of(time)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError):
+        raise OptionError(f"a heartbeat at {time!r}: that is no time of type {domain.arrow_type}") from None

@@ -1,0 +1,54 @@
+"""How a query is evaluated over a stream, and which cannot be."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from eventbased.incremental.run_pool import MOST_COMPONENTS
+from uncertain_cep.errors import OptionError
+from uncertain_cep.plan import beyond_plain
+from uncertain_cep.query import Query
+from uncertain_cep.query.syntax import components_of
+
+__all__ = ["BY_SLICES", "INCREMENTAL_EVALUATIONS", "method_of", "refuse"]
+
+INCREMENTAL_EVALUATIONS: Final = ("auto", "any_state", "selectivity", "query_order", "sliced", "point")
+
+BY_SLICES: Final = ("sliced", "point")
+
+
+def refuse(query: Query, evaluation: str) -> None:
+    """Refuse with an OptionError what no stream can do."""
+    if evaluation not in INCREMENTAL_EVALUATIONS:
+        known = ", ".join(INCREMENTAL_EVALUATIONS)
+        raise OptionError(f"evaluation={evaluation!r} is unknown for streams: use one of {known}")
+    if query.is_ordered or query.limit is not None:
+        raise OptionError(
+            "ORDER BY and LIMIT choose among all matches, and a stream has not had all: leave them out, "
+            "use HAVING CONFIDENCE >= x, or order what the matcher returned"
+        )
+    if query.non_overlapping or query.expected_count is not None:
+        asked = "OUTPUT NON OVERLAPPING" if query.non_overlapping else "RETURN EXPECTED COUNT"
+        raise OptionError(f"{asked} needs all matches, and a stream has not had all: leave it out")
+
+
+def method_of(query: Query, evaluation: str, slice_length: int | None, clocks: bool) -> str:
+    """Return how a stream is evaluated; an OptionError says that options do not go together."""
+    more = "events of one clock (sources=False takes their times as independent)" if clocks else None
+    more = beyond_plain(query) or more
+    if slice_length is not None:
+        length: Any = slice_length
+        if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+            raise OptionError(f"slice_length={slice_length!r}: it must be 1 tick or more")
+        if evaluation not in ("auto", *BY_SLICES):
+            raise OptionError(
+                f"slice_length does not go with evaluation={evaluation!r}: leave one of them out"
+            )
+    if evaluation == "auto":
+        long = sum(1 for _ in components_of(query.pattern)) > MOST_COMPONENTS
+        return "sliced" if long or slice_length is not None or more is not None else "selectivity"
+    if more is not None and evaluation not in BY_SLICES:
+        raise OptionError(
+            f"evaluation={evaluation!r} does not support {more} over a stream: leave evaluation= out"
+        )
+    return evaluation

@@ -13,13 +13,16 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests import oracle
 from tests.cases.cases import Trace
-from tests.cases.comparison import Row, assert_answer
+from tests.cases.comparison import Row, assert_answer, assert_same
 from tests.cases.sampling import sampled_from
 from uncertain_cep.testing.model import (
+    And,
     Component,
     Event,
     Key,
     Match,
+    Or,
+    Pattern,
     Predicate,
     Query,
     Seq,
@@ -27,6 +30,7 @@ from uncertain_cep.testing.model import (
     Value,
     where,
 )
+from uncertain_cep.testing.patterns import components
 
 STRATEGIES: tuple[Strategy, ...] = (
     "skip_till_any_match", "skip_till_next_match", "partition_contiguity", "strict_contiguity",
@@ -51,11 +55,11 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class LanguageCase:
+class PatternCase:
     """A trace and a query; ``chained`` is equated across all components by conditions."""
 
     trace: Trace
-    components: tuple[Component, ...]
+    pattern: Pattern
     asked: tuple[Asked, ...]
     strategy: Strategy
     window: int
@@ -63,31 +67,32 @@ class LanguageCase:
     chained: tuple[str, ...]
     times: tuple[Asked, ...] = ()
 
+    @property
+    def positives(self) -> list[Component]:
+        """The components that take events, in pattern order."""
+        return [component for component in components(self.pattern) if not component.negated]
+
     def text(self, tail: str = "") -> str:
         """Return the query in the query language."""
-        items = ", ".join(written(component) for component in self.components)
-        listed = ", ".join(
-            f"{component.variable}{'[]' * component.kleene}"
-            for component in self.components
-            if not component.negated
-        )
-        conditions = [f"[{name}]" for name in self.agree] + [f"({asked.text})" for asked in self.asked]
-        conditions += [asked.text for asked in self.times]
+        listed = ", ".join(f"{found.variable}{'[]' * found.kleene}" for found in self.positives)
+        asked = [f"[{name}]" for name in self.agree] + [f"({found.text})" for found in self.asked]
+        asked += [found.text for found in self.times]
+        pattern = self.pattern if not isinstance(self.pattern, Component) else Seq((self.pattern,))
         return (
-            f"PATTERN SEQ({items}) WHERE {self.strategy}({listed}) {{ {' AND '.join(conditions)} }} "
+            f"PATTERN {_text(pattern)} WHERE {self.strategy}({listed}) {{ {' AND '.join(asked)} }} "
             f"WITHIN {self.window} {tail}"
         )
 
     def query(self) -> Query:
         """Return the query as the oracle takes it."""
         return Query(
-            Seq(self.components),
+            self.pattern,
             self.window,
-            tuple(asked.predicate for asked in self.asked),
+            tuple(found.predicate for found in self.asked),
             strategy=self.strategy,
             agree=self.agree,
             chained=self.chained,
-            times=tuple(asked.predicate for asked in self.times),
+            times=tuple(found.predicate for found in self.times),
         )
 
     def answer(self) -> list[Match]:
@@ -97,11 +102,10 @@ class LanguageCase:
     def rows(self, table: pa.Table) -> dict[Key, Row]:
         """Return the rows of a result by partition and signature."""
         partition = self.query().partition
-        variables = [component.variable for component in self.components if not component.negated]
         rows: dict[Key, Row] = {}
         for record in table.to_pylist():
             values: tuple[Value, ...] = tuple(record[name] for name in partition)
-            signature = tuple((name, entry(record[name])) for name in variables)
+            signature = tuple((found.variable, entry(record[found.variable])) for found in self.positives)
             assert (values, signature) not in rows, f"returned twice: {signature}"
             rows[values, signature] = Row(
                 record["range_lower"], record["range_upper"], record.get("confidence")
@@ -112,10 +116,36 @@ class LanguageCase:
         """Assert that the engine gives the oracle's answer."""
         assert_answer(self.rows(uc.match(self.trace.table(), self.text(), **options)), self.answer())
 
+    def check_batches(self, batch_rows: int) -> None:
+        """Assert that batches of at most so many rows hold the rows of the whole."""
+        table = self.trace.table()
+        whole = uc.match(table, self.text())
+        batches = list(uc.iter_matches(table, self.text(), batch_rows=batch_rows))
+        assert all(batch.num_rows <= batch_rows for batch in batches)
+        assert_same(self.rows(pa.Table.from_batches(batches, whole.schema)), self.rows(whole))
+
+
+class LanguageCase(PatternCase):
+    """A case of a sequence."""
+
+    __slots__ = ()
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """The components of the sequence, in order."""
+        return tuple(components(self.pattern))
+
 
 def entry(value: Any) -> Any:
     """Return an id of a result, or a list of ids, as the oracle has it."""
     return tuple(value) if isinstance(value, list) else value
+
+
+def _text(pattern: Pattern) -> str:
+    if isinstance(pattern, Component):
+        return written(pattern)
+    name = {Seq: "SEQ", And: "AND", Or: "OR"}[type(pattern)]
+    return f"{name}({', '.join(map(_text, pattern.items))})"
 
 
 def written(component: Component) -> str:
@@ -330,7 +360,7 @@ def language_cases(
     drawn = draw(st.lists(conditions(components), max_size=most_conditions))
     return LanguageCase(
         draw(traces((*agree, *chained), most)),
-        components,
+        Seq(components),
         tuple(draw(st.permutations([*chain, *drawn]))),
         chosen,
         draw(sampled_from([2, 4, 5, 6, 8, 20])),

@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from string import ascii_letters
-from typing import Any
 
-import pyarrow as pa
 from hypothesis import assume
 from hypothesis import strategies as st
 
-import uncertain_cep as uc
-from tests import oracle
-from tests.cases.cases import Trace
-from tests.cases.comparison import Row, assert_answer
-from tests.cases.language import STRATEGIES, Asked, conditions, entry, equal, traces, written
+from tests.cases.language import STRATEGIES, Asked, PatternCase, conditions, equal, traces
 from tests.cases.sampling import sampled_from
-from uncertain_cep.testing.model import And, Component, Key, Match, Or, Pattern, Query, Seq, Strategy, Value
+from uncertain_cep.testing.model import And, Component, Or, Pattern, Seq, Strategy
 from uncertain_cep.testing.patterns import components, expansions, positives, set_variables
 
 _KINDS: dict[str, type[Seq] | type[And] | type[Or]] = {"S": Seq, "A": And, "O": Or}
@@ -25,73 +18,10 @@ _NAMES = [letter for letter in ascii_letters if letter not in "kx"]
 _TYPES = [("A",), ("A",), ("B",), ("B",), ("A", "B"), ()]
 
 
-@dataclass(frozen=True, slots=True)
-class NestedCase:
-    """A trace and a query; ``chained`` is equated across all components by conditions."""
+class NestedCase(PatternCase):
+    """A case of any pattern."""
 
-    trace: Trace
-    pattern: Pattern
-    asked: tuple[Asked, ...]
-    strategy: Strategy
-    window: int
-    agree: tuple[str, ...]
-    chained: tuple[str, ...]
-    times: tuple[Asked, ...] = ()
-
-    @property
-    def positives(self) -> list[Component]:
-        """The components that take events, in pattern order."""
-        return [component for component in components(self.pattern) if not component.negated]
-
-    def text(self, tail: str = "") -> str:
-        """Return the query in the query language."""
-        listed = ", ".join(f"{found.variable}{'[]' * found.kleene}" for found in self.positives)
-        asked = [f"[{name}]" for name in self.agree] + [f"({found.text})" for found in self.asked]
-        asked += [found.text for found in self.times]
-        pattern = self.pattern if not isinstance(self.pattern, Component) else Seq((self.pattern,))
-        return (
-            f"PATTERN {_text(pattern)} WHERE {self.strategy}({listed}) {{ {' AND '.join(asked)} }} "
-            f"WITHIN {self.window} {tail}"
-        )
-
-    def query(self) -> Query:
-        """Return the query as the oracle takes it."""
-        return Query(
-            self.pattern,
-            self.window,
-            tuple(found.predicate for found in self.asked),
-            strategy=self.strategy,
-            agree=self.agree,
-            chained=self.chained,
-            times=tuple(found.predicate for found in self.times),
-        )
-
-    def answer(self) -> list[Match]:
-        """Return the oracle's answer."""
-        return oracle.answer(self.query(), self.trace.events)
-
-    def rows(self, table: pa.Table) -> dict[Key, Row]:
-        """Return the rows of a result by partition and signature."""
-        rows: dict[Key, Row] = {}
-        for record in table.to_pylist():
-            values: tuple[Value, ...] = tuple(record[name] for name in self.query().partition)
-            signature = tuple((found.variable, entry(record[found.variable])) for found in self.positives)
-            assert (values, signature) not in rows, f"returned twice: {signature}"
-            rows[values, signature] = Row(
-                record["range_lower"], record["range_upper"], record.get("confidence")
-            )
-        return rows
-
-    def check(self, **options: Any) -> None:
-        """Assert that the engine gives the oracle's answer."""
-        assert_answer(self.rows(uc.match(self.trace.table(), self.text(), **options)), self.answer())
-
-
-def _text(pattern: Pattern) -> str:
-    if isinstance(pattern, Component):
-        return written(pattern)
-    name = {Seq: "SEQ", And: "AND", Or: "OR"}[type(pattern)]
-    return f"{name}({', '.join(map(_text, pattern.items))})"
+    __slots__ = ()
 
 
 @st.composite

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.cases.language import RELATIONS, Asked, LanguageCase, conditions, language_cases, traces
 from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.sampling import sampled_from
-from uncertain_cep.testing.model import Component, Strategy, where
+from uncertain_cep.testing.model import Component, Seq, Strategy, where
 from uncertain_cep.testing.patterns import components, set_variables
 
 __all__ = ["distant_cases", "time_conditions", "timed_cases", "timed_nested_cases", "timed_sequences"]
@@ -88,7 +88,7 @@ def timed_sequences(draw: st.DrawFn) -> LanguageCase:
     asked = tuple(draw(st.lists(conditions(parts), max_size=1)))
     agree = ("k",) if draw(st.integers(0, 3)) == 0 else ()
     window = draw(sampled_from([2, 4, 5, 6, 8, 20]))
-    return LanguageCase(draw(traces(agree, 6)), parts, asked, strategy, window, agree, (), times)
+    return LanguageCase(draw(traces(agree, 6)), Seq(parts), asked, strategy, window, agree, (), times)
 
 
 @st.composite
@@ -119,4 +119,4 @@ def distant_cases(draw: st.DrawFn) -> LanguageCase:
         asked.append(Asked(text, where(f"{one} {other}", holds)))
     trace = draw(traces((), 6))
     window = draw(sampled_from([2, 4, 5, 6, 8, 20]))
-    return LanguageCase(trace, parts, (), "skip_till_any_match", window, (), (), tuple(asked))
+    return LanguageCase(trace, Seq(parts), (), "skip_till_any_match", window, (), (), tuple(asked))

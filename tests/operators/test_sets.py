@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pyarrow as pa
 from hypothesis import given, note
 from hypothesis import strategies as st
 
@@ -31,8 +30,4 @@ def test_without_confidences_the_signatures_and_ranges_are_the_same(case: Nested
 @given(nested_cases("AAS"), st.sampled_from([1, 2, 7]))
 def test_batches_hold_the_same_rows(case: NestedCase, batch_rows: int) -> None:
     note(case.text())
-    table = case.trace.table()
-    whole = uc.match(table, case.text())
-    batches = list(uc.iter_matches(table, case.text(), batch_rows=batch_rows))
-    assert all(batch.num_rows <= batch_rows for batch in batches)
-    assert_same(case.rows(pa.Table.from_batches(batches, whole.schema)), case.rows(whole))
+    case.check_batches(batch_rows)

@@ -12,7 +12,7 @@ from hypothesis import assume, given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from tests.cases.comparison import RELATIVE_ERROR, assert_answer, assert_same
+from tests.cases.comparison import RELATIVE_ERROR, assert_answer
 from tests.cases.nested import NestedCase, reading_cases
 from tests.oracle.outputs import by_falling_confidence, expected_counts, non_overlapping
 from tests.streaming.test_incremental import arrivals
@@ -80,11 +80,7 @@ def test_by_other_plans(case: NestedCase, planner: str) -> None:
 @given(reading_cases(), st.sampled_from([1, 2, 5]))
 def test_batches_hold_the_same_rows(case: NestedCase, batch_rows: int) -> None:
     note(case.text())
-    table = case.trace.table()
-    whole = uc.match(table, case.text())
-    batches = list(uc.iter_matches(table, case.text(), batch_rows=batch_rows))
-    assert all(batch.num_rows <= batch_rows for batch in batches)
-    assert_same(case.rows(pa.Table.from_batches(batches, whole.schema)), case.rows(whole))
+    case.check_batches(batch_rows)
 
 
 @given(reading_cases())

@@ -33,7 +33,7 @@ _MAIN: Final = {
     "dense": "dense",
     "growth": "growth",
     "topk": "topk",
-    "timed": "timed",
+    "times": "timed",
     "clocks": "shared",
     "expected": "expected",
     "language": "language",

@@ -1,4 +1,4 @@
-"""Conditions on times: confidences by shape and tick, least distances, and what pruning saves."""
+"""Conditions on times: confidences by shape and tick, distances, what pruning saves; and options."""
 
 from __future__ import annotations
 
@@ -46,19 +46,36 @@ def measure(options: Options) -> Results:
             each = timing.seconds(options.clock) / _MATCHES * 1e6
             rounds = timing.rounds(options.clock)
             results.add(f"confidence, l={length}, {ticks:,} ticks, {name}", each, "us", target, rounds, "")
+    _add_distances(options, results)
+    _add_pruning(options, results)
+    _add_options(options, results)
+    return results
+
+
+def _add_distances(options: Options, results: Results) -> None:
+    """Add what whole queries with bounds between neighbours take beside one without."""
     events = _events(options.events(20_000), 10)
     plain = "PATTERN SEQ(A a, B b, C c)"
-    asked = f"{plain} WHERE TIME(b) - TIME(a) >= 5 AND TIME(c) - TIME(b) >= 5"
-    queries = {name: f"{query} WITHIN 300" for name, query in (("none", plain), ("least", asked))}
+    queries = {
+        "none": plain,
+        "least": f"{plain} WHERE TIME(b) - TIME(a) >= 5 AND TIME(c) - TIME(b) >= 5",
+        "largest": f"{plain} WHERE TIME(b) - TIME(a) <= 150",
+    }
     timings = take_turns(
-        {name: partial(uc.match, events, query, threads=1) for name, query in queries.items()}, options.rounds
+        {
+            name: partial(uc.match, events, f"{query} WITHIN 300", threads=1)
+            for name, query in queries.items()
+        },
+        options.rounds,
     )
-    none, least = (timings[name].seconds(options.clock) / timings[name].rows for name in ("none", "least"))
-    note = f"{1e6 * least:.2f} us a match against {1e6 * none:.2f}"
+    each = {name: 1e6 * timing.seconds(options.clock) / timing.rows for name, timing in timings.items()}
+    note = f"{each['least']:.2f} us a match against {each['none']:.2f}"
     rounds = timings["least"].rounds(options.clock)
-    results.add("least distances against none", least / none, "x", at_most(1.15), rounds, note)
-    _add_pruning(options, results)
-    return results
+    results.add(
+        "least distances against none", each["least"] / each["none"], "x", at_most(1.15), rounds, note
+    )
+    rounds = timings["largest"].rounds(options.clock)
+    results.add("one largest distance, the whole query", each["largest"], "us", None, rounds, "a match, l=3")
 
 
 def _events(count: int, longest: int) -> pa.Table:
@@ -106,3 +123,28 @@ def _add_pruning(options: Options, results: Results) -> None:
     results.add(
         "gaps of at most 20 in a window of 1,000, pruned", off / on, "x", at_least(10.0), rounds, note
     )
+
+
+def _add_options(options: Options, results: Results) -> None:
+    """Add what options cost beside their longest reading alone."""
+    shapes = (
+        ("B{1,6}", 22, "SEQ(A a, B{1,6} b[], C c)", "SEQ(A a, B{6} b[], C c)"),
+        ("four B?", 50, "SEQ(A a, B? b, B? d, B? e, B? f, C c)", "SEQ(A a, B b, B d, B e, B f, C c)"),
+    )
+    for name, count, asked, longest in shapes:
+        lower = 5 * np.arange(count + 2)
+        upper = lower + np.random.default_rng(1).integers(0, 9, count + 2)
+        types = ["A", *["B"] * count, "C"]
+        events = pa.table({"type": types, "id": np.arange(count + 2), "lower": lower, "upper": upper})
+
+        def found(pattern: str, events: pa.Table = events) -> int:
+            batches = uc.iter_matches(events, f"PATTERN {pattern} WITHIN 1000", threads=1)
+            return sum(batch.num_rows for batch in batches)
+
+        timings = take_turns(
+            {"all": partial(found, asked), "longest": partial(found, longest)}, options.rounds
+        )
+        whole, one = (timings[key].seconds(options.clock) for key in ("all", "longest"))
+        rounds = timings["all"].rounds(options.clock)
+        note = f"{timings['all'].rows:,} matches against {timings['longest'].rows:,}"
+        results.add(f"{name} against its longest reading", whole / one, "x", at_most(2.0), rounds, note)

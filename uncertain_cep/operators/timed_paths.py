@@ -89,15 +89,16 @@ def describe_paths(
     place = matches.place[event]
     rows, base = candidates.row[place], candidates.base[place]
     lower, upper = candidates.lower[place] - base, candidates.upper[place] - base
-    offset = offsets[rows]
-    size = np.where(offset < 0, upper - lower + 1, 0).astype(np.float64)
-    offset = offset - lower
+    size, offset = (upper - lower + 1).astype(np.float64), lower
+    kinds: list[tuple[Any, bool]] = [(slice(None), True)]
+    if len(values):
+        offset = offsets[rows]
+        size[offset >= 0] = 0.0
+        offset = offset - lower
+        uniform = (size > 0).all(axis=1)
+        kinds = [(uniform, True), (~uniform, False)]
     if matches.boxes.shape[1]:
         lower, upper = np.maximum(lower, matches.boxes[0][event]), np.minimum(upper, matches.boxes[1][event])
-    uniform = (size > 0).all(axis=1)
-    kinds: list[tuple[Any, bool]] = [(uniform, True), (~uniform, False)]
-    if uniform.all():
-        kinds = [(slice(None), True)]
     left = [chosen[:0]]
     for kind, is_uniform in kinds:
         own = chosen[kind]

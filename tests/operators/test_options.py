@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,13 +17,24 @@ from tests.cases.comparison import assert_same
 from tests.cases.language import STRATEGIES
 from tests.cases.nested import NestedCase
 from tests.cases.options import option_cases
+from tests.cases.times import time_conditions
 from uncertain_cep.testing.model import Strategy
+from uncertain_cep.testing.patterns import components
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @given(data=st.data())
 def test_engine_is_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
     case: NestedCase = data.draw(option_cases(strategy))
+    note(case.text())
+    case.check()
+
+
+@given(data=st.data())
+def test_conditions_on_times_are_the_oracles(data: st.DataObject) -> None:
+    case: NestedCase = data.draw(option_cases(most=4))
+    asked = data.draw(st.lists(time_conditions(components(case.pattern)), min_size=1, max_size=2))
+    case = replace(case, times=tuple(asked))
     note(case.text())
     case.check()
 

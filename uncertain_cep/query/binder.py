@@ -203,8 +203,9 @@ def bind(query: Query, schema: pa.Schema, names: Names, domain: TimeDomain) -> B
         raise QueryError(binding.faults, text=query.text)
     if not counting:
         binding.warn()
-    gaps = named_gaps(query, predicates)
+    gaps = named_gaps(query, predicates, times)
     predicates += gaps.predicates
+    times += gaps.times
     return BoundQuery(
         query=query,
         components=tuple(

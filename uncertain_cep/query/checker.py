@@ -206,14 +206,13 @@ def _gap_faults(query: Query) -> Iterator[Fault]:
     taken = [name for name, found in components.items() if not found.negated]
     neighbours = set(pairwise(taken))
     seen: set[tuple[str, str]] = set()
-    timed = any(isinstance(part, Time) for found in query.where for part in expressions_in(found))
     for given in query.gap_strategies:
         shown = given.text
-        if timed and given.strategy == "skip_till_next_match":
-            message = f"{shown}: with conditions on times, skip_till_next_match is one for all gaps"
-            yield _fault(message, given.position)
         if not is_linear(query.pattern):
-            message = f"{shown}: only a SEQ(...) of components has gaps that can be named"
+            message = (
+                f"{shown}: only a SEQ(...) of components has gaps that can be named; which events of a set "
+                "are neighbours differs from match to match"
+            )
             yield _fault(message, given.position)
             return
         if not given.gaps:
@@ -222,8 +221,8 @@ def _gap_faults(query: Query) -> Iterator[Fault]:
             component = components.get(variable.name)
             if component is not None and (component.kleene or component.least != 1):
                 message = (
-                    f"{variable.name} may take another number of events than one: name gaps between single "
-                    "events"
+                    f"{variable.name} may take another number of events than one, and has gaps of its own "
+                    "between these: name gaps between single events"
                 )
                 yield _fault(message, variable.position)
             elif component is not None and variable.kleene:

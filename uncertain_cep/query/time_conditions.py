@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from uncertain_cep.query.typed import (
     attribute_names,
     columns_in,
     format_time,
+    with_variable,
 )
 from uncertain_cep.timedomain import TimeDomain
 
@@ -87,6 +88,20 @@ class TimeCondition:
         """Return which events of a variable the condition mentions."""
         own = [found.element for found in self.references if found.variable == variable]
         return frozenset(own + [found.index for found in self.columns if found.variable == variable])
+
+    def of_another(self, name: str, other: str) -> TimeCondition:
+        """Return the condition with another variable in place of one."""
+
+        def changed(reference: TimeReference) -> TimeReference:
+            return replace(reference, variable=other) if reference.variable == name else reference
+
+        return replace(
+            self,
+            later=changed(self.later),
+            earlier=None if self.earlier is None else changed(self.earlier),
+            numbers=None if self.numbers is None else with_variable(self.numbers, name, other),
+            moments=tuple((sign, with_variable(found, name, other)) for sign, found in self.moments),
+        )
 
     @property
     def is_literal(self) -> bool:

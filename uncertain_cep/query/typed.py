@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
@@ -144,6 +144,16 @@ def attribute_names(expression: TypedExpression) -> frozenset[str]:
     found = columns_in(expression)
     own = {column.name for column in found if column.name and column.computed is None}
     return frozenset(own).union(*(attribute_names(column.computed) for column in found if column.computed))
+
+
+def with_variable(expression: TypedExpression, name: str, other: str) -> TypedExpression:
+    """Return an expression with another variable in place of one."""
+    if isinstance(expression, Apply):
+        operands = tuple(with_variable(operand, name, other) for operand in expression.operands)
+        return replace(expression, operands=operands)
+    if isinstance(expression, Column) and expression.variable == name:
+        return replace(expression, variable=other)
+    return expression
 
 
 def variables_of(expression: TypedExpression) -> frozenset[str]:

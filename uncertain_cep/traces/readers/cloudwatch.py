@@ -11,7 +11,7 @@ import pyarrow as pa
 from msgspec import Struct
 
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.traces.readers.batches import in_batches
+from uncertain_cep.traces.readers.event_columns import in_batches
 from uncertain_cep.traces.readers.metric_series import shortest_step
 from uncertain_cep.traces.readers.source import Source
 

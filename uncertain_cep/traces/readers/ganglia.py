@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from uncertain_cep.traces.readers.batches import in_batches
+from uncertain_cep.traces.readers.event_columns import in_batches
 from uncertain_cep.traces.readers.source import Source
 from uncertain_cep.traces.readers.xml_elements import number_of, parsed_elements
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.traces.readers.batches import chunks
+from uncertain_cep.traces.readers.event_columns import chunks
 from uncertain_cep.traces.readers.hadoop_events import ATTRIBUTES, WIDTH, hadoop_batches, host_of
 from uncertain_cep.traces.readers.source import MOST_BYTES, Source, shown_text
 

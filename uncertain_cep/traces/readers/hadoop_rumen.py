@@ -10,7 +10,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import Meta, Struct
 
-from uncertain_cep.traces.readers.batches import chunks
+from uncertain_cep.traces.readers.event_columns import chunks
 from uncertain_cep.traces.readers.hadoop_events import ATTRIBUTES, WIDTH, hadoop_batches, host_of
 from uncertain_cep.traces.readers.source import Source, decoded, values_at
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import TraceError
 from uncertain_cep.timedomain import Names
-from uncertain_cep.traces.readers.batches import TIMES
+from uncertain_cep.traces.readers.event_columns import TIMES
 from uncertain_cep.traces.readers.source import Source
 
 __all__ = ["LOOKED_AT", "READERS", "Reader", "event_blocks", "finest_tick", "read_events", "recognised"]

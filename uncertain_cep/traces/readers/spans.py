@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.traces.readers.batches import batch_of, chunks, pivoted
+from uncertain_cep.traces.readers.event_columns import batch_of, chunks, pivoted
 from uncertain_cep.traces.readers.source import Source
 
 __all__ = ["ATTRIBUTES", "span_batches"]

@@ -10,12 +10,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 from uncertain_cep.errors import TraceError
-from uncertain_cep.traces.lz4_blocks import MAGIC, Lz4Blocks
+from uncertain_cep.traces.packed_blocks import LZ4_MAGIC, Lz4Blocks, SnappyBlocks
 
 __all__ = ["COMPRESSIONS", "compression_of", "unpacked"]
 
 COMPRESSIONS: Final = {
     ".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".lz4": "lz4", ".xz": "xz",
+    ".snappy": "snappy", ".lzf": "lzf",
 }  # fmt: skip
 """How files are compressed, by the ends of their names."""
 
@@ -47,9 +48,16 @@ def unpacked(path: Path) -> Any:
         return _Limited(lzma.open(path), path)
     if compression == "lz4":
         file = path.open("rb")
-        if file.peek(len(MAGIC)).startswith(MAGIC):
+        if file.peek(len(LZ4_MAGIC)).startswith(LZ4_MAGIC):
             return _Limited(Lz4Blocks(file), path)
         file.close()
+    if compression == "snappy":
+        return _Limited(SnappyBlocks(path.open("rb")), path)
+    if compression == "lzf":
+        raise TraceError(
+            "it is packed by LZF, which is not read: unpack it with compress-lzf, or let Spark write zstd by "
+            "spark.eventLog.compression.codec=zstd"
+        )
     return _Limited(pa.input_stream(path.open("rb"), compression=compression), path)
 
 

@@ -96,9 +96,11 @@ def test_a_rolled_log_is_a_folder(tmp_path: Path, named: bool) -> None:
         with pytest.warns(uc.UncertainCepWarning, match="events_1_app-1 and 1 more: read as spark-eventlog"):
             table = uc.read_traces(folder)
     whole = uc.read_traces(put(tmp_path / "log", LOG), format="spark-eventlog")
-    # The task that never ended began in a file before the last one.
-    assert [*brief(table), brief(whole)[-1]] == brief(whole)
-    assert set(table.column("app").to_pylist()) == {"app-1"}
+    assert table.equals(whole)
+    # The last one by itself knows of the jobs and the tasks of the first.
+    last = uc.read_traces(folder / "events_2_app-1", format="spark-eventlog")
+    assert brief(last) == brief(whole)[len(whole) - last.num_rows :]
+    assert last.column("job_id").to_pylist() == whole.column("job_id").to_pylist()[-last.num_rows :]
 
 
 def test_a_log_in_progress_may_end_within_a_line(tmp_path: Path) -> None:
@@ -168,6 +170,33 @@ def test_logs_are_compressed_as_spark_does_it(tmp_path: Path) -> None:
         file.write_bytes(damaged)
         with pytest.raises(uc.TraceError, match=r"app-1\.lz4.*(damaged or cut off|no JSON|cut off)"):
             uc.read_traces(file, format="spark-eventlog")
+
+
+def snappy_blocks(data: bytes) -> bytes:
+    """Return bytes as snappy-java writes them: magic bytes, two versions, and blocks behind their lengths."""
+    found = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+    for begin in range(0, len(data), 500):
+        packed = pa.compress(data[begin : begin + 500], "snappy", asbytes=True)
+        found += struct.pack(">i", len(packed)) + packed
+    return found
+
+
+def test_logs_packed_by_snappy_are_read_and_by_lzf_refused(tmp_path: Path) -> None:
+    table = uc.read_traces(put(tmp_path / "log", LOG), format="spark-eventlog")
+    blocks = snappy_blocks(LOG.encode())
+    file = tmp_path / "app-1.snappy"
+    # A second stream, as of a log that was opened again.
+    file.write_bytes(blocks + snappy_blocks(b""))
+    assert uc.read_traces(file, format="spark-eventlog").equals(table)
+    broken = blocks[:24] + b"\xff" * 50 + blocks[74:]
+    for damaged in (blocks[:600], broken, blocks[:10], b"\x82SNAPPYx" + blocks[8:]):
+        file.write_bytes(damaged)
+        with pytest.raises(uc.TraceError, match=r"app-1\.snappy.*(damaged or cut off|no JSON|cut off)"):
+            uc.read_traces(file, format="spark-eventlog")
+    file = tmp_path / "app-1.lzf"
+    file.write_bytes(b"ZV\x00\x00\x05hello")
+    with pytest.raises(uc.TraceError, match=r"app-1\.lzf: it is packed by LZF.*codec=zstd"):
+        uc.read_traces(file, format="spark-eventlog")
 
 
 def test_commands_take_the_format(tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -14,8 +17,9 @@ import pyarrow.compute as pc
 from msgspec import Meta, Struct, field
 
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.traces.readers.batches import TIMES, batch_of, pivoted
+from uncertain_cep.traces.readers.event_columns import TIMES, batch_of, pivoted
 from uncertain_cep.traces.readers.source import Block, Source, decoded, shown_text, values_at
+from uncertain_cep.traces.unpacking import unpacked
 
 __all__ = ["ATTRIBUTES", "events"]
 
@@ -162,12 +166,62 @@ def events(source: Source) -> Iterator[pa.RecordBatch]:
     launch + slack] and its end in [finish - slack, finish], with slack = finish - launch - that sum. A task
     that did not end has a start in [launch, the last stamp of the log]; in rolled logs, of the last file.
     """
-    log = _Log(source)
+    place = Path(source.path)
+    rolled = _rolled(place)
+    log = _Log(source.fields)
+    if rolled:
+        log = _log_before(place, rolled, source)
     lines = _Lines(unfinished=source.path.endswith(".inprogress"))
     for block in source.records(_DECODER, lines.read):
         lines.check()
         yield from log.batches(block)
-    yield from log.unfinished()
+    if not rolled or place == rolled[-1]:
+        yield from log.unfinished()
+    else:
+        _remember(place, log)
+
+
+def _rolled(place: Path) -> list[Path]:
+    """Return the files of a rolled log, in their order; none if it is not rolled."""
+    own = _ROLLED.match(place.name)
+    if own is None:
+        return []
+    app = own[2].partition(".")[0]
+    found = {
+        int(other[1]): path
+        for path in sorted(place.parent.iterdir())
+        if (other := _ROLLED.match(path.name)) and other[2].partition(".")[0] == app
+    }
+    return [path for _, path in sorted((found | {int(own[1]): place}).items())]
+
+
+_AFTER: Final[dict[Path, tuple[tuple[int, int], _Log]]] = {}
+"""What is known of the last rolled log after one of its files, which has that size and time of change."""
+
+
+def _remember(place: Path, log: _Log) -> None:
+    told = place.stat()
+    _AFTER.clear()
+    _AFTER[place] = (told.st_size, told.st_mtime_ns), deepcopy(log)
+
+
+def _log_before(place: Path, rolled: list[Path], source: Source) -> _Log:
+    """Return what the files of a rolled log before one of them tell."""
+    log = _Log(source.fields, _ROLLED.match(place.name)[2].partition(".")[0])  # type: ignore[index]
+    before = rolled[: rolled.index(place)]
+    for number in range(len(before), 0, -1):
+        when, known = _AFTER.get(before[number - 1], (None, log))
+        told = before[number - 1].stat()
+        if when == (told.st_size, told.st_mtime_ns) and known.fields == source.fields:
+            log, before = deepcopy(known), before[number:]
+            break
+    for path in before:
+        # What is wrong there is told when it is read itself.
+        with suppress(TraceError, OSError, pa.ArrowException), unpacked(path) as stream:
+            buffered: Any = io.BufferedReader(stream, 1 << 20)
+            for block in Source(buffered, str(path), source.asked).records(_DECODER):
+                log.follow(block)
+    return log
 
 
 class _Lines:
@@ -209,16 +263,9 @@ class _Lines:
 class _Log:
     """What is known of a log after some of its lines."""
 
-    def __init__(self, source: Source) -> None:
-        place = Path(source.path)
-        rolled = _ROLLED.match(place.name)
-        self._app = rolled[2].partition(".")[0] if rolled else None
-        self._goes_on = rolled is not None and any(
-            int(other[1]) > int(rolled[1])
-            for path in place.parent.iterdir()
-            if (other := _ROLLED.match(path.name))
-        )
-        self._fields = source.fields
+    def __init__(self, fields: tuple[str, ...], app: str | None = None) -> None:
+        self.fields = fields
+        self._app = app
         self._jobs: dict[int | None, int] = {}
         self._hosts: dict[str, str | None] = {}
         self._running: dict[int, tuple[_Line, Any]] = {}
@@ -226,30 +273,28 @@ class _Log:
 
     def batches(self, block: Block[_Line]) -> Iterator[pa.RecordBatch]:
         """Yield the events of some lines."""
-        kinds = [line.event for line in block.values]
-        rows: list[tuple[Any, ...]] = []
-        places: list[int] = []
-        others = [place for place, kind in enumerate(kinds) if kind in _OTHERS]
-        if others:
-            lines = block.lines()
-            for place in others:
-                number, text = lines[place]
-                row = self._row(decoded(_OTHERS[kinds[place]], text, number), kinds[place][13:])
-                if row is not None:
-                    rows.append(row)
-                    places.append(place)
-        ended = [place for place, kind in enumerate(kinds) if kind == _TASK_END]
-        parts = [batch_of(ATTRIBUTES, list(zip(*rows, strict=True)))] if rows else []
-        self._follow(block, kinds)
+        rows = self.follow(block)
+        places = list(rows)
+        ended = [place for place, line in enumerate(block.values) if line.event == _TASK_END]
+        parts = [batch_of(ATTRIBUTES, list(zip(*rows.values(), strict=True)))] if rows else []
         if ended:
             parts += self._tasks([block.values[place] for place in ended])
         order = np.array([*places, *ended, *ended], np.int64)
         if parts:
-            found = [values_at(block.raws[place], self._fields) for place in order] if self._fields else []
+            found = [values_at(block.raws[place], self.fields) for place in order] if self.fields else []
             yield _ordered(parts, order, found)
 
-    def _follow(self, block: Block[_Line], kinds: Sequence[str]) -> None:
-        """Note which tasks run after some lines."""
+    def follow(self, block: Block[_Line]) -> dict[int, tuple[Any, ...]]:
+        """Note what some lines tell, and return the events of those that tell of no task, by their places."""
+        kinds = [line.event for line in block.values]
+        others = [place for place, kind in enumerate(kinds) if kind in _OTHERS]
+        lines = block.lines() if others else []
+        rows = {}
+        for place in others:
+            number, text = lines[place]
+            row = self._row(decoded(_OTHERS[kinds[place]], text, number), kinds[place][13:])
+            if row is not None:
+                rows[place] = row
         for place, kind in enumerate(kinds):
             if kind in (_TASK_START, _TASK_END):
                 line = block.values[place]
@@ -258,8 +303,9 @@ class _Log:
                 elif kind == _TASK_END:
                     self._running.pop(line.task.task, None)
                 else:
-                    self._running[line.task.task] = line, block.raws[place] if self._fields else None
+                    self._running[line.task.task] = line, block.raws[place] if self.fields else None
                     self._latest = max(self._latest, line.task.launch)
+        return rows
 
     def _tasks(self, lines: Sequence[_Line]) -> list[pa.RecordBatch]:
         """Return the starts and the ends of tasks that have ended."""
@@ -332,7 +378,7 @@ class _Log:
 
     def unfinished(self) -> Iterator[pa.RecordBatch]:
         """Yield the starts of the tasks that did not end."""
-        if self._goes_on or not self._running:
+        if not self._running:
             return
         rows, others = [], []
         for line, raw in self._running.values():
@@ -344,7 +390,7 @@ class _Log:
                     *(task.index, task.attempt, task.executor, task.host, *_NOTHING * 3),
                 )
             )
-            others.append(values_at(raw, self._fields) if self._fields else {})
+            others.append(values_at(raw, self.fields) if self.fields else {})
         yield batch_of(ATTRIBUTES, list(zip(*rows, strict=True)), pivoted(others, None))
 
 

@@ -4,20 +4,40 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.traces.bounded import CSV_BLOCKS, long_line_fault, straddles
+from uncertain_cep.traces.bounded import CSV_BLOCKS, header_names, long_line_fault, straddles
 from uncertain_cep.traces.faulty_rows import shown
 from uncertain_cep.traces.file_options import FileOptions
 from uncertain_cep.traces.ragged import read_ragged
 from uncertain_cep.traces.unpacking import unpacked
 
 __all__ = ["read_csv"]
+
+LONG: Final = 1 << 26
+"""Bytes of a file that is read a block at a time."""
+
+_LOOSER: Final = (
+    pa.null(),
+    pa.int64(),
+    pa.bool_(),
+    pa.date32(),
+    pa.time32("s"),
+    pa.timestamp("s"),
+    pa.timestamp("ns"),
+    pa.float64(),
+    pa.string(),
+)
+"""What Arrow takes a column for, in the order in which it tries: of text that does not fit, the next one."""
+
+_MOST_TRIES: Final = 100
+_UNFIT: Final = re.compile(r"In CSV column #([0-9]+): (?:.*: )?CSV conversion error to ")
 
 
 def read_csv(path: Path, columns: list[str] | None, delimiter: str, options: FileOptions) -> pa.Table:
@@ -39,7 +59,11 @@ def read_csv(path: Path, columns: list[str] | None, delimiter: str, options: Fil
             return read_ragged(stream, options.columns, options.columns_by, parse.delimiter, convert, path)
     named = list(options.columns) or None
     try:
-        table = _csv_table(path, parse, convert, named)
+        table = None
+        if path.stat().st_size >= LONG:
+            table = _read_blocks(path, parse, convert, named)
+        if table is None:
+            table = _csv_table(path, parse, convert, named)
     except pa.ArrowInvalid as error:
         if straddles(error):
             with unpacked(path) as stream:
@@ -59,6 +83,40 @@ def read_csv(path: Path, columns: list[str] | None, delimiter: str, options: Fil
     if faults:
         raise TraceError(faults)
     return table
+
+
+def _read_blocks(path: Path, parse: Any, convert: Any, names: list[str] | None) -> pa.Table | None:
+    """Return the rows of a long file; None if its blocks cannot be read one by one.
+
+    Arrow finds out the types of columns either in the whole file, all of which it keeps until then, or in the
+    first block. A type that does not fit a later one gives way to the next, from the beginning of the file.
+    """
+    import pyarrow.csv as pacsv
+
+    with unpacked(path) as stream:
+        columns = names or header_names(stream, parse.delimiter)
+    given = dict(convert.column_types)
+    types: dict[str, pa.DataType] = dict(given)
+    read = pacsv.ReadOptions(block_size=CSV_BLOCKS[0], column_names=names, use_threads=False)
+    for _ in range(_MOST_TRIES):
+        convert.column_types = types
+        try:
+            with (
+                unpacked(path) as stream,
+                pacsv.open_csv(
+                    stream, read_options=read, parse_options=parse, convert_options=convert
+                ) as reader,
+            ):
+                types |= dict(zip(reader.schema.names, reader.schema.types, strict=True))
+                return pa.Table.from_batches(list(reader), reader.schema)
+        except pa.ArrowInvalid as error:
+            found = _UNFIT.search(str(error))
+            name = columns[int(found[1])] if found and int(found[1]) < len(columns) else ""
+            if types.get(name) not in _LOOSER[:-1] or name in given:
+                break
+            types[name] = _LOOSER[_LOOSER.index(types[name]) + 1]
+    convert.column_types = given
+    return None
 
 
 def _csv_table(path: Path, parse: Any, convert: Any, names: list[str] | None) -> pa.Table:

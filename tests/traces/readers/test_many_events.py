@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
 import resource
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pytest
 
-from uncertain_cep.traces import json_files, text_lines
+from uncertain_cep.errors import TraceError
+from uncertain_cep.traces import csv_files, json_files, text_lines
 from uncertain_cep.traces.formats import FileOptions, read_file
 from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.readers.source import Source
@@ -136,9 +138,45 @@ def test_a_long_table_is_read_as_a_short_one(
     rows = write(path, name, 1 << 21)
     whole = read(path)
     assert whole.num_rows == rows
+    monkeypatch.setattr(csv_files, "LONG", 1)
     monkeypatch.setattr(json_files, "JSON_BLOCK", 1 << 16)
     monkeypatch.setattr(text_lines, "_BLOCK", 1 << 16)
     assert read(path).equals(whole)
+
+
+VALUES: Final = ("", "7", "-3.5", "true", "2024-05-31", "10:30:00", "2024-05-31 10:30:00", "x")
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_types_are_those_of_all_blocks(tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_files, "CSV_BLOCKS", (1 << 10, 1 << 20))
+    path = tmp_path / f"t.{format}"
+    for first, second in product(VALUES, [*VALUES, "2024-05-31 10:30:00.5", "1e400"]):
+        values = [first] * 300 + [second] * 300
+        if format == "csv":
+            path.write_text("a,b\n" + "".join(f"{value},{number}\n" for number, value in enumerate(values)))
+        else:
+            rows = [{"a": json_value(value), "b": number} for number, value in enumerate(values)]
+            path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        found: list[Any] = []
+        for size in (1 << 40, 1 << 10):
+            monkeypatch.setattr(csv_files, "LONG", size)
+            monkeypatch.setattr(json_files, "JSON_BLOCK", size)
+            try:
+                found.append(read_file(path, ["a", "b"]))
+            except TraceError as error:
+                found.append(str(error))
+        assert found[0] == found[1], (first, second)
+
+
+def json_value(text: str) -> Any:
+    """Return what a text is written as in JSON."""
+    if text in ("", "true"):
+        return True if text else None
+    try:
+        return float(text) if text.startswith("-3") else int(text)
+    except ValueError:
+        return text
 
 
 @pytest.mark.thorough

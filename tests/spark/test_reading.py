@@ -117,22 +117,29 @@ def test_files_that_schemas_say_more_of(spark: SparkSession, tmp_path: Path) -> 
     (tmp_path / "a.jsonl").write_text(f"{item}\n{item}\n")
     (tmp_path / "b.log").write_text(
         "2024-05-31 15:37:56,547 INFO [main] a.B: x\n\tat y\n2024-05-31 15:37:57,1 WARN [main] a.B: z\n"
+        "--- end\n"
     )
     (tmp_path / "c.csv").write_text("start,took,cpu,mem\n1717155000000,5,1,2.5\n1717155001000,5,,3\n")
     (tmp_path / "schema.toml").write_text(GENERAL)
     paths = [tmp_path / name for name in ("a.jsonl", "b.log", "c.csv")]
-    with pytest.warns(uc.UncertainCepWarning, match="2 events agree in everything"):
+    with pytest.warns(uc.UncertainCepWarning) as said:
         expected = read_table(paths, tmp_path / "schema.toml")
     assert expected.num_rows == 2 + 2 + 3
-    frame = read_traces(spark, paths, tmp_path / "schema.toml")
+    with pytest.warns(uc.UncertainCepWarning) as said_on_spark:
+        frame = read_traces(spark, paths, tmp_path / "schema.toml")
+    assert sorted(str(one.message) for one in said_on_spark) == sorted(str(one.message) for one in said)
+    assert any("2 events agree in everything" in str(one.message) for one in said)
+    assert any("fits 1 of 3 records" in str(one.message) for one in said)
     assert frame.columns == expected.column_names
     assert sorted(map(str, as_rows(frame.toArrow()))) == sorted(map(str, as_rows(expected)))
     # Rows without ids are numbered.
     plain = GENERAL.replace('id = "{items.n}"', "").replace('id = "{file}:{message}"', "")
     (tmp_path / "schema.toml").write_text(plain.replace('id = "{start}:{variable}"', ""))
     schema = load_schema(tmp_path / "schema.toml")
-    rows = read_traces(spark, paths[:1], replace(schema, events=schema.events[:1])).toArrow()
+    with pytest.warns(uc.UncertainCepWarning) as said:
+        rows = read_traces(spark, paths[:1], replace(schema, events=schema.events[:1])).toArrow()
     assert sorted(rows.column("id").to_pylist()) == [1, 2]
+    assert any("2 events agree in everything" in str(one.message) for one in said)
 
 
 def test_logs_that_need_no_schema(spark: SparkSession, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from uncertain_cep.config import BATCH_ROWS, ROWS_PER_PART
 from uncertain_cep.errors import TraceError, TraceFault, UncertainCepError
 from uncertain_cep.timedomain import Names, is_text, with_noted_tick
 from uncertain_cep.traces import intervals_of
+from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of
 from uncertain_cep.traces.intervals import merged_times
@@ -66,6 +67,7 @@ _DESCRIBED: Final = pa.schema(
         ("schema", pa.binary()),
         ("merged", pa.int64()),
         ("events", pa.string()),
+        ("uses", pa.string()),
     ]
 )
 
@@ -97,10 +99,12 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
     """Yield what is known of each file numbered in the batches.
 
     That is its number, its count of raw rows, the raw schema, with the tick that the rows name in the
-    metadata, how many certain times share a tick that was chosen for them with different ones, and what
-    `_described` says of its events.
+    metadata, how many certain times share a tick that was chosen for them with different ones, what
+    `_described` says of its events, and what extraction came to.
     """
-    for number, raw in _raw_files(batches, reading):
+    for number in _numbers(batches):
+        uses = ExtractionUses()
+        raw = raw_table(number, reading, uses=uses)
         noted = with_noted_tick(raw) if reading.work[number][1][0].model else raw
         merged, described = _described(raw, number, reading)
         found = {
@@ -109,6 +113,7 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
             "schema": noted.schema.serialize().to_pybytes(),
             "merged": merged,
             "events": described,
+            "uses": json.dumps(uses.told()),
         }
         yield pa.RecordBatch.from_pylist([found], _DESCRIBED)
 
@@ -226,7 +231,8 @@ def events_of_files(
     ``days`` says whether a tick that nobody named is a day; ``firsts`` is the running number of each file's
     first row.
     """
-    for number, raw in _raw_files(batches, reading):
+    for number in _numbers(batches):
+        raw = raw_table(number, reading)
         file, steps = reading.work[number]
         for place, step in enumerate(steps):
             first = firsts[number] + place * raw.num_rows
@@ -238,17 +244,21 @@ def events_of_files(
             yield from table.to_batches(max_chunksize=BATCH_ROWS)
 
 
-def _raw_files(batches: Iterable[pa.RecordBatch], reading: Reading) -> Iterator[tuple[int, pa.Table]]:
+def _numbers(batches: Iterable[pa.RecordBatch]) -> Iterator[int]:
     for batch in batches:
-        for number in batch.column(0).to_pylist():
-            yield number, raw_table(number, reading)
+        yield from batch.column(0).to_pylist()
 
 
-def raw_table(number: int, reading: Reading, groups: tuple[int, int] | None = None) -> pa.Table:
+def raw_table(
+    number: int,
+    reading: Reading,
+    groups: tuple[int, int] | None = None,
+    uses: ExtractionUses | None = None,
+) -> pa.Table:
     """Return the raw rows of a file, or of some row groups of it; a TraceError says why that cannot be."""
     file, steps = reading.work[number]
     faults: list[TraceFault] = []
-    found = list(raw_tables({file: list(steps)}, reading.options, faults, used=reading.used, groups=groups))
+    found = list(raw_tables({file: list(steps)}, reading.options, faults, uses, reading.used, groups))
     if faults:
         raise TraceError(faults)
     return found[0][1]

@@ -41,6 +41,8 @@ from uncertain_cep.spark.file_reading import (
 from uncertain_cep.spark.jobs import worker_errors
 from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema, intervals_of
+from uncertain_cep.traces.duplicates import duplicates_message
+from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.formats import FileOptions, list_files, reader_tick
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import MissingChoice, merged_message
@@ -95,7 +97,8 @@ def read_traces(
     Warns
     -----
     UncertainCepWarning
-        If certain times of one file that differ are now in one tick, so that none is before the other.
+        If certain times of one file that differ are now in one tick, so that none is before the other; of
+        records and duplicates that are left out, as `uncertain_cep.read_traces` does.
     """
     return used_of_traces(spark, paths, schema, tick, None, format)
 
@@ -138,8 +141,12 @@ def used_of_traces(
     with worker_errors():
         rows = numbers.mapInArrow(
             partial(describe_files, reading=reading),
-            "file long, rows long, schema binary, merged long, events string",
+            "file long, rows long, schema binary, merged long, events string, uses string",
         ).collect()
+    uses = ExtractionUses()
+    for row in rows:
+        uses.add(json.loads(row["uses"]))
+    uses.warn(options.extract)
     counts = {row["file"]: row["rows"] for row in rows}
     # What a file without rows takes its columns for is a guess.
     empty = {
@@ -168,21 +175,31 @@ def used_of_traces(
     events = numbers.mapInArrow(read, from_arrow_schema(model.schema, _NAMES))
     events = noting_files(events, [str(Path(path).absolute()) for path in given])
     if reading.options.deduplicate:
-        return _without_duplicates(events, {part.events.numbered for part in found})
+        with worker_errors():
+            return _without_duplicates(events, {part.events.numbered for part in found})
     described = {row["file"]: None if row["events"] is None else json.loads(row["events"]) for row in rows}
     known = described_files(described, kept, reading, days or reading.own_tick is not None, firsts)
     return events if known is None else remember_files(events, known)
 
 
 def _without_duplicates(events: DataFrame, numbered: set[bool]) -> DataFrame:
-    """Return one of the events that agree in everything, or in all but ids that only number rows."""
-    if numbered == {True}:
-        others = [column(name) for name in events.columns if name != _NAMES.id]
-        first = events.groupBy(*others).agg(f.min(column(_NAMES.id)).alias(_NAMES.id))
-        return first.select(*(column(name) for name in events.columns))
-    if True in numbered:
+    """Return one of the events that agree in everything, or in all but ids that only number rows.
+
+    Warns how many are left out, which takes a job of its own.
+    """
+    if len(numbered) > 1:
         raise OptionError("deduplicate: on Spark all events need ids, or none: name a column with id")
-    return events.dropDuplicates()
+    others = [column(name) for name in events.columns if name != _NAMES.id or numbered == {False}]
+    counted = events.groupBy(*others).agg(f.count("*"))
+    # An attribute may have any name.
+    counted = counted.toDF(*(f"c{place}" for place in range(len(others))), "events")
+    rows, kept = counted.agg(f.sum("events"), f.count("*")).first() or (0, 0)
+    if rows and rows > kept:
+        warn(duplicates_message(rows - kept, kept))
+    if numbered == {False}:
+        return events.dropDuplicates()
+    first = events.groupBy(*others).agg(f.min(column(_NAMES.id)).alias(_NAMES.id))
+    return first.select(*(column(name) for name in events.columns))
 
 
 def _scannable(paths: Sequence[Path]) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Iterable, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -70,7 +71,19 @@ class ExtractionUses:
 
     def read(self, columns: Iterable[str]) -> None:
         """Learn of the columns of a file."""
-        self.present.update(columns)
+        self.present.update(name for name in columns if name != ROW)
+
+    def add(self, others: Mapping[str, Any]) -> None:
+        """Learn what another process has learnt of other files, as `told` there."""
+        for name in ("present", "tried", "found"):
+            getattr(self, name).update(others[name])
+        self.untaken += others["untaken"]
+        self.taken += others["taken"]
+
+    def told(self) -> dict[str, Any]:
+        """Return what is known so that JSON can hold it."""
+        sets = {name: sorted(getattr(self, name)) for name in ("present", "tried", "found")}
+        return {**sets, "untaken": self.untaken, "taken": self.taken}
 
     def warn(self, extract: Sequence[Extraction]) -> None:
         """Warn of columns that no file has, and of expressions that were not found anywhere."""

@@ -62,6 +62,7 @@ def test_validate_finds_nothing(invoke: Invoke, trace: Path) -> None:
         ["C", "2"],
         ["A", "1"],
         ["B", "1"],
+        ["node:", "n1"],
     ]
     assert "no faults" in result.stderr
 
@@ -71,10 +72,17 @@ def test_validate_prints_every_fault(invoke: Invoke, figure1: pa.Table, tmp_path
     wrong = wrong.set_column(1, "id", pa.array([1, 2, 3, 3]))
     result = invoke("validate", write_trace(wrong, tmp_path / "wrong.csv"))
     assert result.exit_code == 2
-    assert all("wrong.csv" in line for line in result.stdout.splitlines())
+    faults = [line for line in result.stdout.splitlines() if "wrong.csv" in line]
     assert "row 2" in result.stdout
     assert "row 4" in result.stdout
-    assert f"{len(result.stdout.splitlines())} faults" in result.stderr
+    assert f"{len(faults)} faults" in result.stderr
+    # Behind them stands what the events without faults are.
+    assert [line.split()[0] for line in result.stdout.splitlines()[len(faults) :]] == [
+        "type",
+        "A",
+        "B",
+        "node:",
+    ]
 
 
 @pytest.mark.parametrize("name", ["stream.parquet", "stream.csv", "stream.jsonl"])

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from uncertain_cep.durations import UNIT_NANOSECONDS
-from uncertain_cep.traces.profile import profile_lines, profile_of
+from uncertain_cep.traces.profile import profile_lines, profile_of, sound_part
 from uncertain_cep.traces.stamp_columns import UNITS
 
 _events = st.lists(
@@ -101,3 +101,20 @@ def test_what_looks_odd(columns: dict[str, Any], said: str | None) -> None:
         others["lower"] = pa.array([(MOMENT + n) * 10**6 for n in range(3)]).cast(pa.timestamp("us"))
     found = profile_of(table(**others)).odd
     assert any(said in line for line in found) if said else not found, found
+
+
+def test_hosts_are_named() -> None:
+    profile = profile_of(table(host=[f"n{n}" for n in (7, 1, 3, 2, 5, 4, 6, 1)], load=["x"] * 8))
+    assert profile.places == (("host", 7, ("n1", "n2", "n3", "n4", "n5")),)
+    assert "host: n1, n2, n3, n4, n5 and 2 more" in profile_lines(profile)
+
+
+def test_of_faulty_events_the_sound_ones_count() -> None:
+    given = table(x=[1, 2, 3, 4])
+    lower = given.column("lower").to_pylist()
+    given = given.set_column(0, "type", pa.array(["A", None, "A", "A"]))
+    given = given.set_column(3, "upper", pa.array([lower[0], lower[1], None, lower[2]], given.schema[3].type))
+    sound = sound_part(given)
+    assert sound is not None
+    assert sound.column("x").to_pylist() == [1]
+    assert sound_part(given.set_column(2, "lower", pa.array(["a"] * 4))) is None

@@ -37,10 +37,10 @@ def validate(
 ) -> None:
     """Check that traces can be read and matched, and print every fault with its file and row.
 
-    Of traces without faults a profile is printed: their types, times and nulls, and what looks odd. Exit
-    code 0 without faults, else 2.
+    Besides, a profile is printed: the types, times and nulls of events without faults, names such as those of
+    hosts, and what looks odd. Exit code 0 without faults, else 2.
     """
-    from uncertain_cep.traces.profile import profile_lines, profile_of
+    from uncertain_cep.traces.profile import profile_lines, profile_of, sound_part
     from uncertain_cep.validation import validated
     from uncertain_cep.wording import counted
 
@@ -54,10 +54,13 @@ def validate(
     faults = counted(sum(fault.count for fault in report.faults), "fault") if report.faults else "no faults"
     ticks = of_ticks(report.tick, report.floored)
     note(f"{counted(report.rows, 'row')}{dropped}, {counted(report.events, 'event')}{ticks}, {faults}")
+    table = report.table
+    if report.faults and table is not None:
+        table = sound_part(table)
+    if table is not None:
+        for line in profile_lines(profile_of(table)):
+            show(line)
     if report.faults:
         ctx.exit(2)
-    if report.table is not None:
-        for line in profile_lines(profile_of(report.table)):
-            show(line)
     if found.candidates is not None:
         note(found.candidates)

@@ -12,15 +12,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration
+from uncertain_cep.errors import UncertainCepError
 from uncertain_cep.timedomain import Names, TimeDomain, is_text
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
-from uncertain_cep.traces.stamp_columns import UNITS, resolution_of
+from uncertain_cep.traces.stamp_columns import UNITS, names_host, resolution_of
 
-__all__ = ["Profile", "TypeProfile", "profile_lines", "profile_of"]
+__all__ = ["Profile", "TypeProfile", "profile_lines", "profile_of", "sound_part"]
 
 _NAMES: Final = Names()
 _MOST_TYPES: Final = 20
 _MOST_COLUMNS: Final = 10
+_MOST_NAMES: Final = 5
 _FAR: Final = 20
 """How many times as long as the middle 98% of events take all of them have to take for some to be far off."""
 
@@ -45,11 +47,13 @@ class TypeProfile:
 class Profile:
     """What a trace holds.
 
-    ``types`` are the most frequent first, ``nulls`` the share of nulls of each attribute that has some,
+    ``types`` are the most frequent first, ``places`` the attributes that name hosts, with how many names they
+    have and the first of these in order, ``nulls`` the share of nulls of each attribute that has some,
     ``odd`` what looks so, each in one line.
     """
 
     types: tuple[TypeProfile, ...]
+    places: tuple[tuple[str, int, tuple[str, ...]], ...]
     nulls: tuple[tuple[str, float], ...]
     odd: tuple[str, ...]
     domain: TimeDomain
@@ -85,7 +89,26 @@ def profile_of(table: pa.Table) -> Profile:
     rest = tuple(pair["values"] for pair in counts)
     odd = tuple(_oddities(table, lower, upper, found, rest, nulls, domain))
     shares = sorted(((name, share) for name, share in nulls.items() if share), key=lambda pair: -pair[1])
-    return Profile(tuple(found), tuple(shares), odd, domain)
+    places = []
+    for name in filter(names_host, attributes):
+        if not pa.types.is_nested(table.schema.field(name).type):
+            values = sorted(table.column(name).drop_null().cast(pa.string()).unique().to_pylist())
+            places += [(name, len(values), tuple(values[:_MOST_NAMES]))] if values else []
+    return Profile(tuple(found), tuple(places), tuple(shares), odd, domain)
+
+
+def sound_part(table: pa.Table) -> pa.Table | None:
+    """Return the events of a faulty table that have a type and an interval; None if its columns tell none."""
+    try:
+        domain = TimeDomain.of(table.schema, _NAMES)
+        given = [table.column(name) for name in (_NAMES.lower, _NAMES.upper)]
+        counts = [np.asarray(times.cast(pa.int64()).fill_null(0)) for times in given]
+        bounds = [domain.ticks_of_units(some) for some in counts]
+        types = table.column(_NAMES.type).cast(pa.string())
+    except (UncertainCepError, pa.ArrowException, KeyError):
+        return None
+    known = [np.asarray(column.is_valid()) for column in (types, *given)]
+    return table.filter(pa.array(np.logical_and.reduce([*known, bounds[0] <= bounds[1]])))
 
 
 def _resolution(lower: IntArray, upper: IntArray, domain: TimeDomain) -> str:
@@ -190,6 +213,9 @@ def profile_lines(profile: Profile) -> Iterator[str]:
     widths = [max(len(row[place]) for row in rows) for place in range(len(head))]
     for row in rows if profile.types else []:
         yield "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+    for name, count, names in profile.places:
+        others = f" and {count - len(names):,} more" if count > len(names) else ""
+        yield f"{name}: {', '.join(names)}{others}"
     if profile.nulls:
         shown = ", ".join(f"{name} {share:.1%}" for name, share in profile.nulls[:_MOST_COLUMNS])
         more = len(profile.nulls) - _MOST_COLUMNS

@@ -24,7 +24,13 @@ from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of, list
 from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.rows import CANONICAL
 from uncertain_cep.traces.sizes import unpacked_bytes
-from uncertain_cep.traces.stamp_columns import StampColumn, regular_spacing, stamp_column, words_of
+from uncertain_cep.traces.stamp_columns import (
+    StampColumn,
+    names_host,
+    regular_spacing,
+    stamp_column,
+    words_of,
+)
 from uncertain_cep.traces.text_lines import LINE, PRESETS, RESTS, record_blocks
 from uncertain_cep.traces.time_formats import TimeFormat, told_with
 from uncertain_cep.traces.unpacking import unpacked
@@ -35,7 +41,6 @@ _BEGIN: Final = ("start", "begin", "launch", "submit", "open", "from")
 _END: Final = ("end", "finish", "stop", "complete", "completion", "close", "to", "until")
 _TIMES: Final = ("time", "timestamp", "ts", "at", "datetime", "date", "when", "eventtime")
 _TYPES: Final = ("type", "kind", "event", "eventtype", "activity", "level", "action", "eventname")
-_HOSTS: Final = ("host", "hostname", "node", "machine", "server", "pod", "instance", "executor")
 FILE: Final = "file"
 TIME: Final = "time"
 _MOST_TYPES: Final = 50
@@ -374,8 +379,7 @@ def _series(group: _Group, stamp: StampColumn) -> list[np.ndarray]:
 def _host(table: pa.Table) -> str | None:
     """Return the column that names hosts, or where else clocks are."""
     for name in table.column_names:
-        words = words_of(name) or [name.lower()]
-        if words[-1] in _HOSTS or (words[-1] == "name" and words[0] in _HOSTS):
+        if names_host(name):
             column = table.column(name)
             if not pa.types.is_nested(column.type) and pc.count_distinct(column).as_py() > 1:
                 return str(name)

@@ -18,7 +18,15 @@ from uncertain_cep.traces.faulty_rows import IntArray
 from uncertain_cep.traces.instants import counts_of, stamp_kind
 from uncertain_cep.traces.time_formats import EPOCHS, TimeFormat
 
-__all__ = ["UNITS", "StampColumn", "regular_spacing", "resolution_of", "stamp_column", "words_of"]
+__all__ = [
+    "UNITS",
+    "StampColumn",
+    "names_host",
+    "regular_spacing",
+    "resolution_of",
+    "stamp_column",
+    "words_of",
+]
 
 UNITS: Final = ("d", "h", "min", "s", "ms", "us", "ns")
 """From the longest."""
@@ -178,3 +186,12 @@ def words_of(name: str) -> list[str]:
     """Return the words of a name, in small letters, without those that only say that it is a time."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", name)
     return [word.lower() for word in words if word.lower() not in _UNIT_WORDS]
+
+
+_HOSTS: Final = ("host", "hostname", "node", "machine", "server", "pod", "instance", "executor")
+
+
+def names_host(name: str) -> bool:
+    """Tell whether a column of this name holds names of hosts, or where else clocks are."""
+    words = words_of(name) or [name.lower()]
+    return words[-1] in _HOSTS or (words[-1] == "name" and words[0] in _HOSTS)

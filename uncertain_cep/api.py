@@ -62,8 +62,9 @@ def match(
     events : pyarrow.Table or RecordBatchReader, pandas, Polars or Spark DataFrame
         One row an event: ``type`` (string), ``id`` (integer or string), ``lower`` and ``upper`` (int64
         ticks or timestamps, inclusive), optionally ``pmf`` (list of float64, one for each tick; null:
-        uniform) and ``tick`` (text such as ``100ms``, the same for all events: how long a tick is, as
-        `to_intervals` writes it), and any attributes.
+        uniform), ``probability`` (a number from 0 to 1: how likely the event happened at all; null: it did)
+        and ``tick`` (text such as ``100ms``, the same for all events: how long a tick is, as `to_intervals`
+        writes it), and any attributes.
     query : Query or str
     names : Names or mapping, optional
         Other names of those columns, such as ``{"type": "event_type"}``.

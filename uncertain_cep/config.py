@@ -91,6 +91,9 @@ BOXES_AT_ONCE: Final = 1 << 16
 PMF_TICKS: Final = 10_000
 """Ticks of an interval up to which posteriors list the probability of each."""
 
+MOST_TICKS_OF_A_LAW: Final = 100_000
+"""Most ticks of the time of a match that becomes an event: each has a confidence of its own."""
+
 SHOWN_MATCHES: Final = 10_000
 """Most matches in the table of a report: the best ones."""
 

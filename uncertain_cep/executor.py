@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from confidence.kernel import plainly
 from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.existence import existence
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.moved import moved
 from uncertain_cep.candidates.own_times import shared_clocks
@@ -25,7 +26,7 @@ from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
 from uncertain_cep.expressions.vectorised import evaluate as evaluate_expression
 from uncertain_cep.limits import within
 from uncertain_cep.meter import current_meter
-from uncertain_cep.operators.batch import MatchBatch
+from uncertain_cep.operators.batch import MatchBatch, happened
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
 from uncertain_cep.operators.shared_clocks import weigher
@@ -40,7 +41,7 @@ from uncertain_cep.results.projection import id_payload, to_batch, widened
 from uncertain_cep.results.ranking import least_passing, passing
 from uncertain_cep.results.top_k import RisingThreshold, best_chunk
 from uncertain_cep.threads import available_cores, side_by_side
-from uncertain_cep.traces.checks import check_clocks, check_columns, check_intervals, check_nulls, check_pmfs
+from uncertain_cep.traces.checks import check_model
 
 __all__ = [
     "Slicing",
@@ -182,6 +183,10 @@ def _evaluated(
     columns = [*plan.required_columns, *([] if slicing is None else [slicing.column])]
     table = table.select(columns).combine_chunks()
     selection, pmfs, ticks = _selected(plan, table, slicing)
+    exists = existence(table, plan.names.probability)
+    if exists is not None and plan.forbids and plan.evaluation != "query_order":
+        # Points and runs are left out by what is next for certain; these kernels know of nothing else.
+        plan = replace(plan, evaluation="query_order")
     if doubts is not None:
         doubts.counted(plan, selection.sizes)
     # The events of a Kleene component that come first are among those that come later.
@@ -197,7 +202,13 @@ def _evaluated(
     clocks = None
     if plan.clocks:
         clocks, pmfs = shared_clocks(plan, table, pmfs, *ticks)
-    by_row = plan.counts or best_only or clocks is not None or later is not None
+    if clocks is not None and exists is not None and plan.forbids:
+        raise OptionError(
+            f"events may not have happened ({plan.names.probability}), and events of one clock move together "
+            f"({', '.join(plan.names.clocks)}): what forbids events takes one of the two, so take times as "
+            "independent, sources=False, or leave one of these columns out"
+        )
+    by_row = plan.counts or best_only or clocks is not None or later is not None or exists is not None
     payload = None if by_row else id_payload(plan, table)
     batch_rows = min(batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1))
     # Sequences that forbid nothing are weighed behind the search, all of them where times are not uniform.
@@ -217,17 +228,21 @@ def _evaluated(
         batch_rows,
         counters=counters,
         clocks=clocks,
+        existence=exists,
     )
     operator = operator_of(plan)
 
-    def matches(among: Selection, threshold: Threshold | None = None) -> Iterator[MatchBatch]:
+    def found(among: Selection, threshold: Threshold | None = None) -> Iterator[MatchBatch]:
         if clocks is None:
             return _owned(operator.matches(with_tree().among(among, threshold)), later)
         # What bounds confidences takes times as independent.
-        found = _owned(operator.matches(with_tree().among(among)), later)
-        if weighed is None:
-            return found
-        return map(weighed, found)
+        chunks = _owned(operator.matches(with_tree().among(among)), later)
+        return chunks if weighed is None else map(weighed, chunks)
+
+    def matches(among: Selection, threshold: Threshold | None = None) -> Iterator[MatchBatch]:
+        if exists is None:
+            return found(among, threshold)
+        return (happened(chunk, exists.probability, plan.compressed) for chunk in found(among, threshold))
 
     def having(among: Selection, threshold: Threshold) -> Iterator[MatchBatch]:
         for chunk in matches(among, threshold):
@@ -247,7 +262,7 @@ def _evaluated(
 
     def batches(part: Selection) -> Iterator[pa.RecordBatch]:
         if plan.counts and not _searched(plan):
-            yield from expected_counts(plan, table, part, pmfs, matches)
+            yield from expected_counts(plan, table, part, pmfs, exists, found)
         elif plan.counts:
             yield from bucketed_counts(plan, table, _owned(evaluate_bucketed(context.among(part)), later))
         else:
@@ -352,13 +367,7 @@ def candidates(plan: EvaluationPlan, table: pa.Table, doubts: Doubts | None = No
 
 def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) -> None:
     """Raise TraceError with every fault found if a table holds no events of the model."""
-    faults = check_columns(table.schema, plan.names)
-    if not faults:
-        faults = check_nulls(table, plan.names) + check_intervals(table, plan.names, plan.domain)
-        if not faults and plan.clocks:
-            faults = check_clocks(table, plan.names, plan.domain)
-        if not faults or not plan.clocks:
-            faults += check_pmfs(table, plan.names, plan.domain, clocks=plan.clocks)
+    faults = check_model(table, plan.names, plan.domain, clocks=plan.clocks)
     if faults:
         raise TraceError([fault if file is None else replace(fault, file=file) for fault in faults])
 

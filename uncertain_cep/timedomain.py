@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -63,6 +63,7 @@ class Names:
     source: str = "source"
     offset_lower: str = "offset_lower"
     offset_upper: str = "offset_upper"
+    probability: str = "probability"
 
     def __post_init__(self) -> None:
         for part in self.__dataclass_fields__:
@@ -75,12 +76,15 @@ class Names:
         """The columns that say which clock stamped an event, and the bounds of its offset."""
         return self.source, self.offset_lower, self.offset_upper
 
-    def used(self, clocks: bool) -> dict[str, str]:
-        """Return the column of each part of the model, those of clocks only where events share them."""
-        clocked = ("source", "offset_lower", "offset_upper")
-        return {
-            part: getattr(self, part) for part in self.__dataclass_fields__ if clocks or part not in clocked
-        }
+    def used(self, clocks: bool, columns: Collection[str]) -> dict[str, str]:
+        """Return the column of each part of the model.
+
+        Those of clocks only where events share them, that of probabilities if it is one of some columns.
+        """
+        left_out = set() if clocks else {"source", "offset_lower", "offset_upper"}
+        if self.probability not in columns:
+            left_out.add("probability")
+        return {part: getattr(self, part) for part in self.__dataclass_fields__ if part not in left_out}
 
     @classmethod
     def of(cls, names: Names | Mapping[str, str] | None) -> Names:

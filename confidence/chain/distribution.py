@@ -2,18 +2,35 @@
 
 ``offset`` is where the event's probabilities start in ``pmf``, -1 for uniform; ``head`` and ``tail`` are the
 :func:`running_sums` of ``pmf``. Bounds and times are ticks, bounds inclusive.
+
+An event that must stay out of gaps may not have happened. That is as if it were before everything else: its
+offset is ``DOUBTFUL - k``, and at k of each array stand the probability that it happened, and the offset that
+it has if it did. So nothing else has to be handed on.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confidence.kernel import kernel
 
-__all__ = ["Intervals", "Pmfs", "at_least", "at_most", "exactly", "inside", "running_sums"]
+__all__ = [
+    "DOUBTFUL",
+    "Intervals",
+    "Pmfs",
+    "at_least",
+    "at_most",
+    "doubtful",
+    "exactly",
+    "inside",
+    "running_sums",
+]
+
+DOUBTFUL: Final = -2
+"""Offsets from here down are those of events that may not have happened."""
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -27,7 +44,8 @@ class Intervals(NamedTuple):
     lower, upper
         Ticks, inclusive.
     offset
-        Where an event's probabilities start in :class:`Pmfs`; -1 for uniform.
+        Where an event's probabilities start in :class:`Pmfs`; -1 for uniform; ``DOUBTFUL`` or less if it may
+        not have happened.
     """
 
     lower: Int64
@@ -74,21 +92,57 @@ def running_sums(lower, upper, offset, pmf, head, tail):
                 tail[k] = total
 
 
+def doubtful(pmfs: Pmfs, offset: Int64, probability: Float64) -> tuple[Pmfs, Int64]:
+    """Return what tells the laws of events that happened with some probability, if at all.
+
+    Parameters
+    ----------
+    pmfs : Pmfs
+    offset : (n,) int64
+        Of the events if they happened.
+    probability : (n,) float64
+
+    Returns
+    -------
+    Pmfs
+        Those given, and more behind them.
+    offset : (n,) int64
+    """
+    chosen = np.flatnonzero(probability < 1.0)
+    if not len(chosen):
+        return pmfs, offset
+    coded = offset.copy()
+    coded[chosen] = DOUBTFUL - (len(pmfs.values) + 2 * np.arange(len(chosen)))
+    records = np.stack((probability[chosen], offset[chosen].astype(np.float64)), axis=1).ravel()
+    return Pmfs(*(np.concatenate((array, records)) for array in pmfs)), coded
+
+
 @kernel
 def exactly(low, high, offset, pmf, t):
     """Return P(x = t)."""
     if t < low or t > high:
         return 0.0
+    if offset <= DOUBTFUL:
+        k = DOUBTFUL - offset
+        start = int(pmf[k + 1])
+        return pmf[k] * (pmf[start + t - low] if start >= 0 else 1.0 / float(high - low + 1))
     return pmf[offset + t - low] if offset >= 0 else 1.0 / float(high - low + 1)
 
 
 @kernel
 def at_most(low, high, offset, head, t):
     """Return P(x <= t)."""
-    if t < low:
-        return 0.0
     if t >= high:
         return 1.0
+    if offset <= DOUBTFUL:
+        k = DOUBTFUL - offset
+        start = int(head[k + 1])
+        earlier = 0.0
+        if t >= low:
+            earlier = head[start + t - low] if start >= 0 else float(t - low + 1) / float(high - low + 1)
+        return 1.0 - head[k] + head[k] * earlier
+    if t < low:
+        return 0.0
     return head[offset + t - low] if offset >= 0 else float(t - low + 1) / float(high - low + 1)
 
 
@@ -97,6 +151,13 @@ def at_least(low, high, offset, tail, t):
     """Return P(x >= t)."""
     if t > high:
         return 0.0
+    if offset <= DOUBTFUL:
+        k = DOUBTFUL - offset
+        start = int(tail[k + 1])
+        later = 1.0
+        if t > low:
+            later = tail[start + t - low] if start >= 0 else float(high - t + 1) / float(high - low + 1)
+        return tail[k] * later
     if t <= low:
         return 1.0
     return tail[offset + t - low] if offset >= 0 else float(high - t + 1) / float(high - low + 1)
@@ -109,9 +170,14 @@ def inside(low, high, offset, pmf, s, t):
     last = min(high, t - 1)
     if first > last:
         return 0.0
-    if offset < 0:
-        return float(last - first + 1) / float(high - low + 1)
+    happened = 1.0
+    start = offset
+    if offset <= DOUBTFUL:
+        happened = pmf[DOUBTFUL - offset]
+        start = int(pmf[DOUBTFUL - offset + 1])
+    if start < 0:
+        return happened * (float(last - first + 1) / float(high - low + 1))
     total = 0.0
-    for k in range(offset + first - low, offset + last - low + 1):
+    for k in range(start + first - low, start + last - low + 1):
         total += pmf[k]
-    return total
+    return happened * total

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, multiplications_per_call
+from confidence.chain.distribution import DOUBTFUL
 from confidence.kernel import kernel
 
 __all__ = ["Covered", "Sliding", "covered_stretches", "event_rates", "expected_by_bucket", "slide"]
@@ -120,6 +121,14 @@ def _add_to(high, low, place, x):
     high[place] = after
 
 
+@kernel
+def _happened(offset, pmf):
+    """Return the probability that an event happened, and its offset if it did."""
+    if offset > DOUBTFUL:
+        return 1.0, offset
+    return pmf[DOUBTFUL - offset], int(pmf[DOUBTFUL - offset + 1])
+
+
 @kernel(allocates=True)
 def event_rates(events, pmf, covered, out):
     """Write the expected number of events of one component at each covered tick.
@@ -127,7 +136,7 @@ def event_rates(events, pmf, covered, out):
     Parameters
     ----------
     events : Intervals
-        Its candidates.
+        Its candidates; some may not have happened.
     pmf : (m,) float64
         The explicit probabilities.
     covered : Covered
@@ -144,10 +153,11 @@ def event_rates(events, pmf, covered, out):
     active = np.zeros(out.shape[0] + 1, np.int32)
     stretch = 0
     for i in range(lower.shape[0]):
-        if offset[i] < 0:
+        happened, start = _happened(offset[i], pmf)
+        if start < 0:
             stretch, place = _place(covered, lower[i], stretch)
             ticks = upper[i] - lower[i] + 1
-            p = 1.0 / float(ticks)
+            p = happened / float(ticks)
             _add_to(high, low, place, p)
             _add_to(high, low, place + ticks, -p)
             active[place] += 1
@@ -164,10 +174,11 @@ def event_rates(events, pmf, covered, out):
             rest[0] = 0.0
         out[place] = total[0] + rest[0]
     for i in range(lower.shape[0]):
-        if offset[i] >= 0:
+        happened, start = _happened(offset[i], pmf)
+        if start >= 0:
             stretch, place = _place(covered, lower[i], stretch)
             for k in range(upper[i] - lower[i] + 1):
-                out[place + k] += pmf[offset[i] + k]
+                out[place + k] += happened * pmf[start + k]
 
 
 @kernel

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from confidence.chain.distribution import inside
+from confidence.chain.distribution import exactly, inside
 from confidence.chain.uniform import tight_bounds
 from confidence.gaps.chains import (
     DONE,
@@ -50,7 +50,7 @@ def _in_gap(after, before, count, others, pmf):
 def _earliest(low, high, offset, pmf, after, before):
     """Return the first tick strictly between two times that an event can have, else ``before``."""
     for t in range(max(low, after + 1), min(high, before - 1) + 1):
-        if offset < 0 or pmf[offset + t - low] > 0.0:
+        if exactly(low, high, offset, pmf, t) > 0.0:
             return t
     return before
 
@@ -59,7 +59,7 @@ def _earliest(low, high, offset, pmf, after, before):
 def _latest(low, high, offset, pmf, after, before):
     """Return the last tick strictly between two times that an event can have, else ``after``."""
     for t in range(min(high, before - 1), max(low, after + 1) - 1, -1):
-        if offset < 0 or pmf[offset + t - low] > 0.0:
+        if exactly(low, high, offset, pmf, t) > 0.0:
             return t
     return after
 

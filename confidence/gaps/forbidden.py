@@ -48,7 +48,7 @@ def _weigh_edges(chain, g, low, high, offset, pmfs):
     for s in range(a, min(b, high - 1) + 1):
         first = max(a_next, s + 1, low + 1)
         at = bounds[2, g] + (s - a) * width + first - a_next
-        if offset >= 0:
+        if offset != -1:
             earlier = at_most(low, high, offset, pmfs.head, s)
             for t in range(first, b_next + 1):
                 edge[at + t - first] *= earlier + at_least(low, high, offset, pmfs.tail, t)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from confidence.chain.distribution import at_least, at_most, exactly, inside
+from confidence.chain.distribution import DOUBTFUL, at_least, at_most, exactly, inside
 from confidence.gaps.chains import Chain, chain_weight, next_choice, take_weights
 from confidence.kernel import kernel
 
@@ -63,7 +63,8 @@ def list_places(forbidden, x, bounds, length, window, places):
         if before < 0:
             places[KIND, 0] = BEHIND if g == 0 else AT_MOST
             places[AT, 0] = last if g == 0 else g - 1
-            if low <= (b[last] - window if g == 0 else b[g - 1]):
+            # What did not happen is before everything.
+            if forbidden.offset[x] <= DOUBTFUL or low <= (b[last] - window if g == 0 else b[g - 1]):
                 count = 1
         else:
             for j in range(before, g):
@@ -208,7 +209,7 @@ def weigh_group(k, group, forbidden, pmfs, window, chain, work):
         between = 0.0
         for t in range(begin, width):
             # Term by term, as a difference of running sums could cancel.
-            if offset < 0 or t == begin:
+            if offset == -1 or t == begin:
                 between = inside(low, high, offset, pmfs.values, s, a[j] + t)
             else:
                 between += exactly(low, high, offset, pmfs.values, a[j] + t - 1)

@@ -107,7 +107,8 @@ def _outside(low, high, offset, pmfs, forbidden, inside):
     if several == 1:
         free = at_most(low, high, offset, pmfs.head, first - 1)
         return free + at_least(low, high, offset, pmfs.tail, last + 1)
-    total = 0.0
+    # What did not happen is before everything.
+    total = at_most(low, high, offset, pmfs.head, low - 1)
     for t in range(low, high + 1):
         free = True
         for g in range(inside.shape[0]):

@@ -30,11 +30,11 @@ Float64 = NDArray[np.float64]
 
 
 class Drawn(NamedTuple):
-    """The ticks of an event, inclusive, and their probabilities; ``size`` equally likely ones if None."""
+    """The ticks of an event, inclusive, and their probabilities; each is 1 / ``size`` if None."""
 
     lower: int
     upper: int
-    size: int
+    size: float
     pmf: Float64 | None
 
     def heads(self) -> Float64:

@@ -97,7 +97,14 @@ class Grid:
 
 
 def factors_of(
-    runs: Sequence[Run], lower: int, upper: int, pmf: Float64 | None, grid: Grid, cells: Cells, place: int
+    runs: Sequence[Run],
+    lower: int,
+    upper: int,
+    pmf: Float64 | None,
+    grid: Grid,
+    cells: Cells,
+    place: int,
+    probability: float = 1.0,
 ) -> tuple[list[Factor], int]:
     """Return the factors of an event that is in none of its runs, and the ticks of a time of its own.
 
@@ -112,7 +119,13 @@ def factors_of(
     cells : Cells
     place : int
         The number of a time of its own, should it be held; then its ticks are what is returned, else 0.
+    probability : float
+        That it happened at all.
     """
+
+    def outside(values: Float64) -> list[Factor]:
+        return [Factor(tuple(times), 1.0 - probability + probability * values)]
+
     times = sorted(frozenset[int]().union(*(run.times for run in runs)))
     gaps = [[run for run in runs if run.gap == gap] for gap in dict.fromkeys(run.gap for run in runs)]
     few = max(map(len, gaps)) <= MOST_UNITED
@@ -125,13 +138,16 @@ def factors_of(
     if len(times) <= 2 or together <= separate:
         if few and apart:
             cells.take([*grid.shape(times), sum(2 ** len(gap) for gap in gaps)])
-            return [Factor(tuple(times), _outside(gaps, lower, upper, pmf, grid, times))], 0
+            return outside(_outside(gaps, lower, upper, pmf, grid, times)), 0
         if together <= separate:
             cells.take([*grid.shape(times), upper - lower + 1])
-            return [Factor(tuple(times), _tick_by_tick(runs, lower, upper, pmf, grid, times))], 0
+            return outside(_tick_by_tick(runs, lower, upper, pmf, grid, times)), 0
     # Given the event's own time, its gaps have nothing more to do with each other.
     size = upper - lower + 1
     weight = np.full(size, 1.0 / size) if pmf is None else pmf
+    if probability < 1.0:
+        # One tick more, on which it did not happen.
+        weight = np.append(probability * weight, 1.0 - probability)
     found = [Factor((place,), weight)]
     ticks = np.arange(lower, upper + 1)
     for run in runs:
@@ -139,8 +155,10 @@ def factors_of(
         cells.take([*grid.shape(axes), size])
         low, high = (np.broadcast_to(end, grid.shape(axes))[..., None] for end in grid.ends(run, axes))
         free = (ticks < low) | (ticks > high)
+        if probability < 1.0:
+            free = np.concatenate((free, np.ones((*free.shape[:-1], 1), dtype=np.bool_)), axis=-1)
         found.append(Factor((*axes, place), free.astype(np.float64)))
-    return found, size
+    return found, len(weight)
 
 
 def _outside(

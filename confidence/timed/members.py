@@ -22,12 +22,16 @@ Float64 = NDArray[np.float64]
 
 
 class Member(NamedTuple):
-    """An event, its ticks, inclusive, their probabilities, None for uniform ones, and its run."""
+    """An event, its ticks, inclusive, their probabilities, None for uniform ones, and its run.
+
+    It happened at all with ``probability``.
+    """
 
     lower: int
     upper: int
     pmf: Float64 | None
     run: Run
+    probability: float = 1.0
 
 
 class Members(NamedTuple):
@@ -78,6 +82,7 @@ def members_of(
     for event in events:
         cells.take([*grid.shape(axes), 1 if event.pmf is None else len(event.pmf)])
         chance, first, last = _chance(event, grid, axes)
+        chance = event.probability * chance
         some += (1.0 - some) * chance
         sets += (1.0 + sets) * chance
         elements += chance

@@ -132,7 +132,7 @@ class Gathered(NamedTuple):
         For each event its place among them, -1 if it is none, or the number of rows if the match holds it.
         All -1 between two matches.
     offset : (rows,) int64
-        Where an event's probabilities start; -1 for uniform.
+        Where the probabilities of an event of a match start; -1 for uniform.
     forbidden : confidence.gaps.chains.Forbidden
         Room for them.
     held : HeldOffsets
@@ -158,6 +158,8 @@ class ForbiddenEvents(NamedTuple):
         The event.
     place : (n,) int64
         What stands for it in conditions.
+    offset : (n,) int64
+        As of :class:`confidence.chain.distribution.Intervals`.
     group_start : (g + 1,) int64
         Where each group starts.
     pool_start : (p + 1,) int64
@@ -172,6 +174,7 @@ class ForbiddenEvents(NamedTuple):
     highest: Int64
     row: Int64
     place: Int64
+    offset: Int64
     group_start: Int64
     pool_start: Int64
     group_of: Int64
@@ -356,7 +359,7 @@ def collect(pools, pool, first, above, until, gap, conditions, scratch, asked, f
         scratch.steps[0] += 1
         row = pools.row[x]
         at = mark[row]
-        low, high, offset = pools.lower[x], pools.upper[x], gathered.offset[row]
+        low, high, offset = pools.lower[x], pools.upper[x], pools.offset[x]
         if held.start.shape[0]:
             low, high, offset = _given(held, row, low, high, offset)
         if high > above and low < until and at != mark.shape[0]:

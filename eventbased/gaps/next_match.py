@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.chain.distribution import Intervals, Pmfs
+from confidence.chain.distribution import DOUBTFUL, Intervals, Pmfs
 from confidence.chain.tick_pairs import MOST_EDGES, with_pairs
 from confidence.chain.uniform import tight_bounds
 from confidence.gaps import chains
@@ -59,7 +59,8 @@ class EventArrays(NamedTuple):
     shared : bool
         Whether it is a candidate of several components.
     pmf_offset : int64
-        Where its probabilities start; -1 for uniform.
+        Where its probabilities start; -1 for uniform; of what may be forbidden ``DOUBTFUL`` or less for one
+        that may not have happened.
     place : int64
         What stands for it in bytecode.
     """
@@ -248,7 +249,12 @@ def next_confidences(
                             bytecode.slots, chosen, whole, real, absent,
                         )  # fmt: skip
                         chosen[j] = own_place
-                    if free and others.lower[x] + j > high[j - 1] and others.upper[x] + j < low[j]:
+                    if (
+                        free
+                        and others.lower[x] + j > high[j - 1]
+                        and others.upper[x] + j < low[j]
+                        and others.pmf_offset[x] > DOUBTFUL
+                    ):
                         certain = True
                         break
                     if free:
@@ -394,7 +400,9 @@ class NextConfidences:
         space.work.begin()
         if not self._looked:
             self._looked = True
-            if crowded(classes, self._length, others.lower, others.upper):
+            # A match divides its own event out, and what may not have happened has another factor there.
+            happened = int(others.pmf_offset.min(initial=-1)) > DOUBTFUL
+            if happened and crowded(classes, self._length, others.lower, others.upper):
                 self._tables = new_tables(self._length, self._spread)
         done, reason, untabled = 0, PAUSED, -1
         need: tuple[int, ...] = ()

@@ -73,6 +73,15 @@ class Trace:
             )
             columns["offset_lower"] = pa.array([clock and clock.lower for clock in known], pa.int64())
             columns["offset_upper"] = pa.array([clock and clock.upper for clock in known], pa.int64())
+        if any(event.probability != 1 for event in events):
+            # Null, or written out, is certain.
+            columns["probability"] = pa.array(
+                [
+                    None if event.probability == 1 and number % 2 else float(event.probability)
+                    for number, event in enumerate(events)
+                ],
+                pa.float64(),
+            )
         for name, type_ in self.types.items():
             if name not in columns:
                 columns[name] = pa.array([event[name] for event in events], type_)

@@ -110,7 +110,7 @@ def _searched(events: Events, most: int, depth: int, room: int, steps: int) -> l
     completions(candidates, chain, window)
     pattern = SearchPattern(np.array(events.kleene), np.zeros(len(low), dtype=np.bool_), window, False)
     state, work = start_search(depth, len(events.intervals), len(low)), scratch(conditions, depth)
-    none_negated = ForbiddenEvents(*(none,) * 7, none.reshape(0, 0))
+    none_negated = ForbiddenEvents(*(none,) * 8, none.reshape(0, 0))
     pruning = NegationPruning(none_negated, none, none, none, none, none, none)
     everything = Wanted(0.0, none, UNLIMITED, np.zeros(0), np.zeros(0))
     choices = np.full((len(low), 1), -1)

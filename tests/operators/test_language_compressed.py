@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.cases.cases import Trace
+from tests.cases.existence import doubtful
 from tests.cases.language import RELATIONS, language_cases
 from uncertain_cep.executor import Slicing, execute
 from uncertain_cep.plan import make_plan
@@ -100,6 +101,8 @@ class Case:
         names = [part.variable for part in self.components if not part.kleene]
         series = self.components[place].variable
         for probability, world in worlds([*chosen, *able]):
+            if not all(event in world for event in chosen):
+                continue
             times = [world[event] for event in chosen]
             if any(s >= t for s, t in pairwise(times)) or times[-1] - times[0] >= self.window:
                 continue
@@ -111,7 +114,9 @@ class Case:
             inside = [
                 event
                 for event in able
-                if after < world[event] < before and self.in_time({**known, series: world[event]})
+                if event in world
+                and after < world[event] < before
+                and self.in_time({**known, series: world[event]})
             ]
             apart += probability
             sets += probability * (2 ** len(inside) - 1)
@@ -176,6 +181,11 @@ def test_small_probabilities_keep_their_digits() -> None:
     (row,) = uc.match(events, query, kleene="compressed").to_pylist()
     assert math.isclose(row["confidence"], 1e-7 + 2e-7 - 2e-14, rel_tol=1e-12)
     assert math.isclose(row["expected_elements"], 3e-7, rel_tol=1e-12)
+
+
+@given(doubtful(compressed_cases()))
+def test_rows_of_events_that_may_not_have_happened(case: Case) -> None:
+    check(case)
 
 
 def check(case: Case) -> None:

@@ -9,6 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence.chain.distribution import DOUBTFUL
+from confidence.config import EVER
 from confidence.gaps.unions import Term
 from eventbased.gaps.gap_events import ForbiddenEvents, GapRules, contiguity_limits
 from uncertain_cep.candidates.selection import Selection, coded, rows_taken
@@ -52,6 +54,7 @@ def forbidden_events(
     first: Int64,
     rows: Int64,
     index: Int64,
+    offset: Int64 | None = None,
 ) -> Forbidden:
     """Return what the strategy and the negations of a query forbid.
 
@@ -65,6 +68,8 @@ def forbidden_events(
         Where the candidates of each component start in their layout.
     rows, index : (m,) int64
         Of the candidates in their layout: the row, and the place among the component's as selected.
+    offset : (n,) int64 or None
+        Of all rows, as of :class:`confidence.chain.distribution.Intervals`; None: confidences are not asked.
     """
     starts = rows[: first[1]]
     limit = np.zeros(0, dtype=np.int64)
@@ -108,11 +113,14 @@ def forbidden_events(
         np.array(negated, dtype=np.int64),
         np.array([negation.after for negation in plan.negations], dtype=np.int64),
     )
-    events = _laid_out(pools, *ticks, len(starts))
+    offset = np.full(table.num_rows, -1) if offset is None else offset
+    events = _laid_out(pools, *ticks, offset, len(starts))
     if between >= 0:
         limit = np.empty(len(rows), dtype=np.int64)
+        # Only what happened for certain is surely between two events.
+        until = np.where(events.offset > DOUBTFUL, events.upper, EVER)
         contiguity_limits(
-            ticks[1][rows], pools[0].of_candidate, events.lower, events.upper,
+            ticks[1][rows], pools[0].of_candidate, events.lower, until,
             events.group_start[: events.pool_start[1] + 1], limit,
         )  # fmt: skip
     return Forbidden(events, rules, tuple(negated_rows), limit)
@@ -165,7 +173,9 @@ def _numbers_of(values: Int64, distinct: Int64) -> Int64:
     return np.where((values >= 0) & (distinct[found] == values), found, -1)
 
 
-def _laid_out(pools: Sequence[_Pool], lower: Int64, upper: Int64, starts: int) -> ForbiddenEvents:
+def _laid_out(
+    pools: Sequence[_Pool], lower: Int64, upper: Int64, offset: Int64, starts: int
+) -> ForbiddenEvents:
     parts: list[tuple[Int64, ...]] = []
     sizes: list[Int64] = []
     for pool in pools:
@@ -173,12 +183,15 @@ def _laid_out(pools: Sequence[_Pool], lower: Int64, upper: Int64, starts: int) -
         order = order[np.searchsorted(pool.group[order], 0) :]
         row = pool.row[order]
         parts.append(
-            (lower[row], upper[row], _highest(upper[row], pool.group[order]), row, pool.place[order])
-        )
+            (
+                lower[row], upper[row], _highest(upper[row], pool.group[order]), row, pool.place[order],
+                offset[row],
+            )
+        )  # fmt: skip
         sizes.append(np.bincount(pool.group[order], minlength=pool.groups))
     columns = [
         np.concatenate([part[k] for part in parts]) if parts else np.zeros(0, dtype=np.int64)
-        for k in range(5)
+        for k in range(6)
     ]
     counts = np.concatenate(sizes) if sizes else np.zeros(0, dtype=np.int64)
     return ForbiddenEvents(
@@ -187,6 +200,7 @@ def _laid_out(pools: Sequence[_Pool], lower: Int64, upper: Int64, starts: int) -
         highest=columns[2],
         row=columns[3],
         place=columns[4],
+        offset=columns[5],
         group_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
         pool_start=np.cumsum([0, *(pool.groups for pool in pools)]).astype(np.int64),
         group_of=np.array([pool.of_candidate[:starts] for pool in pools], dtype=np.int64).reshape(-1, starts),

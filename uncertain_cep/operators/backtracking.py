@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from confidence import CostlyMatchError, Limits, Pmfs
 from confidence.budget import checkpoint, steps_per_call
+from confidence.chain.distribution import DOUBTFUL
 from confidence.config import EVER
 from confidence.gaps.unions import Term, Union
 from confidence.predicates.conditions import Conditions, Scratch, scratch
@@ -104,14 +105,17 @@ class BacktrackingSearch:
         self._laid, self._rows, self._window = laid, rows, window
         count = len(rows)
         self._base = laid.base[:count]
-        self._forbidden = forbidden_events(
-            plan, table, selection, context.ticks, laid.first, rows, laid.source[:count]
-        )
         self._offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
         values = np.zeros(0) if pmfs is None else pmfs.values
         self._pmfs = Pmfs.of(values, *context.ticks, self._offset)
         if clocks is not None:
             self._offset, self._pmfs = clocks.laws(*context.ticks)
+        forbidding = self._offset
+        if context.existence is not None:
+            self._pmfs, forbidding = context.existence.forbidding(self._pmfs, self._offset, slice(None))
+        self._forbidden = forbidden_events(
+            plan, table, selection, context.ticks, laid.first, rows, laid.source[:count], forbidding
+        )
         self._conditions = _compiled(plan, table, rows, laid.first, self._forbidden)
         self._terms = [(term, _spared(self._forbidden, term)) for term in terms_of(plan)]
         self._kleene = np.array([component.kleene for component in plan.components], dtype=np.bool_)
@@ -121,7 +125,9 @@ class BacktrackingSearch:
         self._confidences: Any
         timed = bool(plan.bound.times)
         if timed:
-            self._confidences = TimedConfidences(plan, table, self._forbidden.rules, self._conditions, window)
+            self._confidences = TimedConfidences(
+                plan, table, self._forbidden.rules, self._conditions, window, context.existence
+            )
         elif plan.order is None:
             self._confidences = GapConfidences(window, table.num_rows, limits)
         if plan.order is not None:
@@ -136,8 +142,9 @@ class BacktrackingSearch:
                 self._confidences, clocks.own, clocks.offsets, clocks.values, window, plan.order is not None,
                 anchored, MOST_OFFSETS, limits,
             )  # fmt: skip
-        # What is taken next in every world is so only if no condition on times can fail it.
+        # What is taken next in every world is so only if it happened, and no condition on times can fail it.
         skips_to_next = plan.query.strategy == "skip_till_next_match" and not timed
+        skips_to_next = skips_to_next and context.existence is None
         self._pattern = SearchPattern(self._kleene, is_set, window, skips_to_next)
         limit = self._forbidden.limit
         if len(limit):
@@ -351,6 +358,8 @@ class BacktrackingSearch:
             stage = max([last_side, *(bound[name] for name in needed)])
             stages.append(len(bound) if last_side < 0 else stage)
             sides.append((behind, ahead))
+        # Only what happened is in a gap for certain.
+        events = events._replace(upper=np.where(events.offset > DOUBTFUL, events.upper, EVER))
         soonest = np.empty_like(events.upper)
         soonest_ends(events.upper, events.group_start, soonest)
         behind_of, ahead_of = np.array(sides, dtype=np.int64).reshape(-1, 2).T.copy()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-__all__ = ["MatchBatch", "Series"]
+__all__ = ["MatchBatch", "Series", "chances", "happened"]
 
 Int64 = NDArray[np.int64]
 
@@ -84,3 +84,41 @@ class MatchBatch:
             tuple(None if found is None else found.take(chosen) for found in self.series),
             None if self.expected is None else self.expected[:, chosen],
         )
+
+
+def chances(
+    chunk: MatchBatch, probability: NDArray[np.float64], compressed: bool = False
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Return the probability that the events of each match happened, and whether they can have, both (k,).
+
+    Parameters
+    ----------
+    chunk : MatchBatch
+        Its events are rows.
+    probability : (n,) float64
+        That of each row to have happened.
+    compressed : bool
+        Whether the confidences know of the events of series already.
+    """
+    chance, possible = np.ones(len(chunk.lower)), np.ones(len(chunk.lower), dtype=np.bool_)
+    for events, series in chunk.of_components:
+        if series is None:
+            chance *= probability[events]
+            possible &= probability[events] > 0.0
+        elif not compressed:
+            each = probability[series.events]
+            chance *= np.multiply.reduceat(each, series.start[:-1])
+            possible &= np.minimum.reduceat(each, series.start[:-1]) > 0.0
+    return chance, possible
+
+
+def happened(chunk: MatchBatch, probability: NDArray[np.float64], compressed: bool = False) -> MatchBatch:
+    """Return matches with the probability that their events happened as a factor of their confidences.
+
+    A match of an event that never did is left out. For the parameters see :func:`chances`.
+    """
+    chance, possible = chances(chunk, probability, compressed)
+    confidence = None if chunk.confidence is None else chunk.confidence * chance
+    error = None if chunk.std_error is None else chunk.std_error * chance
+    found = replace(chunk, confidence=confidence, std_error=error)
+    return found if possible.all() else found.keep(possible)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection
@@ -64,6 +65,9 @@ class ExecutionContext:
     """The plan whose conditions on times joined choices are weighed by; None if they are none, or all met."""
     clocks: SharedClocks | None = None
     """None if no two events share one."""
+    existence: Existence | None = None
+    """The probabilities that events happened; None if all did. Operators weigh what gaps forbid by it. That
+    the events of a match happened is a factor of its confidence that is put in behind them."""
     tree: Tree | None = None
     """Along which single events are joined; None: by the pivot join."""
 

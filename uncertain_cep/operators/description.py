@@ -94,7 +94,9 @@ class MatchDescription:
         timed = context.conditioned
         self._timed = None if timed is None else TimedChoices(context, timed, layout)
         self.has_errors = self.is_next or self._timed is not None
-        self._next = NextMatches(plan, context.table, layout, bytecode, pmfs) if self.is_next else None
+        self._next = None
+        if self.is_next:
+            self._next = NextMatches(plan, context.table, layout, bytecode, pmfs, context.existence)
         self.limit = none if self._next is None else self._next.limit
         self._offset = none if pmfs is None else pmfs.offset[layout.rows]
         self._ranks = none

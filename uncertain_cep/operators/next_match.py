@@ -16,6 +16,7 @@ from eventbased.gaps.nearest import filter_gaps
 from eventbased.gaps.next_match import Bytecode
 from eventbased.gaps.survival_tables import Classes
 from eventbased.joins.pivot_join import JoinBytecode
+from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS, MOST_TIMED_CELLS
@@ -43,6 +44,7 @@ class NextMatches:
         layout: Layout,
         bytecode: JoinBytecode,
         pmfs: ExplicitPmfs | None,
+        existence: Existence | None = None,
     ) -> None:
         self._plan, self._table = plan, table
         candidates, rows, shared = layout.candidates, layout.rows, layout.shared
@@ -53,15 +55,23 @@ class NextMatches:
         start = bytecode.start[0]
         self._plain = start[:-1] == start[1:]
         self.limit = np.empty(len(rows), dtype=np.int64)
-        next_limits(*self._classes[:3], lower, upper, shared.event, shared.twin, self._plain, self.limit)
+        # What is next for certain, or leaves a match unlikely, is so only if it happened.
+        happened = existence is None
+        prunable = self._plain & happened
+        next_limits(*self._classes[:3], lower, upper, shared.event, shared.twin, prunable, self.limit)
         offset = np.full(len(rows), -1) if pmfs is None else pmfs.offset[rows]
         values = np.zeros(0) if pmfs is None else pmfs.values
         self._pmfs = Pmfs.of(values, lower, upper, offset)
         self._events = EventArrays(lower, upper, rows, shared.event >= 0, offset, np.arange(len(rows)))
+        self._others = self._events
+        if existence is not None:
+            self._pmfs, forbidding = existence.forbidding(self._pmfs, offset, rows)
+            self._others = self._events._replace(pmf_offset=forbidding)
         self._few = None
-        if pmfs is None and self._plain[1:].all():
+        self._uniform = pmfs is None and happened
+        if self._uniform and self._plain[1:].all():
             self._few = FewForbidden(len(plan.components), layout.w, lower, upper, rows, self._classes)
-        self._candidates, self._w, self._uniform = candidates, layout.w, pmfs is None
+        self._candidates, self._w = candidates, layout.w
         self._bytecode = Bytecode(start, *bytecode[1:])
         limits = Limits(float(MOST_CONFIDENCE_STEPS), *plan.estimates)
         self._confidences = NextConfidences(len(plan.components), layout.w, limits)
@@ -96,7 +106,7 @@ class NextMatches:
         try:
             if len(group):
                 self._confidences.describe(
-                    others, group, self._events, self._events, self._classes, self._pmfs, self._bytecode, out
+                    others, group, self._events, self._others, self._classes, self._pmfs, self._bytecode, out
                 )
         except CostlyMatchError as error:
             ids = self._table.column(self._plan.names.id).take(pa.array(error.events)).to_pylist()

@@ -45,8 +45,10 @@ class TimedMatch:
         offsets: Int64,
         pmfs: Pmfs,
         held: HeldOffsets = NO_OFFSETS,
+        probability: Float64 | None = None,
     ) -> None:
         self._templates, self._shape, self._pmfs = templates, shape, pmfs
+        self._probability = probability
         own = slice(int(matches.start[n]), int(matches.start[n + 1]))
         place = matches.place[own]
         self._rows: list[int] = candidates.row[place].tolist()
@@ -98,8 +100,10 @@ class TimedMatch:
         cells = Cells(MOST_TIMED_CELLS, MOST_CELLS_IN_TABLE)
         factors = self._own_factors(bounds, grid, cells)
         sizes = list(grid.sizes)
-        for _, law, low, high, own in runs:
-            found, ticks = factors_of(own, low, high, self._pmf(law, low, high), grid, cells, len(sizes))
+        for row, law, low, high, own in runs:
+            found, ticks = factors_of(
+                own, low, high, self._pmf(law, low, high), grid, cells, len(sizes), self._happened(row)
+            )
             factors += found
             sizes += [ticks] if ticks else []
         shape = self._shape
@@ -123,10 +127,12 @@ class TimedMatch:
             is_uniform = int(self._laws[k]) < 0
             pmf = None if is_uniform else self._weights(k, grid)
             own.append(Drawn(first, last, int(self._upper[k] - self._lower[k]) + 1, pmf))
-        forbidden = [
-            (Drawn(low, high, high - low + 1, self._pmf(law, low, high)), runs_)
-            for _, law, low, high, runs_ in runs
-        ]
+        forbidden = []
+        for row, law, low, high, runs_ in runs:
+            pmf, happened = self._pmf(law, low, high), self._happened(row)
+            if happened > 0.0:
+                spoiling = None if pmf is None else happened * pmf
+                forbidden.append((Drawn(low, high, (high - low + 1) / happened, spoiling), runs_))
         return sampled(own, bounds, forbidden, *estimates, Cells(MOST_TIMED_CELLS, MOST_TIMED_CELLS))
 
     def listed(self, gather: Gather) -> tuple[list[int], int, int, Sequence[float]]:
@@ -146,7 +152,10 @@ class TimedMatch:
         factors = self._own_factors(bounds, grid, cells)
         axes = sorted(frozenset[int]().union(*(own[0].times for *_, own in runs)))
         weight = law_of(axes, grid.sizes, factors, cells)
-        events = [Member(low, high, self._pmf(law, low, high), own[0]) for _, law, low, high, own in runs]
+        events = [
+            Member(low, high, self._pmf(law, low, high), own[0], self._happened(row))
+            for row, law, low, high, own in runs
+        ]
         found = members_of(events, axes, weight, grid, cells)
         if not found.sums[1] > 0.0:
             return nothing
@@ -175,6 +184,10 @@ class TimedMatch:
     def _pmf(self, law: int, low: int, high: int) -> Float64 | None:
         """Return the probabilities of the ticks of an event; None if they are uniform."""
         return None if law < 0 else self._pmfs.values[law : law + high - low + 1]
+
+    def _happened(self, row: int) -> float:
+        """Return the probability that an event happened."""
+        return 1.0 if self._probability is None else float(self._probability[row])
 
     def _range(self, laws: Mapping[int, Float64], grid: Grid) -> tuple[int, int]:
         """Return the first and last tick of the match, given the laws of the times that can be either."""

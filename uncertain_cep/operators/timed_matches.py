@@ -31,6 +31,7 @@ from eventbased.gaps.gap_events import (
     MatchEvents,
     Placed,
 )
+from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.operators.time_templates import TimeTemplates
 from uncertain_cep.operators.timed_match import TimedMatch
 from uncertain_cep.operators.timed_paths import describe_paths
@@ -56,12 +57,14 @@ class TimedConfidences:
         rules: GapRules,
         conditions: Conditions | None,
         window: int,
+        existence: Existence | None = None,
     ) -> None:
         self._plan, self._conditions, self._window = plan, conditions, window
         self._templates = TimeTemplates(plan, table)
         self._shapes = Shapes(plan, self._templates, rules, conditions, window)
         self._mark = np.full(table.num_rows, -1, dtype=np.int64)
         self._room = 64
+        self._probability = None if existence is None else existence.probability
 
     def describe(
         self,
@@ -99,7 +102,9 @@ class TimedConfidences:
             for done, n in enumerate(left.tolist()):
                 if done % 64 == 0:
                     checkpoint()
-                match = TimedMatch(self._templates, shape, matches, n, candidates, offsets, pmfs, held)
+                match = TimedMatch(
+                    self._templates, shape, matches, n, candidates, offsets, pmfs, held, self._probability
+                )
                 gather = None
                 if pools is not None and scratch is not None:
                     gather = partial(self._gathered, pools, matches, n, candidates, scratch, offsets, held)
@@ -133,7 +138,17 @@ class TimedConfidences:
             shape = self._shapes.of(counts)
             for n in chosen.tolist():
                 checkpoint()
-                match = TimedMatch(self._templates, shape, matches, n, candidates, offsets, pmfs)
+                match = TimedMatch(
+                    self._templates,
+                    shape,
+                    matches,
+                    n,
+                    candidates,
+                    offsets,
+                    pmfs,
+                    NO_OFFSETS,
+                    self._probability,
+                )
                 gather = partial(self._gathered, pools, matches, n, candidates, scratch, offsets, NO_OFFSETS)
                 with _costly(n):
                     found, out[0][n], out[1][n], out[2][:, n] = match.listed(gather)

@@ -149,6 +149,11 @@ class EvaluationPlan:
         return skips and not self.negations and not any(component.kleene for component in self.components)
 
     @property
+    def forbids(self) -> bool:
+        """Whether what else happened can spoil a match: by the strategy, or as a negation says."""
+        return bool(self.negations) or self.query.strategy != "skip_till_any_match"
+
+    @property
     def singles(self) -> tuple[int, ...]:
         """The components that take one event, by their numbers."""
         return tuple(j for j, component in enumerate(self.components) if not component.kleene)

@@ -194,8 +194,9 @@ def _planned(
         else:
             joined.append(predicate)
     needed = dict.fromkeys((names.type, names.id, names.lower, names.upper))
-    if names.pmf in schema.names:
-        needed[names.pmf] = None
+    for name in (names.pmf, names.probability):
+        if name in schema.names:
+            needed[name] = None
     clocks = names_clocks(schema, options)
     needed.update(dict.fromkeys(names.clocks if clocks else ()))
     for key in (*keys, *equivalences.split):

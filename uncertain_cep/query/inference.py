@@ -52,7 +52,7 @@ _NULL: Final = Constant(None, "null")
 _KINDS: Final[dict[type, Kind]] = {
     bool: "bool", str: "string", float: "float", int: "int", syntax.Instant: "time",
 }  # fmt: skip
-_PARTS_OF_AN_EVENT: Final = ("type", "id", "lower", "upper", "pmf")
+_PARTS_OF_AN_EVENT: Final = ("type", "id", "lower", "upper", "pmf", "probability")
 _NUMERAL: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _SHOWN_COLUMNS: Final = 20
 _SHOWN_LENGTH: Final = 40

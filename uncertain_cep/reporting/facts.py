@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from uncertain_cep import __version__
 from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.existence import existence
 from uncertain_cep.config import CONFIDENCE_TOLERANCE, SHOWN_MATCHES
 from uncertain_cep.durations import format_duration
 from uncertain_cep.errors import OptionError
@@ -434,6 +435,9 @@ def _assumed(
         else "Every tick of an interval is equally likely."
     )
     lines.append(_independence(plan, table))
+    if (exists := existence(table, names.probability)) is not None:
+        doubtful = counted(int((~exists.is_certain).sum()), "event")
+        lines.append(f"{doubtful} may not have happened, each by itself, as their probabilities say.")
     if comparison.stamped < comparison.events:
         rest = comparison.events - comparison.stamped
         which = "Every event" if not comparison.stamped else f"{counted(rest, 'event')} without a stamp"

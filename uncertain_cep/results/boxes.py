@@ -21,6 +21,7 @@ from eventbased import confidences_of_matches, describe_chosen, describe_uncerta
 from eventbased.gaps.gap_events import NO_BOXES, Gathered, MatchEvents, forbidden_in, take_match, unmark
 from eventbased.gaps.set_gaps import SetConfidences
 from eventbased.search.state import FoundMatches
+from uncertain_cep.candidates.existence import existence
 from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.own_times import shared_clocks
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
@@ -117,7 +118,10 @@ def engines(
         return
     plan.refuse_clocks("when events happened, of patterns other than sequences of single events,")
     selection = select(plan, table, *ticks, given_lower, None)
-    context = ExecutionContext(plan, table, selection, ticks, pmfs, None, True, BOXES_AT_ONCE)
+    context = ExecutionContext(
+        plan, table, selection, ticks, pmfs, None, True, BOXES_AT_ONCE,
+        existence=existence(table, plan.names.probability),
+    )  # fmt: skip
     window = context.span
     for part, candidates, rows in laid_out(selection, window + 2, step=0):
         places = np.full(len(events.row), -1)

@@ -136,6 +136,9 @@ class _BucketedSearch(BacktrackingSearch):
         for piece in by_bucket(matches, self.firsts(matches), lower, upper, every, COUNT_BATCH):
             events = self._rows[piece.matches.candidate[piece.matches.start[:-1]]]
             confidence = self._described(piece.matches, True, work, piece.boxes)[2]
+            if (exists := self._context.existence) is not None:
+                each = exists.probability[self._rows[piece.matches.candidate]]
+                confidence = confidence * np.multiply.reduceat(each, piece.matches.start[:-1])
             parts.append(summed(events, piece.bucket, confidence))
         events, bucket, value = (np.concatenate(found) for found in zip(*parts, strict=True))
         return MatchBatch(events[None, :], bucket, bucket, value).keep(value > 0.0)

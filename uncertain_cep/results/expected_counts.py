@@ -11,15 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from confidence import Intervals, confidences_by_bucket, event_rates, expected_by_bucket
+from confidence import Intervals, Pmfs, confidences_by_bucket, event_rates, expected_by_bucket
 from confidence.budget import checkpoint, pieces
 from confidence.chain.exact import redo_exactly
 from eventbased import partition_bases
 from eventbased.config import LONGEST_LINE, MATCH_CUBES
+from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.config import COUNT_BATCH, MOST_COVERED_TICKS, MOST_SHARING
-from uncertain_cep.operators.batch import MatchBatch
+from uncertain_cep.operators.batch import MatchBatch, chances
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.projection import taken
 from uncertain_cep.results.repeated_uses import (
@@ -40,11 +41,17 @@ Chunks = Callable[[Selection], Iterator[MatchBatch]]
 
 
 def expected_counts(
-    plan: EvaluationPlan, table: pa.Table, selection: Selection, pmfs: ExplicitPmfs | None, chunks: Chunks
+    plan: EvaluationPlan,
+    table: pa.Table,
+    selection: Selection,
+    pmfs: ExplicitPmfs | None,
+    existence: Existence | None,
+    chunks: Chunks,
 ) -> Iterator[pa.RecordBatch]:
     """Yield expected numbers of matches of the plan's output schema, which :func:`merged_counts` adds up.
 
-    ``chunks`` is for the queries and traces that have to be counted match by match.
+    ``chunks`` is for the queries and traces that have to be counted match by match; without the factor that
+    the events of a match happened.
 
     Notes
     -----
@@ -54,11 +61,11 @@ def expected_counts(
     window and the number of matches, and as much more for shared events as
     :mod:`confidence.counts.repeated` says.
     """
-    counting = _Counting(plan, table, pmfs, chunks)
+    counting = _Counting(plan, table, pmfs, existence, chunks)
     # By keys of different names an event is of one partition for one component, of another one for another.
     alike = all(len(set(key.columns)) == 1 for key in plan.split_keys)
     any_match = plan.query.strategy == "skip_till_any_match" and not plan.joined
-    few = len(selection.rows) <= MOST_SHARING and alike
+    few = len(selection.rows) <= MOST_SHARING and alike and existence is None
     if any_match and (few or not len(shared_rows(table, selection))):
         return counting.at_once(selection)
     return counting.added_up(selection)
@@ -109,6 +116,7 @@ class _Counting:
     plan: EvaluationPlan
     table: pa.Table
     pmfs: ExplicitPmfs | None
+    existence: Existence | None
     chunks: Chunks
 
     def at_once(self, selection: Selection) -> Iterator[pa.RecordBatch]:
@@ -161,6 +169,9 @@ class _Counting:
         rates = np.empty((len(selection.rows), stretches.ticks))
         for j, rows in enumerate(selection.rows):
             offset, values = flat_pmfs(self.pmfs, rows)
+            if self.existence is not None:
+                given = Pmfs(values, values, values)
+                (values, *_), offset = self.existence.forbidding(given, offset, rows)
             lower, upper = stretches.lifted[j]
             event_rates(Intervals(lower, upper, offset), values, stretches.covered, rates[j])
         return rates
@@ -189,11 +200,14 @@ class _Counting:
         for chunk in self.chunks(selection):
             assert chunk.confidence is not None
             part = part_of[chunk.events[0]]
+            chance = np.ones(len(part))
+            if self.existence is not None:
+                chance, _ = chances(chunk, self.existence.probability)
             if shares is None:
-                yield Counts(part, np.zeros_like(part), chunk.confidence).summed()
+                yield Counts(part, np.zeros_like(part), chunk.confidence * chance).summed()
             else:
                 for match, bucket, value in shares.of(chunk):
-                    yield Counts(part[match], bucket, value).summed()
+                    yield Counts(part[match], bucket, value * chance[match]).summed()
 
 
 class _Shares:

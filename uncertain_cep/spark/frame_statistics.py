@@ -16,7 +16,9 @@ from uncertain_cep.spark.clock_offsets import knows_clock
 from uncertain_cep.spark.dataframes import column, in_microseconds, in_ticks
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.timedomain import check_one_tick
-from uncertain_cep.traces.checks import check_clocks, check_intervals, check_nulls, check_pmfs
+from uncertain_cep.traces.checks import (
+    check_values,
+)
 
 __all__ = ["FrameStatistics", "collect_statistics"]
 
@@ -121,6 +123,10 @@ def _faulty(plan: EvaluationPlan, schema: t.StructType, tick: str | None) -> Col
         sound &= pmf.isNull() | is_pmf
     if plan.clocks:
         sound &= knows_clock(plan, schema)
+    if names.probability in plan.required_columns:
+        probability = column(names.probability).cast("double")
+        # To Spark NaN is above all numbers.
+        sound &= f.coalesce((probability >= 0) & (probability <= 1), f.lit(True))
     sound = f.coalesce(sound, f.lit(False))
     if names.tick in schema.names:
         sound &= column(names.tick).eqNullSafe(f.lit(tick))
@@ -134,16 +140,11 @@ def _report(faulty: DataFrame, plan: EvaluationPlan, count: int, tick: str | Non
         several = faulty.select(column(names.tick)).distinct().limit(FAULT_LIMIT).collect()
         check_one_tick([tick, *(row[0] for row in several)], names.tick)
     wanted = [names.type, names.id, names.lower, names.upper]
-    if names.pmf in plan.required_columns:
-        wanted.append(names.pmf)
+    wanted += [name for name in (names.pmf, names.probability) if name in plan.required_columns]
     wanted += names.clocks if plan.clocks else ()
     table = faulty.select(*map(column, wanted)).limit(FAULT_LIMIT).toArrow()
-    faults = check_nulls(table, names) + check_intervals(table, names, plan.domain)
     # Spark has no numbers of rows: the value has to tell the row.
-    if plan.clocks and not faults:
-        faults = check_clocks(table, names, plan.domain)
-    if not plan.clocks or not faults:
-        faults += check_pmfs(table, names, plan.domain, clocks=plan.clocks)
+    faults = check_values(table, names, plan.domain, clocks=plan.clocks)
     faults = [replace(fault, row=None) for fault in faults]
     if not faults:
         return

@@ -86,6 +86,8 @@ class RetainedEvents:
 
     def __init__(self, plan: EvaluationPlan, schema: pa.Schema) -> None:
         wanted = dict.fromkeys((plan.names.id, *plan.partition_attributes, *plan.bound.returned_columns))
+        if plan.names.probability in schema.names:
+            wanted[plan.names.probability] = None
         self._names = tuple(wanted)
         self._table: pa.Table = pa.schema([schema.field(name) for name in wanted]).empty_table()
         self._alone: tuple[list[Any], ...] = tuple([] for _ in wanted)

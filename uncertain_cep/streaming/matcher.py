@@ -18,6 +18,7 @@ from confidence.kernel import plain_for
 from eventbased.incremental.completed import Matches
 from uncertain_cep import __version__
 from uncertain_cep.boundary import public
+from uncertain_cep.candidates.existence import existence
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, select
@@ -25,7 +26,7 @@ from uncertain_cep.compiling import plain_seconds
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import check_table, confident, constants_hold, ticks_of
 from uncertain_cep.limits import Limits
-from uncertain_cep.operators.batch import MatchBatch
+from uncertain_cep.operators.batch import MatchBatch, chances
 from uncertain_cep.operators.incremental import RunEvaluation
 from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.plan import (
@@ -160,14 +161,16 @@ class IncrementalMatcher:
     ) -> None:
         parsed = query_of(query, values_of(parameters))
         refuse(parsed, evaluation)
+        model = Names.of(names)
         options = MatchOptions(
-            names=Names.of(names),
+            names=model,
             tick=tick,
             sources=sources,
             confidence=confidence,
             approximate=Approximation.of(approximate),
         )
-        method = method_of(parsed, evaluation, slice_length, names_clocks(schema, options))
+        doubtful = model.probability in schema.names
+        method = method_of(parsed, evaluation, slice_length, names_clocks(schema, options), doubtful)
         options = replace(options, evaluation="auto" if method == "sliced" else method)
         self.plan: EvaluationPlan = make_plan(parsed, schema, options)
         self.schema = schema
@@ -175,7 +178,7 @@ class IncrementalMatcher:
             "version": __version__,
             "query": parsed.text_with_values,
             "schema": {field.name: str(field.type) for field in schema},
-            "columns": options.names.used(self.plan.clocks),
+            "columns": options.names.used(self.plan.clocks, schema.names),
             "tick": self.plan.domain.describe(),
             "evaluation": method,
             "confidence": confidence,
@@ -437,7 +440,9 @@ class IncrementalMatcher:
         confidence = matches.confidence if self.plan.needs_confidence else None
         events, are_ids = self._retained.named(matches.events)
         chunk = MatchBatch(events, matches.lower, matches.upper, confidence, matches.std_error)
-        return self._batch(chunk, None if are_ids else self._retained.table)
+        if are_ids:
+            return self._batch(chunk, None)
+        return self._batch(self._happened(chunk, self._retained.table), self._retained.table)
 
     def _ids(self, numbers: Int64) -> list[Any]:
         rows = pa.array(self._retained.rows(numbers))
@@ -450,9 +455,23 @@ class IncrementalMatcher:
             return self._batch(None)
         rows = selection.rows[0]
         confidence = np.ones(len(rows)) if self.plan.needs_confidence else None
-        return self._batch(
-            MatchBatch(rows[None, :], selection.lower[0], selection.upper[0], confidence), table
-        )
+        chunk = MatchBatch(rows[None, :], selection.lower[0], selection.upper[0], confidence)
+        return self._batch(self._happened(chunk, table), table)
+
+    def _happened(self, chunk: MatchBatch, table: pa.Table) -> MatchBatch:
+        """Return matches with the probability that their events happened."""
+        name = self.plan.names.probability
+        if name not in table.column_names:
+            return chunk
+        # Of those matched alone: others are held, too.
+        exists = existence(table.select([name]).take(pa.array(chunk.events.ravel())), name)
+        if exists is None:
+            return chunk
+        numbered = np.arange(chunk.events.size).reshape(chunk.events.shape)
+        chance, possible = chances(replace(chunk, events=numbered), exists.probability)
+        confidence = None if chunk.confidence is None else chunk.confidence * chance
+        error = None if chunk.std_error is None else chunk.std_error * chance
+        return replace(chunk, confidence=confidence, std_error=error).keep(possible)
 
     def _batch(self, chunk: MatchBatch | None, table: pa.Table | None = None) -> pa.RecordBatch:
         """Return matches as they are shown; without a table their events are ids."""

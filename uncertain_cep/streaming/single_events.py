@@ -55,7 +55,8 @@ class SingleEvents:
         kinds = {}
         for field in schema:
             found = next((kind for is_kind, kind in _KINDS if is_kind(field.type)), None)
-            if found is None or field.name in (plan.names.pmf, plan.names.tick):
+            special = plan.names.pmf, plan.names.tick, plan.names.probability
+            if found is None or field.name in special:
                 return None
             kinds[field.name] = found
         names = plan.names

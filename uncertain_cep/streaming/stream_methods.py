@@ -32,9 +32,14 @@ def refuse(query: Query, evaluation: str) -> None:
         raise OptionError(f"{asked} needs all matches, and a stream has not had all: leave it out")
 
 
-def method_of(query: Query, evaluation: str, slice_length: int | None, clocks: bool) -> str:
-    """Return how a stream is evaluated; an OptionError says that options do not go together."""
+def method_of(query: Query, evaluation: str, slice_length: int | None, clocks: bool, doubtful: bool) -> str:
+    """Return how a stream is evaluated; an OptionError says that options do not go together.
+
+    ``clocks`` says that events may share clocks, ``doubtful`` that some may not have happened.
+    """
     more = "events of one clock (sources=False takes their times as independent)" if clocks else None
+    if doubtful and query.strategy != "skip_till_any_match":
+        more = f"events that may not have happened under {query.strategy}"
     more = beyond_plain(query) or more
     if slice_length is not None:
         length: Any = slice_length

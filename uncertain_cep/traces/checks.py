@@ -26,8 +26,11 @@ __all__ = [
     "check_columns",
     "check_ids",
     "check_intervals",
+    "check_model",
     "check_nulls",
     "check_pmfs",
+    "check_probabilities",
+    "check_values",
     "used_again",
 ]
 
@@ -64,6 +67,29 @@ class RowOrigin:
         return replace(fault, file=self.files[part], row=row + 1)
 
 
+def check_model(
+    table: pa.Table, names: Names, domain: TimeDomain, *, clocks: bool = False
+) -> list[TraceFault]:
+    """Return every fault of a table of events, but for ids that are used twice.
+
+    ``clocks`` says that events may share clocks.
+    """
+    return check_columns(table.schema, names) or check_values(table, names, domain, clocks=clocks)
+
+
+def check_values(
+    table: pa.Table, names: Names, domain: TimeDomain, *, clocks: bool = False
+) -> list[TraceFault]:
+    """Return every fault of the values of a table whose columns have been checked, as :func:`check_model`."""
+    faults = check_nulls(table, names) + check_intervals(table, names, domain)
+    faults += check_probabilities(table, names)
+    if clocks and not faults:
+        faults = check_clocks(table, names, domain)
+    if not clocks or not faults:
+        faults += check_pmfs(table, names, domain, clocks=clocks)
+    return faults
+
+
 def check_columns(schema: pa.Schema, names: Names) -> list[TraceFault]:
     """Return a fault for each column of the model that is missing or of the wrong type."""
     model = (names.type, names.id, names.lower, names.upper)
@@ -82,7 +108,16 @@ def check_columns(schema: pa.Schema, names: Names) -> list[TraceFault]:
     if names.pmf in schema.names and not _is_list_of_numbers(schema.field(names.pmf).type):
         message = f"its type is {schema.field(names.pmf).type}: a pmf is a list of numbers, one for each tick"
         faults.append(TraceFault(message, column=names.pmf))
+    if names.probability in schema.names and not _is_number(schema.field(names.probability).type):
+        message = (
+            f"its type is {schema.field(names.probability).type}: the probability that an event happened is "
+            f"a number from 0 to 1. {_OTHERWISE}"
+        )
+        faults.append(TraceFault(message, column=names.probability))
     return faults
+
+
+_OTHERWISE: Final = 'Rename the column, or map names={"probability": "..."}, to use an attribute of that name'
 
 
 def check_nulls(table: pa.Table, names: Names, *, limit: int = FAULT_LIMIT) -> list[TraceFault]:
@@ -245,6 +280,24 @@ def check_clocks(
     return faults
 
 
+def check_probabilities(table: pa.Table, names: Names, *, limit: int = FAULT_LIMIT) -> list[TraceFault]:
+    """Return a fault for each probability that an event happened which is no number from 0 to 1.
+
+    A null means 1. O(n).
+    """
+    if names.probability not in table.column_names:
+        return []
+    column = table.column(names.probability)
+    if column.null_count == len(column):
+        return []
+    given = np.asarray(pc.fill_null(column.cast(pa.float64()), 1.0).to_numpy())
+    wrong = ~((given >= 0.0) & (given <= 1.0))
+    if not wrong.any():
+        return []
+    message = f"the probability that an event happened is a number from 0 to 1. {_OTHERWISE}"
+    return row_faults(wrong, message, column=names.probability, values=column, limit=limit)
+
+
 def _times(table: pa.Table, name: str) -> tuple[IntArray, BoolArray | None]:
     column = table.column(name)
     whole = column.cast(pa.int64())
@@ -285,9 +338,12 @@ def _is_list_of_numbers(dtype: pa.DataType) -> bool:
     if pa.types.is_null(dtype):
         return True
     if pa.types.is_list(dtype) or pa.types.is_large_list(dtype) or pa.types.is_fixed_size_list(dtype):
-        inner = dtype.value_type
-        return bool(pa.types.is_floating(inner) or pa.types.is_integer(inner) or pa.types.is_null(inner))
+        return _is_number(dtype.value_type)
     return False
+
+
+def _is_number(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_floating(dtype) or pa.types.is_integer(dtype) or pa.types.is_null(dtype))
 
 
 def check_ids(

@@ -259,6 +259,7 @@ class EventsSchema:
     time_zone: str | None = None
     value_columns: tuple[tuple[str, str], ...] = ()
     types: tuple[tuple[str, str], ...] = ()
+    probability: str | None = None
 
     @property
     def format(self) -> TimeFormat | None:

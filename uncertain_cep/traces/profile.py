@@ -83,7 +83,7 @@ def profile_of(table: pa.Table) -> Profile:
                 _resolution(lower[some], upper[some], domain),
             )
         )
-    own = (_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper, _NAMES.pmf, _NAMES.tick)
+    own = {getattr(_NAMES, part) for part in _NAMES.__dataclass_fields__}
     attributes = [name for name in table.column_names if name not in own]
     nulls = {name: table.column(name).null_count / max(table.num_rows, 1) for name in attributes}
     rest = tuple(pair["values"] for pair in counts)

@@ -164,6 +164,7 @@ def _of_the_model(group: _Group, paths: Sequence[str | Path]) -> ProposedSchema:
         f"type_column = {_quoted(_NAMES.type)}",
         f"id = {_quoted(_NAMES.id)}",
         f"uncertainty = {uncertainty}",
+        *(f"probability = {_quoted(name)}" for name in [_NAMES.probability] if name in table.column_names),
         f"attributes = {_listed(attributes)}",
     ]
     return ProposedSchema("\n".join(text) + "\n", (), tuple(map(str, paths)))

@@ -17,12 +17,9 @@ from uncertain_cep.errors import OptionError, TraceError, TraceFault, absent_col
 from uncertain_cep.timedomain import TICK_METADATA, Names, TimeDomain, tick_column, with_noted_tick
 from uncertain_cep.traces.checks import (
     RowOrigin,
-    check_clocks,
     check_columns,
     check_ids,
-    check_intervals,
-    check_nulls,
-    check_pmfs,
+    check_values,
 )
 from uncertain_cep.traces.duplicates import duplicates_message, first_of_equal
 from uncertain_cep.traces.events_schema import READ_EVENTS, EventsSchema
@@ -159,7 +156,8 @@ def read_traces(
         folders of such files.
     schema : path, TraceSchema or None
         A schema file, or what `load_schema` made of one. None for files whose columns are those of the model
-        (type, id, lower, upper and, if wanted, pmf and tick), and for formats that are known by themselves.
+        (type, id, lower, upper and, if wanted, pmf, probability and tick), and for formats that are known by
+        themselves.
     format : str, optional
         What all files are, whatever their names; folders are then read whole. It is one of ``csv``, ``tsv``,
         ``json``, ``jsonl``, ``ndjson``, ``parquet``, ``pq``, or a format known by itself:
@@ -175,8 +173,8 @@ def read_traces(
     pyarrow.Table
         Columns ``type`` (string), ``id`` (int64 or string), ``lower`` and ``upper`` (int64 ticks or
         timestamps), ``pmf`` (list of double, null for uniform) if there are any, ``tick`` (string), unless
-        the times are plain ticks of no named length, then the attributes. Whether ids are unique is not
-        checked, since that depends on the partition.
+        the times are plain ticks of no named length, ``probability`` if there are any, then the attributes.
+        Whether ids are unique is not checked, since that depends on the partition.
 
     Raises
     ------
@@ -350,13 +348,8 @@ def _model_faults(table: pa.Table, tick: str | None) -> tuple[list[TraceFault], 
         domain = TimeDomain.of(table.schema, _NAMES, tick)
     except (TraceError, OptionError) as error:
         return (list(error.faults) if isinstance(error, TraceError) else [TraceFault(str(error))]), None
-    faults += check_nulls(table, _NAMES)
-    faults += check_intervals(table, _NAMES, domain)
     clocks = set(_NAMES.clocks) <= set(table.column_names)
-    if clocks and not faults:
-        faults += check_clocks(table, _NAMES, domain)
-    if not clocks or not faults:
-        faults += check_pmfs(table, _NAMES, domain, clocks=clocks)
+    faults = check_values(table, _NAMES, domain, clocks=clocks)
     return faults, None if domain.tick_nanoseconds is None else domain.describe()
 
 

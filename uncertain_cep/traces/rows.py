@@ -36,7 +36,9 @@ __all__ = [
 ]
 
 _NAMES: Final = Names()
-CANONICAL: Final = (_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper, _NAMES.pmf, _NAMES.tick)
+CANONICAL: Final = (
+    _NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper, _NAMES.pmf, _NAMES.tick, _NAMES.probability,
+)  # fmt: skip
 """The columns of the model."""
 
 _PLACEHOLDER: Final = re.compile(r"\{([^{}]+)\}")
@@ -75,6 +77,8 @@ def needed_columns(events: EventsSchema, rule: Uncertainty) -> dict[str, str]:
         needed.setdefault(name, "uncertainty")
     for name in _condition_columns(events.where):
         needed.setdefault(name, "where")
+    if events.probability is not None:
+        needed.setdefault(events.probability, "probability")
     for _, name in events.attributes or ():
         needed.setdefault(name, "attributes")
     if events.value_columns:
@@ -130,6 +134,8 @@ def events_of_rows(
     }
     if intervals.pmf is not None:
         columns[_NAMES.pmf] = intervals.pmf
+    if events.probability is not None:
+        columns[_NAMES.probability] = chosen.column(events.probability)
     columns |= intervals.of_clocks(_NAMES)
     text = intervals.grid.text
     if text is not None:
@@ -221,7 +227,7 @@ def _filled(raw: pa.Table, template: str) -> pa.ChunkedArray:
 def _attributes(present: list[str], events: EventsSchema, rule: Uncertainty) -> list[tuple[str, str]]:
     if events.attributes is not None:
         return list(events.attributes)
-    used = {events.type_column, events.id or _NAMES.id, *rule.stamps(events.time)}
+    used = {events.type_column, events.id or _NAMES.id, events.probability, *rule.stamps(events.time)}
     if _NAMES.pmf in rule.reads(events.time):
         used.add(_NAMES.pmf)
     others = [name for name in present if name not in used]
@@ -231,7 +237,8 @@ def _attributes(present: list[str], events: EventsSchema, rule: Uncertainty) -> 
             [
                 TraceFault(
                     "the column has a name that events use themselves: list the attributes in the schema, "
-                    f'renaming this one, as in attributes = {{ raw_{name} = "{name}" }}',
+                    f'renaming this one, as in attributes = {{ raw_{name} = "{name}" }}'
+                    + (', or say probability = "probability"' if name == _NAMES.probability else ""),
                     column=name,
                 )
                 for name in taken
@@ -308,11 +315,7 @@ def assembled(parts: Sequence[Part]) -> tuple[pa.Table | None, list[TraceFault]]
 
 
 def _ordered(names: dict[str, None]) -> list[str]:
-    first = [
-        name
-        for name in (_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper, _NAMES.pmf, _NAMES.tick)
-        if name in names
-    ]
+    first = [name for name in CANONICAL if name in names]
     return first + [name for name in names if name not in first]
 
 

@@ -72,6 +72,7 @@ class TraceSchema:
         value_columns = ["cpu", "mem*"]   # makes an event of each value: columns variable and value
         types = { value = "float" }   # as in [types], of the rows that meet the condition
         where = "result = 'OK'"    # optional condition on the columns of the row, as in a query
+        probability = "score"      # optional: column of the probability that the event happened at all
         attributes = ["job", "host"]   # or { new_name = "column" }; default: the columns not used above
         uncertainty = { kind = "clock_offset", table = "offsets.csv", key = "host" }
         missing = "drop"           # rows without time or offset: "error" (default) or "drop"

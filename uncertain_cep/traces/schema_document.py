@@ -36,6 +36,7 @@ _TOP: Final = (
 _EVENTS: Final = (
     "files", "type", "type_column", "id", "time", "unit", "where", "attributes", "uncertainty",
     "uncertainty_by", "missing", "time_format", "year", "date", "time_zone", "value_columns", "types",
+    "probability",
 )  # fmt: skip
 _CANONICAL: Final = ("type", "id", "lower", "upper", "pmf", "tick")
 _CONSTRAINTS: Final[dict[str, tuple[Callable[..., Constraint], int, tuple[str, ...]]]] = {
@@ -311,10 +312,8 @@ class SchemaReader:
     def _events(self, table: Mapping[str, Any], path: str) -> EventsSchema | None:
         before = len(self.faults)
         self._unknown_keys(table, _EVENTS, path)
-        texts = {
-            key: self._text(table, key, path)
-            for key in ("files", "type", "type_column", "id", "time", "unit", "where", "missing")
-        }
+        wanted = ("files", "type", "type_column", "id", "time", "unit", "where", "missing", "probability")
+        texts = {key: self._text(table, key, path) for key in wanted}
         if ("type" in table) == ("type_column" in table):
             self._fault(path, 'say the type of these events, either type = "CPU" or type_column = "a column"')
         self._unit(texts["unit"], _join(path, "unit"))

@@ -24,7 +24,7 @@ __all__ = ["LOOKED_AT", "READERS", "Reader", "event_blocks", "finest_tick", "rea
 LOOKED_AT: Final = 1 << 14
 """Bytes at the beginning of a file that tell its format."""
 
-_TAKEN: Final = frozenset((Names().pmf, Names().tick))
+_TAKEN: Final = frozenset((Names().pmf, Names().tick, Names().probability))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,57 @@
+"""Events that may not have happened: worked facts, and the oracle's answer whatever the query."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.cases.cases import Case, Trace, cases
+from tests.cases.comparison import assert_answer, rows_of
+from tests.cases.existence import FACTS, doubtful
+from tests.cases.language import STRATEGIES, LanguageCase, language_cases
+from tests.cases.nested import NestedCase, nested_cases
+from tests.cases.options import option_cases
+from tests.cases.sampling import sampled_from
+from tests.cases.strategies import answer_of, text_of
+from tests.cases.times import timed_cases, timed_nested_cases
+from uncertain_cep.plan import EVALUATIONS
+from uncertain_cep.testing.model import Seq, Strategy
+
+
+@given(doubtful(cases()), sampled_from(EVALUATIONS), sampled_from(STRATEGIES[:2]))
+def test_every_method_is_the_oracle(case: Case, evaluation: str, strategy: Strategy) -> None:
+    note(case.script())
+    found = uc.match(case.trace.table(), text_of(case, strategy), evaluation=evaluation)
+    assert_answer(rows_of(found, case), answer_of(case, strategy))
+
+
+@given(doubtful(language_cases()), st.sampled_from(["auto", "auto", "point"]))
+def test_language(case: LanguageCase, evaluation: str) -> None:
+    note(case.text())
+    case.check(evaluation=evaluation)
+
+
+@given(st.one_of(doubtful(timed_cases()), doubtful(timed_nested_cases()), doubtful(option_cases())))
+def test_times_and_options(case: LanguageCase | NestedCase) -> None:
+    note(case.text())
+    case.check()
+
+
+@given(doubtful(st.sampled_from(["SAO", "SA", "SO", "A"]).flatmap(nested_cases)))
+def test_nested(case: NestedCase) -> None:
+    note(case.text())
+    case.check()
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_the_engine_knows_it(name: str) -> None:
+    fact = FACTS[name]
+    trace = Trace(fact.events, {})
+    case = LanguageCase(trace, Seq(fact.components), (), fact.strategy, fact.window, (), ())
+    found = uc.match(case.trace.table(), case.text())
+    assert isinstance(found, pa.Table)
+    case.check()
+    assert len(case.answer()) == len(fact.expected)

@@ -1,0 +1,65 @@
+"""Whether the events of a table happened at all: probabilities that are independent of all else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from confidence.budget import checkpoint
+from confidence.chain.distribution import Pmfs, doubtful
+
+__all__ = ["Existence", "existence"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Existence:
+    """The probability that each event happened; some are below 1."""
+
+    probability: Float64
+    """(n,) float64."""
+
+    @property
+    def is_certain(self) -> NDArray[np.bool_]:
+        """(n,) bool. Which events happened for certain."""
+        found: NDArray[np.bool_] = self.probability >= 1.0
+        return found
+
+    def forbidding(self, pmfs: Pmfs, offset: Int64, rows: Int64 | slice) -> tuple[Pmfs, Int64]:
+        """Return what tells the laws of the events of some rows where they must stay out of gaps.
+
+        Parameters
+        ----------
+        pmfs : Pmfs
+        offset : (k,) int64
+            Of these events, if they happened.
+        rows : (k,) int64 or slice
+
+        See Also
+        --------
+        confidence.chain.distribution.doubtful : what is returned.
+        """
+        return doubtful(pmfs, offset, self.probability[rows])
+
+
+def existence(table: pa.Table, name: str) -> Existence | None:
+    """Return the probabilities that the events of a table happened; None if all did. O(n).
+
+    Parameters
+    ----------
+    name : str
+        Their column; it may be absent. What is in it was checked; null means 1.
+    """
+    if name not in table.column_names or table.column(name).null_count == table.num_rows:
+        return None
+    column = table.column(name)
+    checkpoint(16 * table.num_rows)
+    given = pc.fill_null(column.cast(pa.float64()), 1.0)
+    probability = np.asarray(given.to_numpy())
+    return Existence(probability) if (probability < 1.0).any() else None

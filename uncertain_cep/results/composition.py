@@ -9,10 +9,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.boundary import public
-from uncertain_cep.durations import format_duration, parse_duration
-from uncertain_cep.errors import OptionError
+from uncertain_cep.durations import Duration, format_duration, parse_duration
+from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.plan import COMPRESSED_COLUMNS, MatchOptions, make_plan
+from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.query.typed import kind_of
+from uncertain_cep.results.match_times import match_times
 from uncertain_cep.timedomain import TICK_METADATA, Names, tick_column, with_noted_tick
+from uncertain_cep.traces.checks import check_model
 from uncertain_cep.traces.frames import as_arrow, library_of, like
 
 __all__ = ["to_events", "with_matches"]
@@ -67,7 +71,8 @@ def to_events(
     -----
     A new event is taken to have happened for certain, at any tick of its range with the same probability,
     and independently of other events; the range says no more. Choose the matches by HAVING, or by
-    ``e.confidence`` in the next query. Two matches that share an event are two events.
+    ``e.confidence`` in the next query, or use :func:`with_matches`, which hands the confidence on. Two
+    matches that share an event are two events.
 
     Examples
     --------
@@ -105,7 +110,7 @@ def to_events(
     for name in table.column_names:
         if name in _RANGE or (name == id == model.id):
             continue
-        if name in columns or name in (model.pmf, model.tick):
+        if name in columns or name in (model.pmf, model.tick, model.probability):
             raise OptionError(
                 f"the matches have an attribute {name}, which is a column of the model: return it by another "
                 "name with AS, or map the model's columns with names="
@@ -125,8 +130,14 @@ def with_matches(
     type: str,
     *,
     names: Names | Mapping[str, str] | None = None,
+    at: str = "range",
+    query: Query | str | None = None,
+    tick: Duration | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> FrameT:
     """Return the events of a trace and, as further events, the matches found in it.
+
+    A new event happened with the confidence of its match: that is its ``probability``.
 
     Parameters
     ----------
@@ -138,6 +149,14 @@ def with_matches(
         The type of the new events; none of the trace's may have it.
     names : Names or mapping, optional
         Other names of the trace's columns.
+    at : str
+        When a new event happened. ``range``: at any tick of the match's time range, with the same
+        probability. ``last``, ``first``, or a variable of one event: at that time of the match, whose exact
+        distribution, given the match, becomes the ``pmf`` of the new event.
+    query : Query or str, optional
+        What was matched; ``at`` needs it, unless it is ``range``.
+    tick, parameters
+        As they were for :func:`uncertain_cep.match`; only with ``query``.
 
     Returns
     -------
@@ -148,16 +167,29 @@ def with_matches(
     Raises
     ------
     OptionError
-        If the trace has events of the type, or the two have an attribute of different kinds.
+        If the trace has events of the type, or the two have an attribute of different kinds; if ``at`` names
+        no time of every match, or one of more than 100,000 ticks.
+    QuerySyntaxError, QueryError, TraceError, ConfidenceCostError
+        With ``query``, as of :func:`uncertain_cep.posteriors`.
+
+    Notes
+    -----
+    A new event is taken to be independent of all others. Of one match confidence and time are exact then.
+    But matches that share an event, or that one event can spoil, depend on each other, and on these events:
+    a pattern that puts them together gets the confidence that it would have if they did not. Matches
+    without confidences become events that happened for certain.
 
     Examples
     --------
     >>> import pyarrow as pa
     >>> import uncertain_cep as uc
     >>> events = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
-    >>> both = uc.with_matches(events, uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 4"), "AB")
+    >>> query = "PATTERN SEQ(A a, B b) WITHIN 4"
+    >>> both = uc.with_matches(events, uc.match(events, query), "AB", at="last", query=query)
     >>> both["type"].to_pylist(), both["id"].to_pylist()
     (['A', 'B', 'AB'], [7, 8, 9])
+    >>> both.slice(2).select(["lower", "upper", "probability", "pmf"]).to_pylist()
+    [{'lower': 3, 'upper': 4, 'probability': 0.625, 'pmf': [0.4, 0.6]}]
     """
     table = as_arrow(events)
     model = Names.of(names)
@@ -174,7 +206,23 @@ def with_matches(
         options["first_id"] = max(pc.max(ids).as_py() or 0, 0) + 1
     else:
         options["prefix"] = f"{type}:"
-    made = to_events(_matches(matches), type, **options)
+    held = _matches(matches)
+    made = to_events(held, type, **options)
+    if model.probability in table.column_names:
+        table = _with_column(table, model.probability, table.column(model.probability).cast(pa.float64()))
+    if "confidence" in held.column_names:
+        made = _with_column(made, model.probability, held.column("confidence").cast(pa.float64()))
+    if at != "range":
+        if query is None:
+            raise OptionError(f'at={at!r}: give the query of the matches, query="PATTERN ..."')
+        made = _at(
+            made,
+            table,
+            held,
+            at,
+            query_of(query, values_of(parameters)),
+            MatchOptions(names=model, tick=tick),
+        )
     if model.tick not in table.column_names and noted is not None:
         table = table.append_column(model.tick, tick_column(noted.decode(), table.num_rows))
     for name in made.column_names:
@@ -184,6 +232,30 @@ def with_matches(
     joined = pa.concat_tables([table, made], promote_options="default")
     result: FrameT = like(joined.replace_schema_metadata(table.schema.metadata), events)
     return result
+
+
+def _at(
+    made: pa.Table, table: pa.Table, matches: pa.Table, at: str, query: Query, options: MatchOptions
+) -> pa.Table:
+    """Return new events whose times have the laws of those of their matches."""
+    plan = make_plan(query, table.schema, options)
+    model = options.names
+    if faults := check_model(table, model, plan.domain):
+        raise TraceError(faults)
+    if set(COMPRESSED_COLUMNS) <= set(matches.column_names):
+        raise OptionError('a row of kleene="compressed" is many matches: match without it')
+    times = match_times(plan, table, matches, at)
+    for name, found in ((model.lower, times.lower), (model.upper, times.upper)):
+        made = _with_column(made, name, found.cast(table.schema.field(name).type, safe=False))
+    if model.pmf not in table.column_names or pa.types.is_null(table.schema.field(model.pmf).type):
+        return _with_column(made, model.pmf, times.pmf)
+    return _with_column(made, model.pmf, times.pmf.cast(table.schema.field(model.pmf).type))
+
+
+def _with_column(table: pa.Table, name: str, column: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """Return a table with a column in place of one of that name, or behind all."""
+    place = table.schema.get_field_index(name)
+    return table.append_column(name, column) if place < 0 else table.set_column(place, name, column)
 
 
 def _matches(frame: Any) -> pa.Table:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from confidence.kernel import plainly
 from uncertain_cep.candidates.doubts import Doubts
-from uncertain_cep.candidates.existence import existence
+from uncertain_cep.candidates.existence import as_evaluated, existence
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.moved import moved
 from uncertain_cep.candidates.own_times import shared_clocks
@@ -184,9 +184,7 @@ def _evaluated(
     table = table.select(columns).combine_chunks()
     selection, pmfs, ticks = _selected(plan, table, slicing)
     exists = existence(table, plan.names.probability)
-    if exists is not None and plan.forbids and plan.evaluation != "query_order":
-        # Points and runs are left out by what is next for certain; these kernels know of nothing else.
-        plan = replace(plan, evaluation="query_order")
+    plan = as_evaluated(plan, exists)
     if doubts is not None:
         doubts.counted(plan, selection.sizes)
     # The events of a Kleene component that come first are among those that come later.

@@ -298,3 +298,12 @@ def test_queries_and_plans_are_shown_shortly() -> None:
     assert repr(long).endswith(" ...>")
     schema = pa.schema({"type": pa.string(), "id": pa.int64(), "lower": pa.int64(), "upper": pa.int64()})
     assert repr(make_plan(long, schema)).startswith("<EvaluationPlan of <Query PATTERN")
+
+
+def test_what_may_not_have_happened_spoils_what_another_evaluation_chooses() -> None:
+    events = pa.table(
+        {"type": ["A", "B"], "id": [1, 2], "lower": [0, 3], "upper": [2, 5], "probability": [1.0, 0.5]}
+    )
+    query = "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) WITHIN 9"
+    assert "point-based automaton" not in uc.explain(query, events, evaluation="point")
+    assert "point-based automaton" in uc.explain(query, events.drop(["probability"]), evaluation="point")

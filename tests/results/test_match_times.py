@@ -14,9 +14,9 @@ import uncertain_cep as uc
 from tests.cases.existence import doubtful
 from tests.cases.language import LanguageCase, entry, language_cases
 from tests.cases.sampling import sampled_from
-from tests.oracle.worlds import times_given
 from uncertain_cep.errors import OptionError
 from uncertain_cep.results import match_times
+from uncertain_cep.testing.worlds import times_given
 
 EVENTS = pa.table({"type": ["A", "B"], "id": [7, 8], "lower": [1, 3], "upper": [4, 4]})
 QUERY = "PATTERN SEQ(A a, B b) WITHIN 4"

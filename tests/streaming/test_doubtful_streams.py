@@ -14,11 +14,11 @@ from tests.cases.existence import doubtful
 from tests.cases.language import STRATEGIES, LanguageCase, language_cases
 from tests.cases.sampling import sampled_from
 from tests.cases.strategies import answer_of, text_of
-from tests.oracle.model import Strategy
 from tests.streaming import test_held_slices as held
 from tests.streaming.test_incremental import Stream, arrivals
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
+from uncertain_cep.testing.model import Strategy
 
 SCHEMA = pa.schema(
     [("type", pa.string()), ("id", pa.int64()), ("lower", pa.int64()), ("upper", pa.int64()),

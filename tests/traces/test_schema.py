@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import uncertain_cep as uc
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.traces import (
     TraceSchema,
@@ -308,3 +309,21 @@ def test_every_mistake_in_flags_is_told_with_its_flag() -> None:
     for wrong in ("fuzzy:3", "columns:lo", "columns:a,b,c", ""):
         with pytest.raises(OptionError, match="--uncertainty"):
             TraceSchema.from_flags(uncertainty=wrong, time="t")
+
+
+def test_the_probability_that_an_event_happened(tmp_path: Path) -> None:
+    trace, schema = tmp_path / "trace.csv", tmp_path / "trace.toml"
+    trace.write_text("id,at,score,host\n1,3,0.5,u\n2,5,,v\n")
+    lines = ("[[events]]", 'type = "A"', 'id = "id"', 'time = "at"', 'probability = "score"')
+    text = "\n".join((*lines, 'uncertainty = { kind = "exact" }', ""))
+    schema.write_text(text)
+    events = uc.read_traces(trace, schema)
+    assert events["probability"].to_pylist() == [0.5, None]
+    assert set(events.column_names) == {"type", "id", "lower", "upper", "probability", "host"}
+    trace.write_text("id,at,score,host\n1,3,1.5,u\n2,5,,v\n")
+    (fault,) = uc.validate(trace, schema)
+    assert (fault.row, fault.column, fault.value) == (1, "probability", "1.5")
+    trace.write_text("id,at,probability\n1,3,0.5\n")
+    schema.write_text(text.replace('probability = "score"\n', ""))
+    (fault,) = uc.validate(trace, schema)
+    assert 'or say probability = "probability"' in fault.message

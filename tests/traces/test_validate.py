@@ -26,6 +26,7 @@ from uncertain_cep.traces.checks import (
     check_intervals,
     check_nulls,
     check_pmfs,
+    check_probabilities,
 )
 
 NAMES = Names()
@@ -195,6 +196,26 @@ def test_pmfs() -> None:
         (9, "the pmf sums to 1.000000002 instead of 1"),
     ]
     assert {fault.column for fault in faults} == {"pmf"}
+
+
+def test_probabilities() -> None:
+    given = [0.0, 1.0, None, 0.5, 1.0 + 1e-12, -0.25, float("nan"), float("inf")]
+    faults = check_probabilities(events(probability=given), NAMES)
+    assert [(fault.row, fault.column, fault.value) for fault in faults] == [
+        (5, "probability", "1.000000000001"),
+        (6, "probability", "-0.25"),
+        (7, "probability", "nan"),
+        (8, "probability", "inf"),
+    ]
+    assert check_probabilities(events(probability=[1, 0]), NAMES) == []
+    assert check_probabilities(events(probability=pa.nulls(3)), NAMES) == []
+    (fault,) = check_columns(events(probability=["0.5"]).schema, NAMES)
+    assert "its type is string" in fault.message
+    assert 'names={"probability": "..."}' in fault.message
+    other = Names(probability="score")
+    assert check_columns(events(probability=["0.5"]).schema, other) == []
+    assert len(check_probabilities(events(score=[2.0]), other)) == 1
+    assert len(uc.validate(events(probability=[0.5, 1.5]))) == 1
 
 
 def test_pmfs_count_ticks_not_units() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.chain.distribution import Pmfs, doubtful
+from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["Existence", "existence"]
+__all__ = ["Existence", "as_evaluated", "existence"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -46,6 +47,11 @@ class Existence:
         confidence.chain.distribution.doubtful : what is returned.
         """
         return doubtful(pmfs, offset, self.probability[rows])
+
+
+def as_evaluated(plan: EvaluationPlan, exists: Existence | None) -> EvaluationPlan:
+    """Return the plan by which events are matched some of which may not have happened."""
+    return replace(plan, doubtful=True) if exists is not None and plan.forbids else plan
 
 
 def existence(table: pa.Table, name: str) -> Existence | None:

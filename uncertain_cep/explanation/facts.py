@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from confidence.kernel import plain_for
 from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.existence import as_evaluated, existence
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.moved import moved
 from uncertain_cep.candidates.selection import Selection
@@ -128,6 +129,7 @@ def _facts(plan: EvaluationPlan, table: pa.Table | None, doubts: Doubts, analyze
     if table is None:
         return PlanFacts(plan)
     selection = candidates(plan, table, doubts)
+    plan = as_evaluated(plan, existence(table, plan.names.probability))
     kept = feasible(plan, selection)
     joined, candidates_, _ = moved(plan, kept)
     if joined.is_plain or len(plan.components) < 2:

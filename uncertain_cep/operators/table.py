@@ -58,9 +58,13 @@ def _joined(context: ExecutionContext) -> Iterator[MatchBatch]:
 
 
 def _chooses_apart(plan: EvaluationPlan) -> bool:
-    """Return whether another evaluation finds what conditions on times are asked of."""
+    """Return whether another evaluation finds choices, of which more is asked than it can tell."""
     least = 2 if plan.evaluation != "point" else 1
-    return bool(plan.bound.times) and plan.evaluation != "query_order" and len(plan.components) >= least
+    return (
+        (bool(plan.bound.times) or plan.doubtful)
+        and plan.evaluation != "query_order"
+        and len(plan.components) >= least
+    )
 
 
 def _joined_at_distances(context: ExecutionContext) -> Iterator[MatchBatch]:
@@ -98,7 +102,7 @@ OPERATORS: Final = (
     ),
     Operator(
         "choices, weighed by their times",
-        "evaluation= names what chooses events; conditions on times are of what it chooses",
+        "evaluation= names what chooses events; conditions on times, or what may spoil, weigh its choices",
         _chooses_apart,
         timed_choices,
         "backtracking searches",

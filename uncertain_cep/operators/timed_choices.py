@@ -1,7 +1,7 @@
 """Conditions on times by another evaluation: it finds choices of events, which are weighed as any others.
 
 It is not asked the conditions, nor what the strategy and negations forbid, so that it finds more choices
-than matches, and no fewer.
+than matches, and no fewer. So is it where what is forbidden may not have happened.
 """
 
 from __future__ import annotations

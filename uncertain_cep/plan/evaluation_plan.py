@@ -97,6 +97,8 @@ class EvaluationPlan:
     there are none."""
     clocks: bool = False
     """Whether events name the clocks that stamped them, so that those of one clock move together."""
+    doubtful: bool = False
+    """Whether what the strategy and negations forbid may not have happened."""
     unnamed_keys: tuple[pa.Field, ...] = ()
     """With OUTPUT NON OVERLAPPING, the columns of batches that hold the values of those partition keys that
     the components call differently."""

@@ -212,6 +212,8 @@ def with_matches(
         table = _with_column(table, model.probability, table.column(model.probability).cast(pa.float64()))
     if "confidence" in held.column_names:
         made = _with_column(made, model.probability, held.column("confidence").cast(pa.float64()))
+    if not isinstance(at, str):
+        raise OptionError(f"at={at!r}: it is range, first, last, or a variable of the query")
     if at != "range":
         if query is None:
             raise OptionError(f'at={at!r}: give the query of the matches, query="PATTERN ..."')

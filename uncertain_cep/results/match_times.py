@@ -13,7 +13,8 @@ from confidence.budget import checkpoint
 from uncertain_cep.config import MOST_TICKS_OF_A_LAW
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.boxes import Boxes, Confidences, Events, counting, pieces_of, weighed_matches
+from uncertain_cep.results.box_parts import Boxes, Events, counting, pieces_of
+from uncertain_cep.results.boxes import Confidences, weighed_matches
 from uncertain_cep.results.matched_events import MatchedEvents
 
 __all__ = ["MatchTimes", "match_times"]

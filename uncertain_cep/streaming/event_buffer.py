@@ -94,7 +94,8 @@ class RetainedEvents:
         self._numbers: Int64 = np.zeros(0, dtype=np.int64)
         self._next = 0
         # By number, from one on; None where more is shown of an event than that.
-        self._shown: Int64 | None = self._numbers if shows_ids_alone(plan, schema) else None
+        ids_alone = shows_ids_alone(plan, schema) and plan.names.probability not in schema.names
+        self._shown: Int64 | None = self._numbers if ids_alone else None
         self._shown_from = 0
         self._settled = 0
         self._ids = UniqueIds(plan)

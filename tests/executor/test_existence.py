@@ -55,3 +55,20 @@ def test_the_engine_knows_it(name: str) -> None:
     assert isinstance(found, pa.Table)
     case.check()
     assert len(case.answer()) == len(fact.expected)
+
+
+def test_what_forbids_takes_clocks_or_doubts() -> None:
+    """A sequence that forbids nothing takes both: an event that happened is a factor of its own."""
+    table = pa.table(
+        {
+            "type": ["A", "B", "C"], "id": [1, 2, 3], "lower": [0, 2, 4], "upper": [2, 4, 6],
+            "source": ["h", "h", "h"], "offset_lower": [0, 0, 0], "offset_upper": [2, 2, 2],
+            "probability": [0.5, 0.5, 1.0],
+        }
+    )  # fmt: skip
+    found = uc.match(table, "PATTERN SEQ(A a, C c) WITHIN 10")
+    assert found["confidence"].to_pylist() == [0.5]
+    for query in ("SEQ(A a, !B b, C c)", "SEQ(A a, C c) WHERE skip_till_next_match(a, c)"):
+        with pytest.raises(uc.OptionError, match="sources=False"):
+            uc.match(table, f"PATTERN {query} WITHIN 10")
+        assert uc.match(table, f"PATTERN {query} WITHIN 10", sources=False).num_rows == 1

@@ -17,7 +17,7 @@ from uncertain_cep.errors import TraceError
 from uncertain_cep.spark import match
 
 QUERY: Final = """
-    PATTERN SEQ(A a, !D n, B b) WHERE skip_till_next_match(a, b) { [key] } WITHIN 9 HAVING CONFIDENCE >= 0.1
+    PATTERN SEQ(A a, !D n, B b) WHERE skip_till_next_match(a, b) { [key] } WITHIN 40 HAVING CONFIDENCE >= 0.02
 """
 
 

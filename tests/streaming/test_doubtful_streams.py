@@ -17,7 +17,7 @@ from tests.cases.strategies import answer_of, text_of
 from tests.streaming import test_held_slices as held
 from tests.streaming.test_incremental import Stream, arrivals
 from uncertain_cep.errors import OptionError, TraceError
-from uncertain_cep.streaming.matcher import INCREMENTAL_EVALUATIONS
+from uncertain_cep.streaming.stream_methods import INCREMENTAL_EVALUATIONS
 from uncertain_cep.testing.model import Strategy
 
 SCHEMA = pa.schema(

@@ -20,6 +20,7 @@ from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.config import MOST_OFFSETS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.operators.batch import MatchBatch
+from uncertain_cep.operators.description import pooled
 
 __all__ = ["too_many_offsets", "weigher"]
 
@@ -44,9 +45,11 @@ def weigher(clocks: SharedClocks, window: int, wanted: bool) -> Callable[[MatchB
     uneven = clocks.has_law if clocks.has_law.any() else None
 
     def weighed(chunk: MatchBatch) -> MatchBatch:
-        events = chunk.events.copy(order="C")
-        lower, upper = chunk.lower.copy(), chunk.upper.copy()
-        confidence = np.full(len(lower), np.nan) if chunk.confidence is None else chunk.confidence.copy()
+        length, count = chunk.events.shape
+        events = pooled(length * count, np.int64).reshape(length, count)
+        lower, upper, confidence = pooled(count, np.int64), pooled(count, np.int64), pooled(count, np.float64)
+        events[:], lower[:], upper[:] = chunk.events, chunk.lower, chunk.upper
+        confidence[:] = np.nan if chunk.confidence is None else chunk.confidence
         weigh_matches(events, *rigid, window, wanted, lower, upper, confidence)
         if uneven is not None:
             left = uneven[events].any(axis=0)

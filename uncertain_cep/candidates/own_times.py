@@ -123,10 +123,14 @@ def shared_clocks(
     shared = wide & (often | (own_lower < own_upper))
     if not shared.any():
         return None, pmfs
-    _, first, clock = np.unique(codes[shared], return_index=True, return_inverse=True)
-    place = np.flatnonzero(shared)[first]
-    numbers = np.full(len(lower), -1)
-    numbers[shared] = clock.reshape(-1)
+    rows = np.flatnonzero(shared)
+    row_of = np.full(int(codes.max()) + 1, -1)
+    row_of[codes[rows]] = rows
+    found = np.flatnonzero(row_of >= 0)
+    place = row_of[found]
+    number_of = np.zeros(len(row_of), np.int64)
+    number_of[found] = np.arange(len(found))
+    numbers = np.where(shared, number_of[codes], -1)
     clocks = SharedClocks(
         OwnTimes(numbers, np.where(shared, own_lower, lower), np.where(shared, own_upper, upper), offset),
         Offsets(low[place], high[place], np.full(len(place), -1)),

@@ -259,8 +259,10 @@ def check_clocks(
         return faults
     low, high = (domain.lengths(column) for column in columns.values())
     (codes,), _ = codes_of([source])
-    _, first, group = np.unique(codes, return_index=True, return_inverse=True)
-    model = first[group.reshape(-1)]
+    # One place more, for those without a clock: their code is -1. Of several, the row written last counts.
+    first = np.zeros(int(codes.max(initial=0)) + 2, np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    model = first[codes]
     differs = named & ((low != low[model]) | (high != high[model]))
     for row in np.flatnonzero(differs)[:1].tolist():
         message = f"the clock has other bounds in row {model[row] + 1}: an offset counts for all its events"

@@ -182,6 +182,24 @@ def test_offsets_are_widened_to_whole_ticks_and_are_durations() -> None:
     assert (row["offset_lower"].total_seconds(), row["offset_upper"].total_seconds()) == (-1, 2)
 
 
+def test_stamps_can_be_uncertain_by_the_clock_besides() -> None:
+    """Two stamps cut to tens: 10..19 and 20..29 are in order, by however much the clock is off."""
+    bounds = {"h": (-50, 50)}
+    log = pa.table({"type": [*"ABA"], "id": [1, 2, 3], "host": ["h"] * 3, "at": [10, 20, 20]})
+    rule = uc.clock_offset(bounds, unit="tick", shared=True, own=uc.granularity(10))
+    events = uc.to_intervals(log, time="at", uncertainty=rule)
+    assert events.column("lower").to_pylist() == [-40, -30, -30]
+    assert events.column("upper").to_pylist() == [69, 79, 79]
+    found = uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 200").to_pylist()
+    assert {row["a"]: row["confidence"] for row in found} == pytest.approx({1: 1.0, 3: 0.45})
+    for wrong, said in (
+        ({"own": uc.granularity(10)}, "goes with shared"),
+        ({"own": 5, "shared": True}, "own=5"),
+    ):
+        with pytest.raises(uc.OptionError, match=said):
+            uc.clock_offset(bounds, unit="tick", **wrong)
+
+
 def test_clocks_in_a_schema_file_and_in_plain_files(tmp_path: Path) -> None:
     (tmp_path / "offsets.csv").write_text("host,offset_lo,offset_hi\nh,-5,5\n")
     (tmp_path / "log.csv").write_text("type,host,at\nA,h,10\nB,h,12\n")

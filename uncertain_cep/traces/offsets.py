@@ -24,6 +24,7 @@ from uncertain_cep.traces.uncertainty import (
     Intervals,
     Missing,
     Stamps,
+    Uncertainty,
     columns_in,
     missing_where,
     stamps_in,
@@ -51,6 +52,8 @@ class ClockOffset:
     in_ticks: bool = False
     shared: bool = False
     """Whether all events of a host, in one epoch, share its offset."""
+    own: Uncertainty | None = None
+    """How uncertain stamps are by the clock besides; None: not at all."""
     epochs: tuple[pa.ChunkedArray, pa.ChunkedArray] | None = field(default=None, repr=False, hash=False)
     """The stamps, by the clock, from which on and until which the bounds of each row hold; null: always."""
 
@@ -62,7 +65,8 @@ class ClockOffset:
 
     def reads(self, time: str | None) -> tuple[str, ...]:
         """Return all columns that the rule reads."""
-        return (*self.stamps(time), *columns_in(time or "")[1:], self.key)
+        own = () if self.own is None else self.own.reads(time)
+        return tuple(dict.fromkeys((*self.stamps(time), *columns_in(time or "")[1:], self.key, *own)))
 
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
@@ -90,18 +94,26 @@ class ClockOffset:
     def _moved_together(
         self, stamps: Stamps, column: str, position: IntArray, shifts: list[IntArray]
     ) -> Intervals:
-        """Return the intervals of certain times by clocks, whose offsets are widened to whole ticks."""
-        found = stamps.ticks(column, 0)
+        """Return the intervals of times by clocks, whose offsets are widened to whole ticks."""
+        if self.own is None:
+            exact = stamps.ticks(column, 0)
+            gaps = missing_where(exact.present, column)
+            found = Intervals(exact.moved[0], exact.moved[0], gaps, rests=exact.rests, floored=0)
+        else:
+            found = self.own.intervals(stamps)
         tick = stamps.grid.tick or 1
         low, high = shifts[0] // tick, -(-shifts[1] // tick)
         known = position >= 0
         names = np.array([*self._clock_names(), None], object)
-        return Intervals(
-            found.moved[0] + low,
-            found.moved[0] + high,
-            missing_where(found.present, column) + self._unknown(known),
-            rests=found.rests,
-            floored=int(((shifts[0] % tick != 0) | (shifts[1] % tick != 0))[found.present].sum()),
+        uneven = (shifts[0] % tick != 0) | (shifts[1] % tick != 0)
+        for gap in found.missing:
+            uneven &= ~gap.rows
+        return replace(
+            found,
+            lower=found.lower + low,
+            upper=found.upper + high,
+            missing=(*found.missing, *self._unknown(known)),
+            floored=found.floored + int(uneven.sum()),
             clocks=Clocks(pa.array(names[position], pa.string()), low, high),
         )
 
@@ -148,8 +160,10 @@ class ClockOffset:
         holds = (np.append(place, -1)[row] == host) & (host >= 0) & (time < np.append(end, _FIRST)[row])
         return np.where(holds, row, -1)
 
-    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:  # noqa: ARG002
+    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:
         """Return whether all offsets are whole ticks."""
+        if self.own is not None and not self.own.is_whole(tick, schema, unit):
+            return False
         if self.in_ticks:
             return True
         return all(not (np.asarray(bounds.to_numpy()) % tick).any() for bounds in (self.lower, self.upper))
@@ -171,6 +185,7 @@ def clock_offset(
     key: str | None = None,
     epoch: Sequence[str] | None = None,
     shared: bool = False,
+    own: Uncertainty | None = None,
 ) -> ClockOffset:
     """Stamps of hosts whose clocks are off by a bounded amount: ``[T + lower, T + upper]``.
 
@@ -193,6 +208,9 @@ def clock_offset(
     shared : bool
         Whether all events that a host stamps, in one epoch, are off by the same offset: they then move
         together, by the columns ``source``, ``offset_lower`` and ``offset_upper`` that are added.
+    own : uncertainty, optional
+        With ``shared``, how uncertain stamps are by the clock besides, such as ``uc.granularity("1s")`` for
+        stamps truncated to seconds. Default: not at all.
 
     Returns
     -------
@@ -238,7 +256,11 @@ def clock_offset(
         raise TraceError([replace(fault, file=source) for fault in error.faults]) from None
     if not isinstance(shared, bool):
         raise OptionError(f"shared={shared!r}: it must be True or False")
-    return replace(made, shared=shared)
+    if own is not None and (not hasattr(own, "intervals") or isinstance(own, ClockOffset)):
+        raise OptionError(f'own={own!r}: give an uncertainty of stamps, such as uc.granularity("1s")')
+    if own is not None and not shared:
+        raise OptionError("own= says what is uncertain besides a shared offset: it goes with shared=True")
+    return replace(made, shared=shared, own=own)
 
 
 _FIRST: Final = -(2**63)

@@ -44,6 +44,7 @@ _MAIN: Final = {
     "cold": "cold",
     "latency": "latency",
     "compile": "compiling",
+    "readers": "readers",
 }
 """Name of a benchmark -> its module, in the order in which they run."""
 

@@ -17,19 +17,32 @@ TRACES: Final = {
     "cloudwatch": ("nab_cloudwatch_2014",),
     "clusters": ("spark_eventlogs/tasks_eks.csv.gz", "spark_eventlogs/tasks_gpu_oom.csv.gz"),
     "raw event logs": ("spark_eventlogs/raw",),
+    "a cluster": ("spark_eventlogs/tasks_nds_q72.csv.gz",),
+    "a list of files": ("nezha_onlineboutique_2022/INDEX.csv",),
     "attempts of April": ("yahoo_hadoop_2009_skew/attempts_19jobs.csv.gz",),
     "tables of two kinds": (
         "yahoo_hadoop_2009_skew/attempts_59jobs_oct2009.csv.gz",
         "yahoo_hadoop_2009_skew/host_offsets_59jobs_oct2009.csv.gz",
     ),
     "job history": ("yahoo_hadoop_2009_skew/raw/dispatch-sample-v20-jt-log.gz",),
+    "jobs of April by Rumen": ("yahoo_hadoop_2009_skew/raw/19-jobs.trace.json.gz",),
     "jobs of Rumen": ("yahoo_hadoop_2009_skew/raw/folder-input-trace.json.gz",),
     "metrics of Ganglia": ("ganglia_xml",),
     "all of a day": ("nezha_onlineboutique_2022/2022-08-22",),
     "spans": ("nezha_onlineboutique_2022/2022-08-22/trace/05_19_trace.csv.gz",),
     "metrics": ("nezha_onlineboutique_2022/2022-08-22/metric",),
 }
-"""In the folder of real traces."""
+"""In the folder of real traces: all that tell times, by themselves or with their folder."""
+
+TIMELESS: Final = (
+    "nab_cloudwatch_2014/combined_windows.json.gz",
+    "nezha_onlineboutique_2022/2022-08-22/fault_list.json",
+    "nezha_onlineboutique_2022/2022-08-22/metric/dependency.csv.gz",
+    "yahoo_hadoop_2009_skew/host_offsets_19jobs.csv.gz",
+    "yahoo_hadoop_2009_skew/host_offsets_59jobs_oct2009.csv.gz",
+    "yahoo_hadoop_2009_skew/raw/19-jobs.topology.json.gz",
+)
+"""Files beside them."""
 
 
 def written(invoke: Invoke, folder: Path, *traces: object) -> str:
@@ -66,6 +79,28 @@ def test_every_real_trace(shared_data: Path, tmp_path: Path, invoke: Invoke, nam
         assert document == {"format": "spark-eventlog"}
     if name == "metrics":
         assert {events["uncertainty"]["length"] for events in document["events"]} == {"1min"}
+
+
+def test_every_file_is_looked_at(shared_data: Path) -> None:
+    files = {
+        str(path.relative_to(shared_data))
+        for path in shared_data.rglob("*")
+        if path.is_file() and path.suffix != ".txt"
+    }
+    given = [trace for traces in TRACES.values() for trace in traces]
+    left = {
+        file for file in files if not any(file == trace or file.startswith(f"{trace}/") for trace in given)
+    }
+    assert left <= {*TIMELESS}
+
+
+@pytest.mark.parametrize("file", TIMELESS)
+def test_files_beside_traces_tell_no_times(
+    shared_data: Path, tmp_path: Path, invoke: Invoke, file: str
+) -> None:
+    result = invoke("init", shared_data / file, "-o", tmp_path / "new")
+    assert result.exit_code == 2
+    assert "no column of times" in result.output
 
 
 FILES: Final[dict[str, tuple[str, tuple[str, ...]]]] = {

@@ -1,0 +1,139 @@
+"""How fast files of each format of lines become events."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import uncertain_cep as uc
+from benchmarks.figures import Options, Results, at_least
+from benchmarks.timing import pin_to_one_core, take_turns
+
+__all__ = ["measure"]
+
+_EVENTS: Final = 200_000
+_BEGIN: Final = 1_700_000_000_000
+_JHIST: Final = "org.apache.hadoop.mapreduce.jobhistory"
+
+FORMATS: Final[dict[str, tuple[str, str, int]]] = {
+    "spark-eventlog": (
+        "",
+        '{"Event":"SparkListenerTaskStart","Stage ID":3,"Stage Attempt ID":0,"Task Info":{"Task ID":@n,'
+        '"Index":@n,"Attempt":0,"Launch Time":@t,"Executor ID":"1","Host":"n1",'
+        '"Finish Time":0,"Failed":false}}\n'
+        '{"Event":"SparkListenerTaskEnd","Stage ID":3,"Stage Attempt ID":0,"Task Type":"ShuffleMapTask",'
+        '"Task End Reason":{"Reason":"Success"},"Task Info":{"Task ID":@n,"Index":@n,"Attempt":0,'
+        '"Launch Time":@t,"Executor ID":"1","Host":"n1","Finish Time":@t,"Failed":false},"Task Metrics":{'
+        '"Executor Deserialize Time":10,"Executor Run Time":600,"Result Serialization Time":5}}\n',
+        2,
+    ),
+    "hadoop-jhist": (
+        'Avro-Json\n{"type":"record"}\n',
+        f'{{"type":"REDUCE_ATTEMPT_STARTED","event":{{"{_JHIST}.TaskAttemptStarted":{{"taskid":"task_5_1_r_@n",'
+        '"taskType":"REDUCE","attemptId":"attempt_5_1_r_@n_1","startTime":@t,"trackerName":"n1"}}}\n',
+        1,
+    ),
+    "hadoop-history": (
+        'Meta VERSION="1" .\n',
+        'MapAttempt TASK_TYPE="MAP" TASKID="task_5_1_m_@n" TASK_ATTEMPT_ID="attempt_5_1_m_@n_0" '
+        'START_TIME="@t" TRACKER_NAME="tracker_n1\\.x:localhost/127\\.0\\.0\\.1:54153" HTTP_PORT="50060" .\n',
+        1,
+    ),
+    "prometheus": (
+        "",
+        '{"metric":{"__name__":"up","job":"@n"},"values":[' + ",".join(["1.5"] * 10) + '],"timestamps":['
+        + ",".join(str(1_549_891_472_010 + 15_000 * place) for place in range(10)) + "]}\n",
+        10,
+    ),
+    "openmetrics": ("", 'up{job="node",instance="i@k"} 1.5 @t\n', 1),
+    "otlp": (
+        "",
+        '{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"shop"}}]},'
+        '"scopeSpans":[{"spans":['
+        + ",".join(
+            f'{{"traceId":"5b8e","spanId":"@n{place}","name":"pay","kind":2,"startTimeUnixNano":"@t000000",'
+            '"endTimeUnixNano":"@t000001","attributes":[{"key":"http.status","value":{"intValue":"500"}}]}'
+            for place in range(10)
+        )
+        + "]}]}]}\n",
+        20,
+    ),
+}  # fmt: skip
+"""What a file begins with, what its records look like (@n: a number, @k: one of a hundred, @t: ms since
+1970), and the events of each."""
+
+LOGS: Final[dict[str, str]] = {
+    "syslog": "Oct 11 22:14:@s web-@k su[123]: request @n failed on /dev/pts/8\n",
+    "syslog5424": "<34>1 2003-10-11T22:14:@s.003Z web-@k su 123 ID47 - request @n failed\n",
+    "log4j": "2015-10-17 15:37:@s,547 INFO [main] org.apache.hadoop.MRAppMaster: Created @n\n",
+    "access": '1.2.3.@k - frank [17/Oct/2015:10:05:@s +0200] "GET /a@n.gif HTTP/1.0" 200 @n\n',
+    "cri": "2016-10-06T00:17:@s.669794202Z stdout F message @n\n",
+}
+"""Lines of the usual forms (@s: a second)."""
+
+TABLES: Final[dict[str, tuple[str, str]]] = {
+    "csv": ("type,id,time,host,value\n", "A,@n,@t,h@k,1.5\n"),
+    "jsonl": ("", '{"type":"A","id":@n,"time":@t,"host":"h@k","value":1.5}\n'),
+}
+
+_LOG: Final = """
+tick = "1ms"
+[extract]
+line = "{name}"
+[[events]]
+type = "Line"
+time = "time"
+{year}
+uncertainty = {{ kind = "as_written" }}
+"""
+_TABLE: Final = """
+tick = "1ms"
+[[events]]
+type_column = "type"
+time = "time"
+unit = "ms"
+uncertainty = { kind = "exact" }
+"""
+
+
+def _text(line: str, count: int) -> str:
+    parts = []
+    for number in range(count):
+        text = line.replace("@n", str(number)).replace("@t", str(_BEGIN + number))
+        parts.append(text.replace("@k", str(number % 100)).replace("@s", f"{number % 60:02}"))
+    return "".join(parts)
+
+
+def measure(options: Options) -> Results:
+    """Measure events a second of each format, read with all of its attributes."""
+    pin_to_one_core(options.core)
+    results = Results()
+    events = options.events(_EVENTS)
+    with TemporaryDirectory(prefix="uncertain-cep-") as folder:
+        for name in (*FORMATS, *LOGS, *TABLES):
+            path, schema = Path(folder, f"{name}.log"), Path(folder, f"{name}.toml")
+            if name in FORMATS:
+                begin, line, each = FORMATS[name]
+                path.write_text(begin + _text(line, events // each))
+            elif name in LOGS:
+                path.write_text(_text(LOGS[name], events))
+                schema.write_text(_LOG.format(name=name, year="year = 2015" if name == "syslog" else ""))
+            else:
+                path = path.with_suffix(f".{name}")
+                path.write_text(TABLES[name][0] + _text(TABLES[name][1], events))
+                schema.write_text(_TABLE)
+            given = schema if schema.exists() else None
+            kind = name if name in FORMATS else None
+            read = partial(uc.read_traces, path, given, format=kind, tick="1ms" if kind else None)
+            timing = take_turns({name: read}, options.rounds)[name]
+            results.add(
+                f"{name}, {path.stat().st_size / timing.rows:.0f} bytes an event",
+                timing.rows / timing.seconds(options.clock) / 1e6,
+                "M events/s",
+                at_least(1.0 if name == "csv" else 0.3),
+                timing.rounds(options.clock),
+            )
+            path.unlink()
+    return results

@@ -41,19 +41,19 @@ def _read_blocks(path: Path, columns: Collection[str] | None, options: FileOptio
     """Return the rows of a long file; None if it is short, or its blocks cannot be read by themselves."""
     roots = None if columns is None else roots_of({*columns, *(name for name, _ in options.types)})
     tables: list[pa.Table] = []
-    with json_lines(unpacked(path)) as stream:
-        for block in _blocks(stream):
-            if not tables and len(block) < JSON_BLOCK:
-                return None
-            try:
+    try:
+        with json_lines(unpacked(path)) as stream:
+            for block in _blocks(stream):
+                if not tables and len(block) < JSON_BLOCK:
+                    return None
                 table = _json_table(partial(io.BytesIO, block), [])
-            except (pa.ArrowInvalid, UnreadableLineError, UnicodeDecodeError):
-                return None
-            if roots is not None:
-                table = table.select([name for name in table.column_names if name in roots])
-            if _infinite(table):
-                return None
-            tables.append(table)
+                if roots is not None:
+                    table = table.select([name for name in table.column_names if name in roots])
+                if _infinite(table):
+                    return None
+                tables.append(table)
+    except (pa.ArrowInvalid, UnreadableLineError, UnicodeDecodeError):
+        return None
     try:
         # Of columns that hold nothing in some blocks the others tell the type.
         return pa.concat_tables(tables, promote_options="default")
@@ -62,11 +62,17 @@ def _read_blocks(path: Path, columns: Collection[str] | None, options: FileOptio
 
 
 def _blocks(stream: Any) -> Iterator[bytes]:
-    """Yield whole lines of a stream, at least ``JSON_BLOCK`` bytes at a time, and the rest at last."""
+    """Yield whole lines of a stream, at least ``JSON_BLOCK`` bytes at a time, and the rest at last.
+
+    A line that is too long raises `UnreadableLineError`.
+    """
     parts: list[bytes] = []
-    size = 0
+    size = since = 0
     while data := stream.read(_PIECE):
         end = data.rfind(b"\n") + 1
+        since = len(data) - end if end else since + len(data)
+        if since > LONGEST_LINE:
+            raise UnreadableLineError
         if end and size + end >= JSON_BLOCK:
             yield b"".join((*parts, data[:end]))
             parts, size, data = [], 0, data[end:]

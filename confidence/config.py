@@ -58,6 +58,38 @@ WARM_UP: Final = 20
 MOST_STEPS_BETWEEN_IDEALS: Final = 1_000_000
 """Most steps between ideals of an order that are listed: beyond, a sweep costs too much for any match."""
 
+# Conditions on times: `python -m benchmarks main --only times`.
+
+MOST_EXCLUDED: Final = 2
+"""Most differences bound from above that a signed sum is tried for: it is cheaper than polynomials."""
+
+MOST_EXCLUDED_IN_WINDOW: Final = 5
+"""The same where the window binds, so that one time would have to be held."""
+
+WORST_EXCLUSION: Final = 1e3
+"""Largest sum of the terms over that of what is left of them: with 1e5 errors of 1e-9 were met."""
+
+MOST_BREAKS: Final = 2048
+"""Most breakpoints; a cycle that has more is left to others."""
+
+FEW_HELD_TICKS: Final = 12
+"""Ticks of the time that is held whose values are added one by one."""
+
+LONGEST_CYCLE: Final = 8
+"""Most events of a cycle whose sum is taken by pieces: one more than the degree of the longest rule."""
+
+MOST_PIECES: Final = 512
+"""Most pieces of a polynomial; a path that takes more is left to others."""
+
+MOST_FACTORS: Final = 16
+"""Most tables that are multiplied at once; NumPy takes no more than 31."""
+
+MOST_UNITED: Final = 8
+"""Most runs of one gap whose union is taken by inclusion and exclusion."""
+
+MOST_DRAWN_AT_ONCE: Final = 1 << 14
+"""Most draws whose times are held at a time."""
+
 # Times are within int64.
 
 EVER: Final = 2**63 - 1

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Final
 
 from confidence.chain.uniform import chain_confidence
+from confidence.config import MOST_EXCLUDED, MOST_EXCLUDED_IN_WINDOW, WORST_EXCLUSION
 from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.cycles import bounded_probability, tighten
 
 __all__ = ["describe_bounded"]
-
-MOST_EXCLUDED: Final = 2
-"""Most differences bound from above that a signed sum is tried for: it is cheaper than polynomials."""
-
-MOST_EXCLUDED_IN_WINDOW: Final = 5
-"""The same where the window binds, so that one time would have to be held."""
-
-WORST_EXCLUSION: Final = 1e3
-"""Largest sum of the terms over that of what is left of them: with 1e5 errors of 1e-9 were met."""
 
 
 @kernel

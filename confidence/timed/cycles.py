@@ -8,25 +8,17 @@ takes a few values a piece, with positive weights.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.config import FEW_HELD_TICKS, LONGEST_CYCLE, MOST_BREAKS
 from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.paths import PathWork, path_probability
 
 __all__ = ["CycleWork", "bounded_probability", "tighten"]
-
-MOST_BREAKS: Final = 2048
-"""Most breakpoints; a cycle that has more is left to others."""
-
-FEW_TICKS: Final = 12
-"""Ticks of the time that is held whose values are added one by one."""
-
-LONGEST: Final = 8
-"""Most events of a cycle whose sum is taken by pieces: one more than the degree of the longest rule."""
 
 Int64 = NDArray[np.int64]
 
@@ -265,11 +257,11 @@ def bounded_probability(lower, upper, size, g, h, window, work):
             k = j
     half = 1 if length <= 4 else 2 if length <= 6 else 3
     total = 0.0
-    if b[k] - a[k] < FEW_TICKS:
+    if b[k] - a[k] < FEW_HELD_TICKS:
         for value in range(a[k], b[k] + 1):
             total += _held(k, value, g, h, size, window, work)
         return total / size[k]
-    if length > LONGEST:
+    if length > LONGEST_CYCLE:
         return np.nan
     breaks = work.breaks
     breaks[0] = a[k]

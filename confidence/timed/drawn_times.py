@@ -10,20 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.config import FEWEST_DRAWS
+from confidence.config import FEWEST_DRAWS, MOST_DRAWN_AT_ONCE
 from confidence.timed.bounds import UNBOUND, Bounds
 from confidence.timed.factors import Cells
 from confidence.timed.forbidden_runs import Run
 
 __all__ = ["Drawn", "sampled"]
-
-MOST_DRAWN_AT_ONCE: Final = 1 << 14
-"""Most draws whose times are held at a time."""
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]

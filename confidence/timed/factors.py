@@ -10,17 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.config import MOST_FACTORS
+
 __all__ = ["Cells", "Factor", "TooManyCellsError", "law_of"]
 
 Float64 = NDArray[np.float64]
-
-MOST_FACTORS: Final = 16
-"""Most tables that are multiplied at once; NumPy takes no more than 31."""
 
 
 class TooManyCellsError(ValueError):

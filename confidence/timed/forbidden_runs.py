@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.config import MOST_UNITED
 from confidence.timed.bounds import UNBOUND, Bounds
 from confidence.timed.factors import Cells, Factor
 
@@ -20,9 +21,6 @@ __all__ = ["Grid", "Run", "factors_of"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-MOST_UNITED: Final = 8
-"""Most runs of one gap whose union is taken by inclusion and exclusion."""
 
 Ends = tuple[tuple[int, int], ...]
 

@@ -8,18 +8,16 @@ terms only: nothing cancels.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.config import MOST_PIECES
 from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
 
 __all__ = ["PathWork", "path_probability"]
-
-MOST_PIECES: Final = 512
-"""Most pieces of a polynomial; a path that takes more is left to others."""
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -44,6 +45,9 @@ RELATIONS: dict[str, Callable[[Any, Any], bool]] = {
     "!=": lambda x, y: x != y,
     ">": lambda x, y: x > y,
 }
+
+
+_EQUATED = re.compile(r"(\w+)(\[i\])?\.x = (?!\1\b)\w+(\[i\])?\.x")
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +279,11 @@ def _with_null(draw: st.DrawFn, condition: Asked, value: str) -> Asked:
     return Asked(written_, replace(condition.predicate, test=combined[written_]))
 
 
+def untied(asked: Sequence[Asked]) -> tuple[Asked, ...]:
+    """Return the conditions that do not equate two components: several might make a partition of a case."""
+    return tuple(found for found in asked if not _EQUATED.fullmatch(found.text))
+
+
 def equal(one: Component, other: Component) -> Asked:
     """Return the condition that two components agree on ``k``."""
 
@@ -358,6 +367,8 @@ def language_cases(
             chained = ("k",)
     most_conditions = draw(sampled_from([0, 1, 1, 2])) if asked else 0
     drawn = draw(st.lists(conditions(components), max_size=most_conditions))
+    if chosen == "partition_contiguity":
+        drawn = list(untied(drawn))
     return LanguageCase(
         draw(traces((*agree, *chained), most)),
         Seq(components),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tests.cases.language import STRATEGIES, conditions, traces
+from tests.cases.language import STRATEGIES, conditions, traces, untied
 from tests.cases.nested import NestedCase
 from tests.cases.sampling import sampled_from
 from uncertain_cep.testing.model import Component, Seq, Strategy
@@ -40,11 +40,12 @@ def option_cases(draw: st.DrawFn, strategy: Strategy | None = None, most: int = 
         items.append(Component(next(names), draw(sampled_from(_TYPES))))
     agree = ("k",) if draw(st.integers(0, 3)) == 0 else ()
     asked = draw(st.lists(conditions(tuple(items)), max_size=draw(sampled_from([0, 1, 2]))))
+    chosen: Strategy = draw(sampled_from(STRATEGIES)) if strategy is None else strategy
     return NestedCase(
         draw(traces(agree, most)),
         Seq(tuple(items)),
-        tuple(asked),
-        draw(sampled_from(STRATEGIES)) if strategy is None else strategy,
+        untied(asked) if chosen == "partition_contiguity" else tuple(asked),
+        chosen,
         draw(sampled_from([2, 4, 6, 20])),
         agree,
         (),

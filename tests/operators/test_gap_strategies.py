@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests import oracle
 from tests.cases.comparison import assert_answer, assert_same
-from tests.cases.language import STRATEGIES, conditions, traces
+from tests.cases.language import STRATEGIES, conditions, traces, untied
 from tests.cases.nested import NestedCase
 from tests.cases.sampling import sampled_from
 from tests.cases.times import time_conditions
@@ -57,6 +57,8 @@ def gap_cases(draw: st.DrawFn, timed: bool = False) -> GapCase:
     gaps = tuple((*pair, draw(sampled_from(STRATEGIES))) for pair in chosen)
     agree = ("k",) if draw(st.integers(0, 2)) == 0 else ()
     asked = draw(st.lists(conditions(tuple(items)), max_size=draw(sampled_from([0, 1, 2]))))
+    if any(strategy == "partition_contiguity" for *_, strategy in gaps):
+        asked = list(untied(asked))
     case = NestedCase(
         draw(traces(agree, 5)), Seq(tuple(items)), tuple(asked), "skip_till_any_match",
         draw(sampled_from([4, 6, 20])), agree, (),

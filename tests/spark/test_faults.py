@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import uncertain_cep as uc
 from tests.spark.traces import UNKEYED, random_trace
-from uncertain_cep.errors import TraceError
+from uncertain_cep.errors import RuntimeEnvironmentError, TraceError
 from uncertain_cep.spark import match, worker_errors
 
 
@@ -161,6 +161,11 @@ def test_many_ids_used_twice_are_counted(spark: SparkSession) -> None:
 def test_other_errors_pass(spark: SparkSession) -> None:
     with pytest.raises(PySparkException), worker_errors():
         spark.sql("select raise_error('something else')").collect()
+
+
+def test_a_process_that_takes_too_long_to_start() -> None:
+    with pytest.raises(RuntimeEnvironmentError, match="the machine is too busy"), worker_errors():
+        raise PySparkException("terminated with exception: Python worker failed to connect back. SQLSTATE: 1")
 
 
 def test_the_slices_of_an_event_are_no_duplicates(spark: SparkSession) -> None:

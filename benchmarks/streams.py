@@ -23,9 +23,9 @@ from benchmarks.workload import KEYED, WINDOW, sequence_query
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.spark import get_session
 from uncertain_cep.spark.stream_state import StreamState, rows_of
-from uncertain_cep.spark.streamed import METRICS, layout_of, pieces_of_stream
+from uncertain_cep.spark.streamed import layout_of, pieces_of_stream
 from uncertain_cep.streaming.held_slices import COUNTED, Report
-from uncertain_cep.streaming.stream_layout import StreamOptions
+from uncertain_cep.streaming.stream_layout import METRICS, StreamOptions
 from uncertain_cep.traces.streams import value_stream
 
 if TYPE_CHECKING:
@@ -216,6 +216,8 @@ def _memory() -> tuple[float, float]:
 def _report(rows: list[dict[str, float]]) -> None:
     """Compare the last quarter of the batches with the second, and say what the delay was."""
     quarter = len(rows) // 4
+    if not quarter:
+        raise click.ClickException(f"{len(rows)} batches are too few to compare: take more minutes")
     second, last = rows[quarter : 2 * quarter], rows[3 * quarter :]
     for name in ("JVM MB", "workers MB", "state kB", "lag s", "delay s"):
         before, behind = (statistics.mean(row[name] for row in part) for part in (second, last))

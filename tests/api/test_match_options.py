@@ -61,7 +61,8 @@ BESIDE: Final[dict[Callable[..., Any], dict[str, object]]] = {
     uc.iter_matches: {"progress": None},
     uc.explain: {"analyze": False, "format": "text"},
     match_on_spark: {
-        "partitions": None, "slice_length": None, "prune": None, "doubts": None, "buckets": None, **STREAMING
+        "partitions": None, "slice_length": None, "prune": None, "doubts": None, "buckets": None,
+        "metrics": "uncertain_cep", **STREAMING
     },
     match_to_parquet: {
         "partitions": None, "slice_length": None, "prune": None, "doubts": None, "overwrite": False,

@@ -183,13 +183,14 @@ def test_progress_says_what_was_counted(spark: SparkSession, tmp_path: Path) -> 
     table = trace(6, 60)
     twice = pa.concat_tables([table, table.slice(50)])
     put(tmp_path / "events", *pieces_of(twice, [55]))
-    matches = uc.match(
-        reading(spark, tmp_path / "events", table.schema),
-        QUERIES["no key"],
-        largest_interval=LARGEST,
-        duplicates="drop",
+    frame = reading(spark, tmp_path / "events", table.schema)
+    matches, others = (
+        match(frame, QUERIES[name], largest_interval=LARGEST, duplicates="drop", metrics=metrics, buckets=2)
+        for name, metrics in (("no key", "uncertain_cep"), ("plain", "others"))
     )
-    _, query = run(matches, tmp_path)
+    # Two results in one query.
+    columns = [name for name in matches.columns if name in others.columns]
+    _, query = run(matches.select(columns).unionByName(others.select(columns)), tmp_path)
     first, *_, last = (json.loads(progress.json) for progress in query.recentProgress)
     newest = max(table.slice(0, 55).column("lower").to_pylist())
     assert first["observedMetrics"]["uncertain_cep"]["newest"] == newest
@@ -197,6 +198,7 @@ def test_progress_says_what_was_counted(spark: SparkSession, tmp_path: Path) -> 
     assert last["observedMetrics"]["uncertain_cep"]["state_bytes"] == 0
     assert counted(query)["duplicates"] > 0
     assert counted(query)["matches"] == uc.match(table, QUERIES["no key"]).num_rows
+    assert counted(query, "others")["matches"] == uc.match(table, QUERIES["plain"]).num_rows > 0
 
 
 def test_the_examples_run(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,9 @@ import pyarrow as pa
 import uncertain_cep as uc
 from tests.cases.sampling import sampled_from
 from uncertain_cep.plan import MatchOptions, make_plan
-from uncertain_cep.streaming.cutting import cut, unpacked
+from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, BatchClock
+from uncertain_cep.streaming.blobs import unpacked
+from uncertain_cep.streaming.cutting import cut
 from uncertain_cep.streaming.held_slices import Report, pass_time, take
 from uncertain_cep.streaming.stream_layout import KIND, StreamLayout, StreamOptions
 
@@ -94,6 +97,14 @@ class Batches:
             "hash", pa.array(hashes, pa.int64())
         ).to_batches()
         return batches
+
+    @property
+    def bound(self) -> int:
+        """No event to come that is not late begins earlier, ticks."""
+        indices = [json.loads(part.index) for part in self.parts.values() if part.index is not None]
+        if not indices:
+            return NOTHING_KNOWN
+        return BatchClock.read(indices[0]["clock"]).bound(self.layout.types)
 
     @property
     def held(self) -> int:

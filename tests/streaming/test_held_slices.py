@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from confidence.config import EVER
 from tests.cases.cases import Case, Trace, cases
 from tests.cases.comparison import assert_answer, rows_of
 from tests.cases.language import STRATEGIES as ALL_STRATEGIES
@@ -245,6 +247,7 @@ def test_state_of_another_stream_is_refused() -> None:
         (PAIR, {"duplicates": "keep"}, "duplicates='keep' is unknown"),
         (PAIR, {"slice_length": 0}, "slice_length=0: it must be a whole number, at least 1"),
         (PAIR, {"buckets": True}, "buckets=True"),
+        (PAIR, {"metrics": ""}, "metrics='': it must be a name"),
         (PAIR.replace("10", "1000"), {"slice_length": 1}, "each event would be kept in up to 1,0"),
         ("PATTERN SEQ(A kind, B late_id) WITHIN 10", {}, "kind, late_id: the rows of a stream have columns"),
     ],
@@ -265,3 +268,75 @@ def test_events_that_are_none_are_refused() -> None:
         Batches(PAIR, ticked, StreamOptions(5), MatchOptions(tick="1ms")).take(
             pa.Table.from_pylist([row], schema=ticked)
         )
+
+
+COMPONENTS = {
+    "PATTERN SEQ(A a, B b) WITHIN 5": "AB",
+    "PATTERN SEQ(A a, !N n, B b) WHERE [key] WITHIN 5": "AB",
+    "PATTERN OR(SEQ(A a, B b), SEQ(C c, B d)) WHERE [key] WITHIN 4": "ABC",
+}
+"""The types of the events whose ids are used once, in the third and the second with the same key."""
+
+
+@pytest.mark.parametrize("text", COMPONENTS)
+@given(data=st.data())
+def test_ids_are_unique_over_all_that_is_held(text: str, data: st.DataObject) -> None:
+    row = st.tuples(
+        sampled_from(["A", "B", "C", "N"]),
+        st.integers(0, 5),
+        st.integers(0, 9),
+        st.integers(0, 2),
+        sampled_from([None, 1, 2]),
+    )
+    given = data.draw(st.lists(row, min_size=2, max_size=9))
+    rows: list[dict[str, Any]] = []
+    for of_type, id, gap, length, key in given:
+        lower = gap + (rows[-1]["lower"] if rows else 0)
+        rows.append({"type": of_type, "id": id, "lower": lower, "upper": lower + length, "key": key})
+    if data.draw(st.booleans()):
+        for row_ in rows:
+            row_["id"] = f"é{row_['id']}"
+    table = pa.Table.from_pylist(rows)
+    table = table.set_column(4, "key", table.column("key").cast(pa.int64()))
+    drops = data.draw(st.booleans())
+    options = StreamOptions(
+        2,
+        duplicates="drop" if drops else "error",
+        slice_length=data.draw(SLICE_LENGTHS),
+        buckets=data.draw(BUCKETS),
+    )
+    batches = Batches(text, table.schema, options)
+    layout = batches.layout
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(rows) - 1), max_size=4)))
+    bounds = {}
+    told = None
+    try:
+        for start, stop in pairwise([0, *cuts, len(rows)]):
+            for number in range(start, stop):
+                bounds[number] = batches.bound
+            batches.take(table.slice(start, stop - start))
+        batches.take(notice(table.schema, CLOSE))
+    except TraceError as error:
+        told = str(error)
+    pairs = [(first, second) for second in range(len(rows)) for first in range(second)]
+    twice = [
+        (first, second)
+        for first, second in pairs
+        if rows[first]["id"] == rows[second]["id"]
+        and {rows[first]["type"], rows[second]["type"]} <= set(COMPONENTS[text])
+        and ("[key]" not in text or rows[first]["key"] == rows[second]["key"] is not None)
+        and not (drops and rows[first] == rows[second])
+    ]
+    # The first one is in the slice that it begins in at least.
+    together = [
+        (first, second)
+        for first, second in twice
+        if bounds.get(second, -EVER) < (rows[first]["lower"] // layout.length + 1) * layout.length
+    ]
+    if together:
+        assert told is not None
+    if told is not None:
+        assert twice
+        assert "has this id" in told
+    else:
+        assert batches.held == 0

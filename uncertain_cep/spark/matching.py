@@ -45,7 +45,7 @@ from uncertain_cep.spark.worker import (
     rank_partition,
     unused_name,
 )
-from uncertain_cep.streaming.stream_layout import StreamOptions
+from uncertain_cep.streaming.stream_layout import METRICS, StreamOptions
 from uncertain_cep.timedomain import TICK_METADATA, Names
 
 __all__ = [
@@ -116,6 +116,7 @@ def match(
     idle_after: Duration | None = None,
     duplicates: str = "error",
     buckets: int | None = None,
+    metrics: str = METRICS,
 ) -> DataFrame:
     """Return the matches of a query among the events of a frame, as `uncertain_cep.match` does for others.
 
@@ -142,6 +143,9 @@ def match(
     buckets : int, optional
         For a streaming frame: how many parts its state has. Each part costs some milliseconds a batch, and
         only as many as ``spark.sql.shuffle.partitions`` are worked on at a time.
+    metrics : str, optional
+        For a streaming frame: the name in the progress of the query. Results that are used in one query,
+        such as a union of them, need names of their own.
 
     Returns
     -------
@@ -194,7 +198,7 @@ def match(
         sources=sources,
         parameters=values_of(parameters),
     )
-    stream = StreamOptions(largest_interval, idle_after, duplicates, None, buckets)
+    stream = StreamOptions(largest_interval, idle_after, duplicates, None, buckets, metrics)
     return matches_frame(frame, query, options, Spread(partitions, slice_length, prune), doubts, stream)
 
 
@@ -214,8 +218,8 @@ def matches_frame(
         return stream_frame(frame, query_of(query, options.parameters), options, stream)
     if stream.given:
         raise OptionError(
-            "largest_interval=, idle_after=, duplicates= and buckets= are for streams, and this frame is "
-            "none: leave them out, or read the events with spark.readStream"
+            "largest_interval=, idle_after=, duplicates=, buckets= and metrics= are for streams, and this "
+            "frame is none: leave them out, or read the events with spark.readStream"
         )
     doubts = Doubts() if doubts is None else doubts
     prepared = prepare(frame, query, options, spread, doubts)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -24,15 +23,13 @@ from uncertain_cep.spark.dataframes import (
 )
 from uncertain_cep.spark.session import STATE_PROVIDER, STATE_SETTINGS
 from uncertain_cep.spark.stream_state import BLOB, StreamState
-from uncertain_cep.streaming.cutting import PIECES, cut, unpacked
+from uncertain_cep.streaming.blobs import unpacked
+from uncertain_cep.streaming.cutting import PIECES, cut
 from uncertain_cep.streaming.held_slices import COUNTED
 from uncertain_cep.streaming.stream_layout import StreamLayout, StreamOptions
 from uncertain_cep.timedomain import check_tick_type
 
-__all__ = ["METRICS", "check_state_store", "layout_of", "pieces_of_stream", "stream_frame"]
-
-METRICS: Final = "uncertain_cep"
-"""The name by which the progress of a streaming query tells what was counted in a batch."""
+__all__ = ["check_state_store", "layout_of", "pieces_of_stream", "stream_frame"]
 
 
 def stream_frame(frame: DataFrame, query: Query, options: MatchOptions, stream: StreamOptions) -> DataFrame:
@@ -42,7 +39,8 @@ def stream_frame(frame: DataFrame, query: Query, options: MatchOptions, stream: 
     check_state_store(frame.sparkSession)
     evaluated = pieces_of_stream(frame, layout, StreamState(layout))
     observed = evaluated.observe(
-        METRICS, *((f.max if name in ("bound", "newest") else f.sum)(name).alias(name) for name in COUNTED)
+        stream.metrics,
+        *((f.max if name in ("bound", "newest") else f.sum)(name).alias(name) for name in COUNTED),
     )
     blobs = observed.filter(f.col(BLOB).isNotNull()).select(BLOB)
     return blobs.mapInArrow(_rows, from_arrow_schema(layout.output_schema))

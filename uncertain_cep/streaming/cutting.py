@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,12 @@ from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.executor import check_table, constants_hold, ticks_of
 from uncertain_cep.expressions.vectorised import Values
 from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, News
+from uncertain_cep.streaming.blobs import packed
+from uncertain_cep.streaming.held_ids import id_pieces
 from uncertain_cep.streaming.stream_layout import CLOSE, HEARTBEAT, StreamLayout
 from uncertain_cep.timedomain import TICK_METADATA, with_noted_tick
 
-__all__ = ["CLOCK", "EVENTS", "OTHERS", "PIECES", "cut", "packed", "unpacked"]
+__all__ = ["CLOCK", "EVENTS", "IDS", "OTHERS", "PIECES", "cut"]
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -34,6 +36,8 @@ EVENTS: Final = 1
 """A piece with events that matter to a slice."""
 OTHERS: Final = 2
 """A piece with events that are looked at in case they are late, and not kept."""
+IDS: Final = 3
+"""A piece with the ids of events, which are compared with those of other slices."""
 
 PIECES: Final = pa.schema(
     [
@@ -44,25 +48,6 @@ PIECES: Final = pa.schema(
 )
 """``rows`` says how many events there are, and ``own`` how many of them begin in this slice; the bounds are
 the least, that of owners the largest, in ticks."""
-
-_MARK: Final = b"uncertain_cep.fingerprint"
-
-
-def packed(table: pa.Table, mark: bytes = b"") -> bytes:
-    """Return a table as a blob, marked with a fingerprint."""
-    sink = pa.BufferOutputStream()
-    schema = table.schema.with_metadata({_MARK: mark})
-    with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
-        writer.write_table(table.replace_schema_metadata(schema.metadata))
-    found: bytes = sink.getvalue().to_pybytes()
-    return found
-
-
-def unpacked(blob: bytes) -> tuple[pa.Table, bytes]:
-    """Return the table of a blob, and what it is marked with."""
-    with pa.ipc.open_stream(blob) as reader:
-        table = reader.read_all()
-    return table.replace_schema_metadata(None), (table.schema.metadata or {}).get(_MARK, b"")
 
 
 def cut(batches: Iterable[pa.RecordBatch], layout: StreamLayout) -> Iterator[pa.RecordBatch]:
@@ -146,10 +131,10 @@ def _pieces(
     by_type = dict(
         zip(latest.column("type").to_pylist(), latest.column("lower_max").to_pylist(), strict=True)
     )
-    first, later = _roles(table, layout)
-    first &= fits
-    later &= fits
-    return _cut(table, lower, upper, hashes, first, later, layout), by_type
+    roles = _roles(table, layout)
+    for mask in (roles.first, roles.later, *roles.used.values()):
+        mask &= fits
+    return _cut(table, lower, upper, hashes, roles, layout), by_type
 
 
 def _check_tick(table: pa.Table, layout: StreamLayout) -> None:
@@ -164,10 +149,24 @@ def _check_tick(table: pa.Table, layout: StreamLayout) -> None:
         raise TraceError(TraceFault(message, column=layout.plan.names.tick))
 
 
-def _roles(table: pa.Table, layout: StreamLayout) -> tuple[Mask, Mask]:
-    """Return which events matches may belong to, and which matter in any other way, each (n,) bool."""
+class _Roles(NamedTuple):
+    """What n events are to the matches of a stream, each (n,) bool."""
+
+    first: Mask
+    """Matches may belong to them."""
+    later: Mask
+    """They matter in any other way."""
+    used: dict[tuple[str, ...], Mask]
+    """By the attributes within which ids are used once: they are components there."""
+
+
+def _roles(table: pa.Table, layout: StreamLayout) -> _Roles:
     plan = layout.plan
-    first, later = np.zeros(table.num_rows, dtype=np.bool_), np.zeros(table.num_rows, dtype=np.bool_)
+
+    def nobody() -> Mask:
+        return np.zeros(table.num_rows, dtype=np.bool_)
+
+    roles = _Roles(nobody(), nobody(), {keys: nobody() for keys in layout.id_keys})
     seen: dict[str, Mask] = {}
     loaded: dict[str, Values] = {}
     for branch in plan.branches or (plan,):
@@ -175,15 +174,16 @@ def _roles(table: pa.Table, layout: StreamLayout) -> tuple[Mask, Mask]:
             continue
         for j, component in enumerate(branch.components):
             rows = rows_taken(branch, table, component, seen, loaded)
+            roles.used[branch.partition_attributes][rows] = True
             if j == branch.owner:
-                first[rows] = True
+                roles.first[rows] = True
             if j != branch.owner or component.kleene:
-                later[rows] = True
+                roles.later[rows] = True
         for negation in branch.negations:
-            later[rows_taken(branch, table, negation.component, seen, loaded)] = True
+            roles.later[rows_taken(branch, table, negation.component, seen, loaded)] = True
     if plan.query.strategy.endswith("contiguity"):
-        later[:] = True
-    return first, later
+        roles.later[:] = True
+    return roles
 
 
 def _cut(
@@ -191,11 +191,11 @@ def _cut(
     lower: Int64,
     upper: Int64,
     hashes: Int64,
-    first: Mask,
-    later: Mask,
+    roles: _Roles,
     layout: StreamLayout,
 ) -> Iterator[pa.RecordBatch]:
     length, names = layout.length, layout.plan.names
+    first, later, used = roles
     own = lower // length
     # Counts belong to a slice by a time within the interval, matches by its beginning.
     begin = np.where(later, (lower - layout.reach) // length, own)
@@ -244,5 +244,7 @@ def _cut(
                 "blob": packed(others),
             }
         )
-    if found:
-        yield pa.RecordBatch.from_pylist(found, PIECES)
+    bounds_of_ids = {"lower": int(lower.min()), "upper": int(upper.min())}
+    unused = dict.fromkeys(PIECES.names, 0) | bounds_of_ids | {"kind": IDS}
+    found += [unused | piece for piece in id_pieces(table, end, used, layout)]
+    yield pa.RecordBatch.from_pylist(found, PIECES)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -21,19 +21,22 @@ from uncertain_cep.errors import TraceError
 from uncertain_cep.executor import Slicing, execute, ticks_of
 from uncertain_cep.results.order import finished
 from uncertain_cep.streaming.batch_clock import NOTHING_KNOWN, BatchClock, News
-from uncertain_cep.streaming.cutting import CLOCK, EVENTS, packed, unpacked
+from uncertain_cep.streaming.blobs import packed, unpacked
+from uncertain_cep.streaming.cutting import CLOCK, EVENTS, IDS
+from uncertain_cep.streaming.held_ids import BlobStore, HeldIds
 from uncertain_cep.streaming.stream_layout import KIND, LATE_ID, LATE_TYPE, StreamLayout, check_fingerprint
 from uncertain_cep.traces.checks import OTHER_BOUNDS, used_again
 
 __all__ = ["COUNTED", "Report", "Store", "pass_time", "take"]
 
+Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 COUNTED: Final = ("events", "matches", "late", "duplicates", "state_rows", "state_bytes", "bound", "newest")
 """What is counted of a batch. The last two are ticks."""
 
 
-class Store(Protocol):
+class Store(BlobStore, Protocol):
     """What a part of the state keeps between batches."""
 
     def read_index(self) -> str | None:
@@ -41,15 +44,6 @@ class Store(Protocol):
 
     def write_index(self, index: str) -> None:
         """Keep a text."""
-
-    def read(self, slice: int, part: int) -> bytes:
-        """Return a blob."""
-
-    def write(self, slice: int, part: int, blob: bytes) -> None:
-        """Keep a blob."""
-
-    def remove(self, slice: int, part: int) -> None:
-        """Let go of a blob."""
 
 
 class Report(NamedTuple):
@@ -75,6 +69,7 @@ class _State:
 
     clock: BatchClock
     slices: dict[int, _Held] = field(default_factory=dict)
+    ids: HeldIds = field(default_factory=HeldIds)
 
     @classmethod
     def of(cls, layout: StreamLayout, store: Store) -> _State:
@@ -84,7 +79,8 @@ class _State:
         index = json.loads(text)
         check_fingerprint(index["fingerprint"], layout.fingerprint)
         slices = {int(number): _Held(*held) for number, held in index["slices"].items()}
-        return cls(BatchClock.read(index["clock"]), slices)
+        # What an older version kept has no ids.
+        return cls(BatchClock.read(index["clock"]), slices, HeldIds(**index.get("ids", {})))
 
     def keep(self, layout: StreamLayout, store: Store) -> None:
         slices = {
@@ -92,7 +88,7 @@ class _State:
             for number, held in self.slices.items()
         }
         index = {"fingerprint": layout.fingerprint, "clock": self.clock.written(), "slices": slices}
-        store.write_index(json.dumps(index))
+        store.write_index(json.dumps(index | {"ids": asdict(self.ids)}))
 
 
 def take(layout: StreamLayout, store: Store, pieces: Iterable[Mapping[str, Any]]) -> Report:
@@ -106,7 +102,7 @@ def take(layout: StreamLayout, store: Store, pieces: Iterable[Mapping[str, Any]]
     Raises
     ------
     TraceError
-        If an id is used twice among the events of a slice.
+        If an id is used twice among the events of a slice, or among those whose ids this part knows.
     OptionError
         If the state is one of another stream.
     """
@@ -114,11 +110,18 @@ def take(layout: StreamLayout, store: Store, pieces: Iterable[Mapping[str, Any]]
     begin = state.clock
     news: list[News] = []
     new: dict[int, list[bytes]] = {}
+    ids: list[pa.Table] = []
     blobs: list[bytes] = []
     counts: Counter[str] = Counter()
     for piece in pieces:
         if piece["kind"] == CLOCK:
             news.append(News(**json.loads(piece["blob"])))
+            continue
+        if piece["kind"] == IDS:
+            table, _ = unpacked(piece["blob"])
+            if begin.may_be_late(piece["lower"], piece["upper"]):
+                table = table.filter(pa.array(~_late(table, begin, layout)[0]))
+            ids.append(table)
             continue
         counts["events"] += piece["own"]
         if begin.may_be_late(piece["lower"], piece["upper"]):
@@ -131,7 +134,7 @@ def take(layout: StreamLayout, store: Store, pieces: Iterable[Mapping[str, Any]]
             held.bytes += len(piece["blob"])
             held.owner_upper = max(held.owner_upper, piece["owner_upper"])
     state.clock = begin.learned(news)
-    return _advanced(layout, store, state, new, blobs, counts)
+    return _advanced(layout, store, state, new, ids, blobs, counts)
 
 
 def pass_time(layout: StreamLayout, store: Store) -> Report:
@@ -139,7 +142,7 @@ def pass_time(layout: StreamLayout, store: Store) -> Report:
     state = _State.of(layout, store)
     assert layout.idle is not None
     state.clock = state.clock.moved(layout.idle[1])
-    return _advanced(layout, store, state, {}, [], Counter())
+    return _advanced(layout, store, state, {}, [], [], Counter())
 
 
 def _on_time(
@@ -152,8 +155,7 @@ def _on_time(
     """Return what of a piece is not late, and put what is late, if it begins in this slice, to the blobs."""
     plan = layout.plan
     table, _ = unpacked(piece["blob"])
-    lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
-    late = clock.late(lower, upper, table.column(plan.names.type))
+    late, lower, upper = _late(table, clock, layout)
     if not late.any():
         return piece
     begins = late if piece["kind"] != EVENTS else late & (lower // layout.length == piece["slice"])
@@ -170,11 +172,19 @@ def _on_time(
     return {**piece, "rows": left.num_rows, "blob": packed(left, layout.mark)}
 
 
+def _late(table: pa.Table, clock: BatchClock, layout: StreamLayout) -> tuple[Mask, Int64, Int64]:
+    """Return which events are late, and the bounds of all, ticks."""
+    plan = layout.plan
+    lower, upper = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
+    return clock.late(lower, upper, table.column(plan.names.type)), lower, upper
+
+
 def _advanced(
     layout: StreamLayout,
     store: Store,
     state: _State,
     new: Mapping[int, list[bytes]],
+    ids: Sequence[pa.Table],
     blobs: list[bytes],
     counts: Counter[str],
 ) -> Report:
@@ -197,8 +207,9 @@ def _advanced(
     for number in final:
         for part in range(state.slices.pop(number).parts):
             store.remove(number, part)
+    state.ids.learn(layout, store, ids, bound)
     counts["state_rows"] = sum(held.rows for held in state.slices.values())
-    counts["state_bytes"] = sum(held.bytes for held in state.slices.values())
+    counts["state_bytes"] = state.ids.bytes + sum(held.bytes for held in state.slices.values())
     state.keep(layout, store)
     counted = {name: counts[name] for name in COUNTED} | {"bound": bound, "newest": state.clock.now}
     return Report(blobs, counted)

@@ -26,6 +26,7 @@ __all__ = [
     "KIND",
     "LATE_ID",
     "LATE_TYPE",
+    "METRICS",
     "StreamLayout",
     "StreamOptions",
     "check_fingerprint",
@@ -42,6 +43,8 @@ CLOSE: Final = "uncertain_cep.close"
 KIND: Final = "kind"
 LATE_TYPE: Final = "late_type"
 LATE_ID: Final = "late_id"
+METRICS: Final = "uncertain_cep"
+"""By what name the progress of a streaming query tells, by default, what was counted in a batch."""
 FORMAT: Final = 1
 """Of what is kept. Another one cannot be read."""
 
@@ -62,6 +65,8 @@ class StreamOptions:
         Length of the slices of time in which the events are kept, ticks.
     buckets : int or None
         How many parts the state has.
+    metrics : str
+        The name of what the progress of the query tells.
     """
 
     largest_interval: Duration | int | None = None
@@ -69,10 +74,14 @@ class StreamOptions:
     duplicates: str = "error"
     slice_length: int | None = None
     buckets: int | None = None
+    metrics: str = METRICS
 
     def __post_init__(self) -> None:
         if self.duplicates not in ("error", "drop"):
             raise OptionError(f"duplicates={self.duplicates!r} is unknown: use error or drop")
+        name: object = self.metrics
+        if not isinstance(name, str) or not name:
+            raise OptionError(f"metrics={name!r}: it must be a name")
         if self.idle_after is not None and not parse_duration(self.idle_after, what="idle_after"):
             raise OptionError("idle_after must be longer than 0")
         for name in ("slice_length", "buckets"):
@@ -214,6 +223,15 @@ class StreamLayout:
         if self.plan.counts:
             return bound >= end + self.reach
         return bound >= end and bound > owner_upper + self.reach - self.largest
+
+    def last_over(self, bound: int) -> int:
+        """Return the last slice that is final whatever is in it; no event to come begins before ``bound``."""
+        return (bound - self.reach) // self.length - 1
+
+    @property
+    def id_keys(self) -> tuple[tuple[str, ...], ...]:
+        """Within which attributes ids are used once: those of each branch."""
+        return tuple({branch.partition_attributes: None for branch in self.plan.branches or (self.plan,)})
 
     @cached_property
     def output_schema(self) -> pa.Schema:

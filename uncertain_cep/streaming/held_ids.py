@@ -1,0 +1,146 @@
+"""Which ids the events of a stream have, so that one that is used twice is found whatever slices it is in.
+
+An id is kept in the part of the state that its value says, until its event is in no slice any more. All ids
+of a part are compared whenever some of them are let go of: two events that are held at the same time are
+together then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Final, Protocol
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from confidence.config import EVER
+from uncertain_cep.errors import TraceError
+from uncertain_cep.streaming.blobs import packed, unpacked
+from uncertain_cep.streaming.stream_layout import StreamLayout
+from uncertain_cep.traces.checks import check_ids, used_again
+
+__all__ = ["BlobStore", "HeldIds", "id_pieces"]
+
+Int64 = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+_UNTIL: Final = "uncertain_cep.until"
+_OF: Final = "uncertain_cep.of"
+
+
+class BlobStore(Protocol):
+    """What keeps blobs between batches."""
+
+    def read(self, slice: int, part: int) -> bytes:
+        """Return a blob."""
+
+    def write(self, slice: int, part: int, blob: bytes) -> None:
+        """Keep a blob."""
+
+    def remove(self, slice: int, part: int) -> None:
+        """Let go of a blob."""
+
+
+def id_pieces(
+    table: pa.Table, until: Int64, used: Mapping[tuple[str, ...], Mask], layout: StreamLayout
+) -> list[dict[str, Any]]:
+    """Return the ids of some events, for each part of the state those that it is to know.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Of n events.
+    until : (n,) int64
+        The last slice that each event matters to.
+    used : mapping of tuple of str to (n,) bool
+        Within which attributes ids are used once, and which events are components of matches there.
+
+    Returns
+    -------
+    list of dict
+        Of ``bucket``, ``rows`` and ``blob``.
+    """
+    rows = np.flatnonzero(np.logical_or.reduce([*used.values(), np.zeros(table.num_rows, np.bool_)]))
+    if not len(rows):
+        return []
+    names = layout.plan.names
+    wanted = dict.fromkeys([names.type, names.id, names.lower, names.upper])
+    wanted |= dict.fromkeys(key for keys in used for key in keys)
+    ids = table.column(names.id).take(pa.array(rows))
+    if pa.types.is_integer(ids.type):
+        parts = np.asarray(pc.cast(ids, pa.int64()).to_numpy()) % layout.buckets
+    else:
+        parts = np.array([crc32(id.encode()) for id in ids.to_pylist()]) % layout.buckets
+    order = np.argsort(parts, kind="stable")
+    rows, parts = rows[order], parts[order]
+    events = table.select([*wanted]).take(pa.array(rows)).append_column(_UNTIL, pa.array(until[rows]))
+    for number, of in enumerate(used.values()):
+        events = events.append_column(f"{_OF}{number}", pa.array(of[rows]))
+    bounds = [0, *(np.flatnonzero(np.diff(parts)) + 1).tolist(), len(rows)]
+    return [
+        {"bucket": int(parts[start]), "rows": stop - start, "blob": packed(events.slice(start, stop - start))}
+        for start, stop in pairwise(bounds)
+    ]
+
+
+@dataclass(slots=True)
+class HeldIds:
+    """The ids that a part of the state knows: in how many blobs and bytes, and when the first one ends.
+
+    The blobs stand in the store with negative numbers, beside those of slice 0.
+    """
+
+    parts: int = 0
+    bytes: int = 0
+    least: int = EVER
+
+    def learn(self, layout: StreamLayout, store: BlobStore, new: Sequence[pa.Table], bound: int) -> None:
+        """Keep the ids of new events, and let go of those whose events are in no slice any more.
+
+        TraceError says which are used twice.
+        """
+        last = layout.last_over(bound)
+        tables = [_kept_columns(table, layout) for table in new if table.num_rows]
+        self.least = min([self.least, *(pc.min(table.column(_UNTIL)).as_py() for table in tables)])
+        if self.least <= last:
+            places = range(-self.parts, 0)
+            tables = [unpacked(store.read(0, place))[0] for place in places] + tables
+            every = pa.concat_tables(tables)
+            _check(every, layout)
+            for place in places:
+                store.remove(0, place)
+            left = every.filter(pc.greater(every.column(_UNTIL), last))
+            self.parts = self.bytes = 0
+            self.least = EVER if not left.num_rows else pc.min(left.column(_UNTIL)).as_py()
+            tables = [left] if left.num_rows else []
+        if tables:
+            blob = packed(pa.concat_tables(tables), layout.mark)
+            self.parts += 1
+            self.bytes += len(blob)
+            store.write(0, -self.parts, blob)
+
+
+def _kept_columns(table: pa.Table, layout: StreamLayout) -> pa.Table:
+    """Return the columns that are looked at once no event is late any more."""
+    names = layout.plan.names
+    keys = [key for keys in layout.id_keys for key in keys]
+    bounds = () if layout.drops else (names.lower, names.upper)
+    return table.drop_columns([name for name in (names.type, *bounds) if name not in keys])
+
+
+def _check(every: pa.Table, layout: StreamLayout) -> None:
+    names = layout.plan.names
+    for number, keys in enumerate(layout.id_keys):
+        some = every.filter(every.column(f"{_OF}{number}"))
+        faults = check_ids(some, names, partition=keys)
+        if faults and layout.drops:
+            # Rows of the same time are in the same slices, where all of them is compared.
+            columns = dict.fromkeys([names.id, names.lower, names.upper, *keys])
+            faults = check_ids(some.group_by([*columns]).aggregate([]), names, partition=keys)
+        if faults:
+            raise TraceError([replace(fault, row=None, message=used_again(keys)) for fault in faults])

@@ -80,12 +80,9 @@ def events_of(
     # Which events matches have does not depend on clocks.
     options = MatchOptions(names=Names.of(names), tick=tick, sources=False)
     parsed = query_of(query, values_of(parameters))
-    kinds = {library_of(matches) == "pyspark", library_of(events) == "pyspark"}
-    if len(kinds) == 2:
-        raise OptionError("the matches and the events must both be Spark frames, or neither")
     given: Any = events
     found: Any
-    if True in kinds:
+    if _both_on_spark(matches, events):
         from uncertain_cep.spark.joined_events import joined_events
 
         found = joined_events(matches, given, parsed, options)
@@ -94,6 +91,14 @@ def events_of(
     plan = make_plan(parsed, table.schema, options)
     found = like(events_table(plan, table, as_arrow(matches)), given)
     return found  # type: ignore[no-any-return]
+
+
+def _both_on_spark(matches: Any, events: Any) -> bool:
+    """Return whether matches and events are frames of Spark; OptionError if one of them is."""
+    kinds = {library_of(matches) == "pyspark", library_of(events) == "pyspark"}
+    if len(kinds) == 2:
+        raise OptionError("the matches and the events must both be Spark frames, or neither")
+    return True in kinds
 
 
 @public
@@ -115,7 +120,7 @@ def posteriors(
     Parameters
     ----------
     matches, events, query, names, tick, parameters
-        As for :func:`events_of`, but not Spark frames.
+        As for :func:`events_of`.
     sources : bool
         As it was for :func:`uncertain_cep.match`.
     pmf_ticks : int
@@ -146,6 +151,9 @@ def posteriors(
     Exact up to float64 rounding, as confidences are. A quantile of a plain match takes about as many
     confidences as its interval has bits; a listed probability takes one.
 
+    Spark computes them when the result is used: workers get the matches of some keys and times together with
+    the events that matter to them. Without the column ``range_lower`` those of a key are in one place.
+
     Examples
     --------
     >>> import pyarrow as pa
@@ -159,22 +167,30 @@ def posteriors(
     options = MatchOptions(
         names=Names.of(names), tick=tick, sources=sources, limit=Limits.of(timeout, memory_limit)
     )
-    if "pyspark" in (library_of(matches), library_of(events)):
-        raise OptionError("posteriors reads frames in this process: collect the matches and their events")
+    parsed = query_of(query, values_of(parameters))
     if not is_whole(pmf_ticks) or pmf_ticks < 0:
         raise OptionError(f"pmf_ticks={pmf_ticks!r}: it must be a whole number, at least 0")
     given: Any = events
-    table = event_table(given, options.names)
-    plan = make_plan(query_of(query, values_of(parameters)), table.schema, options)
-    held = as_arrow(matches)
-    if set(COMPRESSED_COLUMNS) <= set(held.column_names):
+    on_spark = _both_on_spark(matches, events)
+    held = matches if on_spark else as_arrow(matches)
+    if set(COMPRESSED_COLUMNS) <= set(held.columns if on_spark else held.column_names):
         raise OptionError('a row of kleene="compressed" is many matches: match without it')
+    found: Any
+    if on_spark:
+        from uncertain_cep.spark.joined_posteriors import joined_posteriors
+
+        if options.limit is not None:
+            raise OptionError("timeout= and memory_limit= are for frames in this process")
+        found = joined_posteriors(held, given, parsed, options, pmf_ticks)
+        return found  # type: ignore[no-any-return]
+    table = event_table(given, options.names)
+    plan = make_plan(parsed, table.schema, options)
     from uncertain_cep.executor import check_table
     from uncertain_cep.results.posteriors import posterior_table
 
     check_table(plan, table)
     with looked_at(options.limit):
-        found: Any = like(posterior_table(plan, table, held, pmf_ticks), given)
+        found = like(posterior_table(plan, table, held, pmf_ticks), given)
     return found  # type: ignore[no-any-return]
 
 

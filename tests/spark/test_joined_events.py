@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -9,6 +11,7 @@ from pyspark.sql import SparkSession
 import uncertain_cep as uc
 from tests.spark.traces import random_trace, to_spark
 from uncertain_cep.errors import OptionError
+from uncertain_cep.spark import worker_errors
 
 QUERIES = [
     "PATTERN SEQ(A a, B+ b[], C c) WHERE [key] AND b[i].value > 8 WITHIN 9",
@@ -29,14 +32,51 @@ def test_events_are_those_of_this_process(spark: SparkSession, query: str) -> No
     there = uc.events_of(matches, frame, query)
     assert there.columns == here.column_names
 
-    def by_match(rows: list[dict[str, object]]) -> list[str]:
-        groups: dict[object, list[dict[str, object]]] = {}
-        for row in rows:
-            groups.setdefault(row.pop("match"), []).append(row)
-        return sorted(repr(sorted(map(repr, group))) for group in groups.values())
-
     collected = [row.asDict(recursive=True) for row in there.collect()]
     assert by_match(collected) == by_match(here.to_pylist())
+
+
+def by_match(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the rows of each match, whatever its number is, with probabilities rounded."""
+    groups: dict[object, list[dict[str, Any]]] = {}
+    for row in rows:
+        if "pmf" in row and "mean" in row:
+            row |= {"mean": f"{row['mean']:.9g}", "pmf": [f"{share:.9g}" for share in row["pmf"]]}
+        groups.setdefault(row.pop("match"), []).append(row)
+    return sorted(repr(sorted(map(repr, group))) for group in groups.values())
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "PATTERN SEQ(A a, B+ b[], C c) WHERE [key] AND b[i].value > 8 WITHIN 9",
+        "PATTERN SEQ(!D n, A a, !B m, C c) WHERE a.value > 8 WITHIN 4",
+        "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) AND [key] WITHIN 3 RETURN a.name",
+    ],
+)
+def test_posteriors_are_those_of_this_process(spark: SparkSession, query: str) -> None:
+    table = random_trace(6, 120, keys=3)
+    matches = uc.match(table, query)
+    assert matches.num_rows >= 3
+    frame, found = to_spark(spark, table), to_spark(spark, matches)
+    here = by_match(uc.posteriors(matches, table, query).to_pylist())
+    for given in (found, found.drop("range_lower")):
+        there = uc.posteriors(given, frame, query)
+        assert by_match([row.asDict(recursive=True) for row in there.collect()]) == here
+
+
+def test_what_posteriors_on_spark_cannot_do(spark: SparkSession) -> None:
+    table = random_trace(6, 20, keys=3)
+    query = "PATTERN SEQ(A a, B b) WITHIN 5"
+    frame, matches = to_spark(spark, table), uc.match(table, query)
+    with pytest.raises(OptionError, match="timeout= and memory_limit= are for frames in this process"):
+        uc.posteriors(to_spark(spark, matches), frame, query, timeout=3)
+    with pytest.raises(OptionError, match="must both be Spark frames"):
+        uc.posteriors(matches, frame, query)
+    other = matches.slice(0, 1).set_column(0, "a", pa.array([99]))
+    there = uc.posteriors(to_spark(spark, other), frame, query)
+    with pytest.raises(OptionError, match="no event that can be a has the id 99"), worker_errors():
+        there.collect()
 
 
 def test_frames_of_two_kinds_are_refused(spark: SparkSession) -> None:

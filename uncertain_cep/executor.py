@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from confidence.kernel import plainly
 from uncertain_cep.candidates.doubts import Doubts
-from uncertain_cep.candidates.existence import as_evaluated, existence
+from uncertain_cep.candidates.existence import check_beside_clocks, existence
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.moved import moved
 from uncertain_cep.candidates.own_times import shared_clocks
@@ -200,12 +200,7 @@ def _evaluated(
     clocks = None
     if plan.clocks:
         clocks, pmfs = shared_clocks(plan, table, pmfs, *ticks)
-    if clocks is not None and exists is not None and plan.forbids:
-        raise OptionError(
-            f"events may not have happened ({plan.names.probability}), and events of one clock move together "
-            f"({', '.join(plan.names.clocks)}): what forbids events takes one of the two, so take times as "
-            "independent, sources=False, or leave one of these columns out"
-        )
+    check_beside_clocks(plan, clocks is not None, exists)
     by_row = plan.counts or best_only or clocks is not None or later is not None or exists is not None
     payload = None if by_row else id_payload(plan, table)
     batch_rows = min(batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1))

@@ -8,13 +8,16 @@ from itertools import product
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.clocks import by_clocks
+from tests.cases.language import LanguageCase, language_cases
+from tests.cases.nested import NestedCase, nested_cases
 from tests.executor.test_shared_clocks import table_of, text, traces
 from tests.oracle import Event, Query, one, seq
-from tests.results.test_posteriors import check_law
+from tests.results.test_posteriors import check, check_law
 from uncertain_cep.testing.worlds import times_given
 
 TYPES = st.sampled_from(["AB", "ABA", "AAB", "ABAB"])
@@ -75,6 +78,18 @@ def test_means_of_long_intervals_are_summed_by_pieces(
         held = times[good][:, place]
         law = {int(tick): Fraction(int((held == tick).sum()), len(held)) for tick in np.unique(held)}
         check_law(row, law, False)
+
+
+@given(by_clocks(language_cases(most=4)), st.booleans())
+def test_patterns_that_forbid_and_events_uncertain_by_their_clocks(case: LanguageCase, listed: bool) -> None:
+    note(case.text())
+    check(case, listed)
+
+
+@given(by_clocks(nested_cases("SA", 4)), st.booleans())
+def test_sets_of_events_of_clocks(case: NestedCase, listed: bool) -> None:
+    note(case.text())
+    check(case, listed)
 
 
 def test_the_options_of_functions_that_look_at_matches() -> None:

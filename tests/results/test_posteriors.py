@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.cases.cases import Case, cases
+from tests.cases.language import LanguageCase
 from tests.cases.nested import NestedCase, nested_cases, reading_cases
 from uncertain_cep.errors import OptionError, TimeLimitError
 from uncertain_cep.results import box_parts, boxes
@@ -46,7 +47,9 @@ def check_law(row: dict[str, Any], law: Law, listed: bool) -> None:
             assert share == pytest.approx(float(law.get(tick, 0)), rel=1e-9, abs=0)
 
 
-def rows_with_intervals(case: NestedCase | Case, matches: pa.Table, **options: Any) -> list[dict[str, Any]]:
+def rows_with_intervals(
+    case: NestedCase | LanguageCase | Case, matches: pa.Table, **options: Any
+) -> list[dict[str, Any]]:
     """Return the rows of posteriors, each with the bounds of its event."""
     table = case.trace.table()
     rows = uc.posteriors(matches, table, case.text(), **options).to_pylist()
@@ -57,7 +60,7 @@ def rows_with_intervals(case: NestedCase | Case, matches: pa.Table, **options: A
     return [{**row, "lower": event["lower"]} for row, event in zip(rows, events, strict=True)]
 
 
-def check(case: NestedCase | Case, listed: bool) -> None:
+def check(case: NestedCase | LanguageCase | Case, listed: bool) -> None:
     """Assert that the posteriors of all matches are those of the oracle."""
     query = case.query()
     laws = times_given(query, case.trace.events)

@@ -21,7 +21,7 @@ from eventbased import confidences_of_matches, describe_chosen, describe_uncerta
 from eventbased.gaps.gap_events import NO_BOXES, Gathered, MatchEvents, forbidden_in, take_match, unmark
 from eventbased.gaps.set_gaps import SetConfidences
 from eventbased.search.state import FoundMatches
-from uncertain_cep.candidates.existence import existence
+from uncertain_cep.candidates.existence import check_beside_clocks, existence
 from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.own_times import shared_clocks
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
@@ -33,7 +33,7 @@ from uncertain_cep.operators.description import long_chain
 from uncertain_cep.operators.partial_orders import order_confidences
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.box_parts import Boxes, Events, counting, pieces_of
-from uncertain_cep.results.clocked_boxes import ClockedChains, shares_clocks, uncertain_by_clock
+from uncertain_cep.results.clocked_boxes import ClockedChains, shared_and_held
 from uncertain_cep.results.matched_events import MatchedEvents, matched_events
 from uncertain_cep.results.piecewise import centres
 
@@ -98,30 +98,32 @@ def engines(
         return
     free = not plan.negations and not plan.bound.times
     independent = plan.order is None and free and plan.query.strategy == "skip_till_any_match"
+    clocks, others = shared_clocks(plan, table, pmfs, *ticks) if plan.clocks else (None, pmfs)
+    sizes = np.diff(events.start)
+    searched = np.full(len(sizes), not independent)
     if independent:
-        sizes = np.diff(events.start)
         values = np.zeros(0) if pmfs is None else pmfs.values
         explicit = np.logical_or.reduceat(events.offset >= 0, events.start[:-1])
-        clocks, _ = shared_clocks(plan, table, pmfs, *ticks) if plan.clocks else (None, None)
         for size in np.unique(sizes).tolist():
             some = np.flatnonzero(sizes == size)
             if clocks is not None:
-                tied = shares_clocks(clocks, events.row[events.start[some] + np.arange(size)[:, None]])
+                tied, held = shared_and_held(
+                    clocks, events.row[events.start[some] + np.arange(size)[:, None]]
+                )
+                searched[some[held]] = True
                 if tied.any():
                     yield some[tied], ClockedChains(plan, events, size, clocks)
-                some = some[~tied]
-                rows = events.row[events.start[some] + np.arange(size)[:, None]]
-                if (clocks.has_law & (clocks.own.clock >= 0))[rows].any():
-                    raise uncertain_by_clock()
+                some = some[~tied & ~held]
             if len(some):
                 yield some, Chains(plan, events, size, values, explicit)
+    if not searched.any():
         return
-    plan.refuse_clocks("when events happened, of patterns other than sequences of single events,")
     selection = select(plan, table, *ticks, given_lower, None)
+    exists = existence(table, plan.names.probability)
+    check_beside_clocks(plan, clocks is not None, exists)
     context = ExecutionContext(
-        plan, table, selection, ticks, pmfs, None, True, BOXES_AT_ONCE,
-        existence=existence(table, plan.names.probability),
-    )  # fmt: skip
+        plan, table, selection, ticks, others, None, True, BOXES_AT_ONCE, clocks=clocks, existence=exists
+    )
     window = context.span
     for part, candidates, rows in laid_out(selection, window + 2, step=0):
         places = np.full(len(events.row), -1)
@@ -132,7 +134,7 @@ def engines(
             at = np.minimum(np.searchsorted(rows[order], events.row[mine]), len(order) - 1)
             here = rows[order[at]] == events.row[mine]
             places[mine[here]] = order[at[here]]
-        some = np.flatnonzero(places[events.start[:-1]] >= 0)
+        some = np.flatnonzero(searched & (places[events.start[:-1]] >= 0))
         if len(some):
             search = BoxedSearch(replace(context, candidates=part), candidates, rows, window)
             yield some, Searched(search, events, places)
@@ -245,6 +247,11 @@ class BoxedSearch(BacktrackingSearch):
         rows: int = self._table.num_rows
         return rows
 
+    @property
+    def holds_offsets(self) -> bool:
+        """Whether events share clocks, so that laws are sums over offsets."""
+        return self._by_clocks is not None
+
     def confidences(self, matches: FoundMatches, boxes: Int64) -> Float64:
         """Return P(match, and its events in their boxes), (k,) float64."""
         most = int(np.diff(matches.start).max()) + len(self._kleene)
@@ -345,9 +352,14 @@ class Searched:
         """Return P(match) times an event's mean time given the match, less its first tick, (n,) float64."""
         found = np.empty(len(match))
         for n in range(len(match)):
-            checkpoint()
-            row = int(self._events.row[event[n]])
-            size = int(self._events.upper[event[n]] - self._events.lower[event[n]])
+            row, first = int(self._events.row[event[n]]), int(self._events.lower[event[n]])
+            size = int(self._events.upper[event[n]]) - first
+            checkpoint(8 * size if self._search.holds_offsets else 0)
+            if self._search.holds_offsets:
+                behind = np.arange(size + 1)
+                one = np.full(size + 1, match[n]), np.full(size + 1, event[n])
+                found[n] = (self.of(Boxes(*one, first + behind, first + behind)) * behind).sum()
+                continue
             found[n] = self._search.centre(self._matches(match[n : n + 1])[0], row, size)
         return found
 

@@ -12,32 +12,28 @@ from numpy.typing import NDArray
 from confidence.shared.rigid import conditions
 from confidence.shared.weighing import weigh_matches
 from uncertain_cep.candidates.own_times import SharedClocks
-from uncertain_cep.errors import OptionError
 from uncertain_cep.operators.shared_clocks import too_many_offsets
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.box_parts import Boxes, Events, pieces_of
 from uncertain_cep.results.piecewise import weighted_sums
 
-__all__ = ["ClockedChains", "shares_clocks", "uncertain_by_clock"]
+__all__ = ["ClockedChains", "shared_and_held"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
 
-def shares_clocks(clocks: SharedClocks, chosen: Int64) -> NDArray[np.bool_]:
-    """Return which matches have two events of one clock, (n,) bool; ``chosen``, (l, n), are their rows."""
-    clock = np.sort(clocks.own.clock[chosen], axis=0)
-    found: NDArray[np.bool_] = ((clock[1:] == clock[:-1]) & (clock[1:] >= 0)).any(axis=0)
-    return found
+def shared_and_held(clocks: SharedClocks, rows: Int64) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which matches have several certain events of a clock, and which need offsets held, (n,) bool.
 
-
-def uncertain_by_clock() -> OptionError:
-    """Return the error for matches of events whose law is not uniform."""
-    return OptionError(
-        "when events happened is not told for matches with an event that is uncertain by its own clock "
-        "besides, or with several events of a clock and one with probabilities: take times as independent, "
-        "sources=False"
-    )
+    Held are those of events that are uncertain by their clocks, too, or that clocks tie to events with
+    probabilities. ``rows``, (l, n), are the events of the matches.
+    """
+    clock = np.sort(clocks.own.clock[rows], axis=0)
+    tied = ((clock[1:] == clock[:-1]) & (clock[1:] >= 0)).any(axis=0)
+    uneven = clocks.has_law[rows]
+    held = (uneven & (clocks.own.clock[rows] >= 0)).any(axis=0) | (tied & uneven.any(axis=0))
+    return tied & ~held, held
 
 
 class ClockedChains:
@@ -46,7 +42,6 @@ class ClockedChains:
     def __init__(self, plan: EvaluationPlan, events: Events, size: int, clocks: SharedClocks) -> None:
         self._events, self._size, self._window, self._clocks = events, size, plan.window, clocks.rigid()
         self._shared = clocks
-        self._loose = clocks.has_law[events.row]
 
     def of(self, boxes: Boxes) -> Float64:
         """Return P(match, and one of its events in a box) for each box, (n,) float64."""
@@ -55,8 +50,6 @@ class ClockedChains:
     def _some(self, boxes: Boxes) -> Float64:
         clocks, each = self._clocks, len(boxes.match)
         chosen = self._events.start[boxes.match] + np.arange(self._size)[:, None]
-        if self._loose[chosen].any():
-            raise uncertain_by_clock()
         rows, own = self._events.row[chosen], self._events.row[boxes.event]
         moved = (clocks.clock[rows] == clocks.clock[own]) & (clocks.clock[rows] >= 0)
         moved[boxes.event - self._events.start[boxes.match], np.arange(each)] = True

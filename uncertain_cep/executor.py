@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from confidence.kernel import plainly
 from uncertain_cep.candidates.doubts import Doubts
-from uncertain_cep.candidates.existence import check_beside_clocks, existence
+from uncertain_cep.candidates.existence import as_evaluated, check_beside_clocks, existence
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.moved import moved
 from uncertain_cep.candidates.own_times import shared_clocks

@@ -155,22 +155,29 @@ OVERLAP = """
 """
 
 
+def by_hosts(rows: list[dict[str, Any]], offsets: dict[str, Interval], tick: str) -> pa.Table:
+    """Return stamps as events of the clocks of hosts."""
+    bounds = {host: (float(low), float(high)) for host, (low, high) in offsets.items()}
+    rule = uc.clock_offset(bounds, unit="ms", key="host", shared=True)
+    return uc.to_intervals(pa.Table.from_pylist(rows), time="at", unit="ms", tick=tick, uncertainty=rule)
+
+
+def stamped(attempt: dict[str, str], kind: str, column: str) -> dict[str, Any]:
+    names = {name: attempt[name] for name in ("attempt_id", "host")}
+    return {"type": kind, "id": f"{attempt['attempt_id']}:{kind}", "at": int(attempt[column]), **names}
+
+
 def test_two_attempts_overlapped_on_a_host(
     attempts: list[dict[str, str]], offsets: dict[str, Interval]
 ) -> None:
     """All answers that are uncertain by independent times are certain, or none, by the clock of the host."""
-    known = [attempt for attempt in attempts if attempt["host"] in offsets]
-    stamps: list[dict[str, Any]] = [
-        {"type": kind, "id": f"{attempt['attempt_id']}:{kind}", "at": int(attempt[column])} | {
-            name: attempt[name] for name in ("attempt_id", "host")
-        }
-        for attempt in known
+    stamps = [
+        stamped(attempt, kind, column)
+        for attempt in attempts
+        if attempt["host"] in offsets and int(attempt["tt_start_ms"]) > 0
         for kind, column in (("Start", "tt_start_ms"), ("End", "tt_finish_ms"))
-        if int(attempt["tt_start_ms"]) > 0
-    ]  # fmt: skip
-    bounds = {host: (float(low), float(high)) for host, (low, high) in offsets.items()}
-    rule = uc.clock_offset(bounds, unit="ms", key="host", shared=True)
-    events = uc.to_intervals(pa.Table.from_pylist(stamps), time="at", unit="ms", tick="1ms", uncertainty=rule)
+    ]
+    events = by_hosts(stamps, offsets, "1ms")
     apart, together = (uc.match(events, OVERLAP, sources=sources) for sources in (False, True))
     assert apart.num_rows == 10_984
     uncertain = apart.filter(pc.less(apart["confidence"], 1 - 1e-9))
@@ -182,6 +189,31 @@ def test_two_attempts_overlapped_on_a_host(
     assert len(keys[0] & keys[1]) == 1_204
     at = {row["id"]: row["at"] for row in stamps}
     assert all(at[a] < at[b] < at[c] for a, b, c in keys[1])
+
+
+def test_the_next_start_on_a_host_after_a_failure(
+    attempts: list[dict[str, str]], offsets: dict[str, Interval]
+) -> None:
+    stamps, starts, failures = [], defaultdict(list), []
+    for attempt in attempts:
+        start, end, host = int(attempt["tt_start_ms"]), int(attempt["tt_finish_ms"]), attempt["host"]
+        if host in offsets and start > 0:
+            stamps.append(stamped(attempt, "Start", "tt_start_ms"))
+            starts[host].append((start // 100, stamps[-1]["id"]))
+            if attempt["result"] == "FAILED" and end >= start:
+                stamps.append(stamped(attempt, "End", "tt_finish_ms"))
+                failures.append((end // 100, stamps[-1]["id"], host))
+    events = by_hosts(stamps, offsets, "100ms")
+    query = "PATTERN SEQ(End a, Start b) WHERE skip_till_next_match(a, b) AND [host] WITHIN 2 minutes"
+    apart, together = (uc.match(events, query, sources=sources) for sources in (False, True))
+    assert apart.num_rows == 4_974
+    assert pc.sum(pc.less(apart["confidence"], 1 - 1e-9)).as_py() == 3_845
+    assert together["confidence"].to_pylist() == [1.0] * 2_901
+    expected = set()
+    for end, failure, host in failures:
+        later = [start for start, _ in starts[host] if end < start < end + 1200]
+        expected |= {(failure, id) for start, id in starts[host] if later and start == min(later)}
+    assert set(zip(together["a"].to_pylist(), together["b"].to_pylist(), strict=True)) == expected
 
 
 def test_a_map_finished_before_a_reduce_ended_its_shuffle(

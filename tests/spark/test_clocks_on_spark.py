@@ -20,6 +20,10 @@ from uncertain_cep.spark.dataframes import from_arrow_schema
 
 QUERY = "PATTERN SEQ(A a, B b, A c) WITHIN 12"
 KEYED = "PATTERN OR(SEQ(A a, B b), SEQ(B c, A d, B e)) WHERE [key] WITHIN 9 HAVING CONFIDENCE >= 0.2"
+FORBIDS = (
+    "PATTERN SEQ(A a, !B n, A c) WHERE [key] WITHIN 9",
+    "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) AND [key] WITHIN 9",
+)
 LARGEST = 4
 
 
@@ -58,7 +62,7 @@ def timed(table: pa.Table) -> pa.Table:
 def test_clocks_travel_with_the_events(spark: SparkSession, spread: dict[str, Any]) -> None:
     table = clocked(1, 60)
     frame = spark.createDataFrame(table).repartition(3)
-    for query in (QUERY, KEYED):
+    for query in (QUERY, KEYED, FORBIDS[0]):
         expected = as_rows(uc.match(table, query))
         assert expected != as_rows(uc.match(table, query, sources=False))
         assert as_rows(match(frame, query, **spread).toArrow()) == expected
@@ -109,7 +113,7 @@ def test_workers_that_read_files_know_clocks(tmp_path: Path, monkeypatch: pytest
     table = clocked(3, 60)
     pa.parquet.write_table(table, tmp_path / "events.parquet", row_group_size=7)
     files = scanned([tmp_path / "events.parquet"])
-    for query in (QUERY, KEYED):
+    for query in (QUERY, KEYED, *FORBIDS):
         assert as_rows(found_by(work_of(files, query, 3))) == as_rows(uc.match(table, query))
 
 

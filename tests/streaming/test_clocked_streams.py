@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
+from tests.cases.clocks import by_clocks
+from tests.cases.comparison import assert_answer
+from tests.cases.language import LanguageCase, language_cases
 from tests.executor.test_shared_clocks import expected, table_of, text, traces
 from tests.oracle import Event
 from tests.streaming.batches import BUCKETS, Batches, notice
+from tests.streaming.test_held_slices import streamed as batched
 from tests.streaming.test_incremental import arrivals
+from tests.streaming.test_sliced import streamed as sliced
 from uncertain_cep.streaming.stream_layout import CLOSE, StreamOptions
 
 
@@ -69,6 +74,21 @@ def test_batches_have_the_matches_of_all_worlds(
     for ids, (lower, upper, confidence) in wanted.items():
         assert (got[ids]["range_lower"], got[ids]["range_upper"]) == (lower, upper)
         assert got[ids]["confidence"] == pytest.approx(float(confidence), rel=1e-9)
+
+
+@given(by_clocks(language_cases(most=4)), st.data(), st.sampled_from([None, 1, 3]))
+def test_what_forbids_and_repeats_over_a_stream(
+    case: LanguageCase, data: st.DataObject, length: int | None
+) -> None:
+    note(case.text())
+    stream = data.draw(arrivals(case.trace.events))
+    assert_answer(case.rows(sliced(case.trace, stream, case.text(), length)), case.answer())
+
+
+@given(by_clocks(language_cases(most=4)), st.data())
+def test_what_forbids_and_repeats_in_batches(case: LanguageCase, data: st.DataObject) -> None:
+    note(case.text())
+    assert_answer(case.rows(batched(data, case.trace, case.text())), case.answer())
 
 
 def test_a_clock_with_other_bounds_is_told_when_its_events_meet() -> None:

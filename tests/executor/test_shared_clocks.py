@@ -367,3 +367,14 @@ def test_explain_says_that_events_of_one_clock_move_together() -> None:
     apart = uc.explain("PATTERN SEQ(B a, C b) WITHIN 9", events)
     assert "no two components have a clock in common" in apart
     assert "events of one source move together" in uc.explain("PATTERN SEQ(A a, B b) WITHIN 9", trace())
+
+
+def test_what_else_events_could_say_of_clocks() -> None:
+    table, query = trace(), "PATTERN SEQ(A a, B b) WITHIN 9"
+    for name in ("offset_pmf", "ordered"):
+        more = table.append_column(name, pa.nulls(table.num_rows))
+        with pytest.raises(uc.OptionError, match=f"a column {name}, which is not supported"):
+            uc.match(more, query)
+        assert uc.match(more, query, sources=False).num_rows == uc.match(table, query, sources=False).num_rows
+    with pytest.warns(uc.UncertainCepWarning, match="sequence does not break ties"):
+        uc.match(table.append_column("sequence", pa.nulls(table.num_rows, pa.int64())), query)

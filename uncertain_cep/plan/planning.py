@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from uncertain_cep.config import MOST_PLANS
-from uncertain_cep.errors import Fault, OptionError, QueryError, TraceError
+from uncertain_cep.errors import Fault, OptionError, QueryError, TraceError, warn
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
 from uncertain_cep.plan.once_a_row import once_a_row
@@ -119,6 +119,22 @@ def names_clocks(schema: pa.Schema, options: MatchOptions) -> bool:
     return bool(options.sources) and set(options.names.clocks) <= set(schema.names)
 
 
+def _check_columns_of_clocks(schema: pa.Schema) -> None:
+    """Refuse, or warn of, columns by which events would say more about their clocks than is taken in."""
+    for name in ("offset_pmf", "ordered"):
+        if name in schema.names:
+            raise OptionError(
+                f"events name clocks, and there is a column {name}, which is not supported: without it, offsets "
+                "are equally likely, and events of one clock happened in any order that their times allow; "
+                "rename or leave out the column to take that, or take times as independent, sources=False"
+            )
+    if "sequence" in schema.names:
+        warn(
+            "the column sequence does not break ties: of two events that one clock stamped alike, neither "
+            "happened before the other"
+        )
+
+
 def _with_controls(plan: EvaluationPlan) -> EvaluationPlan:
     """Return a plan with what HAVING and ORDER BY ask of the columns of its result."""
     query, schema = plan.query, plan.output_schema
@@ -198,6 +214,8 @@ def _planned(
         if name in schema.names:
             needed[name] = None
     clocks = names_clocks(schema, options)
+    if clocks:
+        _check_columns_of_clocks(schema)
     needed.update(dict.fromkeys(names.clocks if clocks else ()))
     for key in (*keys, *equivalences.split):
         needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))

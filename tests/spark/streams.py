@@ -81,6 +81,9 @@ def ended(matches: DataFrame, place: Path) -> StreamingQuery:
 def counted(query: StreamingQuery, metrics: str = "uncertain_cep") -> dict[str, int]:
     """Return the sums of what the batches of a run counted."""
     given: list[Any] = [progress["observedMetrics"][metrics] for progress in query.recentProgress]
-    # Spark Connect leaves out what is null.
     rows = [row.asDict() for row in given]
-    return {name: sum(row.get(name) or 0 for row in rows) for name in COUNTERS}
+    if rows and "schema" in rows[0]:
+        # So it is with Spark Connect.
+        names = [field["name"] for field in rows[0]["schema"]["fields"]]
+        rows = [dict(zip(names, row["values"], strict=True)) for row in rows]
+    return {name: sum(row[name] or 0 for row in rows) for name in COUNTERS}

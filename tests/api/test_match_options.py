@@ -83,7 +83,7 @@ WRONG: Final[list[tuple[dict[str, Any], str]]] = [
     ({"latency_weight": 1, "evaluation": "any_state"}, "latency_weight=1 is heeded by a planner"),
     ({"latency_weight": 1, "planner": "((a b) c)"}, "latency_weight=1 is heeded by planners"),
     ({"names": {"kind": "k"}}, "its keys are among type, id"),
-    ({"parameters": {"x": [1]}}, r"\$x is \[1\]: it must be a finite number"),
+    ({"parameters": {"x": {1: 2}}}, r"\$x is {1: 2}: it must be a finite number"),
     ({"parameters": ("x", 1)}, "must be a mapping of names to values"),
 ]
 

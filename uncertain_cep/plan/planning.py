@@ -124,8 +124,8 @@ def _check_columns_of_clocks(schema: pa.Schema) -> None:
     for name in ("offset_pmf", "ordered"):
         if name in schema.names:
             raise OptionError(
-                f"events name clocks, and there is a column {name}, which is not supported: without it, offsets "
-                "are equally likely, and events of one clock happened in any order that their times allow; "
+                f"events name clocks, and there is a column {name}, which is not supported: without it, "
+                "offsets are equally likely, and events of one clock happened in any order that times allow; "
                 "rename or leave out the column to take that, or take times as independent, sources=False"
             )
     if "sequence" in schema.names:

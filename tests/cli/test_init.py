@@ -193,3 +193,9 @@ def test_queries_that_find_nothing_are_tried_in_silence(invoke: Invoke, tmp_path
     result = invoke("init", log, metric, "-o", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert "warning" not in result.stderr
+
+
+def test_records_of_each_day_are_no_samples(invoke: Invoke, tmp_path: Path) -> None:
+    rows = [f"2020-01-{day:02d},p{day % 4},seen" for day in range(1, 29)]
+    trace = put(tmp_path / "visits.csv", "\n".join(["day,patient,what", *rows]))
+    assert 'uncertainty = { kind = "granularity", of = "1d" }' in written(invoke, tmp_path / "out", trace)

@@ -121,7 +121,7 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
         (reader,) = readers
         what = READERS[reader or ""].what
         text = (
-            f"# A {what} tells itself what its events are, and how uncertain their times.\n"
+            f"# {what[0].upper()}{what[1:]}: files say what their events are, and how uncertain the times.\n"
             f'format = "{reader}"\n'
         )
         # Of a folder a schema that names a format reads everything.
@@ -486,10 +486,15 @@ def _events(
 ) -> tuple[list[ProposedEvents], list[int]]:
     table = group.table
     key, host, kinds = _key(table, stamps), _host(table), _type_column(table, stamps)
-    spacings = {
-        stamp.name: regular_spacing(_series(group, stamp)) for stamp in stamps[:1] if len(stamps) == 1
-    }
     times = {stamp.name for stamp in stamps}
+    # Records without a number are no samples, however regular: those of each day, say.
+    is_measured = any(
+        pa.types.is_integer(field.type) or pa.types.is_floating(field.type)
+        for field in table.schema
+        if field.name not in times
+    )
+    sampled = stamps if is_measured and len(stamps) == 1 else ()
+    spacings = {stamp.name: regular_spacing(_series(group, stamp)) for stamp in sampled}
     others = [
         column
         for column in table.column_names

@@ -80,7 +80,7 @@ def test_validate_looks_for_ids_in_the_partitions_of_the_query(
     file = write_trace(late, tmp_path / "late.parquet")
     keyed = invoke("validate", file, "--query", "PATTERN SEQ(A a, B b) WHERE [node] WITHIN 4")
     assert keyed.exit_code == 2
-    (line,) = keyed.stdout.splitlines()
+    line = keyed.stdout.splitlines()[0]
     assert "row 4, column 'lower', value 9: the interval ends before it begins" in line
 
 

@@ -168,6 +168,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     "prior": (None, "1s", 5, Made("clock_offset", lambda: uc.clock_offset(OFFSETS)), -1),
     "contradictions": ("error", "drop", "ignore"),
     "epochs": (True, False),
+    "own": (None, "1s", Made("granularity", lambda: uc.granularity("1s")), -1),
     "epoch": (None, ("host", "host"), ("offset_lo", "offset_hi"), "from"),
     "delay": LENGTHS,
     "idle_after": (None, *LENGTHS),

@@ -211,9 +211,15 @@ def test_a_killed_worker_is_replaced(
 
 
 def test_how_many_tasks_are_done(
-    spark: SparkSession, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spark: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    frame = spark.createDataFrame(events(1))
+    # A job takes at least a pause of these events: it is looked at before it is over.
+    monkeypatch.setattr("uncertain_cep.spark.jobs.BETWEEN_LINES", 0.02)
+    given = spark.createDataFrame(events(1))
+    frame = given.mapInArrow(slowly, given.schema)
     done: list[tuple[int, int]] = []
     with tasks_told(spark, lambda *told: done.append(told)):
         spark.range(0, 4, 1, 4).mapInArrow(slowly, "id long").collect()

@@ -216,8 +216,11 @@ def _scannable(paths: Sequence[Path]) -> bool:
         all(schema.equals(first, check_metadata=False) for schema in schemas)
         and all((schema.metadata or {}).get(TICK_METADATA) == _tick(first) for schema in schemas)
         and all(pa.types.is_int64(kind) or pa.types.is_timestamp(kind) for kind in times)
-        # Spark takes durations for whole numbers of their units.
-        and not any(pa.types.is_duration(kind) or kind == pa.timestamp("ns") for kind in first.types)
+        # Spark takes durations for whole numbers of their units, and no nanoseconds.
+        and not any(
+            pa.types.is_duration(kind) or (pa.types.is_timestamp(kind) and kind.unit == "ns")
+            for kind in first.types
+        )
     )
 
 

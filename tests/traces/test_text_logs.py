@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,27 @@ def test_lines_that_nothing_fits_are_counted(tmp_path: Path) -> None:
     # Rows are lines of the file.
     with pytest.raises(TraceError, match=r"t\.log, row 5, column 'at'"), pytest.warns(UncertainCepWarning):
         read(tmp_path, "noise\n1 UP\n\tx\nnoise\n99999999999999999999 UP\n", given)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_columns_cut_out_of_columns_that_were_cut_out(tmp_path: Path, reverse: bool) -> None:
+    rules = [
+        'line = "log4j"',
+        """message = '^(?P<what>\\w+) (?P<job>\\S+)'""",
+        """job = '-(?P<number>[0-9]+)$'""",
+    ]
+    given = "\n".join(["[extract]", *(reversed(rules) if reverse else rules)])
+    given += """
+    [[events]]
+    type_column = "what"
+    time = "time"
+    attributes = ["number"]
+    uncertainty = { kind = "exact" }
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = read(tmp_path, "2015-10-17 15:37:56,547 INFO [main] a.b.C: done job-7\n", given)
+    assert shown(table, "type", "number") == [("2015-10-17 15:37:56.547000", "done", "7")]
 
 
 @pytest.mark.parametrize(

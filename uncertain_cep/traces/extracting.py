@@ -42,16 +42,24 @@ def extraction_groups(pattern: str) -> list[str]:
 
 
 def extracted_names(extract: Sequence[Extraction], present: Collection[str]) -> list[str]:
-    """Return the columns that extraction adds to those present."""
-    names = dict.fromkeys(
-        name for column, pattern in extract if column in present for name in _names_of(pattern)
-    )
+    """Return the columns that extraction adds to those present, also out of columns that it makes."""
+    names: dict[str, None] = {}
+    waiting = list(extract)
+    while ready := [each for each in waiting if each[0] in present or each[0] in names]:
+        waiting = [each for each in waiting if each not in ready]
+        names |= dict.fromkeys(name for _, pattern in ready for name in _names_of(pattern))
     return list(names)
 
 
 def sources_of(extract: Sequence[Extraction], wanted: Set[str]) -> set[str]:
-    """Return the columns that some of the wanted ones are cut out of."""
-    return {column for column, pattern in extract if not wanted.isdisjoint(_names_of(pattern))}
+    """Return the columns that some of the wanted ones are cut out of, and what those are cut out of."""
+    found: set[str] = set()
+    while (
+        more := {column for column, pattern in extract if not (wanted | found).isdisjoint(_names_of(pattern))}
+        - found
+    ):
+        found |= more
+    return found
 
 
 @dataclass(slots=True)
@@ -92,8 +100,9 @@ class ExtractionUses:
                 f"no expression of [extract] fits {self.untaken:,} of {self.untaken + self.taken:,} records "
                 "of text: they are left out; add an expression, or say which lines go on with the one before"
             )
+        known = self.present.union(extracted_names(extract, self.present))
         for column, pattern in dict(reversed(extract)).items():
-            if self.present and column not in self.present:
+            if self.present and column not in known:
                 near = difflib.get_close_matches(column, self.present, 1)
                 hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(self.present))}"
                 warn(f"[extract] {column}: no file has such a column; {hint}")
@@ -113,9 +122,10 @@ def with_extracted(
     Those that are not ``wanted`` (None: all are) may be left out. A TraceError says that the table has such a
     column already, or that the source cannot be read as text.
     """
-    for column in dict.fromkeys(column for column, _ in extract):
-        if column not in table.column_names:
-            continue
+    waiting = list(dict.fromkeys(column for column, _ in extract))
+    # A column may be cut out of one that is itself cut out of another.
+    while (column := next((name for name in waiting if name in table.column_names), None)) is not None:
+        waiting.remove(column)
         patterns = [pattern for source, pattern in extract if source == column]
         names = dict.fromkeys(name for pattern in patterns for name in _names_of(pattern))
         taken = [name for name in names if name in table.column_names]

@@ -39,6 +39,7 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "How do I ...": (
         "howto",
+        "recipes",
         "traces",
         "formats",
         "clocks",

@@ -230,6 +230,10 @@ def _attributes(present: list[str], events: EventsSchema, rule: Uncertainty) -> 
     used = {events.type_column, events.id or _NAMES.id, events.probability, *rule.stamps(events.time)}
     if _NAMES.pmf in rule.reads(events.time):
         used.add(_NAMES.pmf)
+    bounds = {_NAMES.lower, _NAMES.upper}
+    if (events.type_column, events.id) == (_NAMES.type, _NAMES.id) and not used.isdisjoint(bounds):
+        # The rows are events already, whose times are told anew.
+        used |= bounds
     others = [name for name in present if name not in used]
     taken = [name for name in others if name in CANONICAL]
     if taken:

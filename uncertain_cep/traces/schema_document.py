@@ -55,6 +55,7 @@ class SchemaReader:
     def __init__(self) -> None:
         self.faults: list[tuple[str, str]] = []
         self._preset: Preset | None = None
+        self._has_events = False
 
     def read(self, document: Mapping[str, Any]) -> tuple[str | None, tuple[EventsSchema, ...], FileOptions]:
         """Return the tick, the kinds of events and how files are read; of use only without faults."""
@@ -93,7 +94,8 @@ class SchemaReader:
             deduplicate=self._is_true(document, "deduplicate"),
         )
         self._preset = presets[0] if presets else None
-        if given in READERS and "events" not in document:
+        self._has_events = given in READERS
+        if self._has_events and "events" not in document:
             return tick, (READ_EVENTS,), options
         tables = document.get("events", [])
         if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
@@ -312,6 +314,8 @@ class SchemaReader:
     def _events(self, table: Mapping[str, Any], path: str) -> EventsSchema | None:
         before = len(self.faults)
         self._unknown_keys(table, _EVENTS, path)
+        if self._has_events:
+            table = _with_defaults(table)
         wanted = ("files", "type", "type_column", "id", "time", "unit", "where", "missing", "probability")
         texts = {key: self._text(table, key, path) for key in wanted}
         if ("type" in table) == ("type_column" in table):
@@ -459,6 +463,18 @@ def _pairs(extract: Any) -> list[tuple[str, str]]:
 
 def _is_list_of_text(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _with_defaults(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a table says of rows that are events already: what it does not say stays as it is."""
+    own: dict[str, object] = (
+        {} if "type" in table or "type_column" in table else {"type_column": "type", "id": "id"}
+    )
+    if not table.keys() & {"time", "uncertainty", "uncertainty_by"}:
+        own["uncertainty"] = {"kind": "columns", "lower": "lower", "upper": "upper"}
+    elif "time" not in table:
+        own["time"] = "lower"
+    return {**own, **table}
 
 
 def _needs_time(spec: UncertaintySpec) -> bool:

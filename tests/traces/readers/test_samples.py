@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import uncertain_cep as uc
@@ -243,3 +244,23 @@ def test_a_file_is_read_by_its_name_or_by_what_it_holds(tmp_path: Path, file: st
     with pytest.warns(uc.UncertainCepWarning, match=f"cpu_user: read as {name}, as"):
         assert uc.read_traces(path).equals(table)
     assert uc.validate(path, format=name) == []
+
+
+@pytest.mark.parametrize("name", sorted(set(READERS) - {"rrd"}))
+def test_what_a_schema_does_not_say_stays_as_it_is(name: str, tmp_path: Path) -> None:
+    file = put(tmp_path / "f", SAMPLES[name])
+    plain = uc.read_traces(file, format=name)
+
+    def read(section: str) -> pa.Table:
+        schema = put(tmp_path / "s.toml", f'format = "{name}"\n[[events]]\n{section}')
+        return uc.read_traces(file, schema)
+
+    own = ["type", "id", "lower", "upper"]
+    assert read("").select(own).equals(plain.select(own))
+    first = plain["type"][0].as_py()
+    chosen = read(f"where = \"type = '{first}'\"").select(own)
+    assert chosen.equals(plain.filter(pc.equal(plain["type"], first)).select(own))
+    moved = read('uncertainty = { kind = "exact" }')
+    assert moved["lower"].equals(plain["lower"])
+    assert moved["upper"].equals(plain["lower"])
+    assert set(moved.column_names) == set(plain.column_names)

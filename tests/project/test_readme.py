@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import duckdb
 import pyarrow as pa
 import pytest
 from click.testing import CliRunner
@@ -128,6 +129,36 @@ def test_the_patterns_of_the_comparison_find_what_it_says() -> None:
     found = [uc.match(names["events"], query).num_rows for query in blocks("sase", page)]
     assert found == wanted
     assert len(found) == 10
+    lower = names["events"]["lower"]
+    certain = names["events"].set_column(names["events"].column_names.index("upper"), "upper", lower)
+    told = dict(
+        re.findall(r"^\| uncertain-cep, of the (intervals|lower bounds) \| (.*) \|$", page, re.MULTILINE)
+    )
+    assert [int(count) for count in told["intervals"].split(" | ")] == found
+    of_bounds = [uc.match(certain, query).num_rows for query in blocks("sase", page)]
+    assert [int(count) for count in told["lower bounds"].split(" | ")] == of_bounds
+
+
+def test_the_joins_of_the_comparison_find_the_same() -> None:
+    page = DOCS["comparison.md"]
+    names: dict[str, Any] = {}
+    (trace,) = (block for block in blocks("python", DOCS["language.md"]) if ">>> events = " in block)
+    exec(trace.split(">>> def show")[0].replace(">>> ", "").replace("... ", ""), names)
+    connection = duckdb.connect()
+    connection.register("events", names["events"])
+    joins = 0
+    rest = {"host", "range_lower", "range_upper", "confidence"}
+    for part in page.split("\n### ")[1:]:
+        (query,) = blocks("sase", part)
+        for join in (text for text in blocks("sql", part) if text.startswith("SELECT")):
+            rows = uc.match(names["events"], query).to_pylist()
+            ids = [tuple(value for name, value in row.items() if name not in rest) for row in rows]
+            # The two branches of an alternative have a column each.
+            if "OR(" in query:
+                ids = [(s, c if n is None else n) for s, c, n in ids]
+            assert sorted(connection.sql(join).fetchall(), key=str) == sorted(ids, key=str)
+            joins += 1
+    assert joins == 8
 
 
 def test_the_example_of_a_notebook_runs() -> None:

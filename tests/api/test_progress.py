@@ -18,6 +18,13 @@ EVENTS = pa.table({"type": ["A"] * 3000, "id": np.arange(3000), "lower": AT, "up
 QUERY = "PATTERN SEQ(A a, A b, A c) WITHIN 60"
 
 
+@pytest.fixture(autouse=True, scope="module")
+def compiled() -> None:
+    """Have everything compiled, so that nothing is said of it in between."""
+    with cut(1.25):
+        list(uc.iter_matches(EVENTS, QUERY, threads=2, batch_rows=1000))
+
+
 def test_it_says_how_many_how_fast_and_how_long(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -36,7 +43,7 @@ def test_it_says_how_many_how_fast_and_how_long(
 
 
 @pytest.mark.parametrize(
-    ("watched", "seconds", "says"), [(True, 0.0, True), (True, 60.0, False), (False, 0.0, False)]
+    ("watched", "seconds", "says"), [(True, 0.0, True), (True, 1e9, False), (False, 0.0, False)]
 )
 def test_it_speaks_of_itself_where_it_is_watched(
     watched: bool,

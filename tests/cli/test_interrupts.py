@@ -7,11 +7,12 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from threading import enumerate as enumerate_threads
 
 import pytest
 
 from tests.cli.conftest import Invoke
-from uncertain_cep.cli import main
+from uncertain_cep.cli import interrupts, main
 from uncertain_cep.cli.interrupts import lasting_interrupts
 
 
@@ -27,9 +28,12 @@ def called_back(error: type[BaseException]) -> None:
 
 def command(steps: list[str]) -> None:
     with lasting_interrupts():
+        # It waits until this is done, however long that takes.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         called_back(KeyboardInterrupt)
         steps.append("went on")
-        until = time.monotonic() + 60
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+        until = time.monotonic() + 600
         while time.monotonic() < until:
             time.sleep(0.01)
         steps.append("was not interrupted")
@@ -46,10 +50,14 @@ def test_an_interrupt_in_a_callback_comes_again_and_is_not_shown(capsys: pytest.
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_no_interrupt_comes_after_the_command_has_ended() -> None:
+def test_no_interrupt_comes_after_the_command_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(interrupts, "AGAIN", 3600.0)
+    before = set(enumerate_threads())
     with lasting_interrupts():
         called_back(KeyboardInterrupt)
-    time.sleep(0.1)
+        (timer,) = set(enumerate_threads()) - before
+    timer.join(1800.0)
+    assert not timer.is_alive()
 
 
 def test_other_errors_are_shown_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,17 +79,21 @@ def test_other_signals_end_a_command_in_order(
         try:
             callback: Callable[[], None] = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(number))
             callback()
-            time.sleep(60)
+            time.sleep(600)
         finally:
             ended.append("in order")
 
-    before = signal.getsignal(number)
-    monkeypatch.setattr(main.commands["validate"], "callback", wait)
-    done = invoke("validate", "anything")
-    assert done.exit_code == code
-    assert done.stderr == f"Ended by {number.name}.\n"
-    assert ended == ["in order"]
-    assert signal.getsignal(number) is before
+    # Who started the tests may have had it ignored.
+    before = signal.signal(number, signal.SIG_DFL)
+    try:
+        monkeypatch.setattr(main.commands["validate"], "callback", wait)
+        done = invoke("validate", "anything")
+        assert done.exit_code == code
+        assert done.stderr == f"Ended by {number.name}.\n"
+        assert ended == ["in order"]
+        assert signal.getsignal(number) is signal.SIG_DFL
+    finally:
+        signal.signal(number, before)
 
 
 def test_a_signal_that_is_ignored_goes_on_to_be(monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import pytest
 import uncertain_cep as uc
 from tests.cases.budgets import budget
 from tests.cli.conftest import Invoke
+from uncertain_cep import limits
 from uncertain_cep.limits import Limits, within
 
 NOTHING = "PATTERN SEQ(A a, B b, C c, D d, A e) WHERE a.x + b.x + c.x + d.x + e.x < -1 WITHIN 1000"
@@ -111,14 +112,17 @@ def test_a_limit_that_is_long_enough_changes_nothing(events: pa.Table) -> None:
     assert uc.explain(query, few, analyze=True, timeout=3600)
 
 
-def test_time_between_batches_counts_and_is_not_ended() -> None:
+def test_time_between_batches_counts_and_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(limits, "time", SimpleNamespace(monotonic=lambda: now))
+
     def batches() -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pydict({"a": [1, 2]})
         yield pa.RecordBatch.from_pydict({"a": [3]})
 
-    found = within(Limits(0.05), batches())
+    found = within(Limits(5.0), batches())
     assert next(found).num_rows == 2
-    time.sleep(0.1)
+    now = 6.0
     with pytest.raises(uc.TimeLimitError, match="with 2 matches"):
         next(found)
 

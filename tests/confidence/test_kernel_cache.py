@@ -40,6 +40,14 @@ print(state[0], compiles.count)
 """
 
 
+ANNOUNCED = """
+from uncertain_cep import config
+from uncertain_cep.compiling import announce_compilation
+config.BETWEEN_WORDS = 1e9
+announce_compilation()
+"""
+
+
 def checkout(folder: Path) -> Path:
     shutil.copytree(ROOT / "confidence", folder / "confidence", ignore=shutil.ignore_patterns("__pycache__"))
     return folder
@@ -136,9 +144,7 @@ def test_processes_that_compile_at_once_leave_whole_entries(tmp_path: Path) -> N
     ids=["given", "home"],
 )
 def test_without_a_folder_every_process_compiles_and_says_so_once(variables: dict[str, str]) -> None:
-    script = (
-        "from uncertain_cep.compiling import announce_compilation\nannounce_compilation()\n" + SCRIPT + SCRIPT
-    )
+    script = ANNOUNCED + SCRIPT + SCRIPT
     done = subprocess.run(
         [sys.executable, "-c", script],
         cwd=ROOT,

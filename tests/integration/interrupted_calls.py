@@ -1,7 +1,7 @@
 """Calls that would take minutes or more, each interrupted while its kernels run; a process of its own.
 
 ``python -m tests.integration.interrupted_calls FOLDER`` prints a line of JSON for each call: its name, how it
-ended, and how many seconds after the signal.
+ended, and how many seconds of its processor time after the signal.
 """
 
 from __future__ import annotations
@@ -170,12 +170,12 @@ def calls(folder: Path) -> Iterator[tuple[str, Callable[[pa.Table], object], Cal
 
 
 def interrupted(call: Callable[[pa.Table], object], events: pa.Table) -> tuple[str, float]:
-    """Make a call, interrupt it while its kernels run, and return how it ended and after how long."""
+    """Make a call, interrupt it while its kernels run, and return how it ended and how soon."""
     met, sent = 0, 0.0
 
     def send() -> None:
         nonlocal sent
-        sent = time.monotonic()
+        sent = time.process_time()
         os.kill(os.getpid(), signal.SIGINT)
 
     def check(needed: int) -> None:
@@ -192,7 +192,7 @@ def interrupted(call: Callable[[pa.Table], object], events: pa.Table) -> tuple[s
         end = "interrupted"
     except SystemExit as error:
         end = f"exit {error.code}"
-    return end, time.monotonic() - sent
+    return end, time.process_time() - sent
 
 
 def run(folder: Path, wanted: list[str]) -> None:

@@ -28,6 +28,7 @@ def printed(notebook: Any) -> list[str]:
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.ipynb")), ids=lambda file: file.stem)
 def test_a_notebook(file: Path, shared_data: Path) -> None:
     saved, ran = (nbformat.reads(file.read_text(encoding="utf-8"), as_version=4) for _ in range(2))  # type: ignore[no-untyped-call]
-    NotebookClient(ran, timeout=600, resources={"metadata": {"path": str(FOLDER)}}).execute()
+    resources = {"metadata": {"path": str(FOLDER)}}
+    NotebookClient(ran, timeout=3600, startup_timeout=1800, resources=resources).execute()
     assert printed(ran) == printed(saved)
     assert printed(saved)

@@ -33,6 +33,7 @@ ANNOUNCED = """
 import numpy as np
 from confidence.gaps.monte_carlo import _stir
 from uncertain_cep.compiling import announce_compilation, plain_seconds
+config.BETWEEN_WORDS = 1e9
 announce_compilation()
 announce_compilation()
 plain_seconds(10**9, ("joins",))
@@ -40,7 +41,9 @@ print("silent so far", file=sys.stderr, flush=True)
 _stir(np.array([1], dtype=np.uint64), 5)
 """
 
+# Of seconds there are many, so that a busy machine changes nothing.
 LITTLE = """
+config.SOON_SECONDS = config.PLAIN_SECONDS = config.PLAIN_SECONDS_UNCOMPILED = 1e9
 uc.match(events, query)
 print("numba" in sys.modules)
 """
@@ -53,9 +56,20 @@ config.FEW_EVENTS = 0
 print(found.num_rows == uc.match(events, query).num_rows > 0)
 """
 
+# What is stopped cannot be done before it is looked at.
 BESIDE = """
+import signal
 from confidence.kernel_cache import compiler_lock
+from uncertain_cep import compiling
 from uncertain_cep.compiling import _beside
+config.PLAIN_SECONDS = config.PLAIN_SECONDS_UNCOMPILED = 1e9
+
+class Stopped(compiling.subprocess.Popen):
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.send_signal(signal.SIGSTOP)
+
+compiling.subprocess.Popen = Stopped
 uc.match(events, query)
 with compiler_lock() as lock:
     assert lock is None

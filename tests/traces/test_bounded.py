@@ -52,7 +52,7 @@ def read_elsewhere(*files: Path) -> tuple[list[str], int]:
         [sys.executable, "-c", _PEAK, *map(str, files)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=1800,
         check=False,
     )
     assert done.returncode == 0, done.stderr

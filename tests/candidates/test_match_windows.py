@@ -23,6 +23,7 @@ from tests.cases.language import STRATEGIES as ALL_STRATEGIES
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.naive import feasible as is_feasible
 from tests.cases.nested import NestedCase, nested_cases
+from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.operators.test_medium import medium_case
 from uncertain_cep.candidates import match_windows as windows
@@ -44,6 +45,7 @@ def always() -> Iterator[None]:
 
 
 @STRATEGIES
+@FEWER
 @given(case=cases(), evaluation=st.sampled_from(EVALUATIONS))
 def test_sequences(strategy: Strategy, case: Case, evaluation: str) -> None:
     note(case.script())
@@ -53,6 +55,7 @@ def test_sequences(strategy: Strategy, case: Case, evaluation: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", ALL_STRATEGIES)
+@FEWER
 @given(data=st.data())
 def test_kleene_negation_and_contiguity(strategy: Strategy, data: st.DataObject) -> None:
     case: LanguageCase = data.draw(language_cases(strategy))
@@ -190,6 +193,7 @@ def test_order_counts_not_only_reach() -> None:
 
 
 @STRATEGIES
+@FEWER
 @given(case=cases(), on=st.tuples(st.booleans(), st.booleans(), st.booleans()))
 def test_each_way_to_prune_alone(strategy: Strategy, case: Case, on: tuple[bool, bool, bool]) -> None:
     note(case.script())

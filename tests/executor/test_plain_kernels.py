@@ -16,6 +16,7 @@ from tests.cases.joins import planned_cases
 from tests.cases.kernels import WAYS, running
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
+from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, text_of
 from tests.operators import test_language_compressed as compressed
 from tests.results import test_counts_and_overlaps as outputs
@@ -39,6 +40,7 @@ def check(table: pa.Table, query: str, way: str, **options: Any) -> None:
 
 @STRATEGIES
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
+@FEWER
 @given(case=cases(), way=WAYS)
 def test_sequences(evaluation: str, strategy: Strategy, case: Case, way: str) -> None:
     check(case.trace.table(), text_of(case, strategy), way, evaluation=evaluation)
@@ -51,6 +53,7 @@ def test_trees(planned: tuple[Case, str], way: str) -> None:
 
 
 @pytest.mark.parametrize("evaluation", ["auto", "point"])
+@FEWER
 @given(case=language_cases(), way=WAYS)
 def test_kleene_negation_and_contiguity(evaluation: str, case: LanguageCase, way: str) -> None:
     check(case.trace.table(), case.text(), way, evaluation=evaluation)

@@ -15,7 +15,7 @@ from tests import oracle
 from tests.cases.comparison import assert_answer, assert_same
 from tests.cases.language import STRATEGIES, conditions, traces, untied
 from tests.cases.nested import NestedCase
-from tests.cases.sampling import sampled_from
+from tests.cases.sampling import FEWER, sampled_from
 from tests.cases.times import time_conditions
 from uncertain_cep.testing.model import Component, Match, Seq, Strategy
 
@@ -90,6 +90,7 @@ def test_engine_is_the_oracle(drawn: GapCase, way: str) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+@FEWER
 @given(data=st.data())
 def test_the_same_strategy_in_all_gaps_is_that_of_the_pattern(
     strategy: Strategy, data: st.DataObject

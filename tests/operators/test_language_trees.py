@@ -17,6 +17,7 @@ import uncertain_cep as uc
 from tests.cases.comparison import assert_same
 from tests.cases.joins import trees
 from tests.cases.language import LanguageCase, language_cases
+from tests.cases.sampling import FEWER
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.executor import candidates
 from uncertain_cep.operators import backtracking, join_prefix
@@ -44,6 +45,7 @@ def singles(case: LanguageCase) -> list[str]:
 
 
 @STRATEGIES
+@FEWER
 @given(data=st.data())
 def test_every_tree_is_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
     case: LanguageCase = data.draw(language_cases(strategy, singles=data.draw(st.integers(2, 3))))
@@ -56,6 +58,7 @@ def test_every_tree_is_the_oracle(strategy: Strategy, data: st.DataObject) -> No
 
 
 @STRATEGIES
+@FEWER
 @given(data=st.data(), planner=st.sampled_from(PLANNERS))
 def test_every_planner_is_the_oracle(strategy: Strategy, data: st.DataObject, planner: str) -> None:
     case: LanguageCase = data.draw(language_cases(strategy, singles=2))

@@ -25,6 +25,7 @@ from tests.cases.comparison import assert_answer
 from tests.cases.incremental import thresholds
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
+from tests.cases.sampling import FEWER
 from tests.operators.test_language_compressed import Case, compressed_cases
 from uncertain_cep.operators import backtracking
 from uncertain_cep.results import top_k as best
@@ -100,6 +101,7 @@ def _in_small_steps() -> Iterator[None]:
 
 
 @CASES
+@FEWER
 @given(data=st.data(), planner=st.sampled_from(["auto", "dp_bushy"]))
 def test_a_threshold_just_below_a_confidence(kind: str, data: st.DataObject, planner: str) -> None:
     case = data.draw(spread_cases(_CASES[kind]))
@@ -112,6 +114,7 @@ def test_a_threshold_just_below_a_confidence(kind: str, data: st.DataObject, pla
 
 
 @CASES
+@FEWER
 @given(data=st.data(), small=st.booleans())
 def test_a_threshold_on_a_stream(kind: str, data: st.DataObject, small: bool) -> None:
     case = data.draw(spread_cases(_CASES[kind]))
@@ -127,6 +130,7 @@ def test_a_threshold_on_a_stream(kind: str, data: st.DataObject, small: bool) ->
 
 
 @CASES
+@FEWER
 @given(data=st.data(), limit=st.integers(1, 4), batch_rows=st.sampled_from([1, 2, 1000]))
 def test_the_best_are_as_likely_as_the_best_there_are(
     kind: str, data: st.DataObject, limit: int, batch_rows: int

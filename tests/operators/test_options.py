@@ -17,12 +17,14 @@ from tests.cases.comparison import assert_same
 from tests.cases.language import STRATEGIES
 from tests.cases.nested import NestedCase
 from tests.cases.options import option_cases
+from tests.cases.sampling import FEWER
 from tests.cases.times import time_conditions
 from uncertain_cep.testing.model import Strategy
 from uncertain_cep.testing.patterns import components
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+@FEWER
 @given(data=st.data())
 def test_engine_is_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
     case: NestedCase = data.draw(option_cases(strategy))

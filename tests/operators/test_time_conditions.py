@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.language import STRATEGIES, LanguageCase
 from tests.cases.nested import NestedCase
-from tests.cases.sampling import sampled_from
+from tests.cases.sampling import FEWER, sampled_from
 from tests.cases.times import distant_cases, timed_cases, timed_nested_cases, timed_sequences
 from uncertain_cep.testing.model import Strategy
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+@FEWER
 @given(data=st.data())
 def test_engine_is_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
     case: LanguageCase = data.draw(timed_cases(strategy))
@@ -23,6 +24,7 @@ def test_engine_is_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+@FEWER
 @given(data=st.data())
 def test_points_are_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
     case: LanguageCase = data.draw(timed_cases(strategy))

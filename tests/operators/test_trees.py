@@ -15,6 +15,7 @@ import uncertain_cep as uc
 from tests.cases.cases import Case, Trace
 from tests.cases.comparison import assert_answer, assert_same, rows_of
 from tests.cases.joins import compared_cases, in_pieces, planned_cases, trees
+from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.operators.test_medium import medium_case
 from uncertain_cep import executor as engine
@@ -27,6 +28,7 @@ from uncertain_cep.testing.model import Strategy
 
 
 @STRATEGIES
+@FEWER
 @given(planned=planned_cases(), pieces=st.sampled_from([(8192, 2**20), (1, 1), (2, 3), (5, 2)]))
 def test_every_tree_is_the_oracle(
     planned: tuple[Case, str], pieces: tuple[int, int], strategy: Strategy
@@ -40,6 +42,7 @@ def test_every_tree_is_the_oracle(
 
 
 @STRATEGIES
+@FEWER
 @given(case=compared_cases())
 def test_every_order_is_the_join_in_pattern_order(case: Case, strategy: Strategy) -> None:
     note(case.script())
@@ -51,6 +54,7 @@ def test_every_order_is_the_join_in_pattern_order(case: Case, strategy: Strategy
 
 
 @STRATEGIES
+@FEWER
 @given(case=compared_cases(), planner=st.sampled_from(PLANNERS))
 def test_every_planner_is_the_oracle(case: Case, planner: str, strategy: Strategy) -> None:
     note(case.script())
@@ -73,6 +77,7 @@ def test_batches_hold_the_same_rows(planned: tuple[Case, str], batch_rows: int, 
 
 
 @STRATEGIES
+@FEWER
 @given(planned=planned_cases(), limit=st.integers(1, 4), percent=st.sampled_from([1, 30, 90]))
 def test_output_controls_choose_from_the_same_matches(
     planned: tuple[Case, str], limit: int, percent: int, strategy: Strategy

@@ -16,6 +16,7 @@ from pointbased import PointEvaluation, PointMatches, expansion, match_buffer, s
 from tests.cases.cases import Case, cases
 from tests.cases.comparison import Row, assert_answer, assert_same, rows_of
 from tests.cases.points import EmitRule
+from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.executor import candidates
@@ -67,6 +68,7 @@ def as_rows(found: list[PointMatches], case: Case, table: pa.Table) -> dict[Key,
 
 
 @STRATEGIES
+@FEWER
 @given(case=cases())
 def test_batch_is_the_oracle(strategy: Strategy, case: Case) -> None:
     note(case.script())
@@ -75,6 +77,7 @@ def test_batch_is_the_oracle(strategy: Strategy, case: Case) -> None:
 
 
 @STRATEGIES
+@FEWER
 @given(case=cases())
 def test_merging_and_nelt_change_nothing(strategy: Strategy, case: Case) -> None:
     note(case.script())
@@ -94,6 +97,7 @@ def test_merging_and_nelt_change_nothing(strategy: Strategy, case: Case) -> None
 
 @pytest.mark.parametrize("space", [nullcontext, cramped])
 @STRATEGIES
+@FEWER
 @given(case=cases(), data=st.data())
 def test_stream_is_the_oracle(
     strategy: Strategy, space: Callable[[], AbstractContextManager[None]], case: Case, data: st.DataObject

@@ -25,6 +25,7 @@ from pointbased import (
 )
 from tests import oracle
 from tests.cases.points import EmitRule, sase_matches
+from tests.cases.sampling import FEWER
 from uncertain_cep.testing.model import Event, Query, Strategy
 
 Rows = dict[Any, Any]
@@ -299,6 +300,7 @@ def certain_streams(draw: st.DrawFn) -> list[Event]:
 
 
 @pytest.mark.parametrize("strategy", ["skip_till_any_match", "skip_till_next_match"])
+@FEWER
 @given(events=certain_streams(), window=st.integers(1, 14), types=st.sampled_from(TYPES))
 def test_on_certain_times_it_is_a_sase_engine(
     strategy: Strategy, events: list[Event], window: int, types: str

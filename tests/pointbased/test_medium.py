@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from pointbased import PointEvaluation, compile_sequence
 from tests.cases.comparison import RELATIVE_ERROR
+from tests.cases.sampling import FEWER
 from tests.pointbased.test_answers import cramped
 
 Answer = dict[tuple[int, ...], tuple[int, int, float]]
@@ -115,6 +116,7 @@ def assert_close(found: Answer, expected: Answer) -> None:
 
 
 @pytest.mark.parametrize("next_match", [False, True])
+@FEWER
 @given(seed=st.integers(0, 2**32), batch=st.sampled_from([1, 4, 100]))
 def test_every_setting_is_the_formula(next_match: bool, seed: int, batch: int) -> None:
     stream = stream_of(seed)

@@ -18,6 +18,7 @@ import uncertain_cep as uc
 from tests.cases.cases import Case, Trace, cases
 from tests.cases.comparison import RELATIVE_ERROR, assert_answer, rows_of, significant
 from tests.cases.cut import cut
+from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.oracle.outputs import having
 from uncertain_cep.results import top_k as best
@@ -53,6 +54,7 @@ def _best(case: Case, text: str, limit: int, batch_rows: int, threads: int = 1) 
 
 
 @STRATEGIES
+@FEWER
 @given(
     case=cases(),
     limit=st.integers(1, 4),
@@ -76,6 +78,7 @@ def test_the_best_of_certain_matches(case: Case, limit: int, batch_rows: int) ->
 
 
 @STRATEGIES
+@FEWER
 @given(case=cases(), percent=st.sampled_from([1, 10, 30, 90, 100]))
 def test_pruning_by_a_threshold_loses_nothing(case: Case, percent: int, strategy: Strategy) -> None:
     threshold = Fraction(percent, 100)

@@ -18,6 +18,7 @@ import uncertain_cep as uc
 from tests.cases.cases import Case, cases
 from tests.cases.comparison import RELATIVE_ERROR, assert_answer, rows_of
 from tests.cases.cut import REPEATED, cut
+from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.oracle.outputs import expected_counts, having, is_clear, non_overlapping
 from uncertain_cep.executor import execute
@@ -188,6 +189,7 @@ def test_expected_counts_by_either_way(
 
 
 @STRATEGIES
+@FEWER
 @given(st.data(), cases(max_components=3), _EVERY)
 def test_expected_counts_of_each_strategy(
     strategy: Any, data: st.DataObject, case: Case, every: int | None

@@ -24,7 +24,9 @@ from tests.cases.incremental import thresholds
 from tests.cases.language import STRATEGIES, LanguageCase, language_cases
 from tests.cases.naive import uniform_chain_mass
 from tests.cases.nested import NestedCase, nested_cases
-from tests.streaming.test_incremental import arrivals, streamed
+from tests.cases.sampling import FEWER
+from tests.streaming.arrivals import arrivals
+from tests.streaming.test_incremental import streamed
 from uncertain_cep.config import MAX_TICK
 from uncertain_cep.query.binder import MAX_WINDOW
 from uncertain_cep.testing.model import Event, Strategy
@@ -280,6 +282,7 @@ def unless_out_of_reach(case: Case) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
+@FEWER
 @given(data=st.data())
 def test_kleene_negation_and_contiguity(strategy: Strategy, data: st.DataObject) -> None:
     case: LanguageCase = data.draw(far_language_cases(strategy))
@@ -317,6 +320,7 @@ def test_pruned_searches(case: Case, control: str) -> None:
 
 
 @pytest.mark.parametrize("evaluation", ["any_state", "selectivity", "query_order", "auto", "sliced"])
+@FEWER
 @given(case=far_cases(), data=st.data(), small=st.booleans())
 def test_streams(evaluation: str, case: Case, data: st.DataObject, small: bool) -> None:
     note(case.script())

@@ -23,11 +23,13 @@ from tests.cases.joins import in_pieces, planned_cases
 from tests.cases.language import STRATEGIES as ALL_STRATEGIES
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
+from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.operators import test_language_compressed as compressed
 from tests.oracle.outputs import having
 from tests.results import test_counts_and_overlaps as outputs
-from tests.streaming.test_incremental import arrivals, streamed
+from tests.streaming.arrivals import arrivals
+from tests.streaming.test_incremental import streamed
 from uncertain_cep.plan import EVALUATIONS
 from uncertain_cep.streaming.stream_methods import INCREMENTAL_EVALUATIONS
 from uncertain_cep.testing.model import Strategy
@@ -37,6 +39,7 @@ BUDGETS = st.sampled_from([1, 7, None])
 
 @STRATEGIES
 @pytest.mark.parametrize("evaluation", EVALUATIONS)
+@FEWER
 @given(case=cases(), steps=BUDGETS)
 def test_sequences(evaluation: str, strategy: Strategy, case: Case, steps: int | None) -> None:
     note(case.script())
@@ -46,6 +49,7 @@ def test_sequences(evaluation: str, strategy: Strategy, case: Case, steps: int |
 
 
 @STRATEGIES
+@FEWER
 @given(planned=planned_cases(), pieces=st.sampled_from([(8192, 2**20), (2, 3)]), steps=BUDGETS)
 def test_trees(
     planned: tuple[Case, str], pieces: tuple[int, int], strategy: Strategy, steps: int | None
@@ -60,6 +64,7 @@ def test_trees(
 
 @pytest.mark.parametrize("strategy", ALL_STRATEGIES)
 @pytest.mark.parametrize("evaluation", ["auto", "point"])
+@FEWER
 @given(data=st.data(), steps=BUDGETS)
 def test_kleene_negation_and_contiguity(
     evaluation: str, strategy: Strategy, data: st.DataObject, steps: int | None
@@ -108,6 +113,7 @@ def test_expected_counts(data: st.DataObject, case: Case, every: int | None, ste
 
 @STRATEGIES
 @pytest.mark.parametrize("evaluation", INCREMENTAL_EVALUATIONS)
+@FEWER
 @given(case=cases(), data=st.data(), small=st.booleans(), steps=BUDGETS)
 def test_streams(
     evaluation: str,

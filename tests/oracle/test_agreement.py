@@ -6,12 +6,22 @@ from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from tests.cases.sampling import FEWER
 from tests.oracle import Event, Query, answer, answer_literally, formula_answer
-from tests.oracle.strategies import clocked, queries, traces
+from tests.oracle.strategies import clocked, doubtful, queries, traces
 from uncertain_cep.testing.model import Law
 from uncertain_cep.testing.worlds import worlds
+
+EVENTS = {
+    "times": traces(),
+    "clocks": clocked(),
+    "doubtful times": doubtful(traces()),
+    "doubtful clocks": doubtful(clocked()),
+}
 
 
 @given(traces())
@@ -21,13 +31,23 @@ def test_the_worlds_of_a_trace_have_probability_one(events: list[Event]) -> None
     assert len({tuple(world[event] for event in events) for _, world in everything}) == len(everything)
 
 
-@given(queries(), traces())
-def test_worlds_of_the_events_that_matter_suffice(query: Query, events: list[Event]) -> None:
+@pytest.mark.parametrize("drawn", EVENTS.values(), ids=EVENTS)
+@FEWER
+@given(query=queries(), data=st.data())
+def test_worlds_of_the_events_that_matter_suffice(
+    drawn: st.SearchStrategy[list[Event]], query: Query, data: st.DataObject
+) -> None:
+    events = data.draw(drawn)
     assert answer(query, events) == answer_literally(query, events)
 
 
-@given(queries(sequences_only=True), traces())
-def test_the_formula_agrees_with_the_worlds(query: Query, events: list[Event]) -> None:
+@pytest.mark.parametrize("drawn", EVENTS.values(), ids=EVENTS)
+@FEWER
+@given(query=queries(sequences_only=True), data=st.data())
+def test_the_formula_agrees_with_the_worlds(
+    drawn: st.SearchStrategy[list[Event]], query: Query, data: st.DataObject
+) -> None:
+    events = data.draw(drawn)
     assert formula_answer(query, events) == {
         (match.partition, match.signature): (match.range_lower, match.range_upper, match.confidence)
         for match in answer_literally(query, events)
@@ -75,19 +95,6 @@ def test_the_worlds_of_clocks_have_probability_one(events: list[Event]) -> None:
             for probability, world in everything:
                 marginal[world[event]] += probability
             assert sorted(marginal.items()) == event.ticks()
-
-
-@given(queries(), clocked())
-def test_worlds_of_the_clocks_that_matter_suffice(query: Query, events: list[Event]) -> None:
-    assert answer(query, events) == answer_literally(query, events)
-
-
-@given(queries(sequences_only=True), clocked())
-def test_the_formula_agrees_with_the_worlds_of_clocks(query: Query, events: list[Event]) -> None:
-    assert formula_answer(query, events) == {
-        (match.partition, match.signature): (match.range_lower, match.range_upper, match.confidence)
-        for match in answer_literally(query, events)
-    }
 
 
 @given(queries(), clocked())

@@ -20,8 +20,9 @@ from tests.cases.comparison import Row, assert_answer, assert_same
 from tests.cases.language import STRATEGIES, LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.points import sase_matches
+from tests.cases.sampling import FEWER
 from tests.pointbased.test_answers import cramped, in_any_order
-from tests.streaming.test_incremental import arrivals
+from tests.streaming.arrivals import arrivals
 from tests.streaming.test_sliced import streamed
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.executor import candidates, constants_hold
@@ -66,6 +67,7 @@ def as_rows(found: list[PointMatches], case: LanguageCase, table: pa.Table) -> d
 
 
 @EACH
+@FEWER
 @given(data=st.data())
 def test_batch_is_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
     case = data.draw(language_cases(strategy))
@@ -74,6 +76,7 @@ def test_batch_is_the_oracle(strategy: Strategy, data: st.DataObject) -> None:
 
 
 @EACH
+@FEWER
 @given(data=st.data())
 def test_merging_and_nelt_change_nothing(strategy: Strategy, data: st.DataObject) -> None:
     case = data.draw(language_cases(strategy))
@@ -94,6 +97,7 @@ def test_merging_and_nelt_change_nothing(strategy: Strategy, data: st.DataObject
 
 @pytest.mark.parametrize("space", [nullcontext, cramped])
 @EACH
+@FEWER
 @given(data=st.data())
 def test_stream_is_the_oracle(
     strategy: Strategy, space: Callable[[], AbstractContextManager[None]], data: st.DataObject
@@ -114,6 +118,7 @@ def check_stream(case: LanguageCase, data: st.DataObject) -> None:
 
 
 @EACH
+@FEWER
 @given(data=st.data(), length=st.sampled_from([None, 1, 3, 1000]))
 def test_the_matcher_of_streams_is_the_oracle(
     strategy: Strategy, data: st.DataObject, length: int | None
@@ -125,6 +130,7 @@ def test_the_matcher_of_streams_is_the_oracle(
 
 
 @EACH
+@FEWER
 @given(data=st.data())
 def test_on_certain_times_it_is_a_sase_engine(strategy: Strategy, data: st.DataObject) -> None:
     """One point an event: what is found has happened, and is all that has."""

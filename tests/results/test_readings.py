@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.comparison import RELATIVE_ERROR, assert_answer
 from tests.cases.nested import NestedCase, reading_cases
+from tests.cases.sampling import FEWER
 from tests.oracle.outputs import by_falling_confidence, expected_counts, non_overlapping
-from tests.streaming.test_incremental import arrivals
+from tests.streaming.arrivals import arrivals
 from tests.streaming.test_sliced import streamed
 from uncertain_cep.operators import backtracking as growing
 
@@ -160,6 +161,7 @@ def test_expected_counts(case: NestedCase, every: int | None) -> None:
 
 
 @pytest.mark.parametrize("evaluation", ["sliced", "point"])
+@FEWER
 @given(data=st.data(), length=st.sampled_from([None, 1, 2, 7]))
 def test_streams(evaluation: str, data: st.DataObject, length: int | None) -> None:
     case = data.draw(reading_cases(linear=evaluation == "point"))

@@ -13,9 +13,9 @@ from tests.cases.comparison import assert_answer
 from tests.cases.language import LanguageCase, language_cases
 from tests.executor.test_shared_clocks import expected, table_of, text, traces
 from tests.oracle import Event
+from tests.streaming.arrivals import arrivals
 from tests.streaming.batches import BUCKETS, Batches, notice
 from tests.streaming.test_held_slices import streamed as batched
-from tests.streaming.test_incremental import arrivals
 from tests.streaming.test_sliced import streamed as sliced
 from uncertain_cep.streaming.stream_layout import CLOSE, StreamOptions
 

@@ -15,7 +15,7 @@ from tests.cases.language import STRATEGIES, LanguageCase, language_cases
 from tests.cases.sampling import sampled_from
 from tests.cases.strategies import answer_of, text_of
 from tests.streaming import test_held_slices as held
-from tests.streaming.test_incremental import Stream, arrivals
+from tests.streaming.arrivals import arrivals, pushed
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.streaming.stream_methods import INCREMENTAL_EVALUATIONS
 from uncertain_cep.testing.model import Strategy
@@ -29,21 +29,7 @@ NEXT = "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) WITHIN 20"
 
 def streamed(data: st.DataObject, trace: Trace, text: str, evaluation: str) -> pa.Table:
     """Return the matches of a trace whose events come in some way within the promise."""
-    stream: Stream = data.draw(arrivals(trace.events))
-    has_pmf = any(event.pmf is not None for event in trace.events)
-    table = Trace(stream.events, trace.types).table(with_pmf=has_pmf)
-    matcher = uc.IncrementalMatcher(
-        text, table.schema, evaluation=evaluation, largest_interval=stream.largest
-    )
-    batches = []
-    start = 0
-    for cut, heartbeat in zip(stream.cuts, stream.heartbeats, strict=True):
-        batches.append(matcher.push(table.slice(start, cut - start)))
-        start = cut
-        if heartbeat is not None:
-            batches.append(matcher.heartbeat(heartbeat[0], of_type=heartbeat[1]))
-    batches.append(matcher.close())
-    return pa.Table.from_batches(batches)
+    return pushed(data.draw(arrivals(trace.events)), trace.types, text, evaluation=evaluation)[0]
 
 
 @given(doubtful(cases()), st.data(), sampled_from(INCREMENTAL_EVALUATIONS), sampled_from(STRATEGIES[:2]))

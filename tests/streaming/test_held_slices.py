@@ -18,11 +18,11 @@ from tests.cases.comparison import assert_answer, rows_of
 from tests.cases.language import STRATEGIES as ALL_STRATEGIES
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases, reading_cases
-from tests.cases.sampling import sampled_from
+from tests.cases.sampling import FEWER, sampled_from
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.results.test_counts_and_overlaps import assert_counts, clause_of, disjoint_cases, groups
+from tests.streaming.arrivals import Stream, arrivals
 from tests.streaming.batches import BUCKETS, SLICE_LENGTHS, Batches, notice, plain
-from tests.streaming.test_incremental import Stream, arrivals
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.streaming.stream_layout import CLOSE, HEARTBEAT, StreamOptions
@@ -72,6 +72,7 @@ def streamed(data: st.DataObject, trace: Trace, text: str, kleene: str = "matche
 
 
 @STRATEGIES
+@FEWER
 @given(case=cases(), data=st.data())
 def test_sequences(strategy: Strategy, case: Case, data: st.DataObject) -> None:
     note(case.script())
@@ -80,6 +81,7 @@ def test_sequences(strategy: Strategy, case: Case, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("strategy", ALL_STRATEGIES)
+@FEWER
 @given(data=st.data())
 def test_kleene_negation_and_contiguity(strategy: Strategy, data: st.DataObject) -> None:
     case: LanguageCase = data.draw(language_cases(strategy))
@@ -279,6 +281,7 @@ COMPONENTS = {
 
 
 @pytest.mark.parametrize("text", COMPONENTS)
+@FEWER
 @given(data=st.data())
 def test_ids_are_unique_over_all_that_is_held(text: str, data: st.DataObject) -> None:
     row = st.tuples(

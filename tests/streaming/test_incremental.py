@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import pyarrow as pa
@@ -15,86 +15,29 @@ import uncertain_cep as uc
 from tests.cases.cases import Case, Trace, cases
 from tests.cases.comparison import assert_answer, assert_same, rows_of
 from tests.cases.incremental import thresholds
+from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.oracle.outputs import having
+from tests.streaming.arrivals import Stream, arrivals, pushed
 from uncertain_cep.streaming.stream_methods import INCREMENTAL_EVALUATIONS
 from uncertain_cep.testing.model import Event, Strategy
 
 EVALUATIONS = st.sampled_from(INCREMENTAL_EVALUATIONS)
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """Events in the order of arrival, the calls they come in, and heartbeats behind some calls.
-
-    Attributes
-    ----------
-    events : tuple of Event
-    cuts : tuple of int
-        Where one call ends and the next begins.
-    heartbeats : tuple of (int, str or None) or None
-        For each call the heartbeat behind it: its time, and the one type that it is about.
-    largest : int or None
-        What is said of the interval lengths.
-    """
-
-    events: tuple[Event, ...]
-    cuts: tuple[int, ...]
-    heartbeats: tuple[tuple[int, str | None] | None, ...]
-    largest: int | None
-
-
-@st.composite
-def arrivals(draw: st.DrawFn, events: tuple[Event, ...]) -> Stream:
-    """Draw a way in which events can arrive and keep the promise."""
-    count = len(events)
-    order = draw(st.permutations(range(count)))
-    largest = None
-    if draw(st.booleans()):
-        # Sorted by a time that each event can have, an event begins no later than a later one ends.
-        times = [draw(st.integers(event.lower, event.upper)) for event in events]
-        order.sort(key=lambda i: times[i])
-        longest = max((event.upper - event.lower for event in events), default=0)
-        largest = longest + draw(st.sampled_from([0, 0, 3]))
-    arrived = tuple(events[i] for i in order)
-    cuts = sorted(draw(st.sets(st.integers(1, max(count - 1, 1)), max_size=count)))
-    cuts = [cut for cut in cuts if cut < count] + [count]
-    heartbeats: list[tuple[int, str | None] | None] = []
-    for cut in cuts:
-        of_type = draw(st.sampled_from([None, *sorted({event.type for event in events})]))
-        coming = [event.lower for event in arrived[cut:] if of_type in (None, event.type)]
-        latest = min(coming, default=1000)
-        heartbeats.append(draw(st.sampled_from([None, (latest, of_type), (latest - 2, of_type)])))
-    return Stream(arrived, tuple(cuts), tuple(heartbeats), largest)
-
-
 def streamed(
     case: Case, stream: Stream, evaluation: str, having: str = "", text: str | None = None
 ) -> tuple[pa.Table, pa.Table]:
     """Return the matches of a stream, and the late events."""
-    table = Trace(stream.events, case.trace.types).table(with_pmf=_has_pmf(case))
-    matcher = uc.IncrementalMatcher(
-        text or case.text(having), table.schema, evaluation=evaluation, largest_interval=stream.largest
-    )
-    batches = []
-    start = 0
-    for cut, heartbeat in zip(stream.cuts, stream.heartbeats, strict=True):
-        batches.append(matcher.push(table.slice(start, cut - start)))
-        start = cut
-        if heartbeat is not None:
-            batches.append(matcher.heartbeat(heartbeat[0], of_type=heartbeat[1]))
-    batches.append(matcher.close())
-    assert matcher.state_size == 0
+    text = text or case.text(having)
+    found, matcher = pushed(stream, case.trace.types, text, evaluation=evaluation)
     assert matcher.late_count == matcher.late.num_rows
-    return pa.Table.from_batches(batches), matcher.late
-
-
-def _has_pmf(case: Case) -> bool:
-    return any(event.pmf is not None for event in case.trace.events)
+    return found, matcher.late
 
 
 @STRATEGIES
 @pytest.mark.parametrize("evaluation", INCREMENTAL_EVALUATIONS)
+@FEWER
 @given(case=cases(), data=st.data(), small=st.booleans())
 def test_a_stream_is_the_oracle(
     evaluation: str, strategy: Strategy, case: Case, data: st.DataObject, small: bool
@@ -183,7 +126,8 @@ def test_single_events_as_mappings_and_no_confidence(
 ) -> None:
     note(case.script())
     stream = data.draw(arrivals(case.trace.events))
-    table = Trace(stream.events, case.trace.types).table(with_pmf=_has_pmf(case))
+    has_pmf = any(event.pmf is not None for event in case.trace.events)
+    table = Trace(stream.events, case.trace.types).table(with_pmf=has_pmf)
     matcher = uc.IncrementalMatcher(
         case.text(), table.schema, evaluation=evaluation, confidence=False, largest_interval=stream.largest
     )

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.cases.cases import Case, Trace, cases
+from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, text_of
-from tests.streaming.test_incremental import arrivals
+from tests.streaming.arrivals import arrivals
 from uncertain_cep.streaming.single_events import SingleEvents
 from uncertain_cep.testing.model import Strategy
 
@@ -21,6 +22,7 @@ SCHEMA = pa.schema({"type": pa.string(), **dict.fromkeys(("id", "lower", "upper"
 
 @STRATEGIES
 @pytest.mark.parametrize("evaluation", ["any_state", "selectivity", "query_order", "sliced"])
+@FEWER
 @given(case=cases(), data=st.data())
 def test_a_mapping_is_a_table_of_one_row(
     evaluation: str, strategy: Strategy, case: Case, data: st.DataObject

@@ -16,9 +16,10 @@ from tests.cases.incremental import thresholds
 from tests.cases.language import STRATEGIES as ALL_STRATEGIES
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
+from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.cases.times import timed_cases
-from tests.streaming.test_incremental import Stream, arrivals
+from tests.streaming.arrivals import Stream, arrivals, pushed
 from uncertain_cep.testing.model import Event, Strategy
 
 _LENGTHS = st.sampled_from([None, 1, 1, 2, 3, 7, 1000])
@@ -28,25 +29,13 @@ def streamed(
     trace: Trace, stream: Stream, text: str, slice_length: int | None, evaluation: str = "sliced"
 ) -> pa.Table:
     """Return what a matcher says of a stream that is evaluated slice by slice."""
-    has_pmf = any(event.pmf is not None for event in trace.events)
-    table = Trace(stream.events, trace.types).table(with_pmf=has_pmf)
-    matcher = uc.IncrementalMatcher(
-        text, table.schema, evaluation=evaluation, largest_interval=stream.largest, slice_length=slice_length
-    )
-    batches = []
-    start = 0
-    for cut, heartbeat in zip(stream.cuts, stream.heartbeats, strict=True):
-        batches.append(matcher.push(table.slice(start, cut - start)))
-        start = cut
-        if heartbeat is not None:
-            batches.append(matcher.heartbeat(heartbeat[0], of_type=heartbeat[1]))
-    batches.append(matcher.close())
+    found, matcher = pushed(stream, trace.types, text, evaluation=evaluation, slice_length=slice_length)
     assert not matcher.late_count
-    assert matcher.state_size == 0
-    return pa.Table.from_batches(batches)
+    return found
 
 
 @STRATEGIES
+@FEWER
 @given(case=cases(), data=st.data(), length=_LENGTHS, small=st.booleans())
 def test_sequences(
     strategy: Strategy, case: Case, data: st.DataObject, length: int | None, small: bool
@@ -59,6 +48,7 @@ def test_sequences(
 
 
 @pytest.mark.parametrize("strategy", ALL_STRATEGIES)
+@FEWER
 @given(data=st.data(), length=_LENGTHS, small=st.booleans())
 def test_kleene_negation_and_contiguity(
     strategy: Strategy, data: st.DataObject, length: int | None, small: bool

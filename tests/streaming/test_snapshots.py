@@ -11,8 +11,9 @@ import uncertain_cep as uc
 from tests.cases.cases import Case, Trace, cases
 from tests.cases.comparison import assert_answer, rows_of
 from tests.cases.language import LanguageCase, language_cases
+from tests.cases.sampling import FEWER
 from tests.cases.strategies import answer_of, text_of
-from tests.streaming.test_incremental import arrivals
+from tests.streaming.arrivals import arrivals
 from uncertain_cep.errors import OptionError
 from uncertain_cep.streaming.stream_methods import INCREMENTAL_EVALUATIONS
 from uncertain_cep.testing.model import Strategy
@@ -54,6 +55,7 @@ def resumed(data: st.DataObject, trace: Trace, text: str, evaluation: str) -> pa
 
 
 @pytest.mark.parametrize("evaluation", INCREMENTAL_EVALUATIONS)
+@FEWER
 @given(
     case=cases(), data=st.data(), strategy=st.sampled_from(["skip_till_any_match", "skip_till_next_match"])
 )

@@ -16,8 +16,8 @@ __all__ = ["Fuzzer", "allowed", "mutated", "pieces_left_out"]
 
 CaseT = TypeVar("CaseT")
 
-MOST_SECONDS: Final = 60.0
-"""Of processor time, for one case; the first of a process also compiles or loads kernels."""
+MOST_SECONDS: Final = 600.0
+"""Of processor time, for one case on a slow machine; the first of a process also compiles kernels."""
 
 MOST_BYTES: Final = 600 * 2**20
 """That one case may hold at most, besides what the process held before; minded where the system tells."""

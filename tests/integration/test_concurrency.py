@@ -21,7 +21,7 @@ QUERIES = (
     "ORDER BY CONFIDENCE DESC LIMIT 50",
 )
 ENDLESS = "PATTERN SEQ(A a, B b, C c, A d, B e) WHERE a.x + b.x + c.x + d.x + e.x < -1 WITHIN 900"
-LONGEST = 240.0
+LONGEST = 3600.0
 """Seconds after which a loaded machine counts as one that hangs."""
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from confidence.kernel import plainly
 from uncertain_cep.candidates.doubts import Doubts
-from uncertain_cep.candidates.existence import as_evaluated, check_beside_clocks, existence
+from uncertain_cep.candidates.existence import as_evaluated, existence
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.moved import moved
 from uncertain_cep.candidates.own_times import shared_clocks
@@ -200,7 +200,8 @@ def _evaluated(
     clocks = None
     if plan.clocks:
         clocks, pmfs = shared_clocks(plan, table, pmfs, *ticks)
-    check_beside_clocks(plan, clocks is not None, exists)
+    if clocks is not None:
+        plan.refuse_doubtful()
     by_row = plan.counts or best_only or clocks is not None or later is not None or exists is not None
     payload = None if by_row else id_payload(plan, table)
     batch_rows = min(batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1))

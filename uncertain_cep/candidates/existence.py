@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.chain.distribution import Pmfs, doubtful
-from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["Existence", "as_evaluated", "existence"]
@@ -70,13 +69,3 @@ def existence(table: pa.Table, name: str) -> Existence | None:
     given = pc.fill_null(column.cast(pa.float64()), 1.0)
     probability = np.asarray(given.to_numpy())
     return Existence(probability) if (probability < 1.0).any() else None
-
-
-def check_beside_clocks(plan: EvaluationPlan, clocks: bool, exists: Existence | None) -> None:
-    """Raise an OptionError where events share clocks, some may not have happened, and some are forbidden."""
-    if clocks and exists is not None and plan.forbids:
-        raise OptionError(
-            f"events may not have happened ({plan.names.probability}), and events of one clock move together "
-            f"({', '.join(plan.names.clocks)}): what forbids events takes one of the two, so take times as "
-            "independent, sources=False, or leave one of these columns out"
-        )

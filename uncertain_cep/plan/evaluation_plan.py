@@ -121,6 +121,11 @@ class EvaluationPlan:
                 "their times as independent, sources=False, or leave these columns out"
             )
 
+    def refuse_doubtful(self) -> None:
+        """Raise an OptionError if what is forbidden may not have happened: for events that share clocks."""
+        if self.doubtful:
+            self.refuse_clocks(f"forbidding events that may not have happened ({self.names.probability})")
+
     @property
     def query(self) -> Query:
         """The query as parsed."""

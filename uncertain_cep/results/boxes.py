@@ -21,9 +21,9 @@ from eventbased import confidences_of_matches, describe_chosen, describe_uncerta
 from eventbased.gaps.gap_events import NO_BOXES, Gathered, MatchEvents, forbidden_in, take_match, unmark
 from eventbased.gaps.set_gaps import SetConfidences
 from eventbased.search.state import FoundMatches
-from uncertain_cep.candidates.existence import check_beside_clocks, existence
+from uncertain_cep.candidates.existence import Existence, as_evaluated, existence
 from uncertain_cep.candidates.layout import laid_out
-from uncertain_cep.candidates.own_times import shared_clocks
+from uncertain_cep.candidates.own_times import SharedClocks, shared_clocks
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.candidates.selection import select
 from uncertain_cep.config import BOXES_AT_ONCE, LONGEST_PMF_CHAIN
@@ -71,34 +71,46 @@ def weighed_matches(
     Raises
     ------
     OptionError
-        See `matched_events`.
+        See `matched_events` and `EvaluationPlan.refuse_doubtful`; of any branch, before one is yielded.
     """
     names, domain = plan.names, plan.domain
     given = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
     pmfs, lower, upper = explicit_pmfs(table, names.pmf, *given)
     offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
+    clocks, others = shared_clocks(plan, table, pmfs, lower, upper) if plan.clocks else (None, pmfs)
+    exists = existence(table, names.probability)
+    for branch in plan.branches or (plan,):
+        if clocks is not None:
+            as_evaluated(branch, exists).refuse_doubtful()
     for found in matched_events(plan, table, matches):
         events = Events(
             np.append(found.begins, len(found.match)), found.component, found.row, lower[found.row],
             upper[found.row], offset[found.row],
         )  # fmt: skip
-        yield found, events, engines(found.plan, table, events, (lower, upper), given[0], pmfs)
+        ticks = lower, upper
+        yield (
+            found,
+            events,
+            _engines(found.plan, table, events, ticks, given[0], pmfs, others, clocks, exists),
+        )
 
 
-def engines(
+def _engines(
     plan: EvaluationPlan,
     table: pa.Table,
     events: Events,
     ticks: tuple[Int64, Int64],
     given_lower: Int64,
     pmfs: ExplicitPmfs | None,
+    others: ExplicitPmfs | None,
+    clocks: SharedClocks | None,
+    exists: Existence | None,
 ) -> Iterator[tuple[Int64, Confidences]]:
     """Yield the matches of one branch in groups, each with what gives their confidences."""
     if not len(events.row):
         return
     free = not plan.negations and not plan.bound.times
     independent = plan.order is None and free and plan.query.strategy == "skip_till_any_match"
-    clocks, others = shared_clocks(plan, table, pmfs, *ticks) if plan.clocks else (None, pmfs)
     sizes = np.diff(events.start)
     searched = np.full(len(sizes), not independent)
     if independent:
@@ -119,8 +131,6 @@ def engines(
     if not searched.any():
         return
     selection = select(plan, table, *ticks, given_lower, None)
-    exists = existence(table, plan.names.probability)
-    check_beside_clocks(plan, clocks is not None, exists)
     context = ExecutionContext(
         plan, table, selection, ticks, others, None, True, BOXES_AT_ONCE, clocks=clocks, existence=exists
     )

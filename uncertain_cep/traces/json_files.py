@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.bounded import LONGEST_LINE, NestingGuard, UnreadableLineError
 from uncertain_cep.traces.documents import json_lines
 from uncertain_cep.traces.file_options import FileOptions
+from uncertain_cep.traces.json_types import wider_type
 from uncertain_cep.traces.jsonlines import json_line_faults, kept_columns
 from uncertain_cep.traces.nested import roots_of, text_fields
 from uncertain_cep.traces.unpacking import unpacked
@@ -23,7 +24,7 @@ from uncertain_cep.traces.unpacking import unpacked
 __all__ = ["JSON_BLOCK", "read_json"]
 
 JSON_BLOCK: Final = 1 << 26
-"""Bytes of a long file that are in memory at a time."""
+"""Bytes of a file that are in memory at a time; docs/traces.md names them."""
 
 _PIECE: Final = 1 << 20
 
@@ -31,34 +32,83 @@ _PIECE: Final = 1 << 20
 def read_json(path: Path, columns: Collection[str] | None, options: FileOptions) -> pa.Table:
     """Return all columns of a JSON file; at least these columns and fields, if it is long or others are bad.
 
-    Of a long file a block at a time is read, and what is of no use is dropped, so that little is in memory.
+    A block at a time is in memory, and of a long file what is of no use is dropped.
     """
-    found = None if options.texts else _read_blocks(path, columns, options)
-    return _read_whole(path, columns, options) if found is None else found
-
-
-def _read_blocks(path: Path, columns: Collection[str] | None, options: FileOptions) -> pa.Table | None:
-    """Return the rows of a long file; None if it is short, or its blocks cannot be read by themselves."""
+    texts = [name for name in options.texts if columns is None or name in columns]
+    given = [name for name, wanted in options.types if wanted == "string"]
     roots = None if columns is None else roots_of({*columns, *(name for name, _ in options.types)})
-    tables: list[pa.Table] = []
-    try:
+
+    def blocks() -> Iterator[bytes]:
         with json_lines(unpacked(path)) as stream:
-            for block in _blocks(stream):
-                if not tables and len(block) < JSON_BLOCK:
-                    return None
-                table = _json_table(partial(io.BytesIO, block), [])
-                if roots is not None:
-                    table = table.select([name for name in table.column_names if name in roots])
-                if _infinite(table):
-                    return None
-                tables.append(table)
-    except (pa.ArrowInvalid, UnreadableLineError, UnicodeDecodeError):
-        return None
-    try:
-        # Of columns that hold nothing in some blocks the others tell the type.
-        return pa.concat_tables(tables, promote_options="default")
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return None
+            yield from _blocks(stream)
+
+    def kept_blocks() -> Iterator[bytes]:
+        for block in blocks():
+            yield kept_columns(io.BytesIO(block), columns, given).getvalue()
+
+    for forced in (texts, []) if texts else ([],):
+        try:
+            table = _joined(blocks, forced, roots)
+            break
+        except (pa.ArrowInvalid, UnreadableLineError, UnicodeDecodeError) as error:
+            if forced and isinstance(error, pa.ArrowInvalid):
+                continue
+            faults = _line_faults(path, columns, given)
+            if not faults and columns is None and not given:
+                raise
+            if faults:
+                raise TraceError(faults) from None
+            table = _joined(kept_blocks, [], roots)
+    # Arrow reads a whole number of 400 digits as an infinity, and JSON has none.
+    wanted = table.column_names if columns is None else roots_of(columns)
+    if _infinite(table.select([name for name in table.column_names if name in wanted])):
+        raise TraceError(_line_faults(path, columns))
+    return table
+
+
+def _joined(
+    blocks: Callable[[], Iterator[bytes]], texts: Sequence[str], roots: Collection[str] | None
+) -> pa.Table:
+    """Return the rows of blocks of lines; of several blocks the columns ``roots`` only (None: all).
+
+    ``texts`` are read as they stand there. Blocks that hold another type than all of them together are parsed
+    again as that: where one holds dates and another words, all is text as it stands there.
+    """
+    tables: dict[int, pa.Table] = {}
+    fields = text_fields(texts)
+
+    def parse(number: int, block: bytes) -> None:
+        tables[number] = _json_table(block, fields)
+        if roots is not None and len(tables) > 1:
+            for place in {min(tables), number}:
+                names = [name for name in tables[place].column_names if name in roots]
+                tables[place] = tables[place].select(names)
+
+    for number, block in enumerate(blocks()):
+        if block.removeprefix(codecs.BOM_UTF8).strip():
+            parse(number, block)
+    if not tables:
+        raise TraceError("the file is empty: one JSON object a line is expected")
+    types: dict[str, pa.DataType] = {}
+    for table in tables.values():
+        for field in table.schema:
+            types[field.name] = wider_type(types.get(field.name, pa.null()), field.type, field.name)
+    others = {
+        number: wide
+        for number, table in tables.items()
+        if (
+            wide := {field.name for field in table.schema if field.type not in (pa.null(), types[field.name])}
+        )
+    }
+    if others:
+        wide = set().union(*others.values())
+        fields = [field for field in fields if field.name not in wide]
+        fields += [pa.field(name, types[name]) for name in sorted(wide)]
+        for number, block in enumerate(blocks()):
+            if number in others:
+                parse(number, block)
+    # Of columns that hold nothing in some blocks the others tell the type.
+    return pa.concat_tables([tables[number] for number in sorted(tables)], promote_options="default")
 
 
 def _blocks(stream: Any) -> Iterator[bytes]:
@@ -82,37 +132,6 @@ def _blocks(stream: Any) -> Iterator[bytes]:
         yield rest
 
 
-def _read_whole(path: Path, columns: Collection[str] | None, options: FileOptions) -> pa.Table:
-    def opened() -> Any:
-        return json_lines(unpacked(path))
-
-    texts = [name for name in options.texts if columns is None or name in columns]
-    for forced in (texts, []) if texts else ([],):
-        try:
-            table = _json_table(opened, forced)
-            break
-        except (pa.ArrowInvalid, UnreadableLineError, UnicodeDecodeError) as error:
-            if forced and isinstance(error, pa.ArrowInvalid):
-                continue
-            if str(error).startswith("Empty JSON file"):
-                message = "the file is empty: one JSON object a line is expected"
-                raise TraceError(TraceFault(message, file=str(path))) from None
-            given = [name for name, wanted in options.types if wanted == "string"]
-            faults = _line_faults(path, columns, given)
-            if not faults and columns is None and not given:
-                raise
-            if faults:
-                raise TraceError(faults) from None
-            with opened() as stream:
-                kept = kept_columns(io.BufferedReader(stream), columns, given).getvalue()
-            table = _json_table(lambda: io.BytesIO(kept), [])  # noqa: B023
-    # Arrow reads a whole number of 400 digits as an infinity, and JSON has none.
-    roots = table.column_names if columns is None else roots_of(columns)
-    if _infinite(table.select([name for name in table.column_names if name in roots])):
-        raise TraceError(_line_faults(path, columns))
-    return table
-
-
 def _infinite(table: pa.Table) -> bool:
     """Tell whether a column of numbers holds an infinity."""
     numbers = [column for column in table.columns if pa.types.is_floating(column.type)]
@@ -123,31 +142,32 @@ def _line_faults(
     path: Path, columns: Collection[str] | None, texts: Collection[str] = ()
 ) -> list[TraceFault]:
     with json_lines(unpacked(path)) as stream:
-        found = json_line_faults(io.BufferedReader(stream), columns and roots_of(columns), texts)
+        found = json_line_faults(io.BufferedReader(stream), columns, texts)
         return [replace(fault, file=str(path)) for fault in found]
 
 
-def _json_table(opened: Callable[[], Any], texts: Sequence[str]) -> pa.Table:
-    table = _parsed_json(opened, texts, others="infer")
+def _json_table(block: bytes, fields: Sequence[pa.Field]) -> pa.Table:
+    """Return the rows of some lines, in which these columns have these types."""
+    table = _parsed_json(block, fields, others="infer")
     # Arrow takes any bytes for text, and for names.
     table.validate(full=True)
-    return _with_dates(opened, table)
+    return _with_dates(block, table, {field.name for field in fields})
 
 
-def _parsed_json(opened: Callable[[], Any], texts: Sequence[str], *, others: str) -> pa.Table:
-    """Return the rows of a JSON file: ``texts`` as they stand there, and what is to be done with others."""
+def _parsed_json(block: bytes, fields: Sequence[pa.Field], *, others: str) -> pa.Table:
+    """Return the rows of some lines: these columns, and what is to be done with others."""
     import pyarrow.json as pajson
 
-    schema = pa.schema(text_fields(texts))
-    options = pajson.ParseOptions(explicit_schema=schema, unexpected_field_behavior=others)
-    with opened() as stream:
-        block = pajson.ReadOptions(block_size=LONGEST_LINE)
-        guarded = pa.PythonFile(NestingGuard(stream), "r")
-        return pajson.read_json(guarded, read_options=block, parse_options=options)
+    options = pajson.ParseOptions(explicit_schema=pa.schema(fields), unexpected_field_behavior=others)
+    guarded = pa.PythonFile(NestingGuard(io.BytesIO(block)), "r")
+    return pajson.read_json(guarded, pajson.ReadOptions(block_size=LONGEST_LINE), options)
 
 
-def _with_dates(opened: Callable[[], Any], table: pa.Table) -> pa.Table:
-    """Return a table in which texts such as 2024-05-31 are dates, as Arrow finds them in CSV files."""
+def _with_dates(block: bytes, table: pa.Table, fixed: Collection[str]) -> pa.Table:
+    """Return a table in which texts such as 2024-05-31 are dates, as Arrow finds them in CSV files.
+
+    Columns in ``fixed`` keep their types.
+    """
 
     def all_hold(test: Callable[[Any], Any], column: pa.ChunkedArray) -> bool:
         return bool(pc.all(test(column), min_count=1).as_py())
@@ -161,11 +181,13 @@ def _with_dates(opened: Callable[[], Any], table: pa.Table) -> pa.Table:
     midnights = [
         field.name
         for field in table.schema
-        if field.type == pa.timestamp("s") and all_hold(is_midnight, table.column(field.name))
+        if field.type == pa.timestamp("s")
+        and field.name not in fixed
+        and all_hold(is_midnight, table.column(field.name))
     ]
     if not midnights:
         return table
-    texts = _parsed_json(opened, midnights, others="ignore")
+    texts = _parsed_json(block, [pa.field(name, pa.string()) for name in midnights], others="ignore")
     for name in midnights:
         if all_hold(is_day, texts.column(name)):
             place = table.schema.get_field_index(name)

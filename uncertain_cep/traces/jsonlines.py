@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from io import BytesIO
 from typing import Any, BinaryIO, Final, NoReturn
 
@@ -24,13 +24,7 @@ def kept_columns(stream: BinaryIO, columns: Collection[str] | None, texts: Colle
     Of a path the fields on it are kept (None: everything is). What ``texts`` hold becomes text, as it stands.
     """
     kept = BytesIO()
-    tree: dict[str, Any] = {}
-    for name in columns or ():
-        inner = tree
-        for part in parts_of(name):
-            inner = inner.setdefault(part, {})
-    # A column that is asked for itself is kept whole.
-    tree.update({name: {} for name in columns or ()})
+    tree = _tree(columns or ())
     while line := stream.readline():
         if line.strip():
             row = json.loads(line.decode("utf-8-sig"), parse_int=_integer)
@@ -43,10 +37,25 @@ def kept_columns(stream: BinaryIO, columns: Collection[str] | None, texts: Colle
     return kept
 
 
+def _tree(columns: Collection[str]) -> dict[str, Any]:
+    """Return the names in an object that are of use, each with those in it; none: all are."""
+    tree: dict[str, Any] = {}
+    for name in columns:
+        inner = tree
+        for part in parts_of(name):
+            inner = inner.setdefault(part, {})
+    # A column that is asked for itself is kept whole.
+    return tree | {name: {} for name in columns}
+
+
 def _pruned(value: Any, tree: Mapping[str, Any]) -> Any:
+    if not tree:
+        return value
+    if isinstance(value, _Pairs):
+        return _Pairs((name, _pruned(inner, tree[name])) for name, inner in value if name in tree)
     if isinstance(value, list):
         return [_pruned(item, tree) for item in value]
-    if not tree or not isinstance(value, dict):
+    if not isinstance(value, dict):
         return value
     return {name: _pruned(inner, tree[name]) for name, inner in value.items() if name in tree}
 
@@ -57,10 +66,12 @@ def json_line_faults(
     """Return the lines that are no JSON object, and the values of another type than their column's first.
 
     The stream is decompressed. The faults are the first ones, up to a limit, without the file's name. What
-    other ``columns`` hold is no fault (None: all count), nor the type of what ``texts`` hold.
+    other ``columns``, or fields by their paths, hold is no fault (None: all count), nor the type of what
+    ``texts`` hold.
     """
     faults: list[TraceFault] = []
     kinds: dict[str, tuple[str, int]] = {}
+    tree = None if columns is None else _tree(columns)
     row = 0
     while line := stream.readline(LONGEST_LINE + 1):
         if not line.strip():
@@ -95,8 +106,8 @@ def json_line_faults(
             message = 'the line is no JSON object: one object a line is expected, such as {"id": 1}'
             faults.append(TraceFault(message, row=row, value=_shown(line)))
             continue
-        if columns is not None:
-            pairs = _Pairs(pair for pair in pairs if pair[0] in columns)
+        if tree is not None:
+            pairs = _Pairs((name, _pruned(value, tree[name])) for name, value in pairs if name in tree)
         faults += [
             fault
             for fault in _type_faults(pairs, row, kinds)
@@ -125,17 +136,31 @@ def _type_faults(pairs: _Pairs, row: int, kinds: dict[str, tuple[str, int]]) -> 
         if name in seen:
             faults.append(TraceFault("the line names it twice", row=row, column=name))
         seen.add(name)
-        kind = _kind(value)
-        if kind is None:
-            continue
         if isinstance(value, float) and math.isinf(value):
             faults.append(TraceFault("the number is out of range", row=row, column=name))
-            continue
-        first, first_row = kinds.setdefault(name, (kind, row))
-        if kind != first:
-            message = f"it holds {kind}, but {first} in row {first_row}: give the column one type"
-            faults.append(TraceFault(message, row=row, column=name, value=_shown(_line(value))))
+        else:
+            faults += _kind_faults(value, name, name, row, kinds)
     return faults
+
+
+def _kind_faults(
+    value: Any, place: str, column: str, row: int, kinds: dict[str, tuple[str, int]]
+) -> Iterator[TraceFault]:
+    """Yield what is of another type than what came before at its place: the value, and those within it."""
+    kind = _kind(value)
+    if kind is None:
+        return
+    first, first_row = kinds.setdefault(place, (kind, row))
+    if kind != first:
+        message = f"it holds {kind}, but {first} in row {first_row}: give the column one type"
+        yield TraceFault(message, row=row, column=column, value=_shown(_line(value)))
+    elif isinstance(value, _Pairs):
+        for name, inner in value:
+            path = f"{column}.{name}"
+            yield from _kind_faults(inner, path, path, row, kinds)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _kind_faults(item, f"{place}[]", column, row, kinds)
 
 
 def _kind(value: object) -> str | None:

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from uncertain_cep.errors import TraceError
 from uncertain_cep.traces import csv_files, json_files, text_lines
@@ -147,36 +149,95 @@ def test_a_long_table_is_read_as_a_short_one(
 VALUES: Final = ("", "7", "-3.5", "true", "2024-05-31", "10:30:00", "2024-05-31 10:30:00", "x")
 
 
-@pytest.mark.parametrize("format", ["csv", "jsonl"])
-def test_types_are_those_of_all_blocks(tmp_path: Path, format: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_types_of_csv_files_are_those_of_all_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_files, "CSV_BLOCKS", (1 << 10, 1 << 20))
-    path = tmp_path / f"t.{format}"
+    path = tmp_path / "t.csv"
     for first, second in product(VALUES, [*VALUES, "2024-05-31 10:30:00.5", "1e400"]):
         values = [first] * 300 + [second] * 300
-        if format == "csv":
-            path.write_text("a,b\n" + "".join(f"{value},{number}\n" for number, value in enumerate(values)))
-        else:
-            rows = [{"a": json_value(value), "b": number} for number, value in enumerate(values)]
-            path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        path.write_text("a,b\n" + "".join(f"{value},{number}\n" for number, value in enumerate(values)))
         found: list[Any] = []
         for size in (1 << 40, 1 << 10):
             monkeypatch.setattr(csv_files, "LONG", size)
-            monkeypatch.setattr(json_files, "JSON_BLOCK", size)
-            try:
-                found.append(read_file(path, ["a", "b"]))
-            except TraceError as error:
-                found.append(str(error))
+            found.append(said_of(path, ["a", "b"]))
         assert found[0] == found[1], (first, second)
 
 
-def json_value(text: str) -> Any:
-    """Return what a text is written as in JSON."""
-    if text in ("", "true"):
-        return True if text else None
+def said_of(path: Path, columns: list[str] | None, options: FileOptions | None = None) -> Any:
+    """Return the rows of a file, or what is wrong with it."""
     try:
-        return float(text) if text.startswith("-3") else int(text)
-    except ValueError:
-        return text
+        return read_file(path, columns, options or FileOptions())
+    except TraceError as error:
+        return str(error)
+
+
+JSON_VALUES: Final[tuple[Any, ...]] = (
+    None, True, 7, -3.5, 2**70, "2024-05-31", "10:30:00", "2024-05-31 10:30:00", "2024-05-31 10:30:00.5", "x",
+    [], [None], [7], [1.5], ["x"], ["2024-05-31"], {}, {"x": None}, {"x": 7}, {"x": 1.5, "y": "x"},
+    {"x": "x"}, {"x": [{"z": 7}]}, [{"x": 7}], [{"x": -3.5, "y": {"z": "2024-05-31"}}], [[7], None],
+)  # fmt: skip
+OPTIONS: Final = (
+    (None, FileOptions()),
+    (["b", "a"], FileOptions()),
+    (["a.x", "b"], FileOptions()),
+    (["b"], FileOptions()),
+    (["a", "b"], FileOptions(types=(("a", "string"),))),
+    (["a", "b"], FileOptions(texts=("a",))),
+    (["a.y", "b"], FileOptions(texts=("a.y",))),
+)
+
+
+def in_blocks_and_whole(
+    path: Path, lines: list[str], columns: list[str] | None, options: FileOptions
+) -> None:
+    """Check that a file is read alike, or has the same faults, whatever is read of it at a time."""
+    path.write_text("".join(lines))
+    whole = said_of(path, columns, options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_files, "JSON_BLOCK", 1 << 6)
+        patch.setattr(json_files, "_PIECE", 1 << 5)
+        in_blocks = said_of(path, columns, options)
+    if isinstance(whole, str) or isinstance(in_blocks, str):
+        assert in_blocks == whole, lines
+    else:
+        names = (
+            whole.column_names
+            if columns is None
+            else [name for name in columns if name in whole.column_names]
+        )
+        assert in_blocks.select(names).equals(whole.select(names)), lines
+
+
+def test_types_of_json_lines_are_those_of_all_blocks(tmp_path: Path) -> None:
+    for number, (first, second) in enumerate([*product(JSON_VALUES, repeat=2)][::3]):
+        rows: list[dict[str, Any]] = [{"b": row, "a": first} for row in range(5)]
+        rows += [{"b": row + 0.5, "a": second, "late": {"a": row}} for row in range(5)]
+        lines = [f"{json.dumps(row)}\n" for row in rows]
+        in_blocks_and_whole(tmp_path / "t.jsonl", lines, *OPTIONS[number % len(OPTIONS)])
+
+
+def test_a_nested_field_of_two_types_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"a":{"x":[1]}}\n{"a":{"x":[{"y":1}]}}\n{"a":{"x":"z"},"b":1}\n')
+    told = "but {} in row 1: give the column one type"
+    first, second = said_of(path, None).splitlines()
+    assert first.endswith(
+        f"row 2, column 'a.x', value {{...}}: it holds an object, {told.format('a number')}"
+    )
+    assert second.endswith(f"row 3, column 'a.x', value \"z\": it holds text, {told.format('a list')}")
+    assert said_of(path, ["b"]).column("b").to_pylist() == [None, None, 1]
+
+
+@given(st.data())
+def test_json_lines_in_blocks_of_any_size(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    values = st.sampled_from(JSON_VALUES)
+    rows = data.draw(
+        st.lists(st.dictionaries(st.sampled_from("abc"), values, max_size=3), min_size=1, max_size=12)
+    )
+    lines = [data.draw(st.sampled_from(("", "\n", " "))) + f"{json.dumps(row)}\n" for row in rows]
+    columns, options = data.draw(st.sampled_from(OPTIONS))
+    in_blocks_and_whole(tmp_path_factory.mktemp("json") / "t.jsonl", lines, columns, options)
 
 
 @pytest.mark.thorough

@@ -24,8 +24,9 @@ def _shifted(lower, upper, size, g, window, integers, floats):
     behind = 0
     for j in range(1, length):
         behind += g[j]
-    if behind >= window:
-        return 0.0
+        # At once: more of them could leave int64.
+        if behind >= window:
+            return 0.0
     behind = 0
     share = 1.0
     for j in range(length):

@@ -48,16 +48,24 @@ class CycleWork(NamedTuple):
 
 @kernel
 def _pass(a, b, g, h):
-    """Tighten the bounds along the path, there and back."""
+    """Tighten the bounds along the path, there and back; return whether they leave some.
+
+    As long as they do they are within those given, so that nothing overflows.
+    """
     length = a.shape[0]
     for j in range(1, length):
         a[j] = max(a[j], a[j - 1] + g[j])
         if h[j] < UNBOUND:
             b[j] = min(b[j], b[j - 1] + h[j])
+        if a[j] > b[j]:
+            return False
     for j in range(length - 1, 0, -1):
         b[j - 1] = min(b[j - 1], b[j] - g[j])
         if h[j] < UNBOUND:
             a[j - 1] = max(a[j - 1], a[j] - h[j])
+        if a[j - 1] > b[j - 1]:
+            return False
+    return True
 
 
 @kernel
@@ -78,15 +86,17 @@ def tighten(lower, upper, g, h, window, a, b):
     length = lower.shape[0]
     for j in range(length):
         a[j], b[j] = lower[j], upper[j]
-    _pass(a, b, g, h)
+    if a[0] > b[0] or not _pass(a, b, g, h):
+        return False
     a[0] = max(a[0], a[length - 1] - (window - 1))
     b[length - 1] = min(b[length - 1], b[0] + window - 1)
-    _pass(a, b, g, h)
+    if a[0] > b[0] or not _pass(a, b, g, h):
+        return False
     feasible = True
     least = 0
-    for j in range(length):
-        feasible = feasible and a[j] <= b[j] and (j == 0 or g[j] <= h[j])
-        least += g[j] if j > 0 else 0
+    for j in range(1, length):
+        feasible = feasible and g[j] <= h[j]
+        least += g[j]
     # Else the differences alone are a cycle that no world meets.
     return feasible and least < window
 

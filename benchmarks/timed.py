@@ -47,6 +47,7 @@ def measure(options: Options) -> Results:
             rounds = timing.rounds(options.clock)
             results.add(f"confidence, l={length}, {ticks:,} ticks, {name}", each, "us", target, rounds, "")
     _add_distances(options, results)
+    _add_forbidden(options, results)
     _add_pruning(options, results)
     _add_options(options, results)
     return results
@@ -76,6 +77,26 @@ def _add_distances(options: Options, results: Results) -> None:
     )
     rounds = timings["largest"].rounds(options.clock)
     results.add("one largest distance, the whole query", each["largest"], "us", None, rounds, "a match, l=3")
+
+
+def _add_forbidden(options: Options, results: Results) -> None:
+    """Add what a match takes whose gaps forbid events under conditions, or whose conditions cross."""
+    events = _events(options.events(20_000), 30)
+    within = " AND TIME(d) - TIME(b) <= 40 AND TIME(c) - TIME(a) <= 40 WITHIN 150"
+    queries = {
+        "a negation with a condition": "SEQ(A a, !E n, B b) WHERE TIME(n) - TIME(a) <= 20 WITHIN 60",
+        "skip till next match with conditions": (
+            "SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c) AND TIME(b) - TIME(a) >= 5 "
+            "AND TIME(c) - TIME(b) <= 60 WITHIN 200"
+        ),
+        "conditions that cross": f"SEQ(A a, B b, C c, D d) WHERE a.id < d.id{within}",
+    }
+    for name, query in queries.items():
+        matched = partial(uc.match, events, f"PATTERN {query}", threads=1)
+        timing = take_turns({"": matched}, options.rounds)[""]
+        each = 1e6 * timing.seconds(options.clock) / timing.rows
+        rounds = timing.rounds(options.clock)
+        results.add(f"{name}, the whole query", each, "us", None, rounds, "a match, up to 30 ticks")
 
 
 def _events(count: int, longest: int) -> pa.Table:

@@ -84,9 +84,6 @@ MOST_PIECES: Final = 512
 MOST_FACTORS: Final = 16
 """Most tables that are multiplied at once; NumPy takes no more than 31."""
 
-MOST_UNITED: Final = 8
-"""Most runs of one gap whose union is taken by inclusion and exclusion."""
-
 MOST_DRAWN_AT_ONCE: Final = 1 << 14
 """Most draws whose times are held at a time."""
 

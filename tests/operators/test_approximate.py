@@ -15,7 +15,7 @@ import uncertain_cep as uc
 from tests.cases.language import LanguageCase
 from tests.cases.times import timed_cases
 from uncertain_cep.operators import backtracking as growing
-from uncertain_cep.operators import incremental, next_match, points, timed_match
+from uncertain_cep.operators import incremental, next_match, points, timed_sums
 
 QUERY = "PATTERN SEQ(A a, A b, A c) WHERE skip_till_next_match(a, b, c) WITHIN 100"
 
@@ -145,7 +145,7 @@ def test_conditions_on_times_are_estimated(case: LanguageCase) -> None:
     table = case.trace.table()
     expected = case.rows(uc.match(table, case.text()))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(timed_match, "MOST_CELLS_IN_TABLE", 0)
+        patch.setattr(timed_sums, "MOST_CELLS_IN_TABLE", 0)
         found = uc.match(table, case.text(), approximate=uc.Approximation(0.05, seed=3))
     rows = case.rows(found)
     assert expected.keys() <= rows.keys()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pyarrow as pa
 import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
@@ -65,3 +68,20 @@ def test_expected_counts_of_sequences_with_distances(case: LanguageCase) -> None
     total = sum(uc.match(case.trace.table(), case.text())["confidence"].to_pylist())
     counts = uc.match(case.trace.table(), f"{case.text()} RETURN EXPECTED COUNT EVERY 2")
     assert sum(counts["expected_count"].to_pylist()) == pytest.approx(total)
+
+
+@pytest.mark.parametrize("ways", [{}, {"evaluation": "point"}, {"approximate": 0.01}])
+def test_forbidden_events_that_may_not_have_happened_keep_their_probabilities(ways: dict[str, Any]) -> None:
+    """Of the ticks 1 to 6, of which the first and the last are possible, conditions leave the first three."""
+    events = pa.table(
+        {
+            "type": ["A", "N", "B"],
+            "id": [1, 2, 3],
+            "lower": [0, 1, 10],
+            "upper": [0, 6, 10],
+            "pmf": [None, [0.9, 0, 0, 0, 0, 0.1], None],
+            "probability": [1.0, 0.5, 1.0],
+        }
+    )
+    found = uc.match(events, "PATTERN SEQ(A a, !N n, B b) WHERE TIME(n) - TIME(a) <= 3 WITHIN 20", **ways)
+    assert found["confidence"].to_pylist() == pytest.approx([0.55])

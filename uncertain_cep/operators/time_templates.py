@@ -163,9 +163,17 @@ class TimeTemplates:
             self._bounds[key] = (int(low[0]), int(high[0])) if is_true[0] else None
         return self._bounds[key]
 
-    def bounds_of_all(self, instance: Instance, rows: Int64) -> tuple[Int64, Int64]:
-        """Return the same for matches with (k, l) int64 rows of events; 1 and 0 where it is true of none."""
-        row_of = {mention: rows[:, event] for mention, event in instance.events}
+    def bounds_of_all(
+        self, instance: Instance, rows: Int64, other: Int64 | None = None
+    ) -> tuple[Int64, Int64]:
+        """Return the same for matches with (k, l) int64 rows of events; 1 and 0 where it is true of none.
+
+        ``other``, (k,) int64, are the rows of the events that are not of them.
+        """
+        row_of = {
+            mention: rows[:, event] if other is None or event != OTHER else other
+            for mention, event in instance.events
+        }
         low, high, is_true = self._evaluated(self.conditions[instance.condition], row_of)
         nothing = ~np.broadcast_to(is_true, len(rows))
         low, high = np.broadcast_to(low, len(rows)), np.broadcast_to(high, len(rows))

@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence import Pmfs
+from confidence.chain.distribution import DOUBTFUL
 from confidence.timed.bounds import UNBOUND, Bounds, tightened
 from confidence.timed.drawn_times import Drawn, sampled
-from confidence.timed.factors import Cells, Factor, TooManyCellsError, law_of
-from confidence.timed.forbidden_runs import Grid, Run, factors_of
+from confidence.timed.factors import Cells, Factor, law_of
+from confidence.timed.forbidden_runs import Grid, Run
 from confidence.timed.members import Member, members_of
 from eventbased.gaps.gap_events import NO_OFFSETS, HeldOffsets, MatchEvents, Placed, intervals_given
 from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_TIMED_CELLS
@@ -59,81 +60,29 @@ class TimedMatch:
         )
         self._box = matches.boxes[:, own] if matches.boxes.shape[1] else None
 
-    def described(
-        self,
-        gather: Gather | None,
-        wanted: bool,
-        estimates: tuple[float, int],
-    ) -> tuple[int, int, float, float]:
-        """Return range, confidence and standard error; an empty range and 0 of what cannot happen.
+    def sampled(self, gather: Gather | None, estimates: tuple[float, int]) -> tuple[int, int, float, float]:
+        """Return range, an estimate of the confidence, and its standard error; an empty range and 0 of none.
 
-        What takes too many cells is drawn, if the first of ``estimates``, a standard error, is above 0. Its
-        range holds the tightest one: what is forbidden is not taken off.
+        The range holds the tightest one: what is forbidden is not taken off. ``estimates`` are the standard
+        error to reach and a seed.
         """
-        nothing = 0, -1, 0.0, 0.0
         system = self._system()
         if system is None:
-            return nothing
+            return 0, -1, 0.0, 0.0
         bounds, grid = system
-        runs = self._runs(gather, grid)
-        # Uniform times and nothing forbidden: every tick within the bounds is that of some world.
-        is_tight = not runs and bool((self._laws < 0).all())
-        whole = int(min(grid.first)), int(max(grid.last))
-        if is_tight and not wanted:
-            return *whole, 0.0, 0.0
-        try:
-            first, last, confidence = self._summed(bounds, grid, runs, whole if is_tight else None)
-        except TooManyCellsError:
-            if not estimates[0] > 0.0:
-                raise
-            return *whole, *self._sampled(bounds, grid, runs, estimates)
-        return (first, last, confidence, 0.0) if confidence > 0.0 else nothing
-
-    def _summed(
-        self,
-        bounds: Bounds,
-        grid: Grid,
-        runs: Sequence[tuple[int, int, int, int, list[Run]]],
-        known: tuple[int, int] | None,
-    ) -> tuple[int, int, float]:
-        """Return the range, where it is not known, and the confidence; 0 of what cannot happen."""
-        cells = Cells(MOST_TIMED_CELLS, MOST_CELLS_IN_TABLE)
-        factors = self._own_factors(bounds, grid, cells)
-        sizes = list(grid.sizes)
-        for row, law, low, high, own in runs:
-            found, ticks = factors_of(
-                own, low, high, self._pmf(law, low, high), grid, cells, len(sizes), self._happened(row)
-            )
-            factors += found
-            sizes += [ticks] if ticks else []
-        shape = self._shape
-        times = shape.firsts[:1] if known else dict.fromkeys((*shape.firsts, *shape.lasts))
-        laws = {time: law_of([time], sizes, factors, cells) for time in times}
-        confidence = min(float(laws[shape.firsts[0]].sum()), 1.0)
-        if not confidence > 0.0:
-            return 0, -1, 0.0
-        return *(known or self._range(laws, grid)), confidence
-
-    def _sampled(
-        self,
-        bounds: Bounds,
-        grid: Grid,
-        runs: Sequence[tuple[int, int, int, int, list[Run]]],
-        estimates: tuple[float, int],
-    ) -> tuple[float, float]:
-        """Return an estimate of the confidence, and its standard error."""
         own = []
         for k, (first, last) in enumerate(zip(grid.first.tolist(), grid.last.tolist(), strict=True)):
             is_uniform = int(self._laws[k]) < 0
             pmf = None if is_uniform else self._weights(k, grid)
             own.append(Drawn(first, last, int(self._upper[k] - self._lower[k]) + 1, pmf))
         forbidden = []
-        for row, law, low, high, runs_ in runs:
+        for row, law, low, high, runs in self._runs(gather, grid):
             pmf, happened = self._pmf(law, low, high), self._happened(row)
             if happened > 0.0:
                 spoiling = None if pmf is None else happened * pmf
-                forbidden.append((Drawn(low, high, (high - low + 1) / happened, spoiling), runs_))
-        return sampled(own, bounds, forbidden, *estimates, Cells(MOST_TIMED_CELLS, MOST_TIMED_CELLS))
+                forbidden.append((Drawn(low, high, (high - low + 1) / happened, spoiling), runs))
+        found = sampled(own, bounds, forbidden, *estimates, Cells(MOST_TIMED_CELLS, MOST_TIMED_CELLS))
+        return int(min(grid.first)), int(max(grid.last)), *found
 
     def listed(self, gather: Gather) -> tuple[list[int], int, int, Sequence[float]]:
         """Return the rows of what may be in the runs of the only negation, the range, and the sums of that.
@@ -182,7 +131,9 @@ class TimedMatch:
         return [*factors, *self._differences(bounds, grid, cells)]
 
     def _pmf(self, law: int, low: int, high: int) -> Float64 | None:
-        """Return the probabilities of the ticks of an event; None if they are uniform."""
+        """Return the probabilities of the ticks of an event, if it happened; None if they are uniform."""
+        if law <= DOUBTFUL:
+            law = int(self._pmfs.values[DOUBTFUL - law + 1])
         return None if law < 0 else self._pmfs.values[law : law + high - low + 1]
 
     def _happened(self, row: int) -> float:

@@ -35,7 +35,8 @@ from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.operators.time_templates import TimeTemplates
 from uncertain_cep.operators.timed_match import TimedMatch
 from uncertain_cep.operators.timed_paths import describe_paths
-from uncertain_cep.operators.timed_shapes import Shapes
+from uncertain_cep.operators.timed_shapes import Shape, Shapes
+from uncertain_cep.operators.timed_sums import Gathering, TimedSums
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["TimedConfidences"]
@@ -90,18 +91,26 @@ class TimedConfidences:
         for column in out[3:]:
             column[:] = 0.0
         for counts, chosen in self._by_counts(matches):
+            checkpoint()
             shape = self._shapes.of(counts)
-            left = chosen
-            if shape.is_path and not len(held.start):
-                left = describe_paths(
-                    shape.own, self._templates, self._window, matches, chosen, candidates, offsets,
+            sums = TimedSums(self._templates, shape, matches, chosen, candidates, offsets, held)
+            gathering = None
+            if pools is not None and scratch is not None and shape.rules:
+                negations = len(self._plan.negations)
+                gathering = Gathering(pools, self._conditions, scratch, self._mark, negations)
+
+            def paths(free: Int64, shape: Shape = shape) -> Int64:
+                if not shape.is_path or len(held.start):
+                    return free
+                return describe_paths(
+                    shape.own, self._templates, self._window, matches, free, candidates, offsets,
                     pmfs.values, wanted, out,
                 )  # fmt: skip
-            # Sets have no standard errors, and are not estimated.
-            estimates = self._plan.estimates if len(out) > 3 else (0.0, 0)
-            for done, n in enumerate(left.tolist()):
-                if done % 64 == 0:
-                    checkpoint()
+
+            def estimated(n: int, cells: float, shape: Shape = shape) -> tuple[int, int, float, float]:
+                # Sets have no standard errors, and are not estimated.
+                if len(out) < 4 or not self._plan.estimates[0] > 0.0:
+                    raise CostlyMatchError(n, int(min(cells, 2.0**62)))
                 match = TimedMatch(
                     self._templates, shape, matches, n, candidates, offsets, pmfs, held, self._probability
                 )
@@ -109,9 +118,9 @@ class TimedConfidences:
                 if pools is not None and scratch is not None:
                     gather = partial(self._gathered, pools, matches, n, candidates, scratch, offsets, held)
                 with _costly(n):
-                    found = match.described(gather, wanted, estimates)
-                for column, value in zip(out, found, strict=False):
-                    column[n] = value
+                    return match.sampled(gather, self._plan.estimates)
+
+            sums.describe(gathering, pmfs, wanted, paths, estimated, out)
 
     def describe_lists(
         self,

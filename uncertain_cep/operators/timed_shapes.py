@@ -6,14 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate as running_totals
 
+import numpy as np
+from numpy.typing import NDArray
+
 from confidence.predicates.conditions import Conditions
 from confidence.timed.bounds import UNBOUND, Bounds
 from confidence.timed.forbidden_runs import Run
+from eventbased.gaps.asked_gaps import AskedRules
 from eventbased.gaps.gap_events import GapRules
-from uncertain_cep.operators.time_templates import Instance, TimeTemplates
+from uncertain_cep.operators.time_templates import OTHER, Instance, TimeTemplates
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["Rule", "Shape", "Shapes"]
+
+Int64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +32,11 @@ class Rule:
     component: int
     stop: int
     instances: list[Instance]
+
+    @property
+    def ends(self) -> int:
+        """How many ends its gap has."""
+        return len(self.run.lowers) + len(self.run.uppers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +54,16 @@ class Shape:
     """How many events there are."""
     is_chain: bool
     """Whether they happen one after the other."""
+    asked: AskedRules
+    """What finds the events that the rules forbid; negations have the places -2, -3 .."""
+    constraints: tuple[Int64, Int64, Int64, Int64]
+    """The sides of the rules' constraints, how many each rule has, and the bounds of the gaps alone, of the
+    shapes (k, c, 2), (k,) and (k, c), as of :class:`confidence.timed.forbidden_tables.Others`."""
 
     @property
     def is_path(self) -> bool:
-        """Whether nothing is forbidden, and bounds are of times, of neighbours and of the whole match."""
-        return not self.rules and self.is_chain and all(map(self._along_path, self.own))
+        """Whether bounds are of times, of neighbours and of the whole match."""
+        return self.is_chain and all(map(self._along_path, self.own))
 
     def _along_path(self, instance: Instance) -> bool:
         later, earlier = instance.later, instance.earlier
@@ -118,7 +134,9 @@ class Shapes:
                     order.pop((first, last), None)
         rules = list(self._rules_of(counts, start, firsts, lasts))
         asked = self._templates.own(counts)
-        return Shape(order, firsts, lasts, asked, rules, total, plan.order is None)
+        return Shape(
+            order, firsts, lasts, asked, rules, total, plan.order is None, _asked(rules), _constraints(rules)
+        )
 
     def _rules_of(
         self, counts: tuple[int, ...], start: Sequence[int], firsts: list[int], lasts: list[int]
@@ -171,3 +189,36 @@ class Shapes:
 
         behind = [] if gap.place == "leading" else events(gap.after)
         return behind, [] if gap.place == "trailing" else events(gap.before)
+
+
+def _asked(rules: Sequence[Rule]) -> AskedRules:
+    """Return what finds the events that some rules forbid."""
+    asks = [(rule.pool, 0, 0, *rule.asked, rule.component, rule.stop) for rule in rules]
+    ends = [
+        [(*end, behind) for behind in (1, 0) for end in (rule.run.lowers if behind else rule.run.uppers)]
+        for rule in rules
+    ]
+    return AskedRules(
+        np.array(asks, dtype=np.int64).reshape(-1, 9),
+        np.cumsum([0, *map(len, ends)]),
+        np.array([end for own in ends for end in own], dtype=np.int64).reshape(-1, 3),
+    )
+
+
+def _constraints(rules: Sequence[Rule]) -> tuple[Int64, Int64, Int64, Int64]:
+    """Return the constraints of some rules, see :attr:`Shape.constraints`."""
+    count = np.array([rule.ends + len(rule.instances) for rule in rules], dtype=np.int64)
+    shape = len(rules), int(count.max(initial=1))
+    sides = np.zeros((*shape, 2), dtype=np.int64)
+    low, high = np.full(shape, -UNBOUND), np.full(shape, UNBOUND)
+    for k, rule in enumerate(rules):
+        own: list[tuple[int, int]] = []
+        for event, offset in rule.run.lowers:
+            low[k, len(own)] = offset
+            own.append((OTHER, event))
+        for event, offset in rule.run.uppers:
+            high[k, len(own)] = offset
+            own.append((OTHER, event))
+        own += [(instance.later, instance.earlier) for instance in rule.instances]
+        sides[k, : len(own)] = own
+    return sides, count, low, high

@@ -1,0 +1,426 @@
+"""What an event that must stay out of runs of ticks leaves of the worlds of a match, as tables.
+
+A rule forbids an event where all of its constraints hold. Those on the event's own time say where its run
+begins and ends, given the match's times; the others, on the match's own times alone, whether there is one.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.chain.distribution import DOUBTFUL, at_least, at_most, exactly, inside
+from confidence.kernel import kernel
+from confidence.timed.bounds import UNBOUND
+from confidence.timed.tables import COUNT, VARIABLES, table_over
+
+__all__ = ["NO_TIME", "OTHER", "Others", "Runs", "forbid", "runs"]
+
+NO_TIME: Final = -1
+"""Stands in a constraint for tick 0, in the place of a time."""
+
+OTHER: Final = -2
+"""Stands for the time of the event that is forbidden."""
+
+NO_INNER: Final = -3
+"""Stands for the time that changes along a row where none does."""
+
+Int64 = NDArray[np.int64]
+
+
+class Others(NamedTuple):
+    """The events that may be forbidden in the gaps of some matches, one match's behind the other's.
+
+    Attributes
+    ----------
+    start : (k + 1,) int64
+        Where those of each match begin.
+    lower, upper, offset : (n,) int64
+        As of :class:`confidence.chain.distribution.Intervals`.
+    rule_start : (n + 1,) int64
+        Where the rules of each begin.
+    rule : (r,) int64
+    sides : (q, c, 2) int64
+        For each rule its constraints: they bound the first time less the second.
+    constraints : (q,) int64
+        How many of them there are.
+    low, high : (r, c) int64
+        The bounds, -UNBOUND and UNBOUND for none.
+    """
+
+    start: Int64
+    lower: Int64
+    upper: Int64
+    offset: Int64
+    rule_start: Int64
+    rule: Int64
+    sides: Int64
+    constraints: Int64
+    low: Int64
+    high: Int64
+
+
+class Runs(NamedTuple):
+    """The runs of one event.
+
+    Attributes
+    ----------
+    limits : (r, c, 4) int64
+        For each run the constraints that can bind: two times and bounds, as of a rule; the event's own time
+        is the first.
+    kept : (r,) int64
+        How many there are.
+    ends : (r, 8) int64
+        First and last tick of each, whatever the times; and for the row of a table that is written: the same
+        for its times, the same less the time that changes in it, and the ticks of that between which there
+        is a run.
+    found : (2, r) int64
+        First and last tick of those that are not empty, ascending.
+    depends : (r + 1, v) bool
+        The times that each run depends on, and those of all.
+    scope : (2, v) int64
+        The times of a table, and their ticks.
+    """
+
+    limits: Int64
+    kept: Int64
+    ends: Int64
+    found: Int64
+    depends: NDArray[np.bool_]
+    scope: Int64
+
+
+def runs(most: int, constraints: int, times: int) -> Runs:
+    """Return room for so many runs of so many constraints, and for so many times."""
+    return Runs(
+        np.empty((most, constraints, 4), dtype=np.int64),
+        np.empty(most, dtype=np.int64),
+        np.empty((most, 8), dtype=np.int64),
+        np.empty((2, most), dtype=np.int64),
+        np.empty((most + 1, times), dtype=np.bool_),
+        np.empty((2, times), dtype=np.int64),
+    )
+
+
+@kernel
+def _take(others, k, first, size, low, high, r, runs):
+    """Take the constraints of a rule that can bind as run r; return whether it can hold the event.
+
+    An end of the run that another one is always within is left out, and so is what holds in any case.
+    """
+    rule = others.rule[k]
+    earliest, latest = low, high
+    runs.ends[r, 0], runs.ends[r, 1] = low, high
+    count = 0
+    for c in range(others.constraints[rule]):
+        i, j = others.sides[rule, c, 0], others.sides[rule, c, 1]
+        least, most = others.low[k, c], others.high[k, c]
+        if least > most:
+            return False
+        if i != OTHER and j == OTHER:
+            i, j = j, i
+            least, most = -most, -least
+        if i == j:
+            if least > 0 or most < 0:
+                return False
+            continue
+        early = first[j] if j >= 0 else 0
+        late = early + size[j] - 1 if j >= 0 else 0
+        if i == OTHER:
+            if least > -UNBOUND:
+                earliest = max(earliest, early + least)
+            if most < UNBOUND:
+                latest = min(latest, late + most)
+            if early == late:
+                if least > -UNBOUND:
+                    runs.ends[r, 0] = max(runs.ends[r, 0], early + least)
+                if most < UNBOUND:
+                    runs.ends[r, 1] = min(runs.ends[r, 1], early + most)
+                continue
+        else:
+            smallest = first[i] - late
+            largest = first[i] + size[i] - 1 - early
+            if smallest > most or largest < least:
+                return False
+            if least <= smallest and largest <= most:
+                continue
+        runs.limits[r, count, 0], runs.limits[r, count, 1] = i, j
+        runs.limits[r, count, 2], runs.limits[r, count, 3] = least, most
+        count += 1
+    if earliest > latest:
+        return False
+    # The ends that the times leave for certain: what is within them in any case never binds.
+    begin, stop = runs.ends[r, 0], runs.ends[r, 1]
+    for c in range(count):
+        if runs.limits[r, c, 0] == OTHER:
+            j = runs.limits[r, c, 1]
+            if runs.limits[r, c, 2] > -UNBOUND:
+                begin = max(begin, first[j] + runs.limits[r, c, 2])
+            if runs.limits[r, c, 3] < UNBOUND:
+                stop = min(stop, first[j] + size[j] - 1 + runs.limits[r, c, 3])
+    kept = 0
+    for c in range(count):
+        i, j = runs.limits[r, c, 0], runs.limits[r, c, 1]
+        least, most = runs.limits[r, c, 2], runs.limits[r, c, 3]
+        if i == OTHER:
+            if least > -UNBOUND and first[j] + size[j] - 1 + least <= begin:
+                least = -UNBOUND
+            if most < UNBOUND and first[j] + most >= stop:
+                most = UNBOUND
+            if least == -UNBOUND and most == UNBOUND:
+                continue
+        runs.limits[r, kept, 0], runs.limits[r, kept, 1] = i, j
+        runs.limits[r, kept, 2], runs.limits[r, kept, 3] = least, most
+        kept += 1
+    runs.kept[r] = kept
+    return True
+
+
+@kernel
+def _look(runs, r, size, variables):
+    """Note the times that run r depends on; return how many choices of ticks these have."""
+    choices = 1.0
+    for v in range(variables):
+        runs.depends[r, v] = False
+    for c in range(runs.kept[r]):
+        for side in range(2):
+            v = runs.limits[r, c, side]
+            if v >= 0 and size[v] > 1:
+                runs.depends[r, v] = True
+    for v in range(variables):
+        if runs.depends[r, v]:
+            choices *= float(size[v])
+    return choices
+
+
+@kernel
+def _at(first, ticks, v):
+    """Return the tick at which a time stands."""
+    return first[v] + ticks[v] if v >= 0 else 0
+
+
+@kernel
+def _fix(runs, r, first, inner):
+    """Set the ends of run r for a row along which time ``inner`` changes."""
+    ends, ticks = runs.ends, runs.scope[1]
+    ends[r, 2], ends[r, 3] = ends[r, 0], ends[r, 1]
+    ends[r, 4], ends[r, 5] = -UNBOUND, UNBOUND
+    ends[r, 6], ends[r, 7] = -UNBOUND, UNBOUND
+    for c in range(runs.kept[r]):
+        i, j = runs.limits[r, c, 0], runs.limits[r, c, 1]
+        least, most = runs.limits[r, c, 2], runs.limits[r, c, 3]
+        if i == OTHER and j == inner:
+            ends[r, 4], ends[r, 5] = max(ends[r, 4], least), min(ends[r, 5], most)
+        elif i == OTHER:
+            at = _at(first, ticks, j)
+            if least > -UNBOUND:
+                ends[r, 2] = max(ends[r, 2], at + least)
+            if most < UNBOUND:
+                ends[r, 3] = min(ends[r, 3], at + most)
+        elif i == inner:
+            at = _at(first, ticks, j)
+            ends[r, 6], ends[r, 7] = max(ends[r, 6], at + least), min(ends[r, 7], at + most)
+        elif j == inner:
+            at = _at(first, ticks, i)
+            ends[r, 6], ends[r, 7] = max(ends[r, 6], at - most), min(ends[r, 7], at - least)
+        else:
+            difference = _at(first, ticks, i) - _at(first, ticks, j)
+            if difference < least or difference > most:
+                ends[r, 7] = -UNBOUND
+    if ends[r, 2] > ends[r, 3]:
+        ends[r, 7] = -UNBOUND
+
+
+@kernel
+def _free(low, high, offset, pmfs, found, count):
+    """Return P(an event is in none of the first so many runs found, which ascend)."""
+    free = at_most(low, high, offset, pmfs.head, found[0, 0] - 1)
+    behind = found[1, 0]
+    for r in range(1, count):
+        if found[0, r] > behind + 1:
+            free += inside(low, high, offset, pmfs.values, behind, found[0, r])
+        behind = max(behind, found[1, r])
+    return free + at_least(low, high, offset, pmfs.tail, behind + 1)
+
+
+@kernel
+def _insert(found, count, begin, stop):
+    """Put a run among those found, by its first tick; return how many there are now."""
+    k = count
+    while k > 0 and found[0, k - 1] > begin:
+        found[0, k], found[1, k] = found[0, k - 1], found[1, k - 1]
+        k -= 1
+    found[0, k], found[1, k] = begin, stop
+    return count + 1
+
+
+@kernel
+def _weigh_row(cells, at, start, width, low, high, offset, pmfs, runs, count):
+    """Multiply cells by the probability that an event is in none of its first so many runs.
+
+    ``start`` is the tick of the first of the ``width`` cells.
+    """
+    ends = runs.ends
+    if count == 1 and (offset == -1 or (offset <= DOUBTFUL and pmfs.values[DOUBTFUL - offset + 1] < 0.0)):
+        begin, stop = max(start, ends[0, 6]), min(start + width - 1, ends[0, 7])
+        happened = 1.0 if offset == -1 else pmfs.values[DOUBTFUL - offset]
+        # Whole numbers of ticks, so that what is 0 is exactly 0.
+        ticks = float(high - low + 1)
+        scale, rest = happened / ticks, 1.0 - happened
+        early, late = float(ends[0, 2] - low), float(ends[0, 3] - low)
+        if begin <= stop:
+            moved_early, moved_late = float(begin + ends[0, 4] - low), float(begin + ends[0, 5] - low)
+            to = at + begin - start
+            for k in range(stop - begin + 1):
+                common = min(late, moved_late + float(k)) - max(early, moved_early + float(k)) + 1.0
+                cells[to + k] *= rest + scale * (ticks - max(common, 0.0))
+        return
+    for k in range(width):
+        tick = start + k
+        found = 0
+        for r in range(count):
+            if ends[r, 6] <= tick <= ends[r, 7]:
+                begin = max(ends[r, 2], tick + ends[r, 4])
+                stop = min(ends[r, 3], tick + ends[r, 5])
+                if begin <= stop:
+                    found = _insert(runs.found, found, begin, stop)
+        if found > 0:
+            cells[at + k] *= _free(low, high, offset, pmfs, runs.found, found)
+
+
+@kernel
+def _weigh_table(tables, table, depth, first, low, high, offset, pmfs, chosen, count, runs):
+    """Weigh a table over the first ``depth`` times of the scope by an event that is in no run.
+
+    The runs are the first so many. If ``chosen`` is one of them, the last time of the table is the event's
+    own, which is behind the ``depth``, and only that run counts.
+    """
+    axes, ticks = runs.scope[0], runs.scope[1]
+    size, stride, cells = tables.size, tables.stride, tables.cells
+    outer = depth
+    inner = NO_INNER
+    begin = 0
+    width = 1
+    if chosen < 0 and depth > 0:
+        outer -= 1
+        inner = axes[outer]
+        begin, width = first[inner], size[inner]
+    for v in range(tables.used[VARIABLES]):
+        ticks[v] = 0
+    at = tables.start[table]
+    while True:
+        if chosen >= 0:
+            _fix(runs, chosen, first, inner)
+            if runs.ends[chosen, 7] == UNBOUND:
+                for tick in range(runs.ends[chosen, 2], runs.ends[chosen, 3] + 1):
+                    cells[at + tick - low] = 0.0
+        else:
+            for r in range(count):
+                _fix(runs, r, first, inner)
+            _weigh_row(cells, at, begin, width, low, high, offset, pmfs, runs, count)
+        d = outer - 1
+        while d >= 0:
+            axis = axes[d]
+            ticks[axis] += 1
+            at += stride[table, axis]
+            if ticks[axis] < size[axis]:
+                break
+            at -= stride[table, axis] * size[axis]
+            ticks[axis] = 0
+            d -= 1
+        if d < 0:
+            return
+
+
+@kernel
+def _scope(runs, r, variables):
+    """Write the times that run r depends on, and return their number."""
+    depth = 0
+    for v in range(variables):
+        if runs.depends[r, v]:
+            runs.scope[0, depth] = v
+            depth += 1
+    return depth
+
+
+@kernel
+def _hold(tables, first, low, high, offset, pmfs, count, variables, runs):
+    """Add a time for an event that is in none of its first so many runs; return 0, FULL or TOO_MANY.
+
+    Given the event's own time, its gaps have nothing more to do with each other.
+    """
+    # One tick more, on which it did not happen.
+    ticks = high - low + 1
+    held = tables.used[VARIABLES]
+    first[held] = low
+    tables.size[held] = ticks + (offset <= DOUBTFUL)
+    tables.used[VARIABLES] = held + 1
+    for f in range(tables.used[COUNT]):
+        tables.stride[f, held] = 0
+    runs.scope[0, 0] = held
+    table = table_over(tables, runs.scope[0], 1)
+    if table < 0:
+        return table
+    for k in range(ticks):
+        tables.cells[tables.start[table] + k] = exactly(low, high, offset, pmfs.values, low + k)
+    if offset <= DOUBTFUL:
+        tables.cells[tables.start[table] + ticks] = 1.0 - pmfs.values[DOUBTFUL - offset]
+    for r in range(count):
+        depth = _scope(runs, r, variables)
+        runs.scope[0, depth] = held
+        table = table_over(tables, runs.scope[0], depth + 1)
+        if table < 0:
+            return table
+        _weigh_table(tables, table, depth, first, low, high, offset, pmfs, r, count, runs)
+    return 0
+
+
+@kernel
+def forbid(tables, first, variables, others, x, pmfs, runs):
+    """Weigh tables by the probability that an event is in no run that a rule forbids it.
+
+    Parameters
+    ----------
+    tables : confidence.timed.tables.Tables
+    first : (v,) int64
+        The first tick of each time.
+    variables : int64
+        How many of them are of the match.
+    others : Others
+    x : int64
+        The event.
+    pmfs : confidence.chain.distribution.Pmfs
+    runs : Runs
+
+    Returns
+    -------
+    int64
+        How many runs it can be in; FULL or TOO_MANY as of :func:`confidence.timed.tables.table_over`.
+    """
+    low, high, offset = others.lower[x], others.upper[x], others.offset[x]
+    count = 0
+    for k in range(others.rule_start[x], others.rule_start[x + 1]):
+        count += _take(others, k, first, tables.size, low, high, count, runs)
+    if count == 0:
+        return 0
+    apart = 0.0
+    for r in range(count):
+        apart += _look(runs, r, tables.size, variables)
+    together = 1.0
+    for v in range(variables):
+        runs.depends[count, v] = False
+        for r in range(count):
+            runs.depends[count, v] = runs.depends[count, v] or runs.depends[r, v]
+        if runs.depends[count, v]:
+            together *= float(tables.size[v])
+    depth = _scope(runs, count, variables)
+    if depth <= 2 or high == low or together <= apart * float(high - low + 1):
+        table = table_over(tables, runs.scope[0], depth)
+        if table < 0:
+            return table
+        _weigh_table(tables, table, depth, first, low, high, offset, pmfs, -1, count, runs)
+        return count
+    status = _hold(tables, first, low, high, offset, pmfs, count, variables, runs)
+    return status if status < 0 else count

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.traces import NOT_GENERATED
+from tests.spark.traces import NOT_GENERATED, PATIENT
 from uncertain_cep.spark import get_session
 
 
@@ -25,6 +25,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.sql.session.timeZone": "America/New_York",
             "spark.driver.memory": "1g",
             **NOT_GENERATED,
+            **PATIENT,
         },
     )
     yield session

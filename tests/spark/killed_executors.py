@@ -29,6 +29,7 @@ from uncertain_cep.spark import get_session, match, match_to_parquet, worker_err
 
 MASTER: Final = "local-cluster[2,1,1024]"
 PARTITIONS: Final = 8
+KILLED: Final = "killed"
 SETTINGS: Final = {
     "spark.executorEnv.PYTHONPATH": str(ROOT),
     "spark.speculation": "true",
@@ -46,11 +47,16 @@ def executor() -> int:
 
 
 def lingering(batches: Iterable[pa.RecordBatch], *, seen: str, run: Any, **options: Any) -> Iterator[Any]:
-    """Do the work of a task, and take a while before and behind it; leave a file as it is done."""
+    """Do the work of a task, and take a while before and behind it, until an executor has been killed.
+
+    It leaves a file as it is done.
+    """
     time.sleep(random.random())
     done = list(run(batches, **options))
     Path(seen, f"{time.monotonic_ns()}-{executor()}").touch()
-    time.sleep(1.0 + random.random())
+    while not Path(seen, KILLED).exists():
+        time.sleep(0.05)
+    time.sleep(random.random())
     yield from done
 
 
@@ -63,6 +69,7 @@ def killed_meanwhile(seen: Path, call: Callable[[], pa.Table]) -> pa.Table:
         while not over.wait(0.02):
             for first in seen.iterdir():
                 os.kill(int(first.name.partition("-")[2]), signal.SIGKILL)
+                (seen / KILLED).touch()
                 killed.set()
                 return
 
@@ -116,7 +123,7 @@ def run(folder: Path) -> None:
 
     for call in (collected, written_by_workers, written_by_spark, commanded):
         found = killed_meanwhile(folder / "seen", call)
-        attempts = len(list((folder / "seen").iterdir()))
+        attempts = len(list((folder / "seen").glob("*-*")))
         shutil.rmtree(folder / "seen")
         assert as_rows(found) == as_rows(expected), call.__name__
         print(f"{call.__name__}: {found.num_rows} matches, {attempts} tasks done", flush=True)

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -28,7 +29,7 @@ import pyarrow.dataset as ds
 import uncertain_cep as uc
 from tests.conftest import ROOT
 from tests.spark.streams import TOO_BUSY, put
-from tests.spark.traces import NOT_GENERATED, as_rows
+from tests.spark.traces import NOT_GENERATED, PATIENT, as_rows
 
 T = TypeVar("T")
 
@@ -113,7 +114,7 @@ def started(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
     gateway = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE")
     environment = {name: value for name, value in os.environ.items() if name not in gateway}
     # The executors of a cluster find the sources of this checkout.
-    defaults = NOT_GENERATED | {"spark.executorEnv.PYTHONPATH": str(ROOT)}
+    defaults = NOT_GENERATED | PATIENT | {"spark.executorEnv.PYTHONPATH": str(ROOT)}
     settings = log.parent / "settings"
     settings.mkdir(exist_ok=True)
     lines = [f"{name} {value}\n" for name, value in defaults.items()]
@@ -179,12 +180,12 @@ def run(
             at_once += 1
             # What a process that has just been killed said before does not count.
             _waited(partial(_has_told, log, before), running, until)
-            running.end()
+            if not running.end():
+                continue
         else:
             _waited(partial(_are_done, folder, next(steps)), running, until)
             time.sleep(draw.uniform(0, 2.0))
-            some = _waited(partial(running.victims, kind), running, until)
-            os.kill(draw.choice(some), signal.SIGKILL)
+            _waited(partial(_has_killed, running, kind, draw), running, until)
             _check_so_far(folder / "out", columns, signatures)
         done.append(kind)
     if running.process.poll() is None:
@@ -226,16 +227,29 @@ class _Running:
         """Return its processes of a kind."""
         return victims(self.process.pid, kind)
 
-    def end(self) -> None:
-        """End it in order."""
+    def end(self) -> bool:
+        """End it in order; return whether it had not ended because the machine was too busy."""
         self.process.terminate()
-        assert self.process.wait(SECONDS) == 143, self.said
-        assert self.said.endswith("Ended by SIGTERM.\n")
+        code = self.process.wait(SECONDS)
+        if code == 1 and TOO_BUSY in self.said:
+            return False
+        assert code == 143, self.said
+        # Java may add what it was at.
+        assert "Ended by SIGTERM.\n" in self.said
         assert "Traceback" not in self.said
+        return True
 
 
 def _has_told(log: Path, before: int) -> bool:
     return b"batch " in log.read_bytes()[before:]
+
+
+def _has_killed(running: _Running, kind: str, draw: random.Random) -> bool:
+    """Kill a process of a kind, unless there is none or it has ended by itself."""
+    with suppress(IndexError, ProcessLookupError):
+        os.kill(draw.choice(running.victims(kind)), signal.SIGKILL)
+        return True
+    return False
 
 
 def _are_done(folder: Path, batches: int) -> bool:

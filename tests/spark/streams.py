@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from tests.streaming.batches import notice
 from uncertain_cep.errors import RuntimeEnvironmentError
 from uncertain_cep.spark import worker_errors
 from uncertain_cep.spark.dataframes import column, from_arrow_schema
 from uncertain_cep.streaming.stream_layout import CLOSE
+
+T = TypeVar("T")
 
 
 def put(folder: Path, *tables: pa.Table) -> None:
@@ -46,11 +48,11 @@ def reading(spark: SparkSession, folder: Path, schema: pa.Schema, files: int = 1
     return reader.option("pathGlobFilter", "*.parquet").parquet(str(folder))
 
 
-def run(matches: DataFrame, place: Path) -> tuple[pa.Table, StreamingQuery]:
-    """Run a stream until it has read what is there; return all that it has written so far, and the query."""
-    query = ended(matches, place)
+def run(matches: DataFrame, place: Path) -> tuple[pa.Table, list[StreamingQueryProgress]]:
+    """Run a stream until it has read what is there; return all that it has written, and its progress."""
+    progress = ended(matches, place)
     written = matches.sparkSession.read.schema(matches.schema).parquet(str(place / "out"))
-    return written.select(*map(column, matches.columns)).toArrow(), query
+    return written.select(*map(column, matches.columns)).toArrow(), progress
 
 
 COUNTERS: Final = ("events", "matches", "late", "duplicates")
@@ -58,9 +60,22 @@ TOO_BUSY: Final = "the machine is too busy. Start again"
 """What is said where a Python process has not begun within the 10 s that Spark gives it."""
 
 
-def ended(matches: DataFrame, place: Path) -> StreamingQuery:
-    """Run a stream until it has read what is there, and return the query."""
+def patiently(run: Callable[[], T]) -> T:
+    """Return what some work on a stream returns, done again while Spark finds the machine too busy."""
     while True:
+        try:
+            with worker_errors():
+                return run()
+        except RuntimeEnvironmentError as error:
+            if TOO_BUSY not in str(error):
+                raise
+
+
+def ended(matches: DataFrame, place: Path) -> list[StreamingQueryProgress]:
+    """Run a stream until it has read what is there, and return the progress of its batches."""
+    done: list[StreamingQueryProgress] = []
+
+    def run() -> None:
         query = (
             matches.writeStream.format("parquet")
             .partitionBy("kind")
@@ -69,18 +84,17 @@ def ended(matches: DataFrame, place: Path) -> StreamingQuery:
             .start(str(place / "out"))
         )
         try:
-            with worker_errors():
-                query.awaitTermination()
-        except RuntimeEnvironmentError as error:
-            if TOO_BUSY not in str(error):
-                raise
-        else:
-            return query
+            query.awaitTermination()
+        finally:
+            done.extend(query.recentProgress)
+
+    patiently(run)
+    return done
 
 
-def counted(query: StreamingQuery, metrics: str = "uncertain_cep") -> dict[str, int]:
-    """Return the sums of what the batches of a run counted."""
-    given: list[Any] = [progress["observedMetrics"][metrics] for progress in query.recentProgress]
+def counted(done: Sequence[StreamingQueryProgress], metrics: str = "uncertain_cep") -> dict[str, int]:
+    """Return the sums of what batches counted."""
+    given: list[Any] = [progress["observedMetrics"][metrics] for progress in done]
     rows = [row.asDict() for row in given]
     if rows and "schema" in rows[0]:
         # So it is with Spark Connect.

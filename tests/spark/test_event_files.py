@@ -21,6 +21,7 @@ from pyspark.sql import functions as f
 import uncertain_cep as uc
 from tests.spark.traces import KEYED, as_rows, random_trace
 from uncertain_cep.errors import TraceError, UncertainCepWarning
+from uncertain_cep.meter import Meter
 from uncertain_cep.plan import MatchOptions
 from uncertain_cep.spark import file_worker, match_to_parquet, read_traces
 from uncertain_cep.spark.jobs import tasks_told
@@ -216,15 +217,29 @@ def test_how_many_tasks_are_done(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # A job takes at least a pause of these events: it is looked at before it is over.
     monkeypatch.setattr("uncertain_cep.spark.jobs.BETWEEN_LINES", 0.02)
-    given = spark.createDataFrame(events(1))
-    frame = given.mapInArrow(slowly, given.schema)
+    told = tmp_path / "told"
     done: list[tuple[int, int]] = []
-    with tasks_told(spark, lambda *told: done.append(told)):
-        spark.range(0, 4, 1, 4).mapInArrow(slowly, "id long").collect()
+
+    def tell(some: int, parts: int) -> None:
+        done.append((some, parts))
+        told.touch()
+
+    wait = partial(waiting, told=str(told))
+    with tasks_told(spark, tell):
+        spark.range(0, 4, 1, 4).mapInArrow(wait, "id long").collect()
     assert done
     assert all(0 <= some <= parts == 4 for some, parts in done)
+    told.unlink()
+    tasks = Meter.tasks
+
+    def look(meter: Meter, some: int, parts: int) -> None:
+        tasks(meter, some, parts)
+        told.touch()
+
+    monkeypatch.setattr(Meter, "tasks", look)
+    given = spark.createDataFrame(events(1))
+    frame = given.mapInArrow(wait, given.schema)
     capsys.readouterr()
     assert match_to_parquet(frame, KEYED, tmp_path / "out", progress=True)
     assert " done" in (said := capsys.readouterr().err)
@@ -233,8 +248,9 @@ def test_how_many_tasks_are_done(
         match_to_parquet(frame, KEYED, tmp_path / "other", progress="yes")  # type: ignore[arg-type]
 
 
-def slowly(batches: Any) -> Any:
-    """Pass batches on after a while."""
+def waiting(batches: Any, *, told: str) -> Any:
+    """Pass batches on once a file says that somebody has been told of the task."""
     for batch in batches:
-        time.sleep(0.5)
+        while not os.path.exists(told):
+            time.sleep(0.01)
         yield batch

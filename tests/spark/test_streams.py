@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import uncertain_cep as uc
 from tests.conftest import ROOT
 from tests.spark import old_checkpoint
 from tests.spark.killed_streams import written
-from tests.spark.streams import counted, ended, pieces_of, put, reading, run
+from tests.spark.streams import counted, ended, patiently, pieces_of, put, reading, run
 from tests.spark.traces import as_rows
 from tests.streaming.batches import notice
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceError
@@ -68,11 +68,11 @@ def found_of(spark: SparkSession, folder: Path, table: pa.Table, names: list[str
         matches = match(
             frame, text, largest_interval=LARGEST, slice_length=(None, 30, 100)[number % 3], buckets=2
         )
-        rows, query = run(matches, folder.parent / f"run {number}")
-        assert counted(query)["events"] == table.num_rows
-        dropped = [s["numRowsDroppedByWatermark"] for p in query.recentProgress for s in p["stateOperators"]]
+        rows, done = run(matches, folder.parent / f"run {number}")
+        assert counted(done)["events"] == table.num_rows
+        dropped = [state["numRowsDroppedByWatermark"] for batch in done for state in batch["stateOperators"]]
         assert not any(dropped)
-        assert query.recentProgress[-1]["observedMetrics"]["uncertain_cep"]["state_rows"] == 0
+        assert done[-1]["observedMetrics"]["uncertain_cep"]["state_rows"] == 0
         found[name] = rows
     return found
 
@@ -110,9 +110,9 @@ def test_late_events_come_out_and_the_others_are_matched(spark: SparkSession, tm
     matches = uc.match(
         reading(spark, tmp_path / "events", table.schema), QUERIES["plain"], largest_interval=LARGEST
     )
-    rows, query = run(matches, tmp_path)
+    rows, done = run(matches, tmp_path)
     late = pa.concat_tables([behind, long])
-    assert counted(query)["late"] == 4
+    assert counted(done)["late"] == 4
     told = rows.filter(pc.equal(rows.column("kind"), "late"))
     expected = late.select(["lower", "upper", "type", "id"]).rename_columns(
         ["range_lower", "range_upper", "late_type", "late_id"]
@@ -190,15 +190,15 @@ def test_progress_says_what_was_counted(spark: SparkSession, tmp_path: Path) -> 
     )
     # Two results in one query.
     columns = [name for name in matches.columns if name in others.columns]
-    _, query = run(matches.select(columns).unionByName(others.select(columns)), tmp_path)
-    first, *_, last = (json.loads(progress.json) for progress in query.recentProgress)
+    _, done = run(matches.select(columns).unionByName(others.select(columns)), tmp_path)
+    first, *_, last = (json.loads(progress.json) for progress in done)
     newest = max(table.slice(0, 55).column("lower").to_pylist())
     assert first["observedMetrics"]["uncertain_cep"]["newest"] == newest
     assert first["observedMetrics"]["uncertain_cep"]["bound"] == newest - LARGEST
     assert last["observedMetrics"]["uncertain_cep"]["state_bytes"] == 0
-    assert counted(query)["duplicates"] > 0
-    assert counted(query)["matches"] == uc.match(table, QUERIES["no key"]).num_rows
-    assert counted(query, "others")["matches"] == uc.match(table, QUERIES["plain"]).num_rows > 0
+    assert counted(done)["duplicates"] > 0
+    assert counted(done)["matches"] == uc.match(table, QUERIES["no key"]).num_rows
+    assert counted(done, "others")["matches"] == uc.match(table, QUERIES["plain"]).num_rows > 0
 
 
 def test_the_examples_run(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,17 +211,25 @@ def test_the_examples_run(spark: SparkSession, tmp_path: Path, monkeypatch: pyte
     )
     page = (ROOT / "docs" / "streams.md").read_text(encoding="utf-8")
     names: dict[str, object] = {"uc": uc, "query": "PATTERN SEQ(A a, B b) WITHIN 20 s", "spark": spark}
-    for block in re.findall(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
-        # Spark has another working directory.
-        for folder in ("state", "out"):
-            block = block.replace(f'"{folder}"', f'"{tmp_path / folder}"')
-        exec(block, names)
+    started, listening = re.findall(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    # Spark has another working directory.
+    for folder in ("state", "out"):
+        started = started.replace(f'"{folder}"', f'"{tmp_path / folder}"')
+
+    def read_all() -> StreamingQuery:
+        if not spark.streams.active:
+            exec(started, names)
+        for query in spark.streams.active:
+            query.processAllAvailable()
+            return query
+        return read_all()
+
+    exec(listening, names)
     watch: Any = names["watch"]
-    (query,) = spark.streams.active
-    query.processAllAvailable()
-    (tmp_path / "incoming" / "second.csv").write_text("when,kind,name\n300,D,4\n")
-    query.processAllAvailable()
-    query.stop()
+    patiently(read_all)
+    (tmp_path / "second.csv").write_text("when,kind,name\n300,D,4\n")
+    (tmp_path / "second.csv").rename(tmp_path / "incoming" / "second.csv")
+    patiently(read_all).stop()
     spark.streams.removeListener(watch)
     (row,) = spark.read.parquet(str(tmp_path / "out")).collect()
     assert (row["kind"], row["a"], row["b"], row["confidence"]) == ("match", 1, 2, 1.0)
@@ -251,19 +259,22 @@ def test_an_idle_stream_moves_on(spark: SparkSession, tmp_path: Path) -> None:
         tick="100ms",
         idle_after="1 s",
     )
-    query = (
-        matches.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
-        .trigger(processingTime="100 milliseconds")
-        .start(str(tmp_path / "out"), format="parquet")
-    )
-    held = 1
-    until = time.monotonic() + 200
-    while held:
-        assert time.monotonic() < until
-        time.sleep(0.2)
-        told = [progress["observedMetrics"].get("uncertain_cep") for progress in query.recentProgress]
-        held = next((row["state_rows"] for row in reversed(told) if row and row["events"] is not None), 1)
-    query.stop()
+
+    def run_until_nothing_is_held() -> None:
+        query = (
+            matches.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(processingTime="100 milliseconds")
+            .start(str(tmp_path / "out"), format="parquet")
+        )
+        held = 1
+        while held:
+            # Raises what has ended it.
+            query.awaitTermination(1)
+            told = [progress["observedMetrics"].get("uncertain_cep") for progress in query.recentProgress]
+            held = next((row["state_rows"] for row in reversed(told) if row and row["events"] is not None), 1)
+        query.stop()
+
+    patiently(run_until_nothing_is_held)
     expected = uc.match(table, QUERIES["no key"])
     rows = spark.read.parquet(str(tmp_path / "out")).toArrow()
     assert as_rows(rows.select(expected.column_names)) == as_rows(expected)

@@ -17,6 +17,9 @@ NOT_GENERATED: Final = {
 }
 """Compiling takes longer than a few rows do. tests/cli has Spark generate code as ever."""
 
+PATIENT: Final = {"spark.python.authenticate.socketTimeout": "3600s"}
+"""A busy machine may take longer than the 15 s that Spark waits for Python to fetch rows."""
+
 KEYED = """
     PATTERN SEQ(A a, B b, (A|C) c) WHERE [key] AND a.value % 3 != 1 AND b.weight >= a.weight - 5
     AND c.value < 9 WITHIN 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any, Final
 from uuid import uuid4
@@ -104,13 +104,24 @@ def tasks_told(spark: SparkSession, tell: Callable[[int, int], object]) -> Itera
             if counts:
                 tell(sum(some for some, _ in counts), sum(parts for _, parts in counts))
 
-    watcher = Thread(target=watch, daemon=True)
-    watcher.start()
+    watcher = _watching(watch)
     try:
         yield
     finally:
         over.set()
         watcher.join()
+
+
+def _watching(watch: Callable[[], None]) -> Thread:
+    """Start what watches a job. Once Spark is gone it ends in silence: who waits for the job hears of it."""
+
+    def run() -> None:
+        with suppress(Py4JError, OSError):
+            watch()
+
+    watcher = Thread(target=run, daemon=True)
+    watcher.start()
+    return watcher
 
 
 def _is_connect(spark: SparkSession) -> bool:
@@ -150,9 +161,8 @@ def stopped_in_time(spark: SparkSession, limit: Limits | None) -> Iterator[None]
         while not done.wait(STOP_AGAIN_SECONDS):
             stop(tag)
 
-    watcher = Thread(target=watch, daemon=True)
     begin(tag)
-    watcher.start()
+    watcher = _watching(watch)
     try:
         yield
     except Exception as error:

@@ -95,6 +95,19 @@ def work_of(files: EventFiles, query: str, cores: int, **options: Any) -> FileWo
     return FileWork(plan, files, choose_tasks(plan, files, cores).tasks, tick and tick.decode())
 
 
+def in_files(table: pa.Table, folder: Path, ending: str, files: int, group: int | None = None) -> list[Path]:
+    """Write a table as so many files, one behind the other, with row groups of a size."""
+    paths = [folder / f"{number}.{ending}" for number in range(files)]
+    for number, path in enumerate(paths):
+        begin, end = (place * table.num_rows // files for place in (number, number + 1))
+        part = table.slice(begin, end - begin)
+        if ending == "csv":
+            pyarrow.csv.write_csv(part, path)
+        else:
+            pq.write_table(part, path, row_group_size=group)
+    return paths
+
+
 def scanned(paths: list[Path]) -> EventFiles:
     """Return Parquet files of the model by their footers."""
     schema = pq.read_schema(paths[0])
@@ -150,10 +163,7 @@ def test_row_groups_of_any_size_and_order(
         patch.setattr(file_reading, "ROWS_PER_PART", group)
         patch.setattr(file_tasks, "ROWS_PER_CHUNK", chunk)
         patch.setattr(file_worker, "ROWS_PER_PARTITION", turn)
-        paths = [Path(folder, f"{number}.parquet") for number in range(files)]
-        for number, path in enumerate(paths):
-            begin, end = (place * table.num_rows // files for place in (number, number + 1))
-            pq.write_table(table.slice(begin, end - begin), path, row_group_size=max(group // 2, 1))
+        paths = in_files(table, Path(folder), "parquet", files, max(group // 2, 1))
         work = work_of(scanned(paths), query, cores)
         assert len(work.files.parts) >= 90 // group
         assert rounded(found_by(work)) == rounded(expected)
@@ -262,29 +272,12 @@ def test_schema_files(seed: int, query: str, ending: str, ticked: bool, group: i
 def test_files_of_the_model_with_days(tmp_path: Path, ending: str) -> None:
     dates = pa.array([10, 11, 14, 15, 15, 17], pa.date32())
     table = pa.table({"type": list("ABABBA"), "id": [1, 2, 3, 4, 5, 6], "lower": dates, "upper": dates})
-    for number in range(2):
-        path = tmp_path / f"{number}.{ending}"
-        part = table.slice(3 * number, 3)
-        pyarrow.csv.write_csv(part, path) if ending == "csv" else pq.write_table(part, path)
-    paths = sorted(tmp_path.iterdir())
+    paths = in_files(table, tmp_path, ending, 2)
     query = "PATTERN SEQ(A a, B b) WITHIN 3 days"
     expected = uc.match(uc.read_traces(paths), query)
     assert expected.num_rows == 3
     files = described(paths)
     assert rounded(found_by(work_of(files, query, 2))) == rounded(expected)
-
-
-def faulty(table: pa.Table, folder: Path, ending: str) -> EventFiles:
-    """Return a table in three files."""
-    paths = []
-    for number in range(3):
-        part = table.slice(number * 20, 20)
-        paths.append(folder / f"{number}.{ending}")
-        if ending == "csv":
-            pyarrow.csv.write_csv(part, paths[-1])
-        else:
-            pq.write_table(part, paths[-1], row_group_size=5)
-    return scanned(paths) if ending == "parquet" else described(paths)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -303,7 +296,8 @@ def test_faults_say_file_and_row(
     place = table.schema.get_field_index(column)
     table = table.set_column(place, column, pa.array(values, table.schema.field(place).type))
     query = "PATTERN SEQ(A a, (A|B) b) WITHIN 5"
-    work = work_of(faulty(table, tmp_path, ending), query, 2)
+    known = scanned if ending == "parquet" else described
+    work = work_of(known(in_files(table, tmp_path, ending, 3, 5)), query, 2)
     found = [
         fault
         for task in range(len(work.tasks))

@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.conftest import Invoke, write_trace
 from tests.cli.test_match import MATCHES, QUERY, confidences, leftovers, read_csv
+from tests.spark.traces import NOT_GENERATED
 from uncertain_cep.cli.outputs import ABOUT_FILE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,12 +37,18 @@ def session_of_its_own() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def kernels_are_there(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the first test alone start the process that compiles kernels aside."""
+def ready(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the first tests alone start the process that compiles kernels aside, and Spark generate code."""
+    from pyspark.sql import SparkSession
 
     def nothing_aside() -> AbstractContextManager[Callable[[], None]]:
         return nullcontext(lambda: None)
 
+    session = SparkSession.getActiveSession()
+    first = (test_same_answer_on_stdout, test_same_answer_in_files)
+    if session is not None and request.function not in first:
+        for name, value in NOT_GENERATED.items():
+            session.conf.set(name, value)
     if request.function is not test_same_answer_on_stdout:
         for command in ("execution", "casestudy"):
             monkeypatch.setattr(f"uncertain_cep.cli.{command}.compiling_aside", nothing_aside)

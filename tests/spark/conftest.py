@@ -24,6 +24,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
             "spark.sql.session.timeZone": "America/New_York",
             "spark.driver.memory": "1g",
+            "spark.python.daemon.module": "tests.spark.daemon",
             **NOT_GENERATED,
             **PATIENT,
         },

@@ -46,6 +46,12 @@ MOST_BATCH_ROWS: Final = 1 << 24
 MOST_CELLS: Final = 1 << 24
 """Values in a batch: one of very many columns has fewer rows."""
 
+LEAST_BLOCK_ROWS: Final = 512
+"""Partial matches that a pivot join of few candidates extends together, and one more for each candidate.
+
+Room for `eventbased.config.BLOCK_ROWS` would take longer than the join; ``benchmarks main --only latency``.
+"""
+
 SORTED_AT_ONCE: Final = 1 << 20
 """Matches that are sorted in a fraction of a second, so that nobody has to be able to end it."""
 

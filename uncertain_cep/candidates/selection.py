@@ -111,7 +111,7 @@ def type_mask(table: pa.Table, name: str, types: tuple[str, ...], seen: dict[str
     for wanted in types:
         if wanted not in seen:
             found = pc.equal(column, pa.scalar(wanted, pa.string()))
-            seen[wanted] = np.asarray(found.fill_null(False).to_numpy())
+            seen[wanted] = np.asarray((found.fill_null(False) if found.null_count else found).to_numpy())
     mask = seen[types[0]]
     for wanted in types[1:]:
         mask = mask | seen[wanted]

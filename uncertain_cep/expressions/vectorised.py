@@ -82,7 +82,7 @@ def column_values(column: pa.ChunkedArray | pa.Array, name: str) -> Values:
             column = column.cast(pa.timestamp("ns", getattr(column.type, "tz", None)))
         if kind == "duration":
             column = column.cast(pa.duration("ns"))
-        whole = column.cast(pa.int64())
+        whole = column if pa.types.is_int64(column.type) else column.cast(pa.int64())
     except pa.ArrowInvalid as error:
         what = "a time beyond the years 1678 to 2261" if kind == "time" else "an integer beyond int64"
         raise TraceError(

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, steps_per_call
 from eventbased import PASS, PAUSED, describe_matches, join, start_join
-from eventbased.config import MATCH_CUBES, SPARE
+from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE
 from eventbased.gaps.next_match import UNLIMITED
 from eventbased.narrowing import narrowed
 from uncertain_cep.candidates.layout import Layout, layouts, loader
+from uncertain_cep.config import LEAST_BLOCK_ROWS
 from uncertain_cep.expressions.bytecode import binding_orders, compile_programs
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
@@ -47,7 +48,8 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
         joined_predicates(plan), variables, candidates.first, loader(plan, context.table, layout)
     )
     description = MatchDescription(context, layout, bytecode)
-    search = start_join(length, len(candidates.class_start))
+    block_rows = min(BLOCK_ROWS, LEAST_BLOCK_ROWS + len(candidates.source))
+    search = start_join(length, len(candidates.class_start), block_rows)
     orders = binding_orders(length)
     spans = np.empty((3, batch_rows + 1), dtype=np.int64)
     most = max(MATCH_CUBES // length**3, 1)

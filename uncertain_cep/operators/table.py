@@ -15,7 +15,6 @@ from uncertain_cep.operators.compressed import compressed_search
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.incremental import run_pool
 from uncertain_cep.operators.pivot_join import pivot_join
-from uncertain_cep.operators.points import point_based_search
 from uncertain_cep.operators.timed_choices import timed_choices
 from uncertain_cep.operators.tree_join import tree_join
 from uncertain_cep.plan import EvaluationPlan
@@ -39,6 +38,13 @@ class Operator:
     """Its group in :data:`uncertain_cep.config.KERNELS`."""
     plans_joins: bool = False
     """Whether the optimizer chooses the tree of the context."""
+
+
+def _point_based(context: ExecutionContext) -> Iterator[MatchBatch]:
+    """Yield the matches by the point-based framework, which few calls need."""
+    from uncertain_cep.operators.points import point_based_search
+
+    yield from point_based_search(context)
 
 
 def _single_events(context: ExecutionContext) -> Iterator[MatchBatch]:
@@ -111,7 +117,7 @@ OPERATORS: Final = (
         "point-based automaton",
         'evaluation="point" expands every interval into its ticks',
         lambda plan: plan.evaluation == "point",
-        point_based_search,
+        _point_based,
         "point-based automata",
     ),
     Operator(

@@ -18,7 +18,6 @@ from uncertain_cep.operators.backtracking import BacktrackingSearch, searched
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.incremental import run_pool
-from uncertain_cep.operators.points import point_matches
 from uncertain_cep.operators.series import event_by_event
 from uncertain_cep.operators.time_templates import TimeTemplates
 from uncertain_cep.plan import EvaluationPlan
@@ -72,6 +71,8 @@ class _Choices(BacktrackingSearch):
             for batch in run_pool(without):
                 yield event_by_event(place[np.arange(length)[:, None], batch.events])
             return
+        from uncertain_cep.operators.points import point_matches
+
         cut = TimeTemplates(self._plan, self._table).cut(context.candidates)
         for found in point_matches(replace(without, candidates=cut)):
             yield FoundMatches(found.start, place[found.component, found.event], found.component)

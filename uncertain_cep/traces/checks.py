@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
 from uncertain_cep.errors import TraceFault, absent_columns
 from uncertain_cep.expressions.codes import codes_of, paired
-from uncertain_cep.timedomain import Names, TimeDomain, is_text
+from uncertain_cep.timedomain import Names, TimeDomain, as_int64, is_text
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 
 __all__ = [
@@ -302,10 +302,9 @@ def check_probabilities(table: pa.Table, names: Names, *, limit: int = FAULT_LIM
 
 def _times(table: pa.Table, name: str) -> tuple[IntArray, BoolArray | None]:
     column = table.column(name)
-    whole = column.cast(pa.int64())
     if column.null_count == 0:
-        return np.asarray(whole.to_numpy()), None
-    return np.asarray(whole.fill_null(0).to_numpy()), np.asarray(column.is_valid().to_numpy())
+        return as_int64(column), None
+    return as_int64(column.cast(pa.int64()).fill_null(0)), np.asarray(column.is_valid().to_numpy())
 
 
 def _null_values(column: pa.ChunkedArray) -> bool:

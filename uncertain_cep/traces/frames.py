@@ -138,6 +138,8 @@ def _converted(frame: Any, names: list[Any], convert: Callable[[list[Any]], pa.T
 
 
 def _check_names(names: Sequence[Any], wanted: Sequence[str] | None) -> None:
+    if len(set(map(str, names))) == len(names):
+        return
     twice = [
         str(name)
         for name, count in Counter(map(str, names)).items()

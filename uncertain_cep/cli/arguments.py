@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast, get_args
 import click
 
 from uncertain_cep.cli.progress import note
+from uncertain_cep.cli.startup import uncollected
 from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError
 from uncertain_cep.special_files import special_kind
@@ -147,8 +148,9 @@ def _gathered(
 
 def _match_options(time_limit: float | None, memory_limit: str | None, **given: Any) -> MatchOptions:
     started = time.monotonic()
-    from uncertain_cep.limits import Limits
-    from uncertain_cep.plan import MatchOptions
+    with uncollected():
+        from uncertain_cep.limits import Limits
+        from uncertain_cep.plan import MatchOptions
 
     limits = Limits.of(time_limit, memory_limit)
     return MatchOptions(limit=limits and replace(limits, started=started), **given)

@@ -28,6 +28,7 @@ from uncertain_cep.cli.arguments import (
     traces_argument,
 )
 from uncertain_cep.cli.progress import note
+from uncertain_cep.cli.startup import uncollected
 from uncertain_cep.config import IN_PROCESS_BYTES, MAX_MATCHES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.results.output_place import check_output_place
@@ -135,7 +136,8 @@ def match(
     are the result, and the options on matches are for it.
     """
     started = time.monotonic()
-    from uncertain_cep.cli.execution import Destination, Matching, deliver
+    with uncollected():
+        from uncertain_cep.cli.execution import Destination, Matching, deliver
     from uncertain_cep.plan import Approximation
     from uncertain_cep.wording import counted
 

@@ -297,7 +297,9 @@ def test_queries_and_plans_are_shown_shortly() -> None:
     assert len(repr(long)) < 80
     assert repr(long).endswith(" ...>")
     schema = pa.schema({"type": pa.string(), "id": pa.int64(), "lower": pa.int64(), "upper": pa.int64()})
-    assert repr(make_plan(long, schema)).startswith("<EvaluationPlan of <Query PATTERN")
+    plan = make_plan(long, schema)
+    assert repr(plan).startswith("<EvaluationPlan of <Query PATTERN")
+    assert plan._repr_html_().startswith("<pre>&lt;EvaluationPlan of ")
 
 
 def test_what_may_not_have_happened_spoils_what_another_evaluation_chooses() -> None:

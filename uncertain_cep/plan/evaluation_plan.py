@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 
 import pyarrow as pa
 
@@ -111,6 +112,10 @@ class EvaluationPlan:
 
     def __repr__(self) -> str:
         return f"<EvaluationPlan of {self.query!r}, planner {self.planner}>"
+
+    def _repr_html_(self) -> str:
+        """Return the line for a notebook."""
+        return f"<pre>{escape(repr(self))}</pre>"
 
     def refuse_clocks(self, what: str) -> None:
         """Raise an OptionError if events name clocks, and something takes times as independent."""

@@ -35,6 +35,7 @@ from uncertain_cep.traces.instants import check_rows_agree, is_text, read_iso
 from uncertain_cep.traces.json_files import read_json
 from uncertain_cep.traces.nested import exploded, leaf_names, roots_of, with_fields
 from uncertain_cep.traces.readers import LOOKED_AT, READERS, finest_tick, read_events, recognised
+from uncertain_cep.traces.readers.rolled_logs import superseded
 from uncertain_cep.traces.standard_input import spooled
 from uncertain_cep.traces.text_lines import LINE, record_blocks
 from uncertain_cep.traces.unpacking import COMPRESSIONS, unpacked
@@ -137,6 +138,9 @@ def list_files(
             if not inside:
                 lacking = f"no file of {_KNOWN}" if format is None else "no file"
                 faults.append(TraceFault(f"the folder holds {lacking}", file=str(given)))
+    # The history server does not read what it has compacted either.
+    left_out = superseded(file.path for file in files if file.reader == "spark-eventlog")
+    files = [file for file in files if file.path not in left_out]
     if asks:
         _warn_of_readers(files)
     return files, faults

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
-from uncertain_cep.traces.unpacking import COMPRESSIONS
+from uncertain_cep.traces.unpacking import compression_of
 
 __all__ = ["unpacked_bytes"]
 
@@ -47,7 +47,7 @@ def unpacked_bytes(paths: Iterable[str]) -> int:
             size = path.stat().st_size
             if path.suffix.lower() in (".parquet", ".pq"):
                 total += max(size, _parquet_bytes(path))
-            elif path.suffix.lower() not in COMPRESSIONS:
+            elif compression_of(path) is None:
                 total += size
             elif sampled < _SAMPLED:
                 read, made = _beginning(path)
@@ -98,7 +98,7 @@ class _Pieces:
         self.closed = True
 
 
-def _stream(pieces: _Pieces, compression: str) -> Any:
+def _stream(pieces: _Pieces, compression: str | None) -> Any:
     if compression == "xz":
         return lzma.LZMAFile(pieces)  # type: ignore[arg-type]
     return pa.CompressedInputStream(pa.PythonFile(pieces, "r"), compression)
@@ -109,7 +109,7 @@ def _beginning(path: Path) -> tuple[int, int]:
     with path.open("rb", buffering=0) as file:
         pieces = _Pieces(file)
         size, made = path.stat().st_size, 0
-        with _stream(pieces, COMPRESSIONS[path.suffix.lower()]) as stream:
+        with _stream(pieces, compression_of(path)) as stream:
             while (
                 made < _LEAST
                 or (made < _MOST and pieces.count < _LEAST_PACKED)

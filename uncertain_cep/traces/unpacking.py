@@ -12,13 +12,16 @@ import pyarrow as pa
 from uncertain_cep.errors import TraceError
 from uncertain_cep.traces.packed_blocks import LZ4_MAGIC, Lz4Blocks, SnappyBlocks
 
-__all__ = ["COMPRESSIONS", "compression_of", "unpacked"]
+__all__ = ["COMPACTED", "COMPRESSIONS", "compression_of", "unpacked"]
 
 COMPRESSIONS: Final = {
     ".gz": "gzip", ".zst": "zstd", ".zstd": "zstd", ".bz2": "bz2", ".lz4": "lz4", ".xz": "xz",
     ".snappy": "snappy", ".lzf": "lzf",
 }  # fmt: skip
 """How files are compressed, by the ends of their names."""
+
+COMPACTED: Final = ".compact"
+"""What Spark's history server writes behind the end of the name of a log that it has compacted."""
 
 MOST_TIMES: Final = 500
 """How many times as long as the file its text may be, once it is longer than ``ALWAYS``."""
@@ -29,7 +32,9 @@ ALWAYS: Final = 2**30
 
 def compression_of(path: Path) -> str | None:
     """Return how a file is compressed, as its name says; None if it is not."""
-    return COMPRESSIONS.get(path.suffix.lower())
+    # Spark's history server writes events_2_app.zstd.compact.
+    suffixes = path.suffixes[:-1] if path.suffix == COMPACTED else path.suffixes
+    return COMPRESSIONS.get(suffixes[-1].lower()) if suffixes else None
 
 
 def unpacked(path: Path) -> Any:

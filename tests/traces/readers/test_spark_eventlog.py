@@ -103,6 +103,29 @@ def test_a_rolled_log_is_a_folder(tmp_path: Path, named: bool) -> None:
     assert last.column("job_id").to_pylist() == whole.column("job_id").to_pylist()[-last.num_rows :]
 
 
+def test_a_compacted_file_stands_for_those_up_to_its_number(tmp_path: Path) -> None:
+    head, middle, tail = (LOG.splitlines(keepends=True)[begin : begin + 4] for begin in (0, 4, 8))
+    tail += LOG.splitlines(keepends=True)[12:]
+    folder = tmp_path / "eventlog_v2_app-1"
+    put(folder / "appstatus_app-1", "")
+    put(folder / "events_1_app-1", LOG)
+    compacted = folder / "events_2_app-1.zstd.compact"
+    with pa.output_stream(compacted, compression="zstd") as stream:
+        stream.write("".join(head + middle).encode())
+    put(folder / "events_3_app-1", "".join(tail))
+    whole = uc.read_traces(put(tmp_path / "log", LOG), format="spark-eventlog")
+    assert uc.read_traces(folder, format="spark-eventlog").equals(whole)
+    with pytest.warns(uc.UncertainCepWarning, match="compact and 1 more: read as spark-eventlog"):
+        assert uc.read_traces(sorted(folder.glob("events_*"))).equals(whole)
+    # What it stands for can still be there beside it, with the same number.
+    put(folder / "events_2_app-1.zstd", "what the history server did not come to delete")
+    assert uc.read_traces(folder, format="spark-eventlog").equals(whole)
+    last = uc.read_traces(folder / "events_3_app-1", format="spark-eventlog")
+    assert last.column("job_id").to_pylist() == whole.column("job_id").to_pylist()[-last.num_rows :]
+    # A file that is named by itself is read.
+    assert uc.read_traces(folder / "events_1_app-1", format="spark-eventlog").num_rows >= whole.num_rows - 1
+
+
 def test_a_log_in_progress_may_end_within_a_line(tmp_path: Path) -> None:
     begun = LOG[: LOG.index("Task Metrics") + 20]
     whole = uc.read_traces(put(tmp_path / "log", begun.rpartition("\n")[0]), format="spark-eventlog")

@@ -18,6 +18,7 @@ from msgspec import Meta, Struct, field
 
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.readers.event_columns import TIMES, batch_of, pivoted
+from uncertain_cep.traces.readers.rolled_logs import app_of, rolled_files
 from uncertain_cep.traces.readers.source import Block, Source, decoded, shown_text, values_at
 from uncertain_cep.traces.unpacking import unpacked
 
@@ -41,7 +42,6 @@ ATTRIBUTES: Final = pa.schema(
 )
 
 _KIND: Final = re.compile(rb'\{\s*"Event"\s*:\s*"(\w*)')
-_ROLLED: Final = re.compile(r"events_([0-9]+)_(.+)")
 Stamp = Annotated[int, Meta(ge=0, le=2**62)]
 Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
@@ -167,7 +167,7 @@ def events(source: Source) -> Iterator[pa.RecordBatch]:
     that did not end has a start in [launch, the last stamp of the log]; in rolled logs, of the last file.
     """
     place = Path(source.path)
-    rolled = _rolled(place)
+    rolled = rolled_files(place)
     log = _Log(source.fields)
     if rolled:
         log = _log_before(place, rolled, source)
@@ -179,20 +179,6 @@ def events(source: Source) -> Iterator[pa.RecordBatch]:
         yield from log.unfinished()
     else:
         _remember(place, log)
-
-
-def _rolled(place: Path) -> list[Path]:
-    """Return the files of a rolled log, in their order; none if it is not rolled."""
-    own = _ROLLED.match(place.name)
-    if own is None:
-        return []
-    app = own[2].partition(".")[0]
-    found = {
-        int(other[1]): path
-        for path in sorted(place.parent.iterdir())
-        if (other := _ROLLED.match(path.name)) and other[2].partition(".")[0] == app
-    }
-    return [path for _, path in sorted((found | {int(own[1]): place}).items())]
 
 
 _AFTER: Final[dict[Path, tuple[tuple[int, int], _Log]]] = {}
@@ -207,7 +193,7 @@ def _remember(place: Path, log: _Log) -> None:
 
 def _log_before(place: Path, rolled: list[Path], source: Source) -> _Log:
     """Return what the files of a rolled log before one of them tell."""
-    log = _Log(source.fields, _ROLLED.match(place.name)[2].partition(".")[0])  # type: ignore[index]
+    log = _Log(source.fields, app_of(place))
     before = rolled[: rolled.index(place)]
     for number in range(len(before), 0, -1):
         when, known = _AFTER.get(before[number - 1], (None, log))

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from uncertain_cep.traces.readers.event_columns import batch_of, pivoted
 from uncertain_cep.traces.readers.source import Source
 
-__all__ = ["ATTRIBUTES", "PHASES", "WIDTH", "hadoop_batches", "host_of"]
+__all__ = ["ATTRIBUTES", "NOTHING", "PHASES", "WIDTH", "hadoop_batches", "host_of", "hosts_of"]
 
 ATTRIBUTES: Final = pa.schema(
     [
@@ -43,7 +43,7 @@ _SUFFIXES: Final = pa.array([f":{phase}" for phase in PHASES])
 _ID: Final = (
     r"^(?:job|task|attempt)_(?P<job>[0-9]+_[0-9]+)(?:_(?P<task>[a-z]+_[0-9]+)(?:_(?P<attempt>[0-9]+))?)?$"
 )
-_NOTHING: Final = pa.scalar(None, pa.string())
+NOTHING: Final = pa.scalar(None, pa.string())
 
 
 def hadoop_batches(source: Source, records: Iterable[Sequence[Any]]) -> Iterator[pa.RecordBatch]:
@@ -67,14 +67,14 @@ def hadoop_batches(source: Source, records: Iterable[Sequence[Any]]) -> Iterator
         what = np.asarray(is_task).astype(np.int64) + np.asarray(is_attempt)
         attributes = [
             pc.binary_join_element_wise("job", job, "_"),
-            pc.if_else(is_task, pc.binary_join_element_wise("task", job, task, "_"), _NOTHING),
-            pc.if_else(is_attempt, whole, _NOTHING),
-            pc.if_else(is_attempt, number, _NOTHING).cast(pa.int64()),
+            pc.if_else(is_task, pc.binary_join_element_wise("task", job, task, "_"), NOTHING),
+            pc.if_else(is_attempt, whole, NOTHING),
+            pc.if_else(is_attempt, number, NOTHING).cast(pa.int64()),
             *(pa.array(column, pa.string()) for column in (kind, host, status, clock, name)),
         ]
         taken = pa.array(rows)
         columns = [column.take(taken) for column in attributes]
-        columns[6] = pc.if_else(pa.array(phases >= _ENDS), columns[6], _NOTHING)
+        columns[6] = pc.if_else(pa.array(phases >= _ENDS), columns[6], NOTHING)
         bounds = times[rows, phases]
         further = {}
         if source.fields:
@@ -89,6 +89,13 @@ def hadoop_batches(source: Source, records: Iterable[Sequence[Any]]) -> Iterator
             ],
             further,
         )
+
+
+def hosts_of(names: pa.Array) -> pa.Array:
+    """Return the hosts of many names; see `host_of`."""
+    encoded = names.dictionary_encode()
+    hosts = [host_of(name) for name in encoded.dictionary.to_pylist()]
+    return pa.array(hosts, pa.string()).take(encoded.indices)
 
 
 def host_of(name: str | None) -> str | None:

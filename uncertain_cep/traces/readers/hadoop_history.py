@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.readers.event_columns import chunks
-from uncertain_cep.traces.readers.hadoop_events import ATTRIBUTES, WIDTH, hadoop_batches, host_of
-from uncertain_cep.traces.readers.source import MOST_BYTES, Source, shown_text
+from uncertain_cep.traces.readers.hadoop_events import (
+    ATTRIBUTES,
+    NOTHING,
+    WIDTH,
+    hadoop_batches,
+    host_of,
+    hosts_of,
+)
+from uncertain_cep.traces.readers.source import MOST_BYTES, Source, numbered_lines, shown_text
 
 __all__ = ["ATTRIBUTES", "events"]
 
@@ -29,6 +38,15 @@ _BEGINS: Final = (b"Meta ", *map(str.encode, _KINDS))
 _STAMPS: Final = (" SUBMIT_TIME=", " START_TIME=", " SHUFFLE_FINISHED=", " SORT_FINISHED=", " FINISH_TIME=")
 _JOB_STAMPS: Final = (_STAMPS[0], " LAUNCH_TIME=", *_STAMPS[2:])
 
+_KEY: Final = re.compile(r"(?: \.\s*\n\s*(\w+))?( \w+=)")
+"""What stands before a value: with the end of the record before and the kind of the next one, or without."""
+
+_END: Final = re.compile(r" \.\s*")
+_STANDS_FOR: Final = ((b"\\\\", b"\1"), (b'\\"', b"\2"))
+"""What a backslash precedes, and what stands for both while a text is split at its quotes."""
+
+_UNPLAIN: Final = (b"\\", b"\n", *(letter for _, letter in _STANDS_FOR))
+
 
 def events(source: Source) -> Iterator[pa.RecordBatch]:
     """Yield the submission, start and end of jobs, and the start and end of tasks and attempts.
@@ -36,12 +54,116 @@ def events(source: Source) -> Iterator[pa.RecordBatch]:
     Jobs and tasks have the stamps of the JobTracker, attempts those of the TaskTracker that ran them, with
     the ends of shuffle and sort. Fields are the keys of a record.
     """
-    yield from hadoop_batches(source, chunks(_phases(source), WIDTH))
+    yield from hadoop_batches(source, _columns(source))
 
 
-def _phases(source: Source) -> Iterator[tuple[Any, ...]]:
-    fields = source.fields
-    for row, record in _records(source):
+def _columns(source: Source) -> Iterator[Sequence[Any]]:
+    histories = _Histories()
+    for before, text in _blocks(source):
+        columns = None if source.fields else _split(text)
+        if columns is None:
+            records = histories.records(numbered_lines(text, before))
+            yield from chunks(_phases(source.fields, records), WIDTH)
+        else:
+            yield columns
+
+
+def _blocks(source: Source) -> Iterator[tuple[int, bytes]]:
+    """Yield whole records, many at a time, behind the number of lines before; the rest at last."""
+    rest, begun = b"", 0
+    for before, block in source.blocks():
+        begun = begun if rest else before
+        end = len(block)
+        while (end := block.rfind(b"\n", 0, end)) >= 0:
+            if _is_last(block[max(end - 8, 0) : end].rstrip()):
+                yield begun, rest + block[: end + 1]
+                rest, begun = block[end + 1 :], before + block.count(b"\n", 0, end + 1)
+                break
+        else:
+            rest += block
+        if len(rest) > MOST_BYTES:
+            break
+    if rest:
+        yield begun, rest
+
+
+def _is_last(line: bytes) -> bool:
+    """Tell whether a line ends a record; a dot in a value is written with a backslash."""
+    return line.endswith(b".") and not line.endswith(b"\\.")
+
+
+def _split(text: bytes) -> Sequence[Any] | None:
+    """Return the columns of some records; None if they have to be read one by one."""
+    if any(letter in text for _, letter in _STANDS_FOR):
+        return None
+    for escaped, letter in _STANDS_FOR:
+        text = text.replace(escaped, letter)
+    try:
+        pieces = pc.list_flatten(pc.split_pattern(pa.array([f" .\n{text.decode()}"]), '"'))
+    except UnicodeDecodeError:
+        return None
+    # Every quote begins or ends a value.
+    if len(pieces) < 3 or not len(pieces) % 2 or not _END.fullmatch(pieces[-1].as_py()):
+        return None
+    keys = pieces.take(pa.array(np.arange(0, len(pieces) - 1, 2))).dictionary_encode()
+    values = pieces.take(pa.array(np.arange(1, len(pieces), 2)))
+    codes = np.asarray(keys.indices)
+    found = [_KEY.fullmatch(key) for key in keys.dictionary.to_pylist()]
+    if None in found or found[codes[0]][1] is None:
+        return None
+    told = [(match[1], match[2]) for match in found if match is not None]
+    begins = np.array([kind is not None for kind, _ in told])[codes]
+    record = np.cumsum(begins) - 1
+    kinds = np.array([_KINDS.get(kind or "", "") for kind, _ in told])[codes[begins]]
+    kept = kinds != ""
+
+    def column(key: str) -> pa.Array:
+        places = np.flatnonzero(np.array([name == key for _, name in told])[codes])
+        of = np.full(len(kinds), -1)
+        of[record[places]] = places
+        return _plain(values.take(pa.array(of[kept], mask=of[kept] < 0)))
+
+    is_job, is_attempt = (pa.array(kinds[kept] == _KINDS[kind]) for kind in ("Job", "MapAttempt"))
+    identifiers = pc.if_else(
+        is_job,
+        column(_KINDS["Job"]),
+        pc.if_else(is_attempt, column(_ATTEMPT), column(_KINDS["Task"])),
+    )
+    try:
+        times = [pc.fill_null(column(key).cast(pa.int64()), -1) for key in _STAMPS]
+        times[1] = pc.if_else(is_job, pc.fill_null(column(_JOB_STAMPS[1]).cast(pa.int64()), -1), times[1])
+    except pa.ArrowInvalid:
+        return None
+    if identifiers.null_count or any(np.any(np.abs(np.asarray(column)) >= 2**62) for column in times):
+        return None
+    host = column(" HOSTNAME=")
+    return (
+        identifiers,
+        *times,
+        pc.if_else(is_attempt, "TaskTracker", "JobTracker"),
+        column(" TASK_TYPE="),
+        hosts_of(pc.coalesce(pc.if_else(pc.equal(host, ""), NOTHING, host), column(" TRACKER_NAME="))),
+        pc.if_else(is_job, column(" JOB_STATUS="), column(" TASK_STATUS=")),
+        column(" JOBNAME="),
+        None,
+    )
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    """Return values without the backslashes, and without the spaces around the ends of lines."""
+    data = values.buffers()[2].to_pybytes() if values.buffers()[2] else b""
+    if not any(letter in data for letter in _UNPLAIN):
+        return values
+    encoded = values.dictionary_encode()
+    texts = pc.replace_substring_regex(encoded.dictionary, r"[\t\v\f\r ]*\n\s*", "\n")
+    texts = pc.replace_substring_regex(texts, r"(?s)\\(.)", r"\1")
+    for escaped, letter in _STANDS_FOR:
+        texts = pc.replace_substring(texts, letter.decode(), escaped[1:].decode())
+    return texts.take(encoded.indices)
+
+
+def _phases(fields: Sequence[str], records: Iterable[tuple[int, str]]) -> Iterator[tuple[Any, ...]]:
+    for row, record in records:
         kind, _, rest = record.partition(" ")
         key = _KINDS.get(kind)
         if key is None:
@@ -86,30 +208,38 @@ def _time(text: str, row: int) -> int:
     return time
 
 
-def _records(source: Source) -> Iterator[tuple[int, str]]:
-    """Yield the records with the rows that they begin in; a dot in a value is written with a backslash."""
-    begun, size, is_history = 0, 0, True
-    parts: list[bytes] = []
-    for row, line in source.lines():
-        # Rumen keeps histories in one file, each behind its name, with XML files of configurations between.
-        if line.startswith(b"!!FILE="):
-            is_history = not line.endswith(b"_conf.xml!!")
-            continue
-        if not is_history:
-            continue
-        if not (parts or line.startswith(_BEGINS) or line.endswith(b" .")):
-            raise TraceError(TraceFault("it is no such record", row=row, value=shown_text(line)))
-        begun = begun if parts else row
-        parts.append(line)
-        size += len(line)
-        if size > MOST_BYTES:
-            break
-        if line.endswith(b".") and not line.endswith(b"\\."):
-            try:
-                yield begun, b"\n".join(parts).decode()
-            except UnicodeDecodeError:
-                message = "its text is not UTF-8: convert the file"
-                raise TraceError(TraceFault(message, row=row, value=shown_text(line))) from None
-            parts, size = [], 0
-    if parts:
-        raise TraceError(TraceFault("the record is cut off", row=begun, value=shown_text(parts[0])))
+class _Histories:
+    """Reads records one by one; Rumen keeps histories in one file, each behind its name.
+
+    XML files of configurations may stand between them.
+    """
+
+    def __init__(self) -> None:
+        self._is_history = True
+
+    def records(self, lines: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
+        """Yield the records of some lines, with the rows that they begin in."""
+        begun, size = 0, 0
+        parts: list[bytes] = []
+        for row, line in lines:
+            if line.startswith(b"!!FILE="):
+                self._is_history = not line.endswith(b"_conf.xml!!")
+                continue
+            if not self._is_history:
+                continue
+            if not (parts or line.startswith(_BEGINS) or line.endswith(b" .")):
+                raise TraceError(TraceFault("it is no such record", row=row, value=shown_text(line)))
+            begun = begun if parts else row
+            parts.append(line)
+            size += len(line)
+            if size > MOST_BYTES:
+                break
+            if _is_last(line):
+                try:
+                    yield begun, b"\n".join(parts).decode()
+                except UnicodeDecodeError:
+                    message = "its text is not UTF-8: convert the file"
+                    raise TraceError(TraceFault(message, row=row, value=shown_text(line))) from None
+                parts, size = [], 0
+        if parts:
+            raise TraceError(TraceFault("the record is cut off", row=begun, value=shown_text(parts[0])))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Annotated, Any, Final
 
 import msgspec
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import Meta, Struct
 
 from uncertain_cep.errors import TraceError, TraceFault
-from uncertain_cep.traces.readers.hadoop_events import ATTRIBUTES, hadoop_batches, host_of
+from uncertain_cep.traces.readers.hadoop_events import ATTRIBUTES, NOTHING, hadoop_batches, hosts_of
 from uncertain_cep.traces.readers.source import Source, shown_text, values_at
 
 __all__ = ["ATTRIBUTES", "events"]
@@ -20,7 +21,7 @@ Stamp = Annotated[int, Meta(ge=-1, le=2**62)] | None
 Text = str | dict[str, str] | None
 
 
-class _Record(Struct, rename="camel"):
+class _Record(Struct, rename="camel", gc=False):
     jobid: str | None = None
     taskid: str | None = None
     attempt_id: str | None = None
@@ -39,13 +40,13 @@ class _Record(Struct, rename="camel"):
     job_status: Text = None
 
 
-class _Event(Struct):
+class _Event(Struct, gc=False):
     type: str
     event: dict[str, _Record]
 
 
 _DECODER: Final = msgspec.json.Decoder(_Event)
-_ENDS: Final = frozenset(("JOB_FINISHED", "TASK_FINISHED"))
+_ENDS: Final = pa.array(["JOB_FINISHED", "TASK_FINISHED"])
 _FIRST: Final = b"Avro-Json"
 
 _UPDATES: Final = ("JobInfoChange", "TaskUpdated")
@@ -73,42 +74,52 @@ def events(source: Source) -> Iterator[pa.RecordBatch]:
 
 def _records(source: Source) -> Iterator[Sequence[Any]]:
     for block in source.records(_DECODER, before=2):
-        found = [
-            (place, kind, record)
-            for place, line in enumerate(block.values)
-            for kind, record in line.event.items()
-            if not kind.endswith(_UPDATES)
-        ]
-        records = [record for _, _, record in found]
-        succeeded = [line.type in _ENDS for line in block.values]
-        stamps = [
+        kinds = [kind for line in block.values for kind in line.event]
+        records = [record for line in block.values for record in line.event.values()]
+        places = np.repeat(np.arange(len(block.values)), [len(line.event) for line in block.values])
+        told_again = {kind for kind in set(kinds) if kind.endswith(_UPDATES)}
+        if told_again:
+            kept = [number for number, kind in enumerate(kinds) if kind not in told_again]
+            kinds, records, places = [kinds[n] for n in kept], [records[n] for n in kept], places[kept]
+        types = pa.array([line.type for line in block.values]).take(pa.array(places))
+        yield (
+            _first([r.attempt_id for r in records], [r.taskid for r in records], [r.jobid for r in records]),
             [record.submit_time for record in records],
-            [record.start_time if record.launch_time is None else record.launch_time for record in records],
+            pc.coalesce(
+                pa.array([record.launch_time for record in records], pa.int64()),
+                pa.array([record.start_time for record in records], pa.int64()),
+            ),
             [record.shuffle_finish_time for record in records],
             [record.sort_finish_time for record in records],
             [record.finish_time for record in records],
-        ]
-        statuses = [record.status or record.task_status or record.job_status for record in records]
-        yield (
-            [record.attempt_id or record.taskid or record.jobid for record in records],
-            *stamps,
-            ["ApplicationMaster"] * len(records),
+            pa.repeat("ApplicationMaster", len(records)),
             [record.task_type for record in records],
-            [_host(_text(record.hostname or record.tracker_name)) for record in records],
-            [
-                _text(status) or ("SUCCEEDED" if succeeded[place] else None)
-                for status, (place, _, _) in zip(statuses, found, strict=True)
-            ],
+            hosts_of(_first([r.hostname for r in records], [r.tracker_name for r in records])),
+            pc.coalesce(
+                _first(
+                    [record.status for record in records],
+                    [record.task_status for record in records],
+                    [record.job_status for record in records],
+                ),
+                pc.if_else(pc.is_in(types, _ENDS), "SUCCEEDED", NOTHING),
+            ),
             [record.job_name for record in records],
-            [values_at(block.raws[place]["event"][kind], source.fields) for place, kind, _ in found]
+            [
+                values_at(block.raws[place]["event"][kind], source.fields)
+                for place, kind in zip(places, kinds, strict=True)
+            ]
             if source.fields
             else None,
         )
 
 
-_host: Final = lru_cache(host_of)
-
-
-def _text(value: Text) -> str | None:
-    """Return the text of a field that Avro may write as ``{"string": "..."}``."""
-    return next(iter(value.values()), None) if isinstance(value, dict) else value
+def _first(*columns: Sequence[Text]) -> pa.Array:
+    """Return the first text of each row that some columns hold; Avro may write ``{"string": "..."}``."""
+    arrays = []
+    for column in columns:
+        try:
+            arrays.append(pa.array(column, pa.string()))
+        except pa.ArrowTypeError:
+            texts = [next(iter(text.values()), None) if isinstance(text, dict) else text for text in column]
+            arrays.append(pa.array(texts, pa.string()))
+    return pc.coalesce(*(pc.if_else(pc.equal(array, ""), NOTHING, array) for array in arrays))

@@ -12,7 +12,16 @@ import msgspec
 
 from uncertain_cep.errors import TraceError, TraceFault
 
-__all__ = ["MOST_BYTES", "Block", "Source", "decoded", "long_line", "shown_text", "values_at"]
+__all__ = [
+    "MOST_BYTES",
+    "Block",
+    "Source",
+    "decoded",
+    "long_line",
+    "numbered_lines",
+    "shown_text",
+    "values_at",
+]
 
 MOST_BYTES: Final = 1 << 26
 """Bytes of a line that can be read."""
@@ -33,7 +42,8 @@ _MOST_TRIES: Final = 1000
 ValueT = TypeVar("ValueT")
 
 
-def _numbered(block: bytes, before: int) -> Iterator[tuple[int, bytes]]:
+def numbered_lines(block: bytes, before: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the number of each line, from 1 behind those before, and its bytes without spaces around it."""
     for number, line in enumerate(block.split(b"\n"), before + 1):
         if text := line.strip():
             yield number, text
@@ -51,7 +61,7 @@ class Block(Generic[ValueT]):
 
     def lines(self) -> list[tuple[int, bytes]]:
         """Return the number of each line, from 1, and its text, in the order of the values."""
-        return list(_numbered(self.text, self.before))
+        return list(numbered_lines(self.text, self.before))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +132,7 @@ class Source:
             except _UNREADABLE:
                 kept = []
                 values, raws = [], []
-                for number, line in _numbered(block, begin):
+                for number, line in numbered_lines(block, begin):
                     found = decoded(decoder, line, number) if one_by_one is None else one_by_one(line, number)
                     if found is not None:
                         kept.append(line)

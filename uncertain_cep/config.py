@@ -118,6 +118,9 @@ MOST_CONFIDENCE_STEPS: Final = 200_000_000
 MOST_OFFSETS: Final = 1_000_000
 """Most choices of offsets of shared clocks that are gone through for one match: about a second."""
 
+MOST_RECORD_CELLS: Final = 10_000_000
+"""Most cells of one array over the ticks of records whose order is known: some tenths of a second."""
+
 # Conditions on times.
 
 MOST_TIMED_CELLS: Final = 100_000_000

@@ -16,10 +16,11 @@ from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.candidates.existence import as_evaluated, existence
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.moved import moved
-from uncertain_cep.candidates.own_times import shared_clocks
+from uncertain_cep.candidates.own_times import shared_clocks, times_of
 from uncertain_cep.candidates.parts import parts_of
-from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
+from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import Selection, Slicing, select
+from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
 from uncertain_cep.compiling import announce_compilation, plain_seconds
 from uncertain_cep.config import BATCH_ROWS, MOST_CELLS
 from uncertain_cep.errors import MatchLimitError, OptionError, TraceError
@@ -29,6 +30,7 @@ from uncertain_cep.meter import current_meter
 from uncertain_cep.operators.batch import MatchBatch, happened
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
+from uncertain_cep.operators.sequenced_matches import sequence_weigher
 from uncertain_cep.operators.shared_clocks import weigher
 from uncertain_cep.operators.table import kernels_of, operator_of
 from uncertain_cep.optimizer.choice import choose
@@ -178,11 +180,12 @@ def _evaluated(
     """Yield the matches among events of the model; with ``owned`` those whose owner's event is."""
     if not constants_hold(plan) or not table.num_rows:
         return
-    if plan.order is None and plan.window < len(plan.components):
-        return
     columns = [*plan.required_columns, *([] if slicing is None else [slicing.column])]
     table = table.select(columns).combine_chunks()
-    selection, pmfs, ticks = _selected(plan, table, slicing)
+    asked = plan
+    plan, selection, pmfs, ticks, sequences = _selected(plan, table, slicing)
+    if plan.order is None and plan.window < len(plan.components):
+        return
     exists = existence(table, plan.names.probability)
     plan = as_evaluated(plan, exists)
     if doubts is not None:
@@ -197,17 +200,22 @@ def _evaluated(
     query = plan.query
     ranked = query.order_by_confidence and query.limit is not None and not query.non_overlapping
     best_only = ranked and not plan.compressed
-    clocks = None
-    if plan.clocks:
+    # Sequences that forbid nothing are weighed behind the search, all of them where times are not uniform.
+    weighed = clocks = None
+    while_found = plan.needs_confidence
+    if sequences is not None:
+        if plan.counts:
+            plan.refuse_sequences("RETURN EXPECTED COUNT by buckets of time")
+        weighed = sequence_weigher(sequences, asked, table)
+        pmfs, while_found = None, while_found and sequences.is_total
+    elif plan.clocks:
         clocks, pmfs = shared_clocks(plan, table, pmfs, *ticks)
     if clocks is not None:
         plan.refuse_doubtful()
-    by_row = plan.counts or best_only or clocks is not None or later is not None or exists is not None
+    by_row = plan.counts or best_only or later is not None or exists is not None
+    by_row = by_row or clocks is not None or sequences is not None
     payload = None if by_row else id_payload(plan, table)
     batch_rows = min(batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1))
-    # Sequences that forbid nothing are weighed behind the search, all of them where times are not uniform.
-    weighed = None
-    while_found = plan.needs_confidence
     if clocks is not None and plan.is_plain and query.strategy == "skip_till_any_match":
         weighed = weigher(clocks, plan.window, plan.needs_confidence)
         while_found = while_found and not clocks.has_law.any()
@@ -227,7 +235,7 @@ def _evaluated(
     operator = operator_of(plan)
 
     def found(among: Selection, threshold: Threshold | None = None) -> Iterator[MatchBatch]:
-        if clocks is None:
+        if clocks is None and weighed is None:
             return _owned(operator.matches(with_tree().among(among, threshold)), later)
         # What bounds confidences takes times as independent.
         chunks = _owned(operator.matches(with_tree().among(among)), later)
@@ -351,7 +359,7 @@ def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:
 def candidates(plan: EvaluationPlan, table: pa.Table, doubts: Doubts | None = None) -> Selection:
     """Check a table of events, and return the candidates of each component of an OR-free pattern."""
     check_table(plan, table)
-    selection = _selected(plan, table, None)[0]
+    selection = _selected(plan, table, None)[1]
     if doubts is not None:
         doubts.about(plan)
         doubts.look(table)
@@ -368,10 +376,14 @@ def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) 
 
 def _selected(
     plan: EvaluationPlan, table: pa.Table, slicing: Slicing | None
-) -> tuple[Selection, ExplicitPmfs | None, tuple[Int64, Int64]]:
+) -> tuple[EvaluationPlan, Selection, ExplicitPmfs | None, tuple[Int64, Int64], SequencedEvents | None]:
+    """Return the plan to search by, the candidates, their pmfs and times, and what sequences say of them."""
     given = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
-    pmfs, lower, upper = explicit_pmfs(table, plan.names.pmf, *given)
-    return select(plan, table, lower, upper, given[0], slicing), pmfs, (lower, upper)
+    pmfs, lower, upper = times_of(plan, table, *given)
+    sequences = sequenced(plan, table, pmfs, lower, upper)
+    if sequences is not None:
+        plan, lower, upper = sequences.searched(plan)
+    return plan, select(plan, table, lower, upper, given[0], slicing), pmfs, (lower, upper), sequences
 
 
 def constants_hold(plan: EvaluationPlan) -> bool:

@@ -41,6 +41,10 @@ Unit = Literal["tick", "s", "ms", "us", "ns"]
 _RENAMED: Final = 'an attribute of that name has to be renamed, or the column mapped, names={"tick": "..."}'
 
 
+OF_SOURCES: Final = ("sequence", "ordered", "offset_pmf")
+"""Parts of the model that say more of events that name a clock."""
+
+
 @dataclass(frozen=True, slots=True)
 class Names:
     """The columns of an event table that hold the parts of the model.
@@ -65,12 +69,19 @@ class Names:
     offset_lower: str = "offset_lower"
     offset_upper: str = "offset_upper"
     probability: str = "probability"
+    sequence: str = "sequence"
+    ordered: str = "ordered"
+    offset_pmf: str = "offset_pmf"
 
     def __post_init__(self) -> None:
         for part in self.__dataclass_fields__:
             name: Any = getattr(self, part)
             if not isinstance(name, str):
                 raise OptionError(f"names: the column of {part} is {name!r}: it must be the name of a column")
+
+    def of_sources(self, columns: Collection[str]) -> list[str]:
+        """Return which of some columns say more of events that name a clock."""
+        return [name for name in (getattr(self, part) for part in OF_SOURCES) if name in columns]
 
     @property
     def clocks(self) -> tuple[str, str, str]:
@@ -80,11 +91,12 @@ class Names:
     def used(self, clocks: bool, columns: Collection[str]) -> dict[str, str]:
         """Return the column of each part of the model.
 
-        Those of clocks only where events share them, that of probabilities if it is one of some columns.
+        Those of clocks only where events share them, those that may be missing if they are among some
+        columns.
         """
-        left_out = set() if clocks else {"source", "offset_lower", "offset_upper"}
-        if self.probability not in columns:
-            left_out.add("probability")
+        of_clocks = {"source", "offset_lower", "offset_upper", *OF_SOURCES}
+        left_out = {part for part in ("probability", *OF_SOURCES) if getattr(self, part) not in columns}
+        left_out |= set() if clocks else of_clocks
         return {part: getattr(self, part) for part in self.__dataclass_fields__ if part not in left_out}
 
     @classmethod

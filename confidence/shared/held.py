@@ -465,6 +465,8 @@ def weigh_held(events, own, clocks, values, window, wanted, most, begin, lower, 
             clock = names[c]
             first[c], last[c], law[c] = clocks.lower[clock], clocks.upper[clock], clocks.offset[clock]
         laws, smooth, degree = _laws(events, n, own, clocks, values, held, low, high, offset, kinks)
+        for c in range(size):
+            smooth = smooth and law[c] < 0
         possible, earliest, latest = tight_range(low, high, held, first[:size], last[:size], window)
         lower[n], upper[n], confidence[n] = earliest, latest, 0.0
         spent += 1
@@ -474,7 +476,6 @@ def weigh_held(events, own, clocks, values, window, wanted, most, begin, lower, 
         for j in range(length):
             together = together and held[j] >= 0
         for c in range(size):
-            smooth = smooth and law[c] < 0
             begins[c], ends[c] = first[c], last[c]
             if together:
                 begins[c], ends[c] = first[c] - last[0], last[c] - first[0]

@@ -73,6 +73,9 @@ class Trace:
             )
             columns["offset_lower"] = pa.array([clock and clock.lower for clock in known], pa.int64())
             columns["offset_upper"] = pa.array([clock and clock.upper for clock in known], pa.int64())
+            if any(clock.pmf for clock in clocks):
+                laws = [clock and clock.pmf and [float(part) for part in clock.pmf] for clock in known]
+                columns["offset_pmf"] = pa.array(laws, pa.list_(pa.float64()))
         if any(event.probability != 1 for event in events):
             # Null, or written out, is certain.
             columns["probability"] = pa.array(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import TypeVar
 
 from hypothesis import strategies as st
@@ -37,5 +38,8 @@ def by_clocks(draw: st.DrawFn, cases: st.SearchStrategy[CaseT]) -> CaseT:
 
 @st.composite
 def _clocks(draw: st.DrawFn) -> Clock:
-    lower = draw(st.integers(-2, 1))
-    return Clock(lower, lower + draw(sampled_from([0, 1, 2, 2, 3])))
+    lower, width = draw(st.integers(-2, 1)), draw(sampled_from([0, 1, 2, 2, 3]))
+    if draw(st.integers(0, 3)):
+        return Clock(lower, lower + width)
+    shares = draw(st.lists(st.integers(0, 2), min_size=width + 1, max_size=width + 1).filter(any))
+    return Clock(lower, lower + width, tuple(Fraction(share, sum(shares)) for share in shares))

@@ -31,13 +31,17 @@ def laws(draw: st.DrawFn, size: int) -> tuple[Fraction, ...] | None:
 
 
 @st.composite
-def traces(draw: st.DrawFn, *, loose: bool = False) -> list[Event]:
-    """Draw events by three clocks and without, if ``loose`` also uncertain by their own clock."""
+def traces(draw: st.DrawFn, *, loose: bool = False, weighed: bool = False) -> list[Event]:
+    """Draw events by three clocks and without.
+
+    If ``loose`` they may be uncertain by their own clock, if ``weighed`` offsets be not equally likely.
+    """
     clocks = []
     jitter, explicit = draw(st.sampled_from([(0, False), (3, False), (2, True)])) if loose else (0, False)
     for _ in NAMES:
         lower = draw(st.integers(-2, 1))
-        clocks.append(Clock(lower, lower + draw(st.integers(0, 4))))
+        size = draw(st.integers(1, 5))
+        clocks.append(Clock(lower, lower + size - 1, draw(laws(size)) if weighed else None))
     events = []
     for id in range(draw(st.integers(2, 7))):
         clock = draw(st.sampled_from([None, *clocks, *clocks]))
@@ -63,11 +67,14 @@ def table_of(events: list[Event]) -> pa.Table:
             "offset_lower": event.clock and event.clock.lower,
             "offset_upper": event.clock and event.clock.upper,
             "pmf": event.pmf and [float(part) for part in event.pmf],
+            "offset_pmf": event.clock and event.clock.pmf and [float(part) for part in event.clock.pmf],
         }
         for event in events
     ]
-    types = {"type": pa.string(), "source": pa.string(), "pmf": pa.list_(pa.float64())}
-    names = ("type", "id", "lower", "upper", "source", "offset_lower", "offset_upper", "pmf")
+    listed = pa.list_(pa.float64())
+    types = {"type": pa.string(), "source": pa.string(), "pmf": listed, "offset_pmf": listed}
+    names: tuple[str, ...] = ("type", "id", "lower", "upper", "source", "offset_lower", "offset_upper", "pmf")
+    names += ("offset_pmf",) if any(clock.pmf for clock in clocks) else ()
     schema = pa.schema([(name, types.get(name, pa.int64())) for name in names])
     return pa.Table.from_pylist(rows, schema)
 
@@ -103,7 +110,7 @@ TYPES = st.sampled_from(["AB", "ABA", "AAB", "ABAB", "AABB", "ABABA"])
 @given(
     TYPES,
     st.integers(1, 14),
-    traces(loose=True),
+    traces(loose=True, weighed=True),
     st.sampled_from(["auto", "any_state", "selectivity", "point"]),
 )
 def test_matches_are_those_of_all_worlds(
@@ -246,9 +253,17 @@ def trace(**columns: list[Any]) -> pa.Table:
         ({"lower": [1, 2]}, "row 1.*no time by the clock is left"),
         ({"offset_lower": ["a", "b"]}, "an offset is a duration"),
         ({"pmf": [[1 / 11] * 11, None]}, "row 1.*11 probabilities for an interval of 1 ticks"),
+        ({"offset_pmf": [[1.0], [1.0]]}, "offset_pmf.*1 probabilities for an interval of 11 ticks"),
+        ({"offset_pmf": [[0.2] + [0.08] * 10] * 2, "source": ["h", None]}, None),
+        ({"offset_pmf": [[0.2] + [0.08] * 10, [0.08] * 10 + [0.2]]}, "row 2.*another pmf in row 1"),
+        ({"offset_pmf": [[0.2] + [0.08] * 10, None]}, "another pmf in row"),
+        ({"offset_pmf": ["a", "b"]}, "the pmf of an offset is a list of numbers"),
     ],
 )
-def test_what_is_not_known_of_clocks(columns: dict[str, list[Any]], said: str) -> None:
+def test_what_is_not_known_of_clocks(columns: dict[str, list[Any]], said: str | None) -> None:
+    if said is None:
+        uc.match(trace(**columns), "PATTERN SEQ(A a, B b) WITHIN 9")
+        return
     with pytest.raises(uc.TraceError, match=said):
         uc.match(trace(**columns), "PATTERN SEQ(A a, B b) WITHIN 9")
 
@@ -285,7 +300,13 @@ def test_no_event_may_name_a_clock() -> None:
     assert uc.match(table, "PATTERN SEQ(A a, B b) WITHIN 9")["confidence"].to_pylist() == [1.0]
 
 
-@given(TYPES, st.integers(1, 14), traces(loose=True), st.sampled_from(["any", "next"]), st.integers(1, 4))
+@given(
+    TYPES,
+    st.integers(1, 14),
+    traces(loose=True, weighed=True),
+    st.sampled_from(["any", "next"]),
+    st.integers(1, 4),
+)
 def test_expected_counts_add_up_confidences(
     types: str, window: int, events: list[Event], strategy: str, every: int
 ) -> None:
@@ -369,12 +390,50 @@ def test_explain_says_that_events_of_one_clock_move_together() -> None:
     assert "events of one source move together" in uc.explain("PATTERN SEQ(A a, B b) WITHIN 9", trace())
 
 
-def test_what_else_events_could_say_of_clocks() -> None:
+def test_an_order_needs_sequences() -> None:
     table, query = trace(), "PATTERN SEQ(A a, B b) WITHIN 9"
-    for name in ("offset_pmf", "ordered"):
-        more = table.append_column(name, pa.nulls(table.num_rows))
-        with pytest.raises(uc.OptionError, match=f"a column {name}, which is not supported"):
-            uc.match(more, query)
-        assert uc.match(more, query, sources=False).num_rows == uc.match(table, query, sources=False).num_rows
-    with pytest.warns(uc.UncertainCepWarning, match="sequence does not break ties"):
-        uc.match(table.append_column("sequence", pa.nulls(table.num_rows, pa.int64())), query)
+    more = table.append_column("ordered", pa.nulls(table.num_rows))
+    with pytest.raises(uc.OptionError, match="there is no column sequence: add it"):
+        uc.match(more, query)
+    assert uc.match(more, query, sources=False).num_rows == uc.match(table, query, sources=False).num_rows
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 9), st.sampled_from([*NAMES, None]), st.sampled_from("AB")), max_size=6
+    ),
+    st.integers(1, 4),
+    st.integers(1, 12),
+)
+def test_samplers_stamp_at_one_phase(
+    stamped: list[tuple[int, str | None, str]], length: int, window: int
+) -> None:
+    """Stamps of one node are ends of windows, and happened equally long before."""
+    phases = {name: Clock(1 - length, 0) for name in NAMES}
+    events = [
+        Event(type, id, at + 1 - length, at, clock=phases[node] if node else None)
+        for id, (at, node, type) in enumerate(stamped)
+    ]
+    rows = [{"type": type, "id": id, "at": at, "node": node} for id, (at, node, type) in enumerate(stamped)]
+    kinds = {"type": pa.string(), "id": pa.int64(), "at": pa.int64(), "node": pa.string()}
+    table = pa.Table.from_pylist(rows, pa.schema(list(kinds.items())))
+    sampled = uc.to_intervals(table, time="at", uncertainty=uc.window(length, source="node"))
+    wanted = expected("AB", window, events)
+    got = {(row["v0"], row["v1"]): row for row in uc.match(sampled, text("AB", window)).to_pylist()}
+    assert got.keys() == wanted.keys()
+    for ids, (lower, upper, confidence) in wanted.items():
+        assert (got[ids]["range_lower"], got[ids]["range_upper"]) == (lower, upper)
+        assert got[ids]["confidence"] == pytest.approx(float(confidence), rel=1e-9)
+
+
+def test_a_sampler_in_a_schema_file(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("type,node,at\nA,h,10\nB,h,12\n")
+    (tmp_path / "schema.toml").write_text(
+        "[[events]]\ntype_column = 'type'\ntime = 'at'\n"
+        "uncertainty = { kind = 'window', length = 5, source = 'node' }\n"
+    )
+    events = uc.read_traces(tmp_path / "log.csv", tmp_path / "schema.toml")
+    (row,) = uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 5").to_pylist()
+    assert (row["range_lower"], row["range_upper"], row["confidence"]) == (6, 12, 1.0)
+    with pytest.raises(uc.OptionError, match="source=5"):
+        uc.window("15s", source=5)  # type: ignore[arg-type]

@@ -135,6 +135,7 @@ VALUES: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys(("by", "of", "length"), LENGTHS),
     **dict.fromkeys(("type", "id", "lower", "upper", "pmf", "probability", "time"), NAMES),
     **dict.fromkeys(("column", "host", "key", "prefix", "offset_lower", "offset_upper"), NAMES),
+    **dict.fromkeys(("sequence", "ordered", "offset_pmf"), NAMES),
     "paths_or_frame": FRAMES + FILES,
     "schema": (None, Made("EVENTS.schema", lambda: EVENTS.schema), FILES[3]),
     "table": (Made("OFFSETS", lambda: OFFSETS), Made("OFFSETS.to_pandas()", OFFSETS.to_pandas), FILES[0]),

@@ -61,6 +61,8 @@ def timed(table: pa.Table) -> pa.Table:
 @pytest.mark.parametrize("spread", [{}, {"slice_length": 10, "partitions": 3}, {"prune": True}], ids=str)
 def test_clocks_travel_with_the_events(spark: SparkSession, spread: dict[str, Any]) -> None:
     table = clocked(1, 60)
+    likely = [[0.5, 0.0, 0.2, 0.3] if source == "g" else None for source in table["source"].to_pylist()]
+    table = table.append_column("offset_pmf", pa.array(likely, pa.list_(pa.float64())))
     frame = spark.createDataFrame(table).repartition(3)
     for query in (QUERY, KEYED, FORBIDS[0]):
         expected = as_rows(uc.match(table, query))
@@ -132,6 +134,7 @@ def test_events_of_clocks_arrive(spark: SparkSession, tmp_path: Path) -> None:
         ({"offset_upper": [3, None]}, "this bound of its offset is missing"),
         ({"offset_upper": [3, 4], "upper": [6, 7]}, "the clock has other bounds in other rows"),
         ({"offset_upper": [9, 9]}, "no time by the clock is left"),
+        ({"offset_pmf": [[0.5, 0.5, 0, 0], None]}, "the clock has other bounds in other rows"),
         ({"offset_lower": ["0", "0"]}, "its type is string: an offset is a duration, or int64 ticks"),
     ],
     ids=str,

@@ -327,3 +327,49 @@ def test_the_probability_that_an_event_happened(tmp_path: Path) -> None:
     schema.write_text(text.replace('probability = "score"\n', ""))
     (fault,) = uc.validate(trace, schema)
     assert 'or say probability = "probability"' in fault.message
+
+
+def test_the_order_of_records_and_of_a_source(tmp_path: Path) -> None:
+    trace, schema = tmp_path / "log.csv", tmp_path / "log.toml"
+    trace.write_text("kind,day,line,ward\nA,2026-01-05,7,u\nB,2026-01-05,9,u\nA,2026-01-05,1,\n")
+    text = (
+        "tick = '1h'\n[[events]]\ntype_column = 'kind'\ntime = 'day'\nordered = true\n"
+        "uncertainty = { kind = 'granularity', of = '1d' }\n"
+    )
+    schema.write_text(text)
+    events = uc.read_traces(trace, schema)
+    assert events["source"].to_pylist() == ["file"] * 3
+    assert events["ordered"].to_pylist() == [True] * 3
+    query = "PATTERN SEQ(A a, B b) WITHIN 1 days"
+    assert uc.match(events, query).select(["a", "confidence"]).to_pylist() == [{"a": 1, "confidence": 1.0}]
+    schema.write_text(f"{text}sequence = 'line'\nsource = 'ward'\n")
+    events = uc.read_traces(trace, schema)
+    assert events["source"].to_pylist() == ["u", "u", None]
+    assert events["sequence"].to_pylist() == [7, 9, 1]
+    assert events["offset_lower"].null_count == 1
+    assert uc.match(events, query)["confidence"].to_pylist()[0] == 1.0
+    assert uc.match(events, query).num_rows == 2
+    for wrong, said in (
+        ("ordered = 1\n", "true or false"),
+        ("source = 'ward'\n", "goes with sequence or ordered"),
+    ):
+        schema.write_text(text.replace("ordered = true\n", wrong))
+        with pytest.raises(TraceError, match=said):
+            load_schema(schema)
+
+
+def test_what_is_uncertain_by_a_clock_besides(tmp_path: Path) -> None:
+    (tmp_path / "offsets.csv").write_text("host,offset_lo,offset_hi\nh,-50,50\n")
+    (tmp_path / "log.csv").write_text("type,host,at\nA,h,10\nB,h,20\n")
+    own = "own = { kind = 'granularity', of = '10ms' }"
+    text = (
+        "tick = '1ms'\n[[events]]\ntype_column = 'type'\ntime = 'at'\nunit = 'ms'\nuncertainty = "
+        f"{{ kind = 'clock_offset', table = 'offsets.csv', shared = true, {own} }}\n"
+    )
+    (tmp_path / "schema.toml").write_text(text)
+    events = uc.read_traces(tmp_path / "log.csv", tmp_path / "schema.toml")
+    (row,) = uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 50").to_pylist()
+    assert row["confidence"] == 1.0
+    (tmp_path / "schema.toml").write_text(text.replace("'granularity', of", "'granularity', off"))
+    with pytest.raises(TraceError, match=r"own\.off"):
+        load_schema(tmp_path / "schema.toml")

@@ -12,15 +12,32 @@ from numpy.typing import NDArray
 from confidence import Pmfs, running_sums
 from confidence.budget import checkpoint
 from confidence.shared.held import Offsets, OwnTimes, law_of_sum
-from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.expressions.codes import codes_of
 from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["RigidEvents", "SharedClocks", "shared_clocks"]
+__all__ = ["OffsetBounds", "RigidEvents", "SharedClocks", "offset_bounds", "shared_clocks", "times_of"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 Mask = NDArray[np.bool_]
+
+
+class OffsetBounds(NamedTuple):
+    """What the offset of each event's clock can be, all (n,) int64, 0 without one."""
+
+    clock: Int64
+    """-1: none."""
+    low: Int64
+    high: Int64
+    """Without the ticks of probability 0 at either end."""
+    cut_low: Int64
+    cut_high: Int64
+    """How many these are."""
+    law: Int64
+    """Where the probabilities of the ticks start; -1: uniform."""
+    values: Float64
+    """(p,) float64. These probabilities."""
 
 
 class RigidEvents(NamedTuple):
@@ -95,6 +112,41 @@ class SharedClocks:
         return first[kind.reshape(-1)]
 
 
+def offset_bounds(plan: EvaluationPlan, table: pa.Table) -> OffsetBounds:
+    """Return what the offsets of the clocks of checked events can be."""
+    names = plan.names
+    (codes,), _ = codes_of([table.column(names.source)])
+    named = codes >= 0
+    low, high = (np.where(named, plan.domain.lengths(table.column(name)), 0) for name in names.clocks[1:])
+    cut_low, cut_high, law = np.zeros_like(low), np.zeros_like(low), np.full(len(codes), -1)
+    values = np.zeros(0)
+    if names.offset_pmf in table.column_names and named.any():
+        clock, first = np.unique(codes, return_index=True)
+        first = first[clock >= 0]
+        pmfs, lower, upper = explicit_pmfs(
+            table.take(pa.array(first)), names.offset_pmf, low[first], high[first]
+        )
+        cut_low[named] = (lower - low[first])[codes[named]]
+        cut_high[named] = (high[first] - upper)[codes[named]]
+        if pmfs is not None:
+            law[named], values = pmfs.offset[codes[named]], pmfs.values
+    return OffsetBounds(codes, low + cut_low, high - cut_high, cut_low, cut_high, law, values)
+
+
+def times_of(
+    plan: EvaluationPlan, table: pa.Table, lower: Int64, upper: Int64
+) -> tuple[ExplicitPmfs | None, Int64, Int64]:
+    """Return the pmfs of checked events, and their times, ticks, without those of probability 0 at the ends.
+
+    ``lower`` and ``upper``, (n,) int64, are the bounds in the table.
+    """
+    pmfs, lower, upper = explicit_pmfs(table, plan.names.pmf, lower, upper)
+    if plan.clocks and plan.names.offset_pmf in table.column_names:
+        offsets = offset_bounds(plan, table)
+        lower, upper = lower + offsets.cut_low, upper - offsets.cut_high
+    return pmfs, lower, upper
+
+
 def shared_clocks(
     plan: EvaluationPlan, table: pa.Table, pmfs: ExplicitPmfs | None, lower: Int64, upper: Int64
 ) -> tuple[SharedClocks | None, ExplicitPmfs | None]:
@@ -107,12 +159,11 @@ def shared_clocks(
     lower, upper : (n,) int64
         Bounds of their times, ticks, without those of probability 0 at the ends.
     """
-    names = plan.names
-    (codes,), _ = codes_of([table.column(names.source)])
-    low, high = (plan.domain.lengths(table.column(name)) for name in names.clocks[1:])
+    offsets = offset_bounds(plan, table)
+    codes, low, high = offsets.clock, offsets.low, offsets.high
     offset = np.full(len(lower), -1) if pmfs is None else pmfs.offset
     values = np.zeros(0) if pmfs is None else pmfs.values
-    # An offset that is certain ties no events, and no more does one that a single certain event has.
+    # An offset that is certain ties no events, nor does a uniform one that a single certain event has.
     wide = (codes >= 0) & (low < high)
     own_lower, own_upper = np.where(wide, lower - low, lower), np.where(wide, upper - high, upper)
     offset = np.where(own_lower < own_upper, offset, -1)
@@ -120,7 +171,7 @@ def shared_clocks(
         others = np.where(wide, -1, offset)
         pmfs = replace(pmfs, offset=others) if (others >= 0).any() else None
     often = np.bincount(codes[wide], minlength=1)[np.where(wide, codes, 0)] > 1
-    shared = wide & (often | (own_lower < own_upper))
+    shared = wide & (often | (own_lower < own_upper) | (offsets.law >= 0))
     if not shared.any():
         return None, pmfs
     rows = np.flatnonzero(shared)
@@ -133,9 +184,9 @@ def shared_clocks(
     numbers = np.where(shared, number_of[codes], -1)
     clocks = SharedClocks(
         OwnTimes(numbers, np.where(shared, own_lower, lower), np.where(shared, own_upper, upper), offset),
-        Offsets(low[place], high[place], np.full(len(place), -1)),
-        values,
-        tuple(map(str, table.column(names.source).take(pa.array(place)).to_pylist())),
-        (offset >= 0) | (shared & (own_lower < own_upper)),
+        Offsets(low[place], high[place], np.where(offsets.law < 0, -1, offsets.law + len(values))[place]),
+        np.concatenate((values, offsets.values)),
+        tuple(map(str, table.column(plan.names.source).take(pa.array(place)).to_pylist())),
+        (offset >= 0) | (shared & ((own_lower < own_upper) | (offsets.law >= 0))),
     )
     return clocks, pmfs

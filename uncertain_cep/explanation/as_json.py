@@ -42,8 +42,9 @@ def plan_dict(facts: Sequence[PlanFacts]) -> dict[str, Any]:
         ``window_ticks``,
         ``tick`` (its length, or null), ``evaluation``, ``operator``, ``result``, ``readings`` (the variables
         of the negations of each, if OR leaves a choice of them), where events share clocks ``clocks`` (their
-        column ``source``; with a table which pairs of variables have how many ``in_common``, and the
-        ``kernel`` that weighs matches with several events of one) and, with a table, ``partitions`` and
+        column ``source``, and ``sequence`` if there is one; with a table which pairs of variables have how
+        many ``in_common``, and the ``kernel`` that weighs matches with several events of one) and, with a
+        table, ``partitions`` and
         ``choice``; for a pattern with OR ``branches``, a list of such dicts. A choice has ``planner``,
         ``join`` (``pivot`` or ``tree``), ``tree`` (nodes with ``components``, ``estimated``, with ``analyze``
         ``actual``, and ``children``), ``passes`` (of the pivot join, for each pivot: the ``order`` in which
@@ -72,6 +73,8 @@ def _part(facts: PlanFacts) -> dict[str, Any]:
     }
     if plan.clocks:
         found["clocks"] = {"source": plan.names.source}
+        if plan.sequences:
+            found["clocks"]["sequence"] = plan.names.sequence
     if facts.clocks is not None:
         pairs = [{"variables": [a, b], "clocks": number} for a, b, number in facts.clocks.sharing]
         found["clocks"] |= {"in_common": pairs, "kernel": facts.clocks.kernel}

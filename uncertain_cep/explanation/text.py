@@ -156,7 +156,10 @@ def _rows(facts: PlanFacts) -> list[Row]:
     rows.append(("window", ticks))
     if plan.clocks:
         rows.append(("clocks", f"events of one {plan.names.source} move together"))
-        rows += [] if facts.clocks is None else [("", facts.clocks.text)]
+        if plan.sequences:
+            rows.append(("", f"those at one tick are in the order of {plan.names.sequence}"))
+        if facts.clocks is not None and (facts.clocks.sharing or not plan.sequences):
+            rows.append(("", facts.clocks.text))
     operator = operator_of(plan)
     rows.append(("operator", f"{operator.name}: {operator.why}"))
     rows.append(("method", _method(plan, chosen is not None and chosen.choice.tree is not None)))

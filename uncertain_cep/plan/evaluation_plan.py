@@ -132,6 +132,19 @@ class EvaluationPlan:
             self.refuse_clocks(f"forbidding events that may not have happened ({self.names.probability})")
 
     @property
+    def sequences(self) -> bool:
+        """Whether there are sequences that may tell the order of events of one source."""
+        return self.clocks and self.names.sequence in self.required_columns
+
+    def refuse_sequences(self, what: str) -> None:
+        """Raise an OptionError if there are sequences of events, and something does not know them."""
+        if self.sequences:
+            raise OptionError(
+                f"the column {self.names.sequence} tells the order of events of one source, and {what} does "
+                "not support that yet: rename or leave it out, or take times as independent, sources=False"
+            )
+
+    @property
     def query(self) -> Query:
         """The query as parsed."""
         return self.bound.query

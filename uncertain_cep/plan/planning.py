@@ -10,7 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from uncertain_cep.config import MOST_PLANS
-from uncertain_cep.errors import Fault, OptionError, QueryError, TraceError, warn
+from uncertain_cep.errors import Fault, OptionError, QueryError, TraceError
 from uncertain_cep.plan.equivalence import PartitionKey, partition_keys
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent, PlannedNegation
 from uncertain_cep.plan.once_a_row import once_a_row
@@ -45,7 +45,7 @@ from uncertain_cep.query.typed import (
     speaks_of_each_event,
     variables_of,
 )
-from uncertain_cep.timedomain import TimeDomain
+from uncertain_cep.timedomain import Names, TimeDomain
 from uncertain_cep.traces.checks import check_columns
 
 __all__ = ["COMPRESSED_COLUMNS", "beyond_plain", "make_plan", "names_clocks", "remembered_plan"]
@@ -119,19 +119,12 @@ def names_clocks(schema: pa.Schema, options: MatchOptions) -> bool:
     return bool(options.sources) and set(options.names.clocks) <= set(schema.names)
 
 
-def _check_columns_of_clocks(schema: pa.Schema) -> None:
-    """Refuse, or warn of, columns by which events would say more about their clocks than is taken in."""
-    for name in ("offset_pmf", "ordered"):
-        if name in schema.names:
-            raise OptionError(
-                f"events name clocks, and there is a column {name}, which is not supported: without it, "
-                "offsets are equally likely, and events of one clock happened in any order that times allow; "
-                "rename or leave out the column to take that, or take times as independent, sources=False"
-            )
-    if "sequence" in schema.names:
-        warn(
-            "the column sequence does not break ties: of two events that one clock stamped alike, neither "
-            "happened before the other"
+def _check_columns_of_clocks(schema: pa.Schema, names: Names) -> None:
+    """Refuse columns by which events would say more about their clocks than is taken in."""
+    if names.ordered in schema.names and names.sequence not in schema.names:
+        raise OptionError(
+            f"the column {names.ordered} says that events of a source are in the order of their sequences, "
+            f"and there is no column {names.sequence}: add it, or leave out the column {names.ordered}"
         )
 
 
@@ -215,8 +208,8 @@ def _planned(
             needed[name] = None
     clocks = names_clocks(schema, options)
     if clocks:
-        _check_columns_of_clocks(schema)
-    needed.update(dict.fromkeys(names.clocks if clocks else ()))
+        _check_columns_of_clocks(schema, names)
+        needed.update(dict.fromkeys((*names.clocks, *names.of_sources(schema.names))))
     for key in (*keys, *equivalences.split):
         needed.update(dict.fromkeys((*key.columns, *filter(None, key.negated))))
     needed.update(dict.fromkeys(bound.returned_columns))

@@ -23,9 +23,10 @@ from eventbased.gaps.set_gaps import SetConfidences
 from eventbased.search.state import FoundMatches
 from uncertain_cep.candidates.existence import Existence, as_evaluated, existence
 from uncertain_cep.candidates.layout import laid_out
-from uncertain_cep.candidates.own_times import SharedClocks, shared_clocks
-from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
+from uncertain_cep.candidates.own_times import SharedClocks, shared_clocks, times_of
+from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.candidates.selection import select
+from uncertain_cep.candidates.sequenced import sequenced
 from uncertain_cep.config import BOXES_AT_ONCE, LONGEST_PMF_CHAIN
 from uncertain_cep.operators.backtracking import BacktrackingSearch
 from uncertain_cep.operators.context import ExecutionContext
@@ -75,7 +76,9 @@ def weighed_matches(
     """
     names, domain = plan.names, plan.domain
     given = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
-    pmfs, lower, upper = explicit_pmfs(table, names.pmf, *given)
+    pmfs, lower, upper = times_of(plan, table, *given)
+    if sequenced(plan, table, pmfs, lower, upper) is not None:
+        plan.refuse_sequences("what is asked of matched events")
     offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
     clocks, others = shared_clocks(plan, table, pmfs, lower, upper) if plan.clocks else (None, pmfs)
     exists = existence(table, names.probability)

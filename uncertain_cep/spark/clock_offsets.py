@@ -17,9 +17,10 @@ __all__ = ["check_clock_columns", "check_offsets_agree", "knows_clock"]
 
 
 def check_clock_columns(plan: EvaluationPlan, schema: pa.Schema) -> None:
-    """Refuse offsets of types that cannot be told, by an OptionError or a TraceError."""
+    """Refuse sequences, and offsets of types that cannot be told, by an OptionError or a TraceError."""
     if not plan.clocks:
         return
+    plan.refuse_sequences("Spark")
     faults = check_clocks(schema.empty_table(), plan.names, plan.domain)
     if faults:
         raise TraceError(faults)
@@ -47,20 +48,28 @@ def knows_clock(plan: EvaluationPlan, schema: t.StructType) -> Column:
 
 
 def check_offsets_agree(frame: DataFrame, plan: EvaluationPlan) -> None:
-    """Check that all events of a clock have the same bounds of its offset; a TraceError names a clock.
+    """Check that all events of a clock say the same of its offset; a TraceError names a clock.
 
     A job over the columns of clocks, if there are any.
     """
     if not plan.clocks:
         return
     source, low, high = map(column, plan.names.clocks)
-    extremes = [take(bound) for bound in (low, high) for take in (f.min, f.max)]
-    bounds = (
-        frame.filter(source.isNotNull())
-        .groupBy(source.alias("source"))
-        .agg(*(extreme.alias(name) for extreme, name in zip(extremes, "abcd", strict=True)))
-    )
-    differs = bounds.filter((f.col("a") != f.col("b")) | (f.col("c") != f.col("d"))).select("source")
+    told = [low, high]
+    if plan.names.offset_pmf in plan.required_columns:
+        told.append(
+            f.coalesce(column(plan.names.offset_pmf).cast("array<double>"), f.array().cast("array<double>"))
+        )
+    extremes = [
+        take(each).alias(f"{name}{number}")
+        for number, each in enumerate(told)
+        for name, take in (("least", f.min), ("most", f.max))
+    ]
+    bounds = frame.filter(source.isNotNull()).groupBy(source.alias("source")).agg(*extremes)
+    agrees = f.lit(True)
+    for number in range(len(told)):
+        agrees &= f.col(f"least{number}") == f.col(f"most{number}")
+    differs = bounds.filter(~agrees).select("source")
     for row in differs.limit(1).collect():
         fault = TraceFault(OTHER_BOUNDS, column=plan.names.source, value=shown(row["source"]))
         raise TraceError(fault)

@@ -279,7 +279,79 @@ def check_clocks(
         column=names.lower,
         limit=limit,
     )
-    return faults
+    faults += _check_sequences(table, names, codes, limit)
+    return faults or _check_offset_pmfs(table, names, domain, model)
+
+
+def _check_offset_pmfs(
+    table: pa.Table, names: Names, domain: TimeDomain, model: IntArray
+) -> list[TraceFault]:
+    """Return a fault for each law of an offset that is none, or not that of another row of the clock.
+
+    ``model``, (n,) int64, is a row of each event's clock.
+    """
+    if names.offset_pmf not in table.column_names:
+        return []
+    column, source = table.column(names.offset_pmf), table.column(names.source)
+    if not _is_list_of_numbers(column.type):
+        message = f"its type is {column.type}: the pmf of an offset is a list of numbers, one for each tick"
+        return [TraceFault(message, column=names.offset_pmf)]
+    if column.null_count == len(column):
+        return []
+    low, high = (pa.array(domain.lengths(table.column(name)) * domain.tick) for name in names.clocks[1:])
+    named = source.is_valid()
+    pmf = pc.if_else(named, column, pa.scalar(None, column.type))
+    offsets = pa.table({names.lower: low, names.upper: high, names.pmf: pmf})
+    faults = check_pmfs(offsets, names, domain)
+    if faults:
+        return [replace(fault, column=names.offset_pmf) for fault in faults]
+    lists = pmf.cast(pa.large_list(pa.float64())).combine_chunks()
+    lengths = np.asarray(pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False))
+    values, starts = np.asarray(lists.flatten().to_numpy(zero_copy_only=False)), np.cumsum(lengths) - lengths
+    has = np.asarray(named.to_numpy())
+    differs = has & (lengths != lengths[model])
+    row = np.repeat(np.arange(len(lengths)), np.where(has & ~differs, lengths, 0))
+    within = np.arange(len(row)) - np.searchsorted(row, row)
+    unlike = values[starts[row] + within] != values[starts[model[row]] + within]
+    differs[row[unlike]] = True
+    for at in np.flatnonzero(differs)[:1].tolist():
+        message = f"the clock has another pmf in row {model[at] + 1}: an offset counts for all its events"
+        return [TraceFault(message, row=at + 1, column=names.offset_pmf, value=str(source[at]))]
+    return []
+
+
+def _check_sequences(table: pa.Table, names: Names, codes: IntArray, limit: int) -> list[TraceFault]:
+    """Return a fault for sequences of events, and what is said of their order, that cannot be used."""
+    if names.sequence not in table.column_names:
+        return []
+    sequence, faults = table.column(names.sequence), []
+    if not (pa.types.is_integer(sequence.type) or pa.types.is_null(sequence.type)):
+        faults.append(
+            TraceFault(f"its type is {sequence.type}: a sequence is a whole number", column=names.sequence)
+        )
+    if names.ordered not in table.column_names:
+        return faults
+    ordered = table.column(names.ordered)
+    if not (pa.types.is_boolean(ordered.type) or pa.types.is_null(ordered.type)):
+        faults.append(TraceFault(f"its type is {ordered.type}: it is true or false", column=names.ordered))
+    if faults:
+        return faults
+    is_ordered = np.asarray(pc.fill_null(ordered.cast(pa.bool_()), False).to_numpy())
+    size = int(codes.max(initial=0)) + 2
+    some, all_ = np.zeros(size, np.bool_), np.ones(size, np.bool_)
+    np.logical_or.at(some, codes, is_ordered)
+    np.logical_and.at(all_, codes, is_ordered)
+    message = "the source is ordered by some of its rows and not by others: it is for all its events"
+    faults = row_faults(
+        (some & ~all_)[codes] & is_ordered & (codes >= 0), message, column=names.ordered, limit=1
+    )
+    rows = np.flatnonzero(is_ordered & (codes >= 0) & np.asarray(sequence.is_valid().to_numpy()))
+    value = np.asarray(pc.fill_null(sequence.cast(pa.int64()), 0).to_numpy())
+    rows = rows[np.lexsort((value[rows], codes[rows]))]
+    again = np.zeros(len(codes), np.bool_)
+    again[rows[1:]] = (np.diff(value[rows]) == 0) & (np.diff(codes[rows]) == 0)
+    message = "another event of the ordered source has this sequence: give each its own, or none"
+    return faults + row_faults(again, message, column=names.sequence, values=sequence, limit=limit)
 
 
 def check_probabilities(table: pa.Table, names: Names, *, limit: int = FAULT_LIMIT) -> list[TraceFault]:

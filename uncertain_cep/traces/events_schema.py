@@ -155,8 +155,8 @@ OTHERWISE: Final = "*"
 """In a table of uncertainties by value: what holds for all other values."""
 
 
-Argument: TypeAlias = str | int | bool | tuple[str, ...]
-"""A value of an uncertainty's table: a text, a number, a switch, or a pair of columns."""
+Argument: TypeAlias = "str | int | bool | tuple[str, ...] | UncertaintySpec"
+"""A value of an uncertainty's table: a text, a number, a switch, a pair of columns, or an uncertainty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +169,7 @@ class Kind:
     durations: tuple[str, ...] = ()
     pairs: tuple[str, ...] = ()
     switches: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -180,13 +181,14 @@ KINDS: Final[dict[str, Kind]] = {
     "exact": Kind(exact),
     "plus_minus": Kind(plus_minus, ("by",), durations=("by",)),
     "granularity": Kind(granularity, ("of",), durations=("of",)),
-    "window": Kind(window, ("length",), durations=("length",)),
+    "window": Kind(window, ("length",), ("source",), durations=("length",)),
     "clock_offset": Kind(
         clock_offset,
         ("table",),
-        ("key", "host", "lower", "upper", "unit", "epoch", "shared"),
+        ("key", "host", "lower", "upper", "unit", "epoch", "shared", "own"),
         pairs=("epoch",),
         switches=("shared",),
+        rules=("own",),
     ),
     "as_written": Kind(as_written),
     "columns": Kind(columns, ("lower", "upper")),
@@ -222,6 +224,9 @@ class UncertaintySpec:
         arguments: dict[str, Any] = dict(self.arguments)
         if self.kind == "clock_offset":
             arguments["table"] = _found(Path(str(arguments["table"])), folders)
+        for name in KINDS[self.kind].rules:
+            if name in arguments:
+                arguments[name] = arguments[name].rule(folders)
         return KINDS[self.kind].make(**arguments)
 
 
@@ -260,6 +265,9 @@ class EventsSchema:
     value_columns: tuple[tuple[str, str], ...] = ()
     types: tuple[tuple[str, str], ...] = ()
     probability: str | None = None
+    sequence: str | None = None
+    source: str | None = None
+    ordered: bool = False
 
     @property
     def format(self) -> TimeFormat | None:

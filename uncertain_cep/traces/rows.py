@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from uncertain_cep.errors import QueryError, QuerySyntaxError, TraceError, TraceFault
-from uncertain_cep.timedomain import TICK_METADATA, Names, is_text, tick_column
+from uncertain_cep.timedomain import TICK_METADATA, Names, is_text, lengths_in_ticks, tick_column
 from uncertain_cep.traces.common_types import common_type
 from uncertain_cep.traces.events_schema import EventsSchema
 from uncertain_cep.traces.faulty_rows import ROW, BoolArray, IntArray, renumbered
@@ -77,8 +77,9 @@ def needed_columns(events: EventsSchema, rule: Uncertainty) -> dict[str, str]:
         needed.setdefault(name, "uncertainty")
     for name in _condition_columns(events.where):
         needed.setdefault(name, "where")
-    if events.probability is not None:
-        needed.setdefault(events.probability, "probability")
+    for key in ("probability", "sequence", "source"):
+        if (name := getattr(events, key)) is not None:
+            needed.setdefault(name, key)
     for _, name in events.attributes or ():
         needed.setdefault(name, "attributes")
     if events.value_columns:
@@ -137,6 +138,16 @@ def events_of_rows(
     if events.probability is not None:
         columns[_NAMES.probability] = chosen.column(events.probability)
     columns |= intervals.of_clocks(_NAMES)
+    if events.sequence is not None or events.ordered:
+        if _NAMES.source not in columns:
+            columns |= _sources(events, chosen, intervals.grid.tick)
+        places = _numbers(rows, lines)
+        columns[_NAMES.sequence] = (
+            pa.array(np.arange(chosen.num_rows) if places is None else places, pa.int64())
+            if events.sequence is None
+            else chosen.column(events.sequence)
+        )
+        columns[_NAMES.ordered] = pa.repeat(events.ordered, chosen.num_rows)
     text = intervals.grid.text
     if text is not None:
         columns[_NAMES.tick] = tick_column(text, chosen.num_rows)
@@ -224,10 +235,22 @@ def _filled(raw: pa.Table, template: str) -> pa.ChunkedArray:
     return filled if isinstance(filled, pa.ChunkedArray) else pa.chunked_array([filled])
 
 
+def _sources(events: EventsSchema, chosen: pa.Table, tick: int | None) -> dict[str, Any]:
+    """Return the columns of sources whose times are right but for what each event's interval says."""
+    count = chosen.num_rows
+    source = pa.repeat("file", count)
+    if events.source is not None:
+        source = chosen.column(events.source).cast(pa.string()).combine_chunks()
+    offset = pc.if_else(source.is_valid(), lengths_in_ticks(np.zeros(count, np.int64), tick), None)
+    return dict(zip(_NAMES.clocks, (source, offset, offset), strict=True))
+
+
 def _attributes(present: list[str], events: EventsSchema, rule: Uncertainty) -> list[tuple[str, str]]:
     if events.attributes is not None:
         return list(events.attributes)
     used = {events.type_column, events.id or _NAMES.id, events.probability, *rule.stamps(events.time)}
+    if events.sequence is not None or events.ordered:
+        used |= {_NAMES.sequence, _NAMES.source, _NAMES.ordered}
     if _NAMES.pmf in rule.reads(events.time):
         used.add(_NAMES.pmf)
     bounds = {_NAMES.lower, _NAMES.upper}

@@ -73,6 +73,9 @@ class TraceSchema:
         types = { value = "float" }   # as in [types], of the rows that meet the condition
         where = "result = 'OK'"    # optional condition on the columns of the row, as in a query
         probability = "score"      # optional: column of the probability that the event happened at all
+        sequence = "line"          # optional: column of the place of an event among those of its source
+        ordered = true             # they happened in this order; without sequence: that of the file's rows
+        source = "file"            # column of the source, unless the uncertainty tells it; default: one
         attributes = ["job", "host"]   # or { new_name = "column" }; default: the columns not used above
         uncertainty = { kind = "clock_offset", table = "offsets.csv", key = "host" }
         missing = "drop"           # rows without time or offset: "error" (default) or "drop"
@@ -95,11 +98,12 @@ class TraceSchema:
     text formats are ``syslog``, ``syslog5424``, ``log4j``, ``access`` and ``cri``.
 
     Kinds of uncertainty: ``exact``; ``plus_minus`` (``by``); ``granularity`` (``of``); ``as_written``;
-    ``window`` (``length``); ``columns`` (``lower``, ``upper``: columns, or sums, ``"launch + slack"``);
-    ``histogram`` (``pmf``, and ``lower`` unless ``time`` is given); ``clock_offset`` (``table``, and if they
-    differ from the default ``key``, ``host``, ``lower``, ``upper``, ``unit``, and ``epoch = ["from",
-    "until"]`` where a host has several, ``shared = true``; see `clock_offset`). Lengths
-    are texts such as ``"15s"``, or numbers of ticks.
+    ``window`` (``length``, and ``source``, the column of a sampler of one phase); ``columns`` (``lower``,
+    ``upper``: columns, or sums, ``"launch + slack"``); ``histogram`` (``pmf``, and ``lower`` unless ``time``
+    is given); ``clock_offset`` (``table``, and if they differ from the default ``key``, ``host``, ``lower``,
+    ``upper``, ``unit``, and ``epoch = ["from", "until"]`` where a host has several, ``shared = true``,
+    ``own = { kind = "granularity", of = "1s" }``; see `clock_offset`). Lengths are texts such as ``"15s"``,
+    or numbers of ticks.
 
     Where the uncertainty depends on a column, such as the type or source, write instead of ``uncertainty``::
 

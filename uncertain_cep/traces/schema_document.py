@@ -36,7 +36,7 @@ _TOP: Final = (
 _EVENTS: Final = (
     "files", "type", "type_column", "id", "time", "unit", "where", "attributes", "uncertainty",
     "uncertainty_by", "missing", "time_format", "year", "date", "time_zone", "value_columns", "types",
-    "probability",
+    "probability", "sequence", "source", "ordered",
 )  # fmt: skip
 _CANONICAL: Final = ("type", "id", "lower", "upper", "pmf", "tick")
 _CONSTRAINTS: Final[dict[str, tuple[Callable[..., Constraint], int, tuple[str, ...]]]] = {
@@ -316,8 +316,16 @@ class SchemaReader:
         self._unknown_keys(table, _EVENTS, path)
         if self._has_events:
             table = _with_defaults(table)
-        wanted = ("files", "type", "type_column", "id", "time", "unit", "where", "missing", "probability")
+        wanted = (
+            "files", "type", "type_column", "id", "time", "unit", "where", "missing", "probability",
+            "sequence", "source",
+        )  # fmt: skip
         texts = {key: self._text(table, key, path) for key in wanted}
+        ordered = table.get("ordered", False)
+        if not isinstance(ordered, bool):
+            self._fault(_join(path, "ordered"), f"must be true or false, not {ordered!r}")
+        if texts["source"] is not None and texts["sequence"] is None and not ordered:
+            self._fault(_join(path, "source"), "goes with sequence or ordered: say in which order events are")
         if ("type" in table) == ("type_column" in table):
             self._fault(path, 'say the type of these events, either type = "CPU" or type_column = "a column"')
         self._unit(texts["unit"], _join(path, "unit"))
@@ -345,6 +353,7 @@ class SchemaReader:
             time_zone=zone,
             value_columns=values,
             types=types,
+            ordered=ordered,
             **given,
         )
 
@@ -424,6 +433,10 @@ class SchemaReader:
             if value is None:
                 if key in kind.required:
                     self._fault(_join(path, key), f"is missing: {name} needs {' and '.join(kind.required)}")
+            elif key in kind.rules:
+                rule = self.uncertainty(value, _join(path, key))
+                if rule is not None:
+                    arguments.append((key, rule))
             elif key in kind.switches and isinstance(value, bool):
                 arguments.append((key, value))
             elif key in kind.switches:
@@ -439,7 +452,7 @@ class SchemaReader:
                 if text is not None:
                     arguments.append((key, text))
         for key, value in arguments:
-            if key in kind.durations and not isinstance(value, tuple):
+            if key in kind.durations and isinstance(value, str | int):
                 self._duration(value, _join(path, key), least=0 if name == "plus_minus" else 1)
             if key == "unit":
                 self._unit(str(value), _join(path, key))

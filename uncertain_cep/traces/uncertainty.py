@@ -195,21 +195,29 @@ class Moved:
 
     ``exact``: ``[T, T]``; ``plus_minus``: ``[T - length, T + length]``; ``granularity``, to which stamps are
     truncated: ``[T, T + length - 1 tick]``; ``window``, which ends at the stamp: ``[T - length + 1 tick,
-    T]``.
+    T]``, with a ``source`` by the same length for all rows that agree on that column.
     """
 
     kind: Literal["exact", "plus_minus", "granularity", "window"]
     length: str | int = 0
+    source: str | None = None
 
     @classmethod
-    def by(cls, kind: Literal["plus_minus", "granularity", "window"], length: Duration | int) -> Moved:
+    def by(
+        cls,
+        kind: Literal["plus_minus", "granularity", "window"],
+        length: Duration | int,
+        source: str | None = None,
+    ) -> Moved:
         """Return the rule with a length as callers give it, or a number of ticks."""
+        if source is not None and not isinstance(source, str):
+            raise OptionError(f"source={source!r}: it must be the name of a column")
         given: Any = length
         # NumPy's timedelta64 is an integer of its own.
         if isinstance(given, int | np.integer) and not isinstance(given, bool | np.timedelta64):
-            return cls(kind, int(given))
+            return cls(kind, int(given), source)
         nanoseconds = parse_duration(length, what=kind)  # type: ignore[arg-type]
-        return cls(kind, given if isinstance(given, str) else format_duration(nanoseconds))
+        return cls(kind, given if isinstance(given, str) else format_duration(nanoseconds), source)
 
     def __post_init__(self) -> None:
         number = self.length if isinstance(self.length, int) else parse_duration(self.length, what=self.kind)
@@ -226,15 +234,21 @@ class Moved:
 
     def reads(self, time: str | None) -> tuple[str, ...]:
         """Return all columns that the rule reads."""
-        return columns_in(_required(time, f"uncertainty {self.kind}"))
+        own = columns_in(_required(time, f"uncertainty {self.kind}"))
+        return own if self.source is None else tuple(dict.fromkeys((*own, self.source)))
 
     def intervals(self, stamps: Stamps) -> Intervals:
         """Return the interval of each row."""
         (column,) = self.stamps(stamps.time)
-        found = stamps.ticks(stamps.time or column, *dict.fromkeys(self._shifts(stamps.grid)))
-        return Intervals(
-            found.moved[0], found.moved[-1], missing_where(found.present, column), rests=found.rests
-        )
+        shifts = self._shifts(stamps.grid)
+        found = stamps.ticks(stamps.time or column, *dict.fromkeys(shifts))
+        clocks = None
+        if self.source is not None:
+            source = stamps.table.column(self.source).cast(pa.string()).combine_chunks()
+            low, high = (np.full(len(source), shift // (stamps.grid.tick or 1)) for shift in shifts)
+            clocks = Clocks(source, low, high)
+        gaps = missing_where(found.present, column)
+        return Intervals(found.moved[0], found.moved[-1], gaps, rests=found.rests, clocks=clocks)
 
     def _shifts(self, grid: Grid) -> tuple[int, int]:
         if self.kind == "exact":
@@ -406,8 +420,17 @@ def granularity(of: Duration | int) -> Moved:
 
 
 @public
-def window(length: Duration | int) -> Moved:
+def window(length: Duration | int, source: str | None = None) -> Moved:
     """Stamps at the end of a window of this length, as of a metric: ``(T - length, T]``.
+
+    Parameters
+    ----------
+    length : str, timedelta or int
+        Of the window; a whole number is ticks.
+    source : str, optional
+        A column that names the sampler, such as the node. All that one sampler stamps then happened the same
+        length of time before its stamp, as instants do that are sampled at one unknown phase. Default: each
+        event anywhere in its window by itself, such as a peak within it.
 
     Examples
     --------
@@ -419,7 +442,7 @@ def window(length: Duration | int) -> Moved:
     >>> print(events["lower"][0], "to", events["upper"][0])
     2026-01-05 10:29:46 to 2026-01-05 10:30:00
     """
-    return Moved.by("window", length)
+    return Moved.by("window", length, source)
 
 
 def histogram(pmf: str, lower: str | None = None) -> Histogram:

@@ -1,0 +1,173 @@
+"""The probability that times follow each other, some of them of records whose order is known.
+
+A time after the other is summed over. What is needed again is kept as an axis: the tick of a record of
+which another one comes later in the match, and the first tick where the window binds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.shared.records import Records
+
+__all__ = ["Node", "TooManyCellsError", "contracted", "reversed_nodes", "without_implied"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+
+class TooManyCellsError(ValueError):
+    """A probability is a sum over more ticks together than allowed."""
+
+    def __init__(self, cells: int) -> None:
+        self.cells = cells
+        super().__init__(f"{cells} cells")
+
+
+class Node(NamedTuple):
+    """An event of a match."""
+
+    first: int
+    """The tick of the first probability."""
+    law: Float64
+    """Of the event alone, from there on."""
+    least: int = 1
+    """How many ticks it comes after the event ahead of it at least."""
+    source: int = -1
+    """Which records it belongs to; -1: none."""
+    records: Records | None = None
+    place: int = 0
+    """Its place among them."""
+    moved: int = 0
+    """The tick that counts as 0 for them."""
+    backward: bool = False
+    """Whether ticks run backward, as :func:`reversed_nodes` makes them."""
+
+    @property
+    def last(self) -> int:
+        """The tick of the last probability."""
+        return self.first + len(self.law) - 1
+
+    def follows(self, other: Node) -> bool:
+        """Return whether it comes after another one in every world, as records do."""
+        return self.source >= 0 and self.source == other.source
+
+
+def without_implied(nodes: Sequence[Node], window: int) -> list[Node]:
+    """Return the events that decide whether a match of events in this order is one.
+
+    Of records that come one after the other those in between follow from the first and the last one. Where
+    the window does not bind, an event at either end that can be nowhere else says nothing.
+    """
+    found = list(nodes)
+    if found[-1].last - found[0].first < window:
+        while len(found) > 1 and _certain(found[0], found[1]):
+            del found[0]
+        while len(found) > 1 and _certain(found[-2], found[-1]):
+            del found[-1]
+    inner = [
+        node
+        for before, node, after in zip(found, found[1:], found[2:], strict=False)
+        if not (node.follows(before) and after.follows(node))
+    ]
+    return [found[0], *inner, *found[-1:]] if len(found) > 1 else found
+
+
+def _certain(one: Node, other: Node) -> bool:
+    return other.follows(one) or one.last + other.least <= other.first
+
+
+def reversed_nodes(nodes: Sequence[Node]) -> list[Node]:
+    """Return the events of a match where time runs backward."""
+    least = [1, *(node.least for node in nodes[:0:-1])]
+    return [
+        node._replace(first=-node.last, law=node.law[::-1], least=step, backward=True)
+        for node, step in zip(nodes[::-1], least, strict=True)
+    ]
+
+
+def contracted(nodes: Sequence[Node], window: int, most: int, possible: bool = False) -> Float64:
+    """Return the probability that events are a match, by the tick of the last one: (n,) float64.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+    window : int
+        Their ticks are within so many.
+    most : int
+        Most cells of an array. Beyond these it is a TooManyCellsError.
+    possible : bool
+        Return 1 where the probability is positive instead, however small it is.
+    """
+    count = len(nodes)
+    seen: dict[int, int] = {}
+    linked: dict[int, int] = {}
+    until = list(range(count))
+    for j, node in enumerate(nodes):
+        if node.records is not None:
+            if node.source in seen:
+                linked[j] = seen[node.source]
+                until[seen[node.source]] = j
+            seen[node.source] = j
+    binds = nodes[-1].last - nodes[0].first >= window
+    if binds:
+        until[0] = count - 1
+    found, axes = nodes[0].law, [0]
+    for j in range(1, count):
+        node, before = nodes[j], nodes[j - 1]
+        ticks = np.arange(len(node.law)) + (node.first - before.first)
+        if until[j - 1] >= j:
+            _allow(found.size * len(ticks), most)
+            found = found[..., None] * (ticks - np.arange(len(before.law))[:, None] >= node.least)
+            axes.append(j)
+        else:
+            sums = np.cumsum(found, axis=-1)
+            sums = np.concatenate((np.zeros((*sums.shape[:-1], 1)), sums), axis=-1)
+            found = sums[..., np.clip(ticks - node.least + 1, 0, len(before.law))]
+            axes[-1] = j
+        if j in linked:
+            other = nodes[linked[j]]
+            assert node.records is not None
+            _allow(node.records.size**2, most)
+            shape = [1] * len(axes)
+            shape[axes.index(linked[j])], shape[-1] = len(other.law), len(node.law)
+            found = found * _step(other, node).reshape(shape)
+        else:
+            found = found * node.law
+        if binds and j == count - 1:
+            shape = [1] * len(axes)
+            shape[0], shape[-1] = len(nodes[0].law), len(node.law)
+            spread = np.arange(len(node.law)) + node.first - nodes[0].first
+            found = found * (spread - np.arange(len(nodes[0].law))[:, None] < window).reshape(shape)
+        over = tuple(place for place, axis in enumerate(axes[:-1]) if until[axis] <= j)
+        found = found.sum(axis=over)
+        axes = [axis for place, axis in enumerate(axes) if place not in over]
+        if possible:
+            found = (found > 0.0).astype(np.float64)
+    return found
+
+
+def _step(other: Node, node: Node) -> Float64:
+    """Return the law of a record's tick given that of the one of the same source ahead of it in the match."""
+    assert node.records is not None
+    if not node.backward:
+        return _between(node.records, other, node, other.first, node.first)
+    found = _between(node.records, node, other, -node.last, -other.last)
+    # Only whether it can be is asked of times that run backward.
+    return ((found[::-1, ::-1].T > 0.0) & (node.law > 0.0)).astype(np.float64)
+
+
+def _between(records: Records, one: Node, other: Node, first: int, begin: int) -> Float64:
+    """Return the law of the ticks of a later record, from one on, given those of an earlier one."""
+    rows, columns = first - one.moved, begin - one.moved
+    step = records.step(one.place, other.place)
+    return step[rows : rows + len(one.law), columns : columns + len(other.law)]
+
+
+def _allow(cells: int, most: int) -> None:
+    if cells > most:
+        raise TooManyCellsError(cells)

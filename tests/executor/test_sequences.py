@@ -1,0 +1,260 @@
+"""Events of sources whose sequences tell their order, against all worlds."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import uncertain_cep as uc
+from tests.oracle import Clock, Event, Match, Query, answer_literally, no, one, plus, seq
+
+NAMES = "hg"
+
+
+@st.composite
+def _laws(draw: st.DrawFn, size: int) -> tuple[Fraction, ...] | None:
+    if size == 1 or draw(st.integers(0, 3)):
+        return None
+    shares = draw(st.lists(st.integers(0, 2), min_size=size, max_size=size).filter(any))
+    return tuple(Fraction(share, sum(shares)) for share in shares)
+
+
+@st.composite
+def traces(draw: st.DrawFn, *, sources: int = 2, most: int = 5, total: bool = False) -> list[Event]:
+    """Draw events of sources that may be ordered, and without; in one order for certain if ``total``."""
+    clocks = []
+    for _ in range(sources):
+        lower = draw(st.integers(-1, 1))
+        width = draw(st.sampled_from([0, 0, 0, 2]))
+        clocks.append(Clock(lower, lower + width, ordered=draw(st.booleans())))
+    some = clocks if total else [None, *clocks, *clocks]
+    days = draw(st.booleans())
+    events = []
+    for id in range(draw(st.integers(2, most))):
+        clock = draw(st.sampled_from(some))
+        own = draw(st.integers(0, 1)) * 3 if days else draw(st.integers(0, 4))
+        width = 2 if days else draw(st.integers(0, 2))
+        if clock is not None and not clock.ordered and (total or not days):
+            width = draw(st.sampled_from([0, 0, 1])) if not total else 0
+        pmf = draw(_laws(width + 1))
+        sequence = None if clock is None else id
+        if sequence is not None and not total and not draw(st.integers(0, 5)):
+            sequence = None
+        low, high = (0, 0) if clock is None else (clock.lower, clock.upper)
+        kind = draw(st.sampled_from("AB"))
+        events.append(Event(kind, id, own + low, own + width + high, pmf, clock=clock, sequence=sequence))
+    return events
+
+
+def table_of(events: list[Event]) -> pa.Table:
+    clocks = list(dict.fromkeys(event.clock for event in events if event.clock is not None))
+    values: dict[str, tuple[pa.DataType, list[Any]]] = {
+        "type": (pa.string(), [event.type for event in events]),
+        "id": (pa.int64(), [event.id for event in events]),
+        "lower": (pa.int64(), [event.lower for event in events]),
+        "upper": (pa.int64(), [event.upper for event in events]),
+        "pmf": (pa.list_(pa.float64()), [event.pmf and list(map(float, event.pmf)) for event in events]),
+        "source": (
+            pa.string(),
+            [event.clock and NAMES[clocks.index(event.clock)] for event in events],
+        ),
+        "offset_lower": (pa.int64(), [event.clock and event.clock.lower for event in events]),
+        "offset_upper": (pa.int64(), [event.clock and event.clock.upper for event in events]),
+        "sequence": (pa.int64(), [event.sequence for event in events]),
+        "ordered": (pa.bool_(), [event.clock and event.clock.ordered for event in events]),
+    }
+    columns = {name: pa.array(given, kind) for name, (kind, given) in values.items()}
+    return pa.table(columns)
+
+
+def _wanted(query: Query, events: list[Event]) -> dict[Any, Match]:
+    try:
+        return {match.ids: match for match in answer_literally(query, events)}
+    except ValueError:
+        assume(False)
+        raise
+
+
+def _check(wanted: dict[Any, Match], found: pa.Table) -> None:
+    variables = [name for name in found.column_names if name.startswith("v")]
+    got = {
+        tuple(tuple(row[name]) if isinstance(row[name], list) else row[name] for name in variables): row
+        for row in found.to_pylist()
+    }
+    assert got.keys() == wanted.keys()
+    for ids, match in wanted.items():
+        assert (got[ids]["range_lower"], got[ids]["range_upper"]) == (match.range_lower, match.range_upper)
+        if "confidence" in got[ids]:
+            assert got[ids]["confidence"] == pytest.approx(float(match.confidence), rel=1e-9)
+
+
+TYPES = st.sampled_from(["AB", "ABA", "AAB", "ABAB"])
+
+
+@given(
+    TYPES,
+    st.integers(1, 9),
+    traces(),
+    st.sampled_from(["auto", "any_state", "selectivity", "point"]),
+    st.booleans(),
+)
+def test_matches_are_those_of_all_worlds(
+    types: str, window: int, events: list[Event], evaluation: str, confidence: bool
+) -> None:
+    wanted = _wanted(Query(seq(*(one(type, f"v{j}") for j, type in enumerate(types))), window), events)
+    components = ", ".join(f"{type} v{j}" for j, type in enumerate(types))
+    query = f"PATTERN SEQ({components}) WITHIN {window}"
+    _check(wanted, uc.match(table_of(events), query, evaluation=evaluation, confidence=confidence))
+
+
+@given(st.integers(1, 9), traces())
+def test_kleene_components(window: int, events: list[Event]) -> None:
+    wanted = _wanted(Query(seq(one("A", "v0"), plus("B", "v1")), window), events)
+    _check(wanted, uc.match(table_of(events), f"PATTERN SEQ(A v0, B+ v1[]) WITHIN {window}"))
+
+
+@given(
+    st.integers(1, 9),
+    traces(sources=1, total=True),
+    st.sampled_from(["skip_till_any_match", "skip_till_next_match", "strict_contiguity"]),
+    st.booleans(),
+)
+def test_all_that_forbids_where_the_order_is_known(
+    window: int, events: list[Event], strategy: Any, negated: bool
+) -> None:
+    middle = [no("B", "n")] if negated else [plus("B", "v1")]
+    wanted = _wanted(Query(seq(one("A", "v0"), *middle, one("A", "v2")), window, strategy=strategy), events)
+    inner = "!B n" if negated else "B+ v1[]"
+    names = "v0, v2" if negated else "v0, v1, v2"
+    query = f"PATTERN SEQ(A v0, {inner}, A v2) WHERE {strategy}({names}) WITHIN {window}"
+    _check(wanted, uc.match(table_of(events), query))
+
+
+def test_the_order_of_a_day_is_known_and_its_hours_are_not() -> None:
+    day = {"lower": [0, 0, 24], "upper": [23, 23, 47], "source": ["file"] * 3, "sequence": [1, 2, 3]}
+    offsets = {"offset_lower": [0] * 3, "offset_upper": [0] * 3}
+    events = pa.table({"type": [*"ABC"], "id": [1, 2, 3], **day, **offsets})
+    query = "PATTERN SEQ(A a, B b) WITHIN 24"
+    # All of 24 * 24 choices but those in which the second comes first, of whose ties it is the later one.
+    assert uc.match(events, query)["confidence"].to_pylist() == [pytest.approx(300 / 576)]
+    ordered = events.append_column("ordered", pa.array([True] * 3))
+    (row,) = uc.match(ordered, query).to_pylist()
+    assert (row["range_lower"], row["range_upper"], row["confidence"]) == (0, 23, 1.0)
+    (count,) = uc.match(ordered, "PATTERN SEQ(A a, !B b, C c) WITHIN 48 RETURN EXPECTED COUNT").to_pylist()
+    assert count["expected_count"] == 0.0
+    # The first of two records of a day, and an hour of the next one: by a sum over the choices in order.
+    pairs = [(a, b) for b in range(24) for a in range(b + 1)]
+    near = sum(max(0, a + 24 - 24 + 1) for a, _ in pairs) / (len(pairs) * 24)
+    (row,) = uc.match(ordered, "PATTERN SEQ(A a, C c) WITHIN 25").to_pylist()
+    assert row["confidence"] == pytest.approx(near)
+
+
+def _file(**columns: list[Any]) -> pa.Table:
+    given: dict[str, list[Any]] = {
+        "type": ["A", "B"],
+        "id": [1, 2],
+        "lower": [0, 0],
+        "upper": [5, 5],
+        "source": ["h", "h"],
+        "offset_lower": [0, 0],
+        "offset_upper": [0, 0],
+        "sequence": [1, 2],
+        "ordered": [True, True],
+    }
+    return pa.table({**given, **columns})
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"sequence": [1, 1]}, "row 2.*has this sequence"),
+        ({"sequence": [1.5, 2.5]}, "a sequence is a whole number"),
+        ({"ordered": [1, 1]}, "it is true or false"),
+        ({"ordered": [True, False]}, "by some of its rows"),
+        ({"lower": [6, 0], "upper": [9, 5]}, "row 1.*row 2 comes later"),
+    ],
+)
+def test_what_is_not_known_of_an_order(columns: dict[str, list[Any]], said: str) -> None:
+    with pytest.raises(uc.TraceError, match=said):
+        uc.match(_file(**columns), "PATTERN SEQ(A a, B b) WITHIN 9")
+
+
+@pytest.mark.parametrize(
+    ("query", "source", "said"),
+    [
+        ("PATTERN SEQ(A a, !B b, A c) WITHIN 9", ["h", "h", "g"], "source h.*what forbids events"),
+        ("PATTERN AND(A a, B b) WITHIN 9", ["h", "h", "g"], r"source h.*AND\(...\) with events of several"),
+        ("PATTERN SEQ(A a, B b) WHERE TIME(b) - TIME(a) < 3 WITHIN 9", ["h", "h", "h"], "TIME"),
+        ("PATTERN SEQ(A a, B b, !A c) WITHIN 9", ["h", "h", "h"], "a negation at the end"),
+        ("PATTERN SEQ(A a, B b) WITHIN 9 RETURN EXPECTED COUNT EVERY 3", ["h", "h", "h"], "buckets of time"),
+    ],
+)
+def test_what_sequences_do_not_support_yet_is_refused(query: str, source: list[str], said: str) -> None:
+    third: dict[str, list[Any]] = {
+        "type": ["A", "B", "A"],
+        "id": [1, 2, 3],
+        "lower": [0] * 3,
+        "upper": [5] * 3,
+        "source": source,
+    }
+    more: dict[str, list[Any]] = {
+        "offset_lower": [0] * 3,
+        "offset_upper": [0] * 3,
+        "sequence": [1, 2, 3],
+        "ordered": [True] * 3,
+    }
+    events = _file(**third, **more)
+    with pytest.raises(uc.OptionError, match=said):
+        uc.match(events, query)
+    uc.match(events, query, sources=False)
+
+
+def test_streams_and_posteriors_know_no_sequences() -> None:
+    query = "PATTERN SEQ(A a, B b) WITHIN 9"
+    with pytest.raises(uc.OptionError, match="a stream does not support that yet"):
+        uc.IncrementalMatcher(query, _file().schema)
+    with pytest.raises(uc.OptionError, match="what is asked of matched events"):
+        uc.posteriors(uc.match(_file(), query), _file(), query)
+    apart = _file(lower=[0, 6], upper=[5, 9])
+    assert uc.posteriors(uc.match(apart, query), apart, query).num_rows == 2
+
+
+def test_an_event_without_a_sequence_ties_with_all_of_its_tick() -> None:
+    rows = {"type": [*"ABA"], "id": [1, 2, 3], "lower": [4] * 3, "upper": [4] * 3, "source": ["h"] * 3}
+    more = {
+        "offset_lower": [0] * 3,
+        "offset_upper": [0] * 3,
+        "sequence": [1, 2, None],
+        "ordered": [False] * 3,
+    }
+    events = pa.table({**rows, **more})
+    for query in ("PATTERN SEQ(A a, B b) WITHIN 2", "PATTERN SEQ(A a, B b) WITHIN 1"):
+        found = uc.match(events, query).to_pylist()
+        assert [(row["a"], row["b"], row["confidence"]) for row in found] == [(1, 2, 1.0)]
+    with pytest.raises(uc.OptionError, match=r"source h.*what forbids events"):
+        uc.match(events, "PATTERN SEQ(A a, B b) WHERE skip_till_next_match(a, b) WITHIN 2")
+
+
+def test_explain_says_that_sequences_tell_the_order() -> None:
+    query = "PATTERN SEQ(A a, B b) WITHIN 9"
+    shown = uc.explain(query, _file())
+    assert "those at one tick are in the order of sequence" in shown
+    assert "independent" not in shown
+    assert json.loads(uc.explain(query, _file(), format="json"))["clocks"]["sequence"] == "sequence"
+
+
+def test_too_many_choices_name_the_source() -> None:
+    """Of two records on either side of an event by a clock of its own, some tick has to be held."""
+    columns = {
+        "type": [*"ABA"], "id": [1, 2, 3], "lower": [0] * 3, "upper": [9_999] * 3, "source": ["h", None, "h"],
+        "offset_lower": [0, None, 0], "offset_upper": [0, None, 0], "sequence": [1, None, 2],
+        "ordered": [True, None, True],
+    }  # fmt: skip
+    with pytest.raises(uc.ConfidenceCostError, match="sources h, which sequences put in order"):
+        uc.match(pa.table(columns), "PATTERN SEQ(A a, B b, A c) WITHIN 20000")

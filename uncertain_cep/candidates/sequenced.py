@@ -1,0 +1,257 @@
+"""Events of one source that sequences put in order: those that share a tick, or all of an ordered source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from confidence.shared.records import Records
+from uncertain_cep.candidates.own_times import offset_bounds
+from uncertain_cep.candidates.pmfs import ExplicitPmfs
+from uncertain_cep.config import MAX_TICK, MOST_RECORD_CELLS
+from uncertain_cep.errors import ConfidenceCostError, OptionError, TraceError, TraceFault
+from uncertain_cep.plan import EvaluationPlan
+
+__all__ = ["SequencedEvents", "sequenced"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class SequencedEvents:
+    """What sequences say of the events of a table, all (n,) int64 by row unless said otherwise."""
+
+    source: Int64
+    """-1: none."""
+    names: tuple[str, ...]
+    """Of each source."""
+    rank: Int64
+    """In order as the sequences of a source are; -1: none."""
+    lower: Int64
+    upper: Int64
+    """Own times, ticks; of an ordered source those that its order leaves."""
+    low: Int64
+    high: Int64
+    """Bounds of the source's offset; 0 without one."""
+    pmfs: ExplicitPmfs
+    """Of own times; of records those of each alone."""
+    cluster: Int64
+    """Which records of an ordered source, with intervals that overlap, it is one of; -1: none."""
+    place: Int64
+    """Its place among these."""
+    clusters: tuple[tuple[Int64, Int64, Int64], ...]
+    """The rows of each cluster in order, and the bounds of each alone."""
+    tie: Int64
+    """Its place among those of its source that it can share a tick with."""
+    is_total: bool
+    """Whether each partition's events are of one source and in one order in all worlds."""
+    _records: dict[Any, Records] = field(default_factory=dict, repr=False)
+
+    def searched(self, plan: EvaluationPlan) -> tuple[EvaluationPlan, Int64, Int64]:
+        """Return a plan and bounds of times, ticks, by which all matches are found, and more than these.
+
+        Ticks are so short that events of a source that share one are in order. Where the order is total, each
+        event has one tick.
+        """
+        scale = int(self.tie.max()) + 1
+        low, high = (0, 0) if self.is_total else (self.low, self.high)
+        lower, upper = self.lower + low, self.upper + high
+        first, window = int(lower.min()), plan.window
+        span = int(upper.max()) - first + 1
+        if span >= MAX_TICK // (2 * scale):
+            raise OptionError(
+                f"up to {scale:,} events of one source share a tick, and the trace has {span:.1e}: give a "
+                "longer tick, or leave out the column of sequences"
+            )
+        lower, upper = (lower - first) * scale + self.tie, (upper - first) * scale + self.tie
+        if self.is_total:
+            window += int((self.upper - self.lower).max())
+            upper = lower
+        window = min(window, span) * scale
+        return replace(plan, bound=replace(plan.bound, window=window)), lower, upper
+
+    def records(self, cluster: int) -> tuple[int, Records]:
+        """Return the tick of its source at which a cluster begins, and its laws; those alike share them."""
+        rows, lower, upper = self.clusters[cluster]
+        first, size = int(lower.min()), int(upper.max() - lower.min()) + 1
+        offsets = self.pmfs.offset[rows]
+        alike = bool((offsets < 0).all() and (lower == lower[0]).all() and (upper == upper[0]).all())
+        key: Any = (len(rows), size) if alike else cluster
+        found = self._records.get(key)
+        if found is None:
+            laws = None
+            if not alike:
+                self._check_cost(cluster, len(rows) * size)
+                laws = [
+                    (low - first, np.ones(length) if at < 0 else self.pmfs.values[at : at + length])
+                    for low, length, at in zip(
+                        lower.tolist(), (upper - lower + 1).tolist(), offsets.tolist(), strict=True
+                    )
+                ]
+            found = self._records[key] = Records(len(rows), size, laws)
+            if not found.possible:
+                raise _no_time_left(int(rows[0]), int(rows[-1]))
+        return first, found
+
+    def _check_cost(self, cluster: int, cells: int) -> None:
+        if cells > MOST_RECORD_CELLS:
+            raise ConfidenceCostError(
+                f"events of the ordered source {self.name_of(cluster)} that overlap have {cells:.1e} ticks "
+                f"together, and laws are computed for {MOST_RECORD_CELLS:.1e} at most: give a longer tick",
+                cells,
+                MOST_RECORD_CELLS,
+            )
+
+    def name_of(self, cluster: int) -> str:
+        """Return what the source of some records is called."""
+        return self.names[int(self.source[self.clusters[cluster][0][0]])]
+
+
+def _refuse(events: SequencedEvents, what: str) -> None:
+    """Raise an OptionError: something takes no events that sequences put in order."""
+    of = np.flatnonzero(events.tie > 0)[0]
+    raise OptionError(
+        f"events of the source {events.names[int(events.source[of])]} that can share a tick are in the order "
+        f"of their sequences, and {what} does not support that yet: rename or leave out the column of "
+        "sequences, or take times as independent, sources=False"
+    )
+
+
+def sequenced(
+    plan: EvaluationPlan, table: pa.Table, pmfs: ExplicitPmfs | None, lower: Int64, upper: Int64
+) -> SequencedEvents | None:
+    """Return what sequences say of checked events; None if nothing.
+
+    An OptionError says that the pattern takes no events of which they say something.
+
+    Parameters
+    ----------
+    pmfs : ExplicitPmfs or None
+        Of own times where events name clocks.
+    lower, upper : (n,) int64
+        Bounds of their times, ticks, without those of probability 0 at the ends.
+    """
+    names, count = plan.names, table.num_rows
+    if not plan.clocks or names.sequence not in table.column_names:
+        return None
+    column, by_name = table.column(names.sequence), table.column(names.source)
+    offsets = offset_bounds(plan, table)
+    source, low, high = offsets.clock, offsets.low, offsets.high
+    known = np.asarray(column.is_valid().to_numpy()) & (source >= 0)
+    own_lower, own_upper = lower - low, upper - high
+    sequence = np.asarray(pc.fill_null(column.cast(pa.int64()), 0).to_numpy())
+    in_order = np.zeros(count, dtype=np.bool_)
+    if names.ordered in table.column_names:
+        given = pc.fill_null(table.column(names.ordered).cast(pa.bool_()), False)
+        in_order = np.asarray(given.to_numpy()) & (source >= 0)
+    rows = np.flatnonzero(known)
+    rows = rows[np.lexsort((sequence[rows], source[rows]))]
+    rank = np.full(count, -1)
+    rank[rows] = np.cumsum(
+        (np.diff(sequence[rows], prepend=0) != 0) | (np.diff(source[rows], prepend=-1) != 0)
+    )
+    bounds = own_lower.copy(), own_upper.copy()
+    cluster, place = np.full((2, count), -1)
+    clusters: list[tuple[Int64, Int64, Int64]] = []
+    for records in _clusters(rows[in_order[rows]], source, own_lower, own_upper):
+        cluster[records], place[records] = len(clusters), np.arange(len(records))
+        clusters.append((records, bounds[0][records], bounds[1][records]))
+    tie = _ties(rows, source, rank, own_lower, own_upper)
+    if not tie.any():
+        return None
+    known_order = known & (in_order | (own_lower == own_upper))
+    found = SequencedEvents(
+        source,
+        tuple(by_name.take(pa.array(_first_rows(source))).cast(pa.string()).to_pylist()),
+        rank,
+        own_lower,
+        own_upper,
+        low,
+        high,
+        ExplicitPmfs(np.full(count, -1), np.zeros(0)) if pmfs is None else pmfs,
+        cluster,
+        place,
+        tuple(clusters),
+        tie,
+        bool(known_order.all()) and (int(source.max()) == 0 or _is_by_source(plan)),
+    )
+    _check(plan, found)
+    return found
+
+
+def _first_rows(source: Int64) -> Int64:
+    codes, first = np.unique(source, return_index=True)
+    return np.asarray(first[codes >= 0], dtype=np.int64)
+
+
+def _is_by_source(plan: EvaluationPlan) -> bool:
+    """Return whether all events that a match depends on are of one source."""
+    if plan.query.strategy == "strict_contiguity":
+        return False
+    source = plan.names.source
+    return any({*key.columns, *key.negated} == {source} for key in plan.keys)
+
+
+def _check(plan: EvaluationPlan, found: SequencedEvents) -> None:
+    """Refuse a pattern that takes no events that sequences put in order."""
+    ends = {0, len(plan.components)} & {negation.after for negation in plan.negations}
+    if plan.bound.times:
+        _refuse(found, "TIME(...)")
+    if not found.is_total and plan.order is not None:
+        _refuse(found, "AND(...) with events of several sources, or uncertain by theirs,")
+    if not found.is_total and plan.forbids:
+        _refuse(found, "what forbids events, some of other sources or uncertain by theirs,")
+    if ends:
+        _refuse(found, "a negation at the end of a pattern")
+
+
+def _clusters(rows: Int64, source: Int64, lower: Int64, upper: Int64) -> list[Int64]:
+    """Return the rows of ordered sources that depend on each other, and tighten their bounds by the order.
+
+    ``rows`` are by source and sequence. Whatever comes first cannot be behind what comes later anyhow where
+    the latest end of the one is at most the earliest begin of the other.
+    """
+    found = []
+    for own in np.split(rows, np.flatnonzero(np.diff(source[rows])) + 1):
+        first, last = lower[own], upper[own]
+        ends = np.maximum.accumulate(last)
+        begins = np.minimum.accumulate(first[::-1])[::-1]
+        lower[own] = np.maximum.accumulate(first)
+        upper[own] = np.minimum.accumulate(last[::-1])[::-1]
+        for at in np.flatnonzero(lower[own] > upper[own])[:1].tolist():
+            raise _no_time_left(int(own[np.argmax(first[: at + 1])]), int(own[at + np.argmin(last[at:])]))
+        parts = np.split(own, np.flatnonzero(ends[:-1] <= begins[1:]) + 1)
+        found += [part for part in parts if len(part) > 1]
+    return found
+
+
+def _no_time_left(one: int, other: int) -> TraceError:
+    message = f"by the order of the source row {other + 1} comes later, and its time leaves none for that"
+    return TraceError([TraceFault(message, row=one + 1, column="sequence")])
+
+
+def _ties(rows: Int64, source: Int64, rank: Int64, lower: Int64, upper: Int64) -> Int64:
+    """Return the place of each event, (n,) int64, by sequence among those that may share ticks with it."""
+    found = np.zeros(len(source), dtype=np.int64)
+    if not len(rows):
+        return found
+    rows = rows[np.lexsort((lower[rows], source[rows]))]
+    group = np.zeros(len(rows), dtype=np.int64)
+    for own in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(source[rows])) + 1):
+        ends = np.maximum.accumulate(upper[rows[own]])
+        group[own[0]] = 1
+        group[own[1:]] = lower[rows[own[1:]]] > ends[:-1]
+    group = np.cumsum(group)
+    by_rank = np.lexsort((rank[rows], group))
+    rows, group = rows[by_rank], group[by_rank]
+    fresh = np.diff(group, prepend=0) != 0
+    steps = np.cumsum(np.diff(rank[rows], prepend=0) != 0)
+    found[rows] = steps - np.maximum.accumulate(np.where(fresh, steps, 0))
+    return found

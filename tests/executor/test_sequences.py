@@ -225,6 +225,17 @@ def test_streams_and_posteriors_know_no_sequences() -> None:
     assert uc.posteriors(uc.match(apart, query), apart, query).num_rows == 2
 
 
+def test_records_on_either_side_of_an_event_are_in_order_too() -> None:
+    rows = {"type": [*"ABA"], "id": [1, 2, 3], "lower": [0] * 3, "upper": [2] * 3, "source": ["h", None, "h"]}
+    more = {"offset_lower": [0] * 3, "offset_upper": [0] * 3, "sequence": [2, None, 1]}
+    events = _file(**rows, **more, ordered=[True, None, True])
+    for query in ("PATTERN SEQ(A a, B b, A c) WITHIN 9", "PATTERN SEQ(A a, B b, A c) WITHIN 3"):
+        (row,) = uc.match(events, query).to_pylist()
+        assert (row["a"], row["c"]) == (3, 1)
+        # Of 6 pairs of ticks in order and 3 ticks between, one choice is strictly in order.
+        assert row["confidence"] == pytest.approx(1 / 18)
+
+
 def test_an_event_without_a_sequence_ties_with_all_of_its_tick() -> None:
     rows = {"type": [*"ABA"], "id": [1, 2, 3], "lower": [4] * 3, "upper": [4] * 3, "source": ["h"] * 3}
     more = {

@@ -26,7 +26,7 @@ from uncertain_cep.testing.worlds import times_given
 TYPES = st.sampled_from(["AB", "ABA", "AAB", "ABAB"])
 
 
-@given(TYPES, st.integers(2, 14), traces(), st.booleans())
+@given(TYPES, st.integers(2, 14), traces(weighed=True), st.booleans())
 def test_posteriors_are_those_of_the_worlds(
     types: str, window: int, events: list[Event], listed: bool
 ) -> None:

@@ -152,3 +152,10 @@ def test_what_is_wrong_with_clocks_is_said_before_matching(
 def test_frames_keep_the_types_of_offsets() -> None:
     kept = from_arrow_schema(timed(clocked(1, 2)).schema)
     assert kept["offset_lower"].dataType.simpleString() == "interval day to second"
+
+
+def test_sequences_are_refused_before_any_work(spark: SparkSession) -> None:
+    table = clocked(1, 4)
+    frame = spark.createDataFrame(table.append_column("sequence", table["id"]))
+    with pytest.raises(uc.OptionError, match="Spark does not support that yet"):
+        match(frame, QUERY)

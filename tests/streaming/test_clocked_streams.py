@@ -21,7 +21,7 @@ from uncertain_cep.streaming.stream_layout import CLOSE, StreamOptions
 
 
 @given(
-    st.sampled_from(["AB", "ABA", "AABB"]), st.integers(1, 14), traces(), st.data(),
+    st.sampled_from(["AB", "ABA", "AABB"]), st.integers(1, 14), traces(weighed=True), st.data(),
     st.sampled_from([None, 1, 3, 1000]), st.sampled_from(["auto", "point"]),
 )  # fmt: skip
 def test_a_stream_has_the_matches_of_all_worlds(

@@ -167,10 +167,13 @@ class _Weigher:
         first, last = events.lower[rows] + low, events.upper[rows] + high
         least = 1 - rises.astype(np.int64)
         lower, upper, possible = _ranges(first, last, least, self._window)
-        both = (events.cluster[rows[1:]] >= 0) & (events.cluster[rows[:-1]] == events.cluster[rows[1:]])
+        cluster, place = events.cluster[rows], events.place[rows]
+        both = (cluster[1:] >= 0) & (cluster[:-1] == cluster[1:])
         certain = ((last[:-1] + least <= first[1:]) | (both & rises)).all(axis=0)
         certain &= last[-1] - first[0] < self._window
-        possible &= ~(both & ~rises).any(axis=0)
+        for apart in range(1, len(rows)):
+            backward = (cluster[apart:] == cluster[:-apart]) & (place[apart:] <= place[:-apart])
+            possible &= ~(backward & (cluster[apart:] >= 0)).any(axis=0)
         confidence = possible.astype(np.float64)
         holes = (events.pmfs.offset[rows] >= 0).any(axis=0)
         held = loose.any(axis=0) & ~alone

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.datasource import ReadMaxRows
 
 import uncertain_cep as uc
 from tests.spark.kafka_broker import broker, make_topic, send
@@ -18,6 +19,7 @@ from tests.spark.killed_streams import QUERIES, closed, command, commits, starte
 from tests.spark.streams import TOO_BUSY, counted, run
 from tests.spark.traces import as_rows
 from uncertain_cep.errors import OptionError, RuntimeEnvironmentError, TraceError
+from uncertain_cep.spark import kafka_source
 from uncertain_cep.spark.kafka_streams import columns_of_topic, stream_of_topic
 from uncertain_cep.traces import load_schema
 
@@ -112,3 +114,23 @@ def test_what_cannot_be_read(spark: SparkSession, address: str, tmp_path: Path) 
     )  # fmt: skip
     with pytest.raises(TraceError, match="offset 1 of partition 0: it is no JSON object"):
         run(matches, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "most", "expected"),
+    [
+        # A partition that is always given one fewer falls behind, and its events are late.
+        ([0, 0, 0], [900, 900, 900], 500, [166, 166, 166]),
+        ([166, 166, 166], [900, 900, 900], 500, [332, 332, 332]),
+        ([0, 0, 0], [900, 10, 900], 500, [245, 10, 245]),
+        ([5, 5], [9, 5], 100, [9, 5]),
+        ([0, 0, 0], [9, 9, 9], 2, [1, 1, 1]),
+    ],
+)
+def test_partitions_give_the_same_share(
+    starts: list[int], ends: list[int], most: int, expected: list[int]
+) -> None:
+    reader = kafka_source._Reader({"servers": "nowhere", "topic": "none"})
+    reader._last = {str(number): end for number, end in enumerate(ends)}
+    begins = {str(number): begin for number, begin in enumerate(starts)}
+    assert [*reader.latestOffset(begins, ReadMaxRows(most)).values()] == expected

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -75,13 +75,9 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         new = {number: max(end, start.get(number, 0)) for number, end in ends.items()}
         if not isinstance(limit, ReadMaxRows):
             return new
-        left = limit.max_rows
-        for place, number in enumerate(sorted(new, key=int)):
-            begin = start.get(number, 0)
-            # What other partitions do not use is for those behind.
-            new[number] = begin + min(new[number] - begin, max(left // (len(new) - place), 1))
-            left -= new[number] - begin
-        return new
+        waiting = {number: end - start.get(number, 0) for number, end in new.items()}
+        share = max(_share(waiting.values(), limit.max_rows), 1)
+        return {number: start.get(number, 0) + min(count, share) for number, count in waiting.items()}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         return ReadAllAvailable() if self._most is None else ReadMaxRows(self._most)
@@ -100,6 +96,21 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def _bounds(self) -> dict[int, tuple[int, int]]:
         """Return the first offset of each partition, and that behind the last one."""
         return _bounds(self._servers, self._topic)
+
+
+def _share(waiting: Iterable[int], most: int) -> int:
+    """Return how many messages each partition may give for at most so many in all.
+
+    It is the same for all: one that gives one fewer in each batch falls behind, and its events are late.
+    """
+    sizes = sorted(waiting)
+    for place, size in enumerate(sizes):
+        share = most // (len(sizes) - place)
+        if share < size:
+            return share
+        # What one does not use is for the others.
+        most -= size
+    return max(sizes)
 
 
 def _consumer(servers: str) -> Consumer:

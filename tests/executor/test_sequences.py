@@ -226,9 +226,15 @@ def test_streams_and_posteriors_know_no_sequences() -> None:
 
 
 def test_records_on_either_side_of_an_event_are_in_order_too() -> None:
-    rows = {"type": [*"ABA"], "id": [1, 2, 3], "lower": [0] * 3, "upper": [2] * 3, "source": ["h", None, "h"]}
-    more = {"offset_lower": [0] * 3, "offset_upper": [0] * 3, "sequence": [2, None, 1]}
-    events = _file(**rows, **more, ordered=[True, None, True])
+    rows: dict[str, list[Any]] = {
+        "type": [*"ABA"],
+        "id": [1, 2, 3],
+        "lower": [0] * 3,
+        "upper": [2] * 3,
+        "source": ["h", None, "h"],
+    }
+    rows |= {"offset_lower": [0] * 3, "offset_upper": [0] * 3, "sequence": [2, None, 1]}
+    events = _file(**rows, ordered=[True, None, True])
     for query in ("PATTERN SEQ(A a, B b, A c) WITHIN 9", "PATTERN SEQ(A a, B b, A c) WITHIN 3"):
         (row,) = uc.match(events, query).to_pylist()
         assert (row["a"], row["c"]) == (3, 1)

@@ -152,7 +152,8 @@ def posteriors(
     confidences as its interval has bits; a listed probability takes one.
 
     Spark computes them when the result is used: workers get the matches of some keys and times together with
-    the events that matter to them. Without the column ``range_lower`` those of a key are in one place.
+    the events that matter to them. Without the columns ``range_lower`` and ``range_upper`` those of a key are
+    in one place. With them the matches are used twice: ``cache()`` them if they are dear to compute.
 
     Examples
     --------
@@ -213,7 +214,7 @@ def report(
 
     Parameters
     ----------
-    events : pyarrow.Table or RecordBatchReader, pandas or Polars DataFrame
+    events : pyarrow.Table or RecordBatchReader, pandas, Polars or Spark DataFrame
         As for :func:`uncertain_cep.match`.
     query : Query or str
     path : path, optional
@@ -223,19 +224,23 @@ def report(
         Where an event has none, the middle of its interval stands for it.
     title : str, optional
         Default: the comment that the query begins with, or its pattern in words.
-    names, tick, parameters, sources, timeout, memory_limit
+    names, tick, parameters, sources
         As for :func:`uncertain_cep.match`.
+    timeout, memory_limit
+        As for :func:`uncertain_cep.match`; ``memory_limit`` not of Spark frames.
 
     Raises
     ------
     OptionError
-        If the query returns expected counts, the events are a Spark frame, or there is no such column.
+        If the query returns expected counts, or there is no such column.
     QuerySyntaxError, QueryError, TraceError, ConfidenceCostError, TimeLimitError, MemoryLimitError
         As of :func:`uncertain_cep.match`.
 
     Notes
     -----
     The page has the 10,000 best matches, and totals of all. What is in the trace is shown as text, never run.
+    Of a Spark frame these matches, and the events that are drawn with them, are all that comes to this
+    process. It is read several times: ``cache()`` one that is dear to compute.
 
     Examples
     --------
@@ -246,18 +251,25 @@ def report(
     >>> page.startswith("<!doctype html>")
     True
     """
-    from uncertain_cep.reporting.facts import Asked, report_facts
+    from uncertain_cep.reporting.facts import report_facts
+    from uncertain_cep.reporting.gathered import Asked, gathered
     from uncertain_cep.reporting.page import page_of
 
     options = MatchOptions(
         names=Names.of(names), tick=tick, sources=sources, limit=Limits.of(timeout, memory_limit)
     )
+    asked = Asked(query_of(query, values_of(parameters)), options, stamp, title=title)
     if library_of(events) == "pyspark":
-        raise OptionError("report reads frames in this process: collect the events, or a part of them")
-    parsed = query_of(query, values_of(parameters))
-    asked = Asked(event_table(events, options.names), parsed, options, stamp, title=title)
-    with looked_at(options.limit):
-        page = page_of(report_facts(asked))
+        from uncertain_cep.spark.reported import gathered_on_spark
+
+        if memory_limit is not None:
+            raise OptionError("memory_limit= is for frames in this process: workers have limits of their own")
+        answer = gathered_on_spark(asked, events)
+    else:
+        table = event_table(events, options.names)
+        with looked_at(options.limit):
+            answer = gathered(asked, table)
+    page = page_of(report_facts(asked, answer))
     if path is not None:
         Path(path).write_text(page, encoding="utf-8")
     return page

@@ -15,6 +15,7 @@ import pytest
 
 from tests.cli.conftest import Invoke, write_trace
 from tests.cli.test_match import MATCHES, QUERY, confidences, leftovers, read_csv
+from tests.reporting.test_facts import data_of, values
 from tests.spark.traces import NOT_GENERATED
 from uncertain_cep.cli.outputs import ABOUT_FILE
 
@@ -75,6 +76,21 @@ def test_same_answer_in_files(invoke: Invoke, parquet: Path, tmp_path: Path, nam
         rows = pq.read_table(out).to_pylist()
     assert confidences(rows) == pytest.approx(MATCHES)
     assert not leftovers(tmp_path)
+
+
+def test_the_same_report(invoke: Invoke, parquet: Path, tmp_path: Path) -> None:
+    out = tmp_path / "page.html"
+    result = invoke("report", QUERY, parquet, "-o", out, *ON_SPARK)
+    assert result.exit_code == 0, result.stderr
+    assert "engine: Spark (because of --master)" in result.stderr
+    assert "2 matches in" in result.stderr
+    facts = data_of(out.read_text(encoding="utf-8"))
+    assert facts["raw"]["stamped"] == 0
+    found = values(facts["columns"], "confidence")
+    assert found == pytest.approx(sorted(MATCHES.values(), reverse=True))
+    refused = invoke("report", QUERY, parquet, "-o", out, "--overwrite", "--threads", "2", *ON_SPARK)
+    assert refused.exit_code == 2
+    assert "--threads is for --engine local" in refused.stderr
 
 
 @pytest.mark.parametrize("format_name", ["csv", "json"])

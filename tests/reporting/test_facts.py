@@ -19,7 +19,7 @@ import uncertain_cep as uc
 from tests.cases.nested import NestedCase, nested_cases
 from uncertain_cep.config import SHOWN_MATCHES
 from uncertain_cep.errors import OptionError, TimeLimitError
-from uncertain_cep.reporting.facts import MOMENTS, PARTS
+from uncertain_cep.reporting.gathered import MOMENTS, PARTS
 
 HOSTILE = "</script><img src=x onerror=alert(1)>{title}"
 

@@ -83,3 +83,30 @@ def test_frames_of_two_kinds_are_refused(spark: SparkSession) -> None:
     table = random_trace(5, 20, keys=3)
     with pytest.raises(OptionError, match="must both be Spark frames"):
         uc.events_of(uc.match(table, QUERIES[0]), to_spark(spark, table), QUERIES[0])
+
+
+def test_what_forbids_in_the_middle_of_long_intervals_is_known(spark: SparkSession) -> None:
+    """Its slice of time is far behind that in which the range of the match begins."""
+    table = pa.table(
+        {"type": ["A", "B", "N"], "id": [1, 2, 3], "lower": [0, 0, 500], "upper": [1000, 1000, 500]}
+    )
+    query = "PATTERN SEQ(A a, !N n, B b) WITHIN 10"
+    matches = uc.match(table, query)
+    here = uc.posteriors(matches, table, query, pmf_ticks=0).to_pylist()
+    there = uc.posteriors(to_spark(spark, matches), to_spark(spark, table), query, pmf_ticks=0).collect()
+    found = {row["variable"]: row["mean"] for row in there}
+    assert found == pytest.approx({row["variable"]: row["mean"] for row in here}, rel=1e-12)
+
+
+def test_what_strict_contiguity_forbids_may_have_another_key(spark: SparkSession) -> None:
+    table = pa.table(
+        {
+            "type": ["A", "B", "C"], "id": [1, 2, 3], "lower": [0, 2, 3], "upper": [5, 9, 4],
+            "key": [1, 1, 2],
+        }
+    )  # fmt: skip
+    query = "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) AND [key] WITHIN 10"
+    matches = uc.match(table, query)
+    here = by_match(uc.posteriors(matches, table, query).to_pylist())
+    there = uc.posteriors(to_spark(spark, matches), to_spark(spark, table), query).collect()
+    assert by_match([row.asDict(recursive=True) for row in there]) == here

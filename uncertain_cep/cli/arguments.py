@@ -190,6 +190,22 @@ parameter_option: Final = click.option(
 )
 
 
+engine_option: Final = click.option(
+    "--engine",
+    type=click.Choice(["auto", "local", "spark"]),
+    default="auto",
+    show_default=True,
+    help="local: in this process. auto: Spark for traces above 512 MiB unpacked, on another file system, or "
+    "with --master.",
+)
+
+master_option: Final = click.option(
+    "--master",
+    metavar="M",
+    help="Spark's master: local[4], a cluster's URL, or sc://HOST for Spark Connect. Default: local[*].",
+)
+
+
 def out_option(explanation: str, *, required: bool = False) -> Callable[[Command], Command]:
     """Return the option -o of a command."""
     return click.option("-o", "--out", metavar="OUT", required=required, help=explanation)

@@ -40,7 +40,7 @@ from uncertain_cep.wording import counted
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Destination", "Matching", "deliver", "spark_session"]
+__all__ = ["Destination", "Matching", "check_for_spark", "deliver", "session_with_kernels", "spark_session"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,18 +223,8 @@ def _counted(batches: Iterable[pa.RecordBatch], update: Callable[[str], None]) -
 
 
 def _deliver_from_spark(matching: Matching, destination: Destination, master: str) -> int:
-    from uncertain_cep.spark.masters import check_master
-
-    check_master(master)
+    check_for_spark(matching.options, master)
     out, format_name = destination.out, destination.format_name
-    limits = matching.options.limit
-    if matching.options.threads is not None:
-        raise OptionError("--threads is for --engine local: a task of Spark has one thread")
-    if limits is not None and limits.memory is not None:
-        raise OptionError(
-            "--memory-limit is for --engine local: Spark's workers have limits of their own, such as "
-            "spark.executor.memory"
-        )
     if not master.startswith("local"):
         if out is None or destination.as_file:
             raise OptionError("a cluster writes a directory: name one with -o, without .csv or the like")
@@ -262,12 +252,7 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
     from uncertain_cep.spark.reading import used_of_traces
     from uncertain_cep.spark.writing import matches_to_parquet
 
-    if master.startswith("local"):
-        with compiling_aside() as kernels_are_there:
-            spark = spark_session(master)
-            kernels_are_there()
-    else:
-        spark = spark_session(master)
+    spark = session_with_kernels(master)
     options = matching.options
     doubts = Doubts()
 
@@ -294,6 +279,30 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
             count = rows()
     _explain_nothing(count, doubts)
     return count
+
+
+def check_for_spark(options: MatchOptions, master: str) -> None:
+    """Raise an OptionError if there is no such master, or an option is for this process alone."""
+    from uncertain_cep.spark.masters import check_master
+
+    check_master(master)
+    if options.threads is not None:
+        raise OptionError("--threads is for --engine local: a task of Spark has one thread")
+    if options.limit is not None and options.limit.memory is not None:
+        raise OptionError(
+            "--memory-limit is for --engine local: Spark's workers have limits of their own, such as "
+            "spark.executor.memory"
+        )
+
+
+def session_with_kernels(master: str) -> SparkSession:
+    """Return a session; on this machine kernels are compiled while it starts."""
+    if not master.startswith("local"):
+        return spark_session(master)
+    with compiling_aside() as kernels_are_there:
+        spark = spark_session(master)
+        kernels_are_there()
+    return spark
 
 
 def spark_session(master: str) -> SparkSession:

@@ -15,8 +15,10 @@ from uncertain_cep.cli.arguments import (
     FORMATS,
     Format,
     TraceOptions,
+    engine_option,
     evaluation_options,
     format_of_name,
+    master_option,
     out_option,
     overwrite_option,
     parameter_option,
@@ -82,19 +84,8 @@ Engine = Literal["local", "spark"]
     metavar="N",
     help="In process: stop with an error when there are more.",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "local", "spark"]),
-    default="auto",
-    show_default=True,
-    help="local: in this process. auto: Spark for traces above 512 MiB unpacked, on another file system, or "
-    "with --master.",
-)
-@click.option(
-    "--master",
-    metavar="M",
-    help="Spark's master: local[4], a cluster's URL, or sc://HOST for Spark Connect. Default: local[*].",
-)
+@engine_option
+@master_option
 @click.option(
     "--kleene",
     type=click.Choice(["matches", "compressed"]),

@@ -7,13 +7,15 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from uncertain_cep.cli.arguments import (
     TraceOptions,
+    engine_option,
     evaluation_options,
+    master_option,
     out_option,
     overwrite_option,
     parameter_option,
@@ -26,10 +28,12 @@ from uncertain_cep.cli.arguments import (
 from uncertain_cep.cli.progress import announced_kernels, note, working
 from uncertain_cep.errors import TraceError, UncertainCepWarning
 from uncertain_cep.results.output_place import check_output_place
+from uncertain_cep.wording import counted
 
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
     from uncertain_cep.query import Query
+    from uncertain_cep.reporting.gathered import Answer, Asked
 
 __all__ = ["report", "write_report"]
 
@@ -40,6 +44,8 @@ __all__ = ["report", "write_report"]
 @out_option("The page, such as report.html.", required=True)
 @overwrite_option
 @click.option("--title", metavar="TEXT", help="Default: the comment that the query begins with.")
+@engine_option
+@master_option
 @parameter_option
 @evaluation_options
 @schema_options
@@ -50,27 +56,32 @@ def report(
     out: str,
     overwrite: bool,
     title: str | None,
+    engine: Literal["auto", "local", "spark"],
+    master: str | None,
     parameters: dict[str, str],
     options: MatchOptions,
 ) -> None:
     """Write the matches of QUERY in one or more traces as one page that opens anywhere.
 
     It shows how many matches there are and how sure, when and where they are, each with its events on a time
-    line, and what the raw stamps would have said instead. It needs no network.
+    line, and what the raw stamps would have said instead. It needs no network. With Spark, which does not
+    know raw stamps, every event stands in the middle of its interval there.
 
     QUERY is a file, or the text itself if it starts with PATTERN.
     """
     started = time.monotonic()
-    from uncertain_cep.cli.match import inputs_of
+    from uncertain_cep.cli.match import choose_engine, inputs_of
     from uncertain_cep.cli.outputs import result_written_aside
     from uncertain_cep.optimizer.memory import keep_on_disk
-    from uncertain_cep.wording import counted
 
     check_output_place(out, inputs_of((query,) if query_file(query) else (), traces, columns))
     keep_on_disk()
     parsed, options = read_query(query, parameters), replace(options, tick=columns.tick)
+    chosen, reason = choose_engine(engine, traces, master)
+    note(f"engine: {'Spark' if chosen == 'spark' else 'in process'} ({reason})")
+    on_spark = None if chosen == "local" else master or "local[*]"
     with result_written_aside(Path(out), overwrite=overwrite) as aside:
-        count, said = write_report(parsed, traces, columns, options, aside, title)
+        count, said = write_report(parsed, traces, columns, options, aside, title, on_spark)
     for warning in said:
         note(f"warning: {warning}")
     found = counted(count, "match", "matches")
@@ -84,26 +95,77 @@ def write_report(
     options: MatchOptions,
     path: Path,
     title: str | None = None,
+    master: str | None = None,
 ) -> tuple[int, list[str]]:
-    """Write the page of a query over files; return how many matches there are, and what was warned of."""
-    from uncertain_cep.limits import looked_at
-    from uncertain_cep.reporting.facts import Asked, report_facts
-    from uncertain_cep.reporting.page import page_of
-    from uncertain_cep.traces.raw_stamps import rules_of, with_raw_stamps
-    from uncertain_cep.traces.reading import load_traces
+    """Write the page of a query over files; return how many matches there are, and what was warned of.
 
+    ``master`` is None for the in-process engine.
+    """
+    from uncertain_cep.reporting.facts import report_facts
+    from uncertain_cep.reporting.gathered import Asked
+    from uncertain_cep.reporting.page import page_of
+    from uncertain_cep.traces.raw_stamps import rules_of
+
+    asked = Asked(query, options, None, rules_of(columns.schema), title)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UncertainCepWarning)
-        with working("reading"):
-            loaded = load_traces(traces, columns.schema, format=columns.format, tick=columns.tick)
-            if loaded.table is None or loaded.faults:
-                raise TraceError(loaded.faults)
-            loaded.warn()
-            table, stamp = with_raw_stamps(loaded, traces, columns.schema)
-        announced_kernels()
-        said = list(dict.fromkeys(str(one.message) for one in caught))
-        with working("matching"), looked_at(options.limit):
-            asked = Asked(table, query, options, stamp, rules_of(columns.schema), title, said)
-            facts = report_facts(asked)
+        if master is None:
+            asked, answer = _in_process(asked, traces, columns, caught)
+        else:
+            asked, answer = _on_spark(asked, traces, columns, caught, master)
+    facts = report_facts(asked, answer)
     path.write_text(page_of(facts), encoding="utf-8")
-    return facts["totals"]["matches"], list(dict.fromkeys(str(one.message) for one in caught))
+    return facts["totals"]["matches"], _said(caught)
+
+
+def _said(caught: Sequence[warnings.WarningMessage]) -> list[str]:
+    """Return what was warned of, each once."""
+    return list(dict.fromkeys(str(one.message) for one in caught))
+
+
+def _in_process(
+    asked: Asked, traces: Sequence[str], columns: TraceOptions, caught: Sequence[warnings.WarningMessage]
+) -> tuple[Asked, Answer]:
+    from uncertain_cep.limits import looked_at
+    from uncertain_cep.reporting.gathered import gathered
+    from uncertain_cep.traces.raw_stamps import with_raw_stamps
+    from uncertain_cep.traces.reading import load_traces
+
+    with working("reading"):
+        loaded = load_traces(traces, columns.schema, format=columns.format, tick=columns.tick)
+        if loaded.table is None or loaded.faults:
+            raise TraceError(loaded.faults)
+        loaded.warn()
+        table, stamp = with_raw_stamps(loaded, traces, columns.schema)
+    announced_kernels()
+    asked = replace(asked, stamp=stamp, warnings=_said(caught))
+    with working("matching"), looked_at(asked.options.limit):
+        return asked, gathered(asked, table)
+
+
+def _on_spark(
+    asked: Asked,
+    traces: Sequence[str],
+    columns: TraceOptions,
+    caught: Sequence[warnings.WarningMessage],
+    master: str,
+) -> tuple[Asked, Answer]:
+    from uncertain_cep.cli.execution import check_for_spark, session_with_kernels
+    from uncertain_cep.spark.jobs import stopped_in_time, tasks_told
+    from uncertain_cep.spark.reading import read_traces
+    from uncertain_cep.spark.reported import gathered_on_spark
+
+    check_for_spark(asked.options, master)
+    spark = session_with_kernels(master)
+
+    def tell(done: int, parts: int) -> None:
+        update(f"matching on Spark: {done:,} of {counted(parts, 'task')} done")
+
+    with (
+        working("matching on Spark") as update,
+        tasks_told(spark, tell),
+        stopped_in_time(spark, asked.options.limit),
+    ):
+        events = read_traces(spark, traces, columns.schema, format=columns.format, tick=columns.tick)
+        asked = replace(asked, warnings=_said(caught))
+        return asked, gathered_on_spark(asked, events)

@@ -7,18 +7,20 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from uncertain_cep.candidates.doubts import Doubts
 from uncertain_cep.config import COMPARED_MATCHES
-from uncertain_cep.errors import MatchLimitError
+from uncertain_cep.errors import MatchLimitError, OptionError
 from uncertain_cep.executor import execute_within
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.query import Query
 from uncertain_cep.results.box_parts import Boxes
 from uncertain_cep.results.boxes import weighed_matches
 from uncertain_cep.results.matched_events import matched_events
 
-__all__ = ["LIKELY", "Comparison", "Key", "compared", "keys_of"]
+__all__ = ["LIKELY", "Comparison", "Key", "at_stamps", "compared", "keys_of", "stamps_of", "unchosen"]
 
 LIKELY = 0.5
 """Confidence from which a match that raw stamps do not give counts as missed."""
@@ -31,9 +33,6 @@ Key = tuple[tuple[int, int], ...]
 class Comparison:
     """The answer on raw stamps beside the answer on intervals."""
 
-    stamped: int
-    """Events that have a stamp; the others were put in the middle of their intervals."""
-    events: int
     raw: pa.Table | None
     """Matches on raw stamps; None if there are too many to compare."""
     keys: frozenset[Key]
@@ -55,6 +54,55 @@ def keys_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> list[Ke
         for begin, end in pairwise(bounds):
             keys[int(found.match[begin])] = tuple(pairs[begin:end])
     return keys
+
+
+def stamps_of(
+    plan: EvaluationPlan, table: pa.Table, stamp: str | None
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the raw stamps of events in ticks, and which events have one.
+
+    Raises
+    ------
+    OptionError
+        If there is no such column, or it is of another type than the times.
+    """
+    lower = table.column(plan.names.lower)
+    if stamp is None:
+        return plan.domain.ticks(lower), np.zeros(len(lower), dtype=np.bool_)
+    if stamp not in table.column_names:
+        raise OptionError(f"the events have no column {stamp}: they have {', '.join(table.column_names)}")
+    column = table.column(stamp)
+    if column.type != lower.type:
+        try:
+            column = column.cast(lower.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise OptionError(
+                f"column {stamp} is of type {column.type}: raw stamps are of the type of the times, "
+                f"{lower.type}"
+            ) from None
+    has = column.is_valid()
+    return plan.domain.ticks(pc.if_else(has, column, lower)), np.asarray(has)
+
+
+def at_stamps(
+    plan: EvaluationPlan, table: pa.Table, stamps: NDArray[np.int64], has: NDArray[np.bool_]
+) -> pa.Table:
+    """Return events at their raw stamps, as if these were certain times, else in the middle of intervals."""
+    names, domain = plan.names, plan.domain
+    begin, end = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
+    times = domain.times(np.where(has, stamps, begin + (end - begin) // 2))
+    raw = table.select([name for name in table.column_names if name != names.pmf])
+    for name in (names.lower, names.upper):
+        raw = raw.set_column(raw.schema.get_field_index(name), name, times)
+    return raw.replace_schema_metadata(table.schema.metadata)
+
+
+def unchosen(query: Query) -> Query:
+    """Return a query without what chooses among its matches."""
+    return replace(
+        query, min_confidence=None, having=None, limit=None, order_by_confidence=False, order_by=(),
+        non_overlapping=False,
+    )  # fmt: skip
 
 
 def compared(
@@ -80,26 +128,15 @@ def compared(
     HAVING, ORDER BY, LIMIT and OUTPUT NON OVERLAPPING choose among matches by confidence, which raw stamps do
     not have: both answers are compared without them.
     """
-    names, domain = plan.names, plan.domain
-    begin, end = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
-    times = domain.times(np.where(has, stamps, begin + (end - begin) // 2))
-    kept = [name for name in table.column_names if name != names.pmf]
-    raw_table = table.select(kept)
-    for name in (names.lower, names.upper):
-        raw_table = raw_table.set_column(raw_table.schema.get_field_index(name), name, times)
-    raw_table = raw_table.replace_schema_metadata(table.schema.metadata)
-    query = replace(
-        plan.query, min_confidence=None, having=None, limit=None, order_by_confidence=False, order_by=(),
-        non_overlapping=False,
-    )  # fmt: skip
+    raw_table = at_stamps(plan, table, stamps, has)
+    query = unchosen(plan.query)
     raw = _all(
         make_plan(query, raw_table.schema, options, confidence=False, sources=False), raw_table, options
     )
     likely_plan = make_plan(replace(query, min_confidence=LIKELY), table.schema, options)
     likely = _all(likely_plan, table, options)
-    facts = int(has.sum()), table.num_rows
     if raw is None or likely is None:
-        return Comparison(*facts, None, frozenset())
+        return Comparison(None, frozenset())
     raw_keys = frozenset(keys_of(plan, table, raw))
     best = likely.take(pa.array(np.argsort(-likely.column("confidence").to_numpy(), kind="stable")))
     absent = [key not in raw_keys for key in keys_of(plan, table, best)]
@@ -112,9 +149,7 @@ def compared(
                 Boxes(some, event, events.lower[event], events.upper[event])
             )
     impossible = pa.array(possible <= 0.0, pa.bool_())
-    return Comparison(
-        *facts, raw, raw_keys, best.filter(pa.array(absent, pa.bool_())), raw.filter(impossible)
-    )
+    return Comparison(raw, raw_keys, best.filter(pa.array(absent, pa.bool_())), raw.filter(impossible))
 
 
 def _all(plan: EvaluationPlan, table: pa.Table, options: MatchOptions) -> pa.Table | None:

@@ -34,7 +34,8 @@ class Pictures:
     are as long as each other, as far as ticks allow."""
     spoiled: Int64
     spoiling: Int64
-    """Each (q,) int64. Events, by row, that could come between those of a match and then spoil it."""
+    """Each (q,) int64. Events, by row, that could come between those of a match and then spoil it: by match,
+    those with the smallest ``lower`` first."""
 
 
 def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts: int) -> Pictures:
@@ -81,7 +82,8 @@ def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts:
     begins = np.cumsum(sizes) - sizes
     flat = np.repeat(begins[order], sizes[order]) + counting(sizes[order])
     pairs = np.concatenate([np.zeros((2, 0), dtype=np.int64), *map(np.stack, between)], axis=1)
-    pairs = pairs[:, np.argsort(pairs[0], kind="stable")]
+    begin, end = (plan.domain.ticks(table.column(name)) for name in (plan.names.lower, plan.names.upper))
+    pairs = pairs[:, np.lexsort((end[pairs[1]], begin[pairs[1]], pairs[0]))]
     return Pictures(
         match[order], [variables[k] for k in order.tolist()], position[order], row[order],
         np.concatenate(([0], np.cumsum(sizes[order]))), np.concatenate(shares)[flat], *pairs,

@@ -228,9 +228,9 @@ def in_microseconds(schema: t.StructType, name: str) -> Column:
     return day * 86_400_000_000 + minute.cast("long") * 60_000_000 + second
 
 
-def quotient(ticks: Column, divisor: int) -> Column:
+def quotient(ticks: Column, divisor: int | Column) -> Column:
     """Return the whole quotient, rounded down."""
-    if divisor == 1:
+    if isinstance(divisor, int) and divisor == 1:
         return ticks
     return f.call_function("div", ticks - f.pmod(ticks, f.lit(divisor)), f.lit(divisor))
 

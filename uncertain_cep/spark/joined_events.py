@@ -18,8 +18,10 @@ from uncertain_cep.spark.worker import unused_name
 __all__ = ["joined_events"]
 
 
-def joined_events(matches: DataFrame, events: DataFrame, query: Query, options: MatchOptions) -> DataFrame:
-    """Return the events of matches in long form, see `uncertain_cep.events_of`."""
+def joined_events(
+    matches: DataFrame, events: DataFrame, query: Query, options: MatchOptions, number: Column | None = None
+) -> DataFrame:
+    """Return the events of matches in long form, see `uncertain_cep.events_of`, by any ``number``."""
     events = whole_numbers(events, options.names)
     schema = noted_schema(events, options.names)
     plan = make_plan(query, schema, options)
@@ -30,7 +32,7 @@ def joined_events(matches: DataFrame, events: DataFrame, query: Query, options: 
     match, variable, position = OWN_COLUMNS
     # In one step with explode, Spark would number what that returns.
     numbered = matches.select(
-        f.monotonically_increasing_id().alias(match),
+        (f.monotonically_increasing_id() if number is None else number).alias(match),
         *(column(name).alias(own) for name, own in zip(given[1:], held[1:], strict=True)),
         f.concat(*(_entries(part, held[0]) for part in plan.components)).alias("taken"),
     ).withColumn("taken", f.explode("taken"))

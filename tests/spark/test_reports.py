@@ -1,0 +1,102 @@
+"""Reports on Spark frames: what the page of the same events in this process says."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import uncertain_cep as uc
+from tests.reporting.test_facts import data_of
+from tests.spark.traces import random_trace, to_spark
+from uncertain_cep.errors import OptionError
+from uncertain_cep.reporting.gathered import SPOILING_SHOWN
+
+FORBIDS = """
+    PATTERN SEQ(A a, !D n, B b) WHERE [key] WITHIN 9 HAVING CONFIDENCE >= 0.02 RETURN a.name
+"""
+PLAIN = "PATTERN SEQ(A a, B b) WHERE [key] WITHIN 9 HAVING CONFIDENCE >= 0.3"
+
+
+def trace() -> pa.Table:
+    """Return events of which some have stamps, a few of them far from their intervals."""
+    table = random_trace(7, 160, keys=3)
+    draw = np.random.default_rng(7)
+    lower, upper = (np.asarray(table.column(name)) for name in ("lower", "upper"))
+    stamp = lower + (draw.random(len(lower)) * (upper - lower + 1)).astype(np.int64)
+    stamp[::9] += 40
+    return table.append_column("stamp", pa.array(stamp, mask=draw.random(len(lower)) < 0.2))
+
+
+def drawn(facts: dict[str, Any], name: str) -> list[tuple[str, str]]:
+    """Return the matches of a table with all that is drawn of each, and the shades apart, in one order."""
+    events = facts["events"]
+    given = facts["columns" if name == "found" else name]
+
+    def event(place: int) -> list[object]:
+        columns = [events[name] for name in ("type", "id", "lower", "upper", "stamp", "clock", "read")]
+        return [column[place] for column in (*columns, *(one["values"] for one in events["attributes"]))]
+
+    rows = []
+    for n, (own, spoiling) in enumerate(facts[f"{name}_drawn"]):
+        row = {one["name"]: one["values"][n] for one in given}
+        if "confidence" in row:
+            row["confidence"] = f"{row['confidence']:.9g}"
+        there = facts["compared"][n] if name == "found" and facts["compared"] else None
+        named = [(variable, event(place)) for variable, place, _ in own]
+        # Of those that are alike but for their ids, any may be among the first ones.
+        few = event if len(spoiling) < SPOILING_SHOWN else lambda place: event(place)[2:4]
+        rows.append(
+            (repr((row, there, named, sorted(map(repr, map(few, spoiling))))), "/".join(s for *_, s in own))
+        )
+    return sorted(rows)
+
+
+def assert_same_drawings(there: list[tuple[str, str]], here: list[tuple[str, str]]) -> None:
+    """Assert that matches are drawn alike; a shade may be rounded to the next one."""
+    assert [row for row, _ in there] == [row for row, _ in here]
+    for (_, mine), (_, its) in zip(here, there, strict=True):
+        assert len(mine) == len(its)
+        levels = [[int(shade.replace("/", "0"), 36) for shade in shades] for shades in (mine, its)]
+        assert max((abs(a - b) for a, b in zip(*levels, strict=True)), default=0) <= 1
+
+
+@pytest.mark.parametrize("query", [FORBIDS, pytest.param(PLAIN, marks=pytest.mark.thorough)])
+def test_a_page_is_that_of_this_process(spark: SparkSession, query: str) -> None:
+    table = trace()
+    frame = to_spark(spark, table)
+    here = uc.report(table, query, stamp="stamp", title="Same")
+    there = uc.report(frame, query, stamp="stamp", title="Same")
+    mine, its = data_of(here), data_of(there)
+    assert mine["totals"]["matches"] >= 10
+    assert mine["raw"]["missed"]
+    assert mine["raw"]["invented"]
+    assert any(spoiling for _, spoiling in mine["found_drawn"]) == (query == FORBIDS)
+    for name in ("histogram", "moments", "groups", "raw", "limit", "clock", "variables", "nothing"):
+        assert its[name] == mine[name], name
+    assert its["totals"] == pytest.approx(mine["totals"])
+    for name in ("found", "invented"):
+        assert_same_drawings(drawn(its, name), drawn(mine, name))
+    # All that is not packed but the plan, which each task makes for itself.
+    written = re.compile(r'<(?:p|ul) class="(?:words|totals|plain|plain warn)">.*?</(?:p|ul)>')
+    assert written.findall(there) == written.findall(here)
+    assert len(written.findall(here)) >= 2
+
+
+def test_what_else_a_report_on_spark_says(spark: SparkSession) -> None:
+    frame = to_spark(spark, trace().slice(0, 40))
+    nothing = data_of(uc.report(frame, "PATTERN SEQ(A a, B b) WHERE a.value > 1000 WITHIN 5"))
+    assert nothing["totals"]["matches"] == 0
+    assert nothing["nothing"].startswith("candidates: a 0, b ")
+    with pytest.raises(OptionError, match="a streaming frame has no end"):
+        uc.report(spark.readStream.format("rate").load(), PLAIN)
+    with pytest.raises(OptionError, match="memory_limit= is for frames in this process"):
+        uc.report(frame, PLAIN, memory_limit="1GB")
+    with pytest.raises(OptionError, match="the events have no column when"):
+        uc.report(frame, PLAIN, stamp="when")
+    with pytest.raises(OptionError, match="returns expected counts"):
+        uc.report(frame, "PATTERN SEQ(A a, B b) WITHIN 5 RETURN EXPECTED COUNT")

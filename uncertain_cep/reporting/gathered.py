@@ -1,0 +1,326 @@
+"""What a report needs of an answer: what there is to say of all matches, and all of the best."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.existence import existence
+from uncertain_cep.config import CONFIDENCE_TOLERANCE, SHOWN_MATCHES
+from uncertain_cep.errors import OptionError
+from uncertain_cep.executor import execute_within
+from uncertain_cep.explanation.facts import plan_facts
+from uncertain_cep.explanation.text import explain_plan
+from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
+from uncertain_cep.query import Query
+from uncertain_cep.reporting.comparison import LIKELY, Comparison, compared, keys_of, stamps_of
+from uncertain_cep.results.order import finished
+from uncertain_cep.results.pictures import Pictures, pictures_of
+
+__all__ = [
+    "BINS",
+    "CERTAIN",
+    "INVENTED_SHOWN",
+    "MOMENTS",
+    "PARTS",
+    "SPOILING_SHOWN",
+    "TOP",
+    "Answer",
+    "Asked",
+    "Group",
+    "Kind",
+    "Moments",
+    "TraceFacts",
+    "bars_of_time",
+    "gathered",
+    "grouped_by",
+    "is_group",
+    "report_plan",
+    "totals_of",
+]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+PARTS: Final = 24
+"""Parts of an interval that are shaded by when the event happened."""
+
+BINS: Final = 20
+"""Bars of the histogram of confidences."""
+
+MOMENTS: Final = 48
+"""Bars of the chart of when matches are."""
+
+TOP: Final = 12
+"""Values of an attribute that are shown with their matches, and types of events."""
+
+INVENTED_SHOWN: Final = 500
+"""Most invented matches in the table."""
+
+SPOILING_SHOWN: Final = 8
+"""Most events that could spoil a match in its drawing."""
+
+CERTAIN: Final = 1.0 - CONFIDENCE_TOLERANCE
+"""Confidence from which a match counts as certain."""
+
+_ROUND_LENGTHS: Final[tuple[int, ...]] = (
+    *(step * 10**power for power in range(10) for step in (1, 2, 5)),
+    *(seconds * 10**9 for seconds in (10, 15, 30)),
+    *(minutes * 60 * 10**9 for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720)),
+    *(days * 86_400 * 10**9 for days in (1, 2, 7, 14, 28, 91, 182, 364)),
+)
+"""Lengths that people count time in, nanoseconds, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a report is about."""
+
+    query: Query
+    options: MatchOptions
+    stamp: str | None
+    """The column of raw stamps, of the type of the times; null where there is none."""
+    notes: Sequence[str] = ()
+    """What else is assumed, such as how stamps became intervals."""
+    title: str | None = None
+    warnings: Sequence[str] = ()
+
+
+class Group(NamedTuple):
+    """The matches with one value."""
+
+    value: Any
+    matches: int
+    expected: float
+
+
+class Kind(NamedTuple):
+    """The events of one type, and how many ticks are between the first and last possible one."""
+
+    type: str
+    events: int
+    shortest: int
+    middle: float
+    longest: int
+
+
+class Moments(NamedTuple):
+    """Which matches begin when, by equal parts of the time that they cover; times are ticks."""
+
+    begin: int
+    width: int
+    matches: Int64
+    expected: Float64
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFacts:
+    """What there is to say of all events."""
+
+    events: int
+    certain: int
+    """Those whose interval is one tick."""
+    first: int
+    """The first possible tick of any event; 0 without events."""
+    kinds: Sequence[Kind]
+    """The most frequent types."""
+    listed: int
+    """Events with probabilities of their own."""
+    doubtful: int
+    """Events that may not have happened."""
+    named: int
+    """Events that name a clock."""
+    clocks: int
+    stamped: int
+    """Events that have a raw stamp; the others stand in the middle of their intervals beside these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer as a report shows it."""
+
+    plan: EvaluationPlan
+    explained: str
+    totals: dict[str, float]
+    histogram: list[int]
+    moments: Moments | None
+    groups: Sequence[tuple[str, int, Sequence[Group]]]
+    """Names, how many values there are, and those with the most matches."""
+    trace: TraceFacts
+    table: pa.Table
+    """Events, at least those that are drawn."""
+    parts: Sequence[tuple[str, pa.Table, Pictures]]
+    """``found``, the best matches, and if both answers were compared ``missed`` and ``invented``."""
+    given: list[bool] | None
+    """Whether raw stamps give the matches shown, if both answers were compared."""
+    raw: dict[str, int | None]
+    """How many matches there are on raw stamps, and how many missed and invented ones."""
+    nothing: str
+    """Why there are no matches."""
+
+
+def report_plan(asked: Asked, schema: pa.Schema) -> EvaluationPlan:
+    """Return the plan of a query on events; OptionError if it returns expected counts."""
+    plan = make_plan(asked.query, schema, asked.options)
+    if plan.counts:
+        raise OptionError(
+            "a report shows matches, and the query returns expected counts: ask for the matches"
+        )
+    return plan
+
+
+def gathered(asked: Asked, table: pa.Table) -> Answer:
+    """Match the events of a table, and return what a report shows of the answer."""
+    options = asked.options
+    plan = report_plan(asked, table.schema)
+    names, domain = plan.names, plan.domain
+    doubts = Doubts()
+    found = finished(plan, execute_within(plan, table, options, doubts))
+    begin, end = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
+    stamps, has = stamps_of(plan, table, asked.stamp)
+    comparison = compared(plan, table, options, stamps, has)
+    confidence = np.asarray(found.column("confidence").to_numpy())
+    if plan.query.is_ordered:
+        shown = found.slice(0, SHOWN_MATCHES)
+    else:
+        shown = found.take(pa.array(np.argsort(-confidence, kind="stable")[:SHOWN_MATCHES]))
+    parts = [("found", shown, pictures_of(plan, table, shown, PARTS))]
+    for name, rows in (("missed", comparison.missed), ("invented", comparison.invented)):
+        if rows is not None:
+            kept = rows.slice(0, 1 if name == "missed" else INVENTED_SHOWN)
+            parts.append((name, kept, pictures_of(plan, table, kept, PARTS)))
+    return Answer(
+        plan=plan,
+        explained=explain_plan(plan_facts(plan, table, doubts)),
+        totals=totals_of(
+            len(confidence),
+            float(confidence.sum()),
+            int((confidence >= CERTAIN).sum()),
+            int((confidence >= LIKELY).sum()),
+        ),
+        histogram=np.bincount(
+            np.clip(np.floor(confidence * BINS), 0, BINS - 1).astype(np.int64), minlength=BINS
+        ).tolist(),
+        moments=_moments(plan, found, confidence),
+        groups=_groups(plan, found),
+        trace=_trace_facts(plan, table, begin, end, int(has.sum())),
+        table=table,
+        parts=parts,
+        given=None
+        if comparison.raw is None
+        else [key in comparison.keys for key in keys_of(plan, table, shown)],
+        raw=_raw(comparison),
+        nothing="" if found.num_rows else doubts.summary(),
+    )
+
+
+def totals_of(matches: int, expected: float, certain: int, likely: int) -> dict[str, float]:
+    """Return what stands in the first line; those that are certain are among those that are likely."""
+    return {
+        "matches": matches,
+        "expected": expected,
+        "certain": certain,
+        "likely": likely - certain,
+        "possible": matches - likely,
+    }
+
+
+def bars_of_time(low: int, high: int, tick: int | None) -> tuple[int, int, int]:
+    """Return where bars that cover two ticks, and those between, begin, how long each is, and their number.
+
+    ``tick`` is the length of a tick in nanoseconds.
+    """
+    width = _round_length((high - low) // MOMENTS + 1, tick)
+    low -= low % width
+    return low, width, (high - low) // width + 1
+
+
+def _moments(plan: EvaluationPlan, found: pa.Table, confidence: Float64) -> Moments | None:
+    if not found.num_rows:
+        return None
+    first, last = (plan.domain.ticks(found.column(f"range_{side}")) for side in ("lower", "upper"))
+    middle = first + (last - first) // 2
+    begin, width, count = bars_of_time(int(middle.min()), int(middle.max()), plan.domain.tick_nanoseconds)
+    place = (middle - begin) // width
+    matches = np.bincount(place, minlength=count)
+    return Moments(begin, width, matches, np.bincount(place, confidence, minlength=count).astype(np.float64))
+
+
+def _round_length(least: int, tick: int | None) -> int:
+    """Return a round number of ticks of some nanoseconds, at least so many."""
+    if tick is not None:
+        for length in _ROUND_LENGTHS:
+            if length >= least * tick and length % tick == 0:
+                return int(length // tick)
+    return next(
+        int(step * 10**power) for power in range(20) for step in (1, 2, 5) if step * 10**power >= least
+    )
+
+
+def grouped_by(plan: EvaluationPlan) -> list[str]:
+    """Return the columns by which matches are counted: partition attributes, and texts that RETURN gives."""
+    schema = plan.output_schema
+    returned = [item.name for item in plan.bound.returns if item.name in schema.names]
+    texts = [name for name in returned if pa.types.is_string(schema.field(name).type)]
+    return list(dict.fromkeys((*plan.partition_attributes, *texts)))
+
+
+def is_group(values: int, matches: int) -> bool:
+    """Return whether so many different values of so many matches tell something."""
+    return 1 < values <= max(matches // 2, 1)
+
+
+def _groups(plan: EvaluationPlan, found: pa.Table) -> list[tuple[str, int, list[Group]]]:
+    groups = []
+    for name in grouped_by(plan) if found.num_rows else ():
+        column = found.column(name)
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        values = pa.table({"value": column, "confidence": found.column("confidence")})
+        each = values.group_by("value").aggregate([([], "count_all"), ("confidence", "sum")])
+        if is_group(each.num_rows - each.column("value").null_count, found.num_rows):
+            best = each.sort_by([("count_all", "descending"), ("value", "ascending")]).slice(0, TOP)
+            rows = best.select(["value", "count_all", "confidence_sum"]).to_pylist()
+            groups.append((name, each.num_rows, [Group(*row.values()) for row in rows]))
+    return groups
+
+
+def _trace_facts(plan: EvaluationPlan, table: pa.Table, begin: Int64, end: Int64, stamped: int) -> TraceFacts:
+    names, lengths = plan.names, end - begin
+    types = table.column(names.type).cast(pa.string())
+    kinds = []
+    counts = Counter(types.to_pylist())
+    for kind, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))[:TOP]:
+        own = lengths[np.asarray(pc.equal(types, kind))]
+        kinds.append(Kind(kind, count, int(own.min()), float(np.median(own)), int(own.max())))
+    source = table.column(names.source) if plan.clocks else pa.nulls(0)
+    exists = existence(table, names.probability)
+    return TraceFacts(
+        events=table.num_rows,
+        certain=int((lengths == 0).sum()),
+        first=int(begin.min()) if len(begin) else 0,
+        kinds=kinds,
+        listed=table.num_rows - table.column(names.pmf).null_count if names.pmf in table.column_names else 0,
+        doubtful=0 if exists is None else int((~exists.is_certain).sum()),
+        named=len(source) - source.null_count,
+        clocks=len(source.drop_null().unique()),
+        stamped=stamped,
+    )
+
+
+def _raw(comparison: Comparison) -> dict[str, int | None]:
+    if comparison.raw is None or comparison.missed is None or comparison.invented is None:
+        return {"matches": None}
+    return {
+        "matches": comparison.raw.num_rows,
+        "missed": comparison.missed.num_rows,
+        "invented": comparison.invented.num_rows,
+    }

@@ -1,0 +1,157 @@
+"""Matches and the events that matter to them, brought to the same workers by one shuffle.
+
+A match depends on the events with its values of the keys that can happen within a window of its time range.
+So a match goes to the slice of time in which its range begins, and an event to each slice whose matches may
+depend on it: also to those that begin before it by up to a window and the longest range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from uncertain_cep.config import MAX_TICK
+from uncertain_cep.executor import check_table
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.results.matched_events import OWN_COLUMNS, check_columns_of
+from uncertain_cep.spark.clock_offsets import check_clock_columns, check_offsets_agree
+from uncertain_cep.spark.dataframes import (
+    arrow_schema,
+    as_spark_keeps,
+    column,
+    from_arrow_schema,
+    in_ticks,
+    plainly_named,
+    quotient,
+)
+from uncertain_cep.spark.worker import unused_name
+
+__all__ = ["Computation", "beside_events"]
+
+Computation = Callable[[pa.Table, pa.Table], pa.Table]
+"""Makes a table of events and matches, which starts with a column ``match``: the row of the match."""
+
+_REACHES: Final = 8
+"""How many windows and longest ranges a slice is long: an event is in 1.3 slices on average."""
+
+
+class _Work(NamedTuple):
+    """What a worker is told."""
+
+    plan: EvaluationPlan
+    compute: Computation
+    matches: pa.Schema
+    """The number of a match, its keys and its variables."""
+    events: pa.Schema
+    result: pa.Schema
+
+
+def beside_events(
+    matches: DataFrame,
+    events: DataFrame,
+    wanted: pa.Schema,
+    plan: EvaluationPlan,
+    compute: Computation,
+    number: Column | None = None,
+) -> DataFrame:
+    """Return what is computed of matches and the events that matter to them, part by part.
+
+    Parameters
+    ----------
+    matches : DataFrame
+        At least the columns of the plan's keys and variables. Without ``range_lower`` and ``range_upper``
+        those of a key are in one part.
+    events : DataFrame
+        With times and ids as `whole_numbers` makes them.
+    wanted : pyarrow.Schema
+        The columns of the events that are handed over, at least those that the plan requires.
+    number : Column, optional
+        A number of each match, which stands for its row in the result. Default: any.
+    """
+    check_columns_of(plan, matches.columns)
+    check_clock_columns(plan, wanted)
+    check_offsets_agree(events, plan)
+    keys = {name: column(name).cast(events.schema[name].dataType) for name in plan.partition_attributes}
+    given = [
+        (f.monotonically_increasing_id() if number is None else number).alias(OWN_COLUMNS[0]),
+        *(key.alias(name) for name, key in keys.items()),
+        *(column(component.variable) for component in plan.components),
+    ]
+    held = matches.select(*given)
+    of_matches = arrow_schema(held)
+    nothing = compute(wanted.empty_table(), of_matches.empty_table())
+    work = _Work(plan, compute, of_matches, wanted, as_spark_keeps(nothing.schema))
+    parts = int(matches.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
+    shared = [name for name in plan.shared_keys if name in keys]
+    own, reached, events = _parts(matches, events, plan, {name: keys[name] for name in shared}, parts)
+    none_of_matches = [f.lit(None).cast(field.dataType) for field in held.schema.fields]
+    none_of_events = [f.lit(None).cast(events.schema[name].dataType) for name in wanted.names]
+    rows = matches.select(own, f.lit(True), *given, *none_of_events).union(
+        events.select(f.explode(reached), f.lit(False), *none_of_matches, *map(column, wanted.names))
+    )
+    rows = plainly_named(rows)
+    return rows.repartitionById(parts, column(rows.columns[0])).mapInArrow(
+        partial(_computed, work=work), from_arrow_schema(work.result)
+    )
+
+
+def _parts(
+    matches: DataFrame, events: DataFrame, plan: EvaluationPlan, keys: Mapping[str, Column], parts: int
+) -> tuple[Column, Column, DataFrame]:
+    """Return in which of some parts a match is, the list of those that an event may matter to, and events.
+
+    ``keys`` are what matches and events must agree on, as columns of the matches. The events have what the
+    list is made of besides.
+    """
+    of_match = f.pmod(f.xxhash64(*keys.values()), f.lit(parts)) if keys else f.lit(0)
+    of_event = f.pmod(f.xxhash64(*map(column, keys)), f.lit(parts)) if keys else f.lit(0)
+    if not {"range_lower", "range_upper"} <= set(matches.columns) or plan.window > MAX_TICK:
+        return of_match.cast("int"), f.array(of_event.cast("int")), events
+    begin, end = (in_ticks(plan, matches.schema, f"range_{side}") for side in ("lower", "upper"))
+    lower, upper = (in_ticks(plan, events.schema, name) for name in (plan.names.lower, plan.names.upper))
+    # Found when the result is used, as the matches are.
+    reach = matches.agg(f.max(end - begin)).scalar() + plan.window
+    length = _REACHES * f.least(reach, f.lit(MAX_TICK // _REACHES))
+    # Spark takes no subquery within the function of a list.
+    first, last = (unused_name(arrow_schema(events), f"{which} slice") for which in ("first", "last"))
+    events = events.withColumns(
+        {
+            first: quotient(f.greatest(lower - reach, f.lit(-MAX_TICK)), length),
+            last: quotient(upper + plan.window, length),
+        }
+    )
+    # One that is in more slices than there are parts is in each part.
+    slices = f.sequence(column(first), f.least(column(last), column(first) + (parts - 1)))
+    each = f.transform(slices, lambda number: f.pmod(of_event + number, f.lit(parts)).cast("int"))
+    own = f.pmod(of_match + quotient(begin, length), f.lit(parts)).cast("int")
+    return own, f.array_distinct(each), events
+
+
+def _computed(batches: Iterable[pa.RecordBatch], *, work: _Work) -> Iterator[pa.RecordBatch]:
+    """Yield what is computed of the matches of a part, whose rows are those of matches and of events."""
+    received = list(batches)
+    if not received:
+        return
+    table = pa.Table.from_batches(received)
+    received.clear()
+    is_match = table.column(1)
+    behind = 2 + len(work.matches)
+    matches = _side(table.filter(is_match), range(2, behind), work.matches)
+    if not matches.num_rows:
+        return
+    places = range(behind, table.num_columns)
+    events = _side(table.filter(pc.invert(is_match)), places, work.events)
+    check_table(work.plan, events)
+    found = work.compute(events, matches)
+    found = found.set_column(0, found.field(0), matches.column(0).take(found.column(0)))
+    yield from found.cast(work.result).to_batches()
+
+
+def _side(table: pa.Table, places: range, schema: pa.Schema) -> pa.Table:
+    return table.select(list(places)).rename_columns(schema.names).cast(schema)

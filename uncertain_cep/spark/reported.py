@@ -1,0 +1,399 @@
+"""What a report shows of an answer of Spark, which adds up all of it and hands over the best matches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from operator import and_
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as f
+
+from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.config import COMPARED_MATCHES, SHOWN_MATCHES
+from uncertain_cep.errors import OptionError
+from uncertain_cep.explanation.facts import plan_facts
+from uncertain_cep.explanation.text import explain_plan
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.query import Query
+from uncertain_cep.reporting.comparison import LIKELY, at_stamps, stamps_of, unchosen
+from uncertain_cep.reporting.gathered import (
+    BINS,
+    CERTAIN,
+    INVENTED_SHOWN,
+    PARTS,
+    SPOILING_SHOWN,
+    TOP,
+    Answer,
+    Asked,
+    Group,
+    Kind,
+    Moments,
+    TraceFacts,
+    bars_of_time,
+    grouped_by,
+    is_group,
+    report_plan,
+    totals_of,
+)
+from uncertain_cep.results.pictures import Pictures, pictures_of
+from uncertain_cep.results.ranking import least_passing
+from uncertain_cep.spark.beside_events import beside_events
+from uncertain_cep.spark.dataframes import (
+    arrow_schema,
+    column,
+    from_arrow_schema,
+    in_ticks,
+    noted_schema,
+    plainly_named,
+    quotient,
+    whole_numbers,
+)
+from uncertain_cep.spark.file_jobs import describe_reading
+from uncertain_cep.spark.filters import candidate_filters
+from uncertain_cep.spark.jobs import stopped_in_time, worker_errors
+from uncertain_cep.spark.joined_events import joined_events
+from uncertain_cep.spark.matching import matches_frame
+from uncertain_cep.spark.worker import unused_name
+
+__all__ = ["gathered_on_spark"]
+
+Int64 = NDArray[np.int64]
+
+_DRAWN: Final = pa.schema(
+    [
+        ("match", pa.int64()),
+        ("variable", pa.string()),
+        ("position", pa.int64()),
+        ("share", pa.list_(pa.float64())),
+    ]
+)
+"""Columns in front of those of an event; all but the first are null if it could spoil a match."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reported:
+    """What is asked, and the frame of events."""
+
+    asked: Asked
+    events: DataFrame
+    plan: EvaluationPlan
+    schema: pa.Schema
+    """Of the events."""
+
+    @property
+    def keys(self) -> list[str]:
+        """The columns that tell matches apart."""
+        return [*self.plan.partition_attributes, *(part.variable for part in self.plan.components)]
+
+    @property
+    def number(self) -> str:
+        """A name for the number of a match, or of an event, that no other column has."""
+        fields = (*self.plan.output_schema, *self.schema)
+        return unused_name(pa.schema(pa.field(field.name, pa.int64()) for field in fields), "number")
+
+
+def gathered_on_spark(asked: Asked, frame: DataFrame) -> Answer:
+    """Match the events of a frame, and return what a report shows of the answer.
+
+    The driver holds as many matches as a page does, and the events that are drawn with them.
+    """
+    spark, options = frame.sparkSession, asked.options
+    if frame.isStreaming:
+        raise OptionError("a streaming frame has no end: report on a table of its events")
+    with ExitStack() as held:
+        held.enter_context(stopped_in_time(spark, options.limit))
+        held.enter_context(worker_errors())
+        events = _for_python(whole_numbers(frame, options.names))
+        schema = noted_schema(events, options.names)
+        plan = report_plan(asked, schema)
+        # Fails before anything is computed.
+        stamps_of(plan, schema.empty_table(), asked.stamp)
+        reported = _Reported(asked, events, plan, schema)
+        doubts = Doubts()
+        found = matches_frame(frame, asked.query, options, doubts=doubts)
+        found = _kept(held, found.withColumn(reported.number, f.monotonically_increasing_id()))
+        totals, histogram, moments = _summed(plan, found)
+        order = () if plan.query.is_ordered else (column("confidence").desc(),)
+        shown = _here(plan, found.orderBy(*order, column(reported.number)).limit(SHOWN_MATCHES))
+        given, raw, tables = _compared(held, reported, found, shown)
+        table, pictures = _drawn(held, reported, {"found": shown, **tables})
+        return Answer(
+            plan=plan,
+            explained=explain_plan(
+                plan_facts(plan, None, Doubts()), describe_reading(frame, asked.query, options)
+            ),
+            totals=totals,
+            histogram=histogram,
+            moments=moments,
+            groups=_groups(plan, found, int(totals["matches"])),
+            trace=_trace_facts(reported),
+            table=table,
+            parts=[(name, rows, pictures[name]) for name, rows in {"found": shown, **tables}.items()],
+            given=given,
+            raw=raw,
+            nothing="" if totals["matches"] else doubts.summary(),
+        )
+
+
+def _for_python(events: DataFrame) -> DataFrame:
+    """Return events with columns of types that Python does not get as text."""
+    kinds = arrow_schema(events)
+    if not any(isinstance(field.type, pa.BaseExtensionType) for field in kinds):
+        return events
+    return events.select(
+        *(
+            column(field.name).cast("string").alias(field.name)
+            if isinstance(field.type, pa.BaseExtensionType)
+            else column(field.name)
+            for field in kinds
+        )
+    )
+
+
+def _kept(held: ExitStack, frame: DataFrame) -> DataFrame:
+    """Return a frame that Spark keeps, on disk where memory is short, until the report is done."""
+    frame = frame.persist()
+    held.callback(frame.unpersist)
+    return frame
+
+
+def _here(plan: EvaluationPlan, matches: DataFrame) -> pa.Table:
+    """Return matches in this process, with the columns of the result."""
+    wanted = pa.schema([field for field in plan.output_schema if field.name in matches.columns])
+    found: pa.Table = matches.select(*map(column, wanted.names)).toArrow()
+    return found.cast(wanted)
+
+
+def _summed(plan: EvaluationPlan, found: DataFrame) -> tuple[dict[str, float], list[int], Moments | None]:
+    """Return the totals, the histogram of confidences, and when matches are."""
+    confidence = column("confidence")
+    first, last = (in_ticks(plan, found.schema, f"range_{side}") for side in ("lower", "upper"))
+    middle = first + quotient(last - first, 2)
+    bar = f.least(f.greatest(f.floor(confidence * BINS), f.lit(0)), f.lit(BINS - 1))
+    (counts,) = found.agg(
+        f.count("*"),
+        f.coalesce(f.sum(confidence), f.lit(0.0)),
+        f.count_if(confidence >= CERTAIN),
+        f.count_if(confidence >= LIKELY),
+        f.min(middle),
+        f.max(middle),
+        *(f.count_if(bar == k) for k in range(BINS)),
+    ).collect()
+    matches, expected, certain, likely, low, high, *histogram = counts
+    totals = totals_of(matches, expected, certain, likely)
+    if not matches:
+        return totals, histogram, None
+    begin, width, count = bars_of_time(low, high, plan.domain.tick_nanoseconds)
+    place = quotient(middle - begin, width)
+    moments = Moments(begin, width, np.zeros(count, np.int64), np.zeros(count))
+    for row in found.groupBy(place).agg(f.count("*"), f.sum(confidence)).collect():
+        moments.matches[row[0]], moments.expected[row[0]] = row[1], row[2]
+    return totals, histogram, moments
+
+
+def _groups(plan: EvaluationPlan, found: DataFrame, matches: int) -> list[tuple[str, int, Sequence[Group]]]:
+    groups: list[tuple[str, int, Sequence[Group]]] = []
+    for name in grouped_by(plan) if matches else ():
+        each = found.groupBy(column(name).alias("value")).agg(
+            f.count("*").alias("count"), f.sum(column("confidence")).alias("expected")
+        )
+        ((distinct, values),) = each.agg(f.count("*"), f.count("value")).collect()
+        if is_group(values, matches):
+            best = each.orderBy(f.col("count").desc(), f.col("value").asc_nulls_last()).limit(TOP)
+            groups.append((name, distinct, [Group(*row.values()) for row in best.toArrow().to_pylist()]))
+    return groups
+
+
+def _trace_facts(reported: _Reported) -> TraceFacts:
+    events, plan, names = reported.events, reported.plan, reported.plan.names
+    lower, upper = (in_ticks(plan, events.schema, name) for name in (names.lower, names.upper))
+    length = upper - lower
+
+    def given(name: str | None, *, there: bool = True) -> Column:
+        return column(name) if there and name in events.columns else f.lit(None)
+
+    source = given(names.source, there=plan.clocks)
+    (counts,) = events.agg(
+        f.count("*"),
+        f.count_if(length == 0),
+        f.coalesce(f.min(lower), f.lit(0)),
+        f.count(given(names.pmf)),
+        f.count_if(given(names.probability).cast("double") < 1),
+        f.count(source),
+        f.count_distinct(source),
+        f.count(given(reported.asked.stamp)),
+    ).collect()
+    number, certain, first, listed, doubtful, named, clocks, stamped = counts
+    each = events.groupBy(column(names.type).cast("string").alias("type")).agg(
+        f.count("*").alias("count"), f.min(length), f.median(length), f.max(length)
+    )
+    kinds = each.orderBy(f.col("count").desc(), "type").limit(TOP).collect()
+    return TraceFacts(
+        number, certain, first, [Kind(*kind) for kind in kinds], listed, doubtful, named, clocks, stamped
+    )
+
+
+def _compared(
+    held: ExitStack, reported: _Reported, found: DataFrame, shown: pa.Table
+) -> tuple[list[bool] | None, dict[str, int | None], dict[str, pa.Table]]:
+    """Return which matches shown raw stamps give, the numbers, and the missed and invented matches shown."""
+    plan, options = reported.plan, reported.asked.options
+    query = unchosen(plan.query)
+    raw_events = _at_stamps(reported)
+    without = replace(options, confidence=False, sources=False)
+    raw = _few(held, matches_frame(raw_events, query, without, doubts=Doubts()))
+    if raw is None:
+        return None, {"matches": None}, {}
+    likely, possible = found.filter(column("confidence") >= least_passing(LIKELY)), found
+    if query != plan.query:
+        better = replace(query, min_confidence=LIKELY)
+        likely = matches_frame(reported.events, better, options, doubts=Doubts())
+        possible = _among(reported, raw, query)
+    if _few(held, likely) is None:
+        return None, {"matches": None}, {}
+    others = {name: unused_name(plan.output_schema, f"other {k}") for k, name in enumerate(reported.keys)}
+    equal = reduce(and_, (column(name).eqNullSafe(column(other)) for name, other in others.items()))
+
+    def same(one: DataFrame, other: DataFrame, how: str) -> DataFrame:
+        keys = other.select(*(column(name).alias(other) for name, other in others.items()))
+        return one.join(keys, equal, how)
+
+    missed, invented = same(likely, raw, "left_anti"), same(raw, possible, "left_anti")
+    both = same(_numbered(reported, shown), raw, "left_semi").select(column(reported.number)).toArrow()
+    given = np.zeros(shown.num_rows, np.bool_)
+    given[np.asarray(both.column(0).to_numpy())] = True
+    best = missed.orderBy(column("confidence").desc()).limit(1)
+    counts: dict[str, int | None] = {
+        "matches": raw.count(),
+        "missed": missed.count(),
+        "invented": invented.count(),
+    }
+    tables = {"missed": _here(plan, best), "invented": _here(plan, invented.limit(INVENTED_SHOWN))}
+    return given.tolist(), counts, tables
+
+
+def _few(held: ExitStack, matches: DataFrame) -> DataFrame | None:
+    """Return matches, kept, or None if there are more than are compared."""
+    some = _kept(held, matches.limit(COMPARED_MATCHES + 1))
+    return None if some.count() > COMPARED_MATCHES else some
+
+
+def _among(reported: _Reported, raw: DataFrame, query: Query) -> DataFrame:
+    """Return the possible matches, all of those that raw stamps give among them."""
+    plan, options = reported.plan, replace(reported.asked.options, confidence=False)
+    events = reported.events.select(*map(column, plan.required_columns))
+    if not plan.forbids:
+        # Other events change nothing.
+        joined = joined_events(raw, events, query, reported.asked.options)
+        events = joined.select(*map(column, events.columns)).distinct()
+    return matches_frame(events, query, options, doubts=Doubts())
+
+
+def _at_stamps(reported: _Reported) -> DataFrame:
+    """Return the events as they are if stamps were times."""
+    plan, stamp = reported.plan, reported.asked.stamp
+    names = dict.fromkeys((*plan.required_columns, *([] if stamp is None else [stamp])))
+    given = pa.schema([reported.schema.field(name) for name in names], reported.schema.metadata)
+    nothing = given.empty_table()
+    made = at_stamps(plan, nothing, *stamps_of(plan, nothing, stamp)).schema
+    rows = plainly_named(reported.events.select(*map(column, names)))
+    move = partial(_moved, plan=plan, stamp=stamp, given=given)
+    return rows.mapInArrow(move, from_arrow_schema(made, plan.names))
+
+
+def _moved(
+    batches: Iterable[pa.RecordBatch], *, plan: EvaluationPlan, stamp: str | None, given: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        table = pa.Table.from_batches([batch]).rename_columns(given.names).cast(given)
+        yield from at_stamps(plan, table, *stamps_of(plan, table, stamp)).to_batches()
+
+
+def _numbered(reported: _Reported, matches: pa.Table) -> DataFrame:
+    """Return matches of this process as a frame, with the numbers of their rows."""
+    numbers = pa.array(np.arange(matches.num_rows))
+    return reported.events.sparkSession.createDataFrame(matches.append_column(reported.number, numbers))
+
+
+def _drawn(
+    held: ExitStack, reported: _Reported, tables: dict[str, pa.Table]
+) -> tuple[pa.Table, dict[str, Pictures]]:
+    """Return the events that are drawn with matches, and how they are."""
+    plan, number = reported.plan, reported.number
+    events = reported.events
+    every = pa.concat_tables(
+        [rows.select([*reported.keys, "range_lower", "range_upper"]) for rows in tables.values()]
+    )
+    matches = _numbered(reported, every)
+    if "invented" in tables and tables["invented"].num_rows:
+        # Their ranges are of stamps, which may be far from the intervals.
+        few = events.select(*map(column, plan.required_columns))
+        joined = joined_events(matches, few, reported.asked.query, reported.asked.options, column(number))
+        lower, upper = column(plan.names.lower), column(plan.names.upper)
+        ranges = joined.groupBy("match").agg(
+            f.min(lower).alias("range_lower"), f.max(upper).alias("range_upper")
+        )
+        matches = matches.drop("range_lower", "range_upper")
+        matches = matches.join(ranges.withColumnRenamed("match", number), number)
+    matches = _kept(held, matches)
+    candidates = events.filter(candidate_filters(plan, events.schema).anywhere)
+    wanted = reported.schema.append(pa.field(number, pa.int64()))
+    numbered = candidates.withColumn(number, f.monotonically_increasing_id())
+    found = beside_events(
+        matches, numbered, wanted, plan, partial(_pictures, plan=plan), column(number)
+    ).toArrow()
+    event = np.asarray(found.column(found.num_columns - 1).to_numpy())
+    _, first, row = np.unique(event, return_index=True, return_inverse=True)
+    table = found.select(range(len(_DRAWN), found.num_columns - 1)).take(pa.array(first))
+    table = table.rename_columns(reported.schema.names).cast(reported.schema)
+    begins = np.cumsum([0, *(rows.num_rows for rows in tables.values())]).tolist()
+    match = np.asarray(found.column("match").to_numpy())
+    pictures = {}
+    for k, name in enumerate(tables):
+        mine = np.flatnonzero((match >= begins[k]) & (match < begins[k + 1]))
+        pictures[name] = _of_rows(plan, found.take(pa.array(mine)), match[mine] - begins[k], row[mine])
+    return table, pictures
+
+
+def _pictures(events: pa.Table, matches: pa.Table, *, plan: EvaluationPlan) -> pa.Table:
+    """Return the events that are drawn with matches, those of a match behind those of the one before."""
+    drawn = pictures_of(plan, events, matches, PARTS)
+    place = np.arange(len(drawn.spoiled)) - np.searchsorted(drawn.spoiled, drawn.spoiled)
+    few = place < SPOILING_SHOWN
+    own = pa.table(
+        [drawn.match, drawn.variable, drawn.position,
+         pa.ListArray.from_arrays(pa.array(drawn.start, pa.int32()), drawn.share)],
+        schema=_DRAWN,
+    )  # fmt: skip
+    others = pa.table({"match": drawn.spoiled[few]})
+    taken = events.take(pa.array(np.concatenate((drawn.row, drawn.spoiling[few]))))
+    found = pa.concat_tables([own, others], promote_options="default")
+    for k, values in enumerate(taken.columns):
+        found = found.append_column(f"event {k}", values)
+    return found
+
+
+def _of_rows(plan: EvaluationPlan, rows: pa.Table, match: Int64, row: Int64) -> Pictures:
+    """Return pictures of matches whose events came in any order, by match and row of the events."""
+    places = {component.variable: j for j, component in enumerate(plan.components)}
+    own = np.asarray(rows.column("variable").is_valid())
+    mine, others = np.flatnonzero(own), np.flatnonzero(~own)
+    names = rows.column("variable").take(pa.array(mine)).to_pylist()
+    position = np.asarray(rows.column("position").take(pa.array(mine)).to_numpy())
+    order = np.lexsort((position, np.array([places[name] for name in names]), match[mine]))
+    mine, others = mine[order], others[np.lexsort((row[others], match[others]))]
+    shares = rows.column("share").take(pa.array(mine))
+    sizes = np.asarray(pc.list_value_length(shares).to_numpy())
+    return Pictures(
+        match[mine], [names[k] for k in order.tolist()], position[order], row[mine],
+        np.concatenate(([0], np.cumsum(sizes))), np.asarray(pc.list_flatten(shares).to_numpy()),
+        match[others], row[others],
+    )  # fmt: skip

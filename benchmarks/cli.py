@@ -45,6 +45,7 @@ _MAIN: Final = {
     "latency": "latency",
     "compile": "compiling",
     "readers": "readers",
+    "lines": "spark_lines",
 }
 """Name of a benchmark -> its module, in the order in which they run."""
 
@@ -57,7 +58,7 @@ _WIDTH: Final = 160
 _AS_USERS_CALL: Final = frozenset({"cold", "latency"})
 """Modules of benchmarks that leave it to the program whether kernels are compiled."""
 
-_MANY_THREADS: Final = frozenset({"spark", "cold", "threads"})
+_MANY_THREADS: Final = frozenset({"spark", "cold", "threads", "lines"})
 
 
 @click.group()

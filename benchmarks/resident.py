@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-__all__ = ["forget_peak", "is_told", "peak", "peaks_below", "resident"]
+__all__ = ["forget_peak", "is_told", "peak", "peaks_below", "resident", "seconds_below"]
 
 _STATUS: Final = Path("/proc/self/status")
 _RESET_PEAK: Final = Path("/proc/self/clear_refs")
@@ -36,20 +36,34 @@ def peak() -> int:
 
 def peaks_below(name: str) -> list[int]:
     """Return the most bytes that processes of a name held, which this one or its children have started."""
-    parents, peaks = dict[int, int](), dict[int, int]()
+    return [_told("VmHWM", status) for status in _below(name)]
+
+
+def seconds_below(name: str) -> list[float]:
+    """Return the processor time of the same processes, and of their children that have ended."""
+    ticks = [
+        sum(map(int, status.with_name("stat").read_text(encoding="utf-8").rpartition(")")[2].split()[11:15]))
+        for status in _below(name)
+    ]
+    return [count / os.sysconf("SC_CLK_TCK") for count in ticks]
+
+
+def _below(name: str) -> list[Path]:
+    """Return the files that tell of processes of a name, which this one or its children have started."""
+    parents, named = dict[int, int](), dict[int, Path]()
     for status in Path("/proc").glob("[0-9]*/status"):
         with suppress(OSError, RuntimeError):
             text = status.read_text(encoding="utf-8", errors="replace")
             number = int(status.parent.name)
             parents[number] = int(text.partition("PPid:")[2].split()[0])
             if text.partition("Name:")[2].split()[0].startswith(name):
-                peaks[number] = _told("VmHWM", status)
+                named[number] = status
 
     def is_mine(number: int) -> bool:
         parent = parents.get(number, 0)
         return parent == os.getpid() or (parent != 0 and is_mine(parent))
 
-    return [most for number, most in peaks.items() if is_mine(number)]
+    return [status for number, status in named.items() if is_mine(number)]
 
 
 def _told(field: str, status: Path = _STATUS) -> int:

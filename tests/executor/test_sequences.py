@@ -273,5 +273,12 @@ def test_too_many_choices_name_the_source() -> None:
         "offset_lower": [0, None, 0], "offset_upper": [0, None, 0], "sequence": [1, None, 2],
         "ordered": [True, None, True],
     }  # fmt: skip
+    query = "PATTERN SEQ(A a, B b, A c) WITHIN 20000"
     with pytest.raises(uc.ConfidenceCostError, match="sources h, which sequences put in order"):
-        uc.match(pa.table(columns), "PATTERN SEQ(A a, B b, A c) WITHIN 20000")
+        uc.match(pa.table(columns), query)
+    longer = pa.table({**columns, "upper": [99_999_999] * 3})
+    with pytest.raises(uc.ConfidenceCostError, match=r"ordered source h.*give a longer tick"):
+        uc.match(longer, query)
+    # What is certain asks for no laws.
+    (row,) = uc.match(longer, "PATTERN SEQ(A a, A c) WITHIN 100000000").to_pylist()
+    assert (row["a"], row["confidence"]) == (1, 1.0)

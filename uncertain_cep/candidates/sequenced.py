@@ -87,8 +87,8 @@ class SequencedEvents:
         found = self._records.get(key)
         if found is None:
             laws = None
+            self._check_cost(cluster, size if alike else len(rows) * size)
             if not alike:
-                self._check_cost(cluster, len(rows) * size)
                 laws = [
                     (low - first, np.ones(length) if at < 0 else self.pmfs.values[at : at + length])
                     for low, length, at in zip(

@@ -326,9 +326,11 @@ def _check_sequences(table: pa.Table, names: Names, codes: IntArray, limit: int)
         return []
     sequence, faults = table.column(names.sequence), []
     if not (pa.types.is_integer(sequence.type) or pa.types.is_null(sequence.type)):
-        faults.append(
-            TraceFault(f"its type is {sequence.type}: a sequence is a whole number", column=names.sequence)
+        message = (
+            f"its type is {sequence.type}: a sequence is a whole number. Rename the column, or map "
+            'names={"sequence": "..."}, to use an attribute of that name'
         )
+        faults.append(TraceFault(message, column=names.sequence))
     if names.ordered not in table.column_names:
         return faults
     ordered = table.column(names.ordered)

@@ -18,7 +18,7 @@ from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
-from tests.cases.times import timed_cases
+from tests.cases.times import timed_cases, timed_sequences
 from tests.streaming.arrivals import Stream, arrivals, pushed
 from uncertain_cep.testing.model import Event, Strategy
 
@@ -69,6 +69,20 @@ def test_conditions_on_times(
     stream = data.draw(arrivals(case.trace.events))
     with thresholds(small=small):
         found = streamed(case.trace, stream, case.text(), length)
+    assert_answer(case.rows(found), case.answer())
+
+
+@pytest.mark.parametrize("evaluation", ["any_state", "selectivity", "query_order"])
+@FEWER
+@given(case=timed_sequences(), data=st.data())
+def test_runs_take_conditions_on_times(evaluation: str, case: LanguageCase, data: st.DataObject) -> None:
+    if case.strategy != "skip_till_any_match":
+        with pytest.raises(uc.OptionError, match=r"conditions on times, TIME\(...\), under skip_till_next"):
+            uc.IncrementalMatcher(case.text(), case.trace.table().schema, evaluation=evaluation)
+        return
+    note(case.text())
+    stream = data.draw(arrivals(case.trace.events))
+    found = streamed(case.trace, stream, case.text(), None, evaluation)
     assert_answer(case.rows(found), case.answer())
 
 

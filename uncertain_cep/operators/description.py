@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -92,7 +93,11 @@ class MatchDescription:
         self.computed = self.wanted or self.is_next
         self.chains = new_chains(len(plan.components), layout.w) if self.wanted else None
         timed = context.conditioned
-        self._timed = None if timed is None else TimedChoices(context, timed, layout)
+        self._timed = None
+        if timed is not None:
+            # By the ticks as they were before candidates were moved.
+            span = replace(context, plan=timed).span
+            self._timed = TimedChoices(timed, context.table, layout.rows, context.ticks, pmfs, span)
         self.has_errors = self.is_next or self._timed is not None
         self._next = None
         if self.is_next:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,7 @@ from numpy.typing import NDArray
 
 from confidence import CostlyMatchError, Pmfs
 from eventbased.gaps.gap_events import GapRules, MatchEvents, Placed
-from uncertain_cep.candidates.layout import Layout
-from uncertain_cep.operators.context import ExecutionContext
+from uncertain_cep.candidates.pmfs import ExplicitPmfs
 from uncertain_cep.operators.next_match import too_dear
 from uncertain_cep.operators.series import event_by_event
 from uncertain_cep.operators.timed_matches import TimedConfidences
@@ -26,22 +24,26 @@ Int64 = NDArray[np.int64]
 class TimedChoices:
     """What a plan asks of the times of a sequence of single events, for choices among a layout's candidates.
 
-    The candidates may be moved, see :func:`uncertain_cep.candidates.moved.moved`; the context's plan is that
-    of the join.
+    ``rows``, (n,) int64, are those of the candidates, ``ticks`` the bounds of all rows, ``span`` the window.
     """
 
-    def __init__(self, context: ExecutionContext, plan: EvaluationPlan, layout: Layout) -> None:
-        self._plan, self._table, self._rows = plan, context.table, layout.rows
-        lower, upper = context.ticks
-        rows, pmfs = layout.rows, context.pmfs
-        # As they were before they were moved.
+    def __init__(
+        self,
+        plan: EvaluationPlan,
+        table: pa.Table,
+        rows: Int64,
+        ticks: tuple[Int64, Int64],
+        pmfs: ExplicitPmfs | None,
+        span: int,
+    ) -> None:
+        self._plan, self._table, self._rows = plan, table, rows
+        lower, upper = ticks
         self._candidates = Placed(lower[rows], upper[rows], np.zeros_like(rows), rows)
-        self._offset = np.full(context.table.num_rows, -1) if pmfs is None else pmfs.offset
+        self._offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
         self._pmfs = Pmfs.of(np.zeros(0) if pmfs is None else pmfs.values, lower, upper, self._offset)
         none = np.empty(0, dtype=np.int64)
         rules = GapRules(np.full(len(plan.components), -1), -1, none, none)
-        span = replace(context, plan=plan).span
-        self._confidences = TimedConfidences(plan, context.table, rules, None, span)
+        self._confidences = TimedConfidences(plan, table, rules, None, span)
 
     def describe(self, chosen: Int64, wanted: bool, out: tuple[NDArray[Any], ...]) -> None:
         """Fill ranges and confidences of (l, m) int64 candidates; an impossible match has an empty range.

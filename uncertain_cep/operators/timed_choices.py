@@ -23,7 +23,7 @@ from uncertain_cep.operators.time_templates import TimeTemplates
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import variables_of
 
-__all__ = ["timed_choices"]
+__all__ = ["timed_choices", "without_times"]
 
 Int64 = NDArray[np.int64]
 
@@ -64,7 +64,7 @@ class _Choices(BacktrackingSearch):
             own = np.arange(first[j], first[j + 1])
             place[j, rows[own]] = own
         without = replace(
-            context, plan=_without_times(self._plan), pmfs=None, payload=None, with_confidence=False,
+            context, plan=without_times(self._plan), pmfs=None, payload=None, with_confidence=False,
             threshold=None,
         )  # fmt: skip
         if self._plan.evaluation != "point":
@@ -78,7 +78,7 @@ class _Choices(BacktrackingSearch):
             yield FoundMatches(found.start, place[found.component, found.event], found.component)
 
 
-def _without_times(plan: EvaluationPlan) -> EvaluationPlan:
+def without_times(plan: EvaluationPlan) -> EvaluationPlan:
     """Return the plan of the choices of events that can be matches, whatever they are asked of times."""
     query = replace(
         plan.query, strategy="skip_till_any_match", min_confidence=None, having=None, order_by=(),

@@ -4,6 +4,7 @@ from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent,
 from uncertain_cep.plan.options import EVALUATIONS, PLANNERS, Approximation, MatchOptions
 from uncertain_cep.plan.planning import (
     COMPRESSED_COLUMNS,
+    asks_of_times,
     beyond_plain,
     make_plan,
     names_clocks,
@@ -19,6 +20,7 @@ __all__ = [
     "MatchOptions",
     "PlannedComponent",
     "PlannedNegation",
+    "asks_of_times",
     "beyond_plain",
     "make_plan",
     "names_clocks",

@@ -48,7 +48,14 @@ from uncertain_cep.query.typed import (
 from uncertain_cep.timedomain import Names, TimeDomain
 from uncertain_cep.traces.checks import check_columns
 
-__all__ = ["COMPRESSED_COLUMNS", "beyond_plain", "make_plan", "names_clocks", "remembered_plan"]
+__all__ = [
+    "COMPRESSED_COLUMNS",
+    "asks_of_times",
+    "beyond_plain",
+    "make_plan",
+    "names_clocks",
+    "remembered_plan",
+]
 
 COMPRESSED_COLUMNS: Final = ("p_nonempty", "expected_subsets", "expected_elements")
 """Columns of a result with ``kleene="compressed"``, behind the confidence."""
@@ -409,14 +416,17 @@ def _counting_plan(
     )
 
 
+def asks_of_times(query: Query) -> bool:
+    """Return whether a query has conditions on times."""
+    return any(isinstance(part, Time) for found in query.where for part in expressions_in(found))
+
+
 def beyond_plain(query: Query) -> str | None:
     """Return what of a query only the default evaluation answers, in process; None if nothing."""
     if any(isinstance(found, Conjunction) for found in patterns_in(query.pattern)):
         return "event sets, AND(...)"
     if any(isinstance(found, Disjunction) for found in patterns_in(query.pattern)):
         return "alternative patterns, OR(...)"
-    if any(isinstance(part, Time) for found in query.where for part in expressions_in(found)):
-        return "conditions on times, TIME(...)"
     if any(not component.least for component in components_of(query.pattern)):
         return "optional components"
     if query.gap_strategies:

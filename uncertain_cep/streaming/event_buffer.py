@@ -86,6 +86,8 @@ class RetainedEvents:
 
     def __init__(self, plan: EvaluationPlan, schema: pa.Schema) -> None:
         wanted = dict.fromkeys((plan.names.id, *plan.partition_attributes, *plan.bound.returned_columns))
+        if plan.bound.times:
+            wanted |= dict.fromkeys(plan.required_columns)
         if plan.names.probability in schema.names:
             wanted[plan.names.probability] = None
         self._names = tuple(wanted)
@@ -95,6 +97,7 @@ class RetainedEvents:
         self._next = 0
         # By number, from one on; None where more is shown of an event than that.
         ids_alone = shows_ids_alone(plan, schema) and plan.names.probability not in schema.names
+        ids_alone = ids_alone and not plan.bound.times
         self._shown: Int64 | None = self._numbers if ids_alone else None
         self._shown_from = 0
         self._settled = 0

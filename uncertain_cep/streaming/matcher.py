@@ -28,7 +28,9 @@ from uncertain_cep.executor import check_table, confident, constants_hold, ticks
 from uncertain_cep.limits import Limits
 from uncertain_cep.operators.batch import MatchBatch, chances
 from uncertain_cep.operators.incremental import RunEvaluation
+from uncertain_cep.operators.joined_times import TimedChoices
 from uncertain_cep.operators.table import kernels_of
+from uncertain_cep.operators.timed_choices import without_times
 from uncertain_cep.plan import (
     Approximation,
     EvaluationPlan,
@@ -202,9 +204,11 @@ class IncrementalMatcher:
         if method in BY_SLICES:
             self._sliced = SlicedEvaluation(self.plan, schema, slice_length or self.plan.window)
         possible = self._possible and length > 1 and self._sliced is None
-        self._evaluation = RunEvaluation(self.plan, self._ids) if possible else None
+        # Conditions on times are asked of the choices that runs find.
+        found_by = without_times(self.plan) if self.plan.bound.times else self.plan
+        self._evaluation = RunEvaluation(found_by, self._ids) if possible else None
         self._nothing = pa.RecordBatch.from_pylist([], schema=self.plan.batch_schema)
-        plain = self._evaluation is not None and not self.plan.joined
+        plain = self._evaluation is not None and not self.plan.joined and not self.plan.bound.times
         self._single = SingleEvents.of(self.plan, schema) if plain else None
         self._kernels = kernels_of(self.plan) if self._evaluation is None else ("incremental methods",)
 
@@ -443,7 +447,7 @@ class IncrementalMatcher:
         chunk = MatchBatch(events, matches.lower, matches.upper, confidence, matches.std_error)
         if are_ids:
             return self._batch(chunk, None)
-        return self._batch(self._happened(chunk, self._retained.table), self._retained.table)
+        return self._batch(self._asked(chunk, self._retained.table), self._retained.table)
 
     def _ids(self, numbers: Int64) -> list[Any]:
         rows = pa.array(self._retained.rows(numbers))
@@ -457,7 +461,27 @@ class IncrementalMatcher:
         rows = selection.rows[0]
         confidence = np.ones(len(rows)) if self.plan.needs_confidence else None
         chunk = MatchBatch(rows[None, :], selection.lower[0], selection.upper[0], confidence)
-        return self._batch(self._happened(chunk, table), table)
+        return self._batch(self._asked(chunk, table), table)
+
+    def _asked(self, chunk: MatchBatch, table: pa.Table) -> MatchBatch:
+        """Return the matches with the ranges and confidences that conditions on times and existence leave."""
+        plan = self.plan
+        rows = chunk.events
+        if plan.bound.times and rows.size:
+            own = table.take(pa.array(rows.ravel()))
+            given = ticks_of(own, plan.names.lower, plan), ticks_of(own, plan.names.upper, plan)
+            pmfs, lower, upper = explicit_pmfs(own, plan.names.pmf, *given)
+            places = np.arange(rows.size)
+            span = min(plan.window, int(upper.max()) - int(lower.min()) + 1)
+            described = TimedChoices(plan, own, places, (lower, upper), pmfs, span)
+            lower, upper = np.empty((2, rows.shape[1]), dtype=np.int64)
+            confidence, error = np.zeros((2, rows.shape[1]))
+            described.describe(
+                places.reshape(rows.shape), plan.needs_confidence, (lower, upper, confidence, error)
+            )
+            found = confidence if plan.needs_confidence else None
+            chunk = MatchBatch(rows, lower, upper, found, error).keep(lower <= upper)
+        return self._happened(chunk, table)
 
     def _happened(self, chunk: MatchBatch, table: pa.Table) -> MatchBatch:
         """Return matches with the probability that their events happened."""

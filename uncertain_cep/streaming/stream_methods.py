@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from eventbased.incremental.run_pool import MOST_COMPONENTS
 from uncertain_cep.errors import OptionError
-from uncertain_cep.plan import beyond_plain
+from uncertain_cep.plan import asks_of_times, beyond_plain
 from uncertain_cep.query import Query
 from uncertain_cep.query.syntax import components_of
 
@@ -41,6 +41,9 @@ def method_of(query: Query, evaluation: str, slice_length: int | None, clocks: b
     if doubtful and query.strategy != "skip_till_any_match":
         more = f"events that may not have happened under {query.strategy}"
     more = beyond_plain(query) or more
+    has_times = asks_of_times(query)
+    if has_times and query.strategy != "skip_till_any_match":
+        more = more or f"conditions on times, TIME(...), under {query.strategy}"
     if slice_length is not None:
         length: Any = slice_length
         if isinstance(length, bool) or not isinstance(length, int) or length < 1:
@@ -51,7 +54,9 @@ def method_of(query: Query, evaluation: str, slice_length: int | None, clocks: b
             )
     if evaluation == "auto":
         long = sum(1 for _ in components_of(query.pattern)) > MOST_COMPONENTS
-        return "sliced" if long or slice_length is not None or more is not None else "selectivity"
+        return (
+            "sliced" if long or slice_length is not None or more is not None or has_times else "selectivity"
+        )
     if more is not None and evaluation not in BY_SLICES:
         raise OptionError(
             f"evaluation={evaluation!r} does not support {more} over a stream: leave evaluation= out"

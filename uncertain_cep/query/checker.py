@@ -131,6 +131,8 @@ def _set_faults(query: Query) -> Iterator[Fault]:
             f"OR and options make {count:,} patterns of this one, and at most {MOST_BRANCHES} are answered "
             "together"
         )
+        if any(not component.least for component in components_of(pattern)):
+            message += ": each option doubles them, and a list of any length, such as B{0,9} b[], is one"
         yield _fault(message, pattern.position)
         return
     terms = count_of_terms(pattern)

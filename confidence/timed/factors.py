@@ -1,10 +1,4 @@
-"""Sums of products of tables over the ticks of several times, one time after the other.
-
-What a match asks of its times falls apart into factors of few of them: the probability of each time, the
-bounds of a difference, and what an event that must stay out of a gap leaves. Summing over the times one by
-one, the one that ties the fewest others first, costs the largest table on the way, not the number of worlds
-(variable elimination; Zhang and Poole, 1994). All terms are positive.
-"""
+"""The sums of :mod:`confidence.timed.tables` for one match at a time, over any times but those kept."""
 
 from __future__ import annotations
 

@@ -436,6 +436,9 @@ MOST_ROWS_IN_REACH: Final = 16_000_000
 ROWS_PER_PART: Final = 1 << 20
 """Rows of small neighbouring row groups that are read together."""
 
+BYTES_PER_SPAN: Final = 1 << 25
+"""Bytes of a long CSV file, or one of JSON lines, that a worker reads at a time."""
+
 ROWS_PER_CHUNK: Final = 3_000_000
 """Rows of files whose first events are matched at once; only those that matter are held."""
 

@@ -18,6 +18,7 @@ from uncertain_cep.errors import TraceError
 from uncertain_cep.spark.file_reading import Reading, raw_table, row_groups, step_events, with_types
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.faulty_rows import renumbered
+from uncertain_cep.traces.formats import TraceFile
 
 __all__ = ["EventFiles", "FilePart", "described_files", "parquet_parts"]
 
@@ -29,9 +30,9 @@ class FilePart:
     """Neighbouring rows of a file, which are read at once."""
 
     file: int
-    """Number of the file."""
+    """Number of the file, or of a span of one."""
     groups: tuple[int, int] | None
-    """The row groups of a Parquet file from one up to, but without, another one; None: the whole file."""
+    """The row groups of a Parquet file from one up to, but without, another one; None: the file or span."""
     before: int
     """Rows of the file that stand before them."""
     rows: int
@@ -46,6 +47,7 @@ class EventFiles:
     """Files of events that the workers share."""
 
     paths: tuple[str, ...]
+    """Of each file, or span of one."""
     parts: tuple[FilePart, ...]
     schema: pa.Schema
     """Of the events, as Spark would keep them."""
@@ -53,7 +55,7 @@ class EventFiles:
     """How events are made of rows; None if the files are Parquet files of the model."""
     days: bool = True
     firsts: tuple[int, ...] = ()
-    """Running number of each file's first row."""
+    """Running number of the first row of each file, or span of one."""
     numbered: bool = False
     """Whether all ids are running numbers."""
 
@@ -113,9 +115,11 @@ class EventFiles:
         wanted = pa.schema([self.schema.field(name) for name in columns])
         _, steps = self.reading.work[part.file]
         raw = raw_table(part.file, replace(self.reading, used=frozenset(columns)), part.groups)
+        # Those of spans are read like files of their own.
+        skipped = 0 if part.groups is None else part.before
         whole = (self.firsts[part.file + 1] - self.firsts[part.file]) // len(steps)
         for place, step in enumerate(steps):
-            first = self.firsts[part.file] + place * whole + part.before
+            first = self.firsts[part.file] + place * whole + skipped
             try:
                 events = step_events(raw, step, self.reading, days=self.days, first_id=first)
             except TraceError as error:
@@ -141,11 +145,16 @@ def described_files(
     # What a file without events takes its columns for is a guess.
     if len(found) < len(described) or any(one["parts"] and one["days"] != days for one in found):
         return None
+    begins: dict[TraceFile, int] = {}
+    skipped = [
+        first - begins.setdefault(replace(file, span=None), first)
+        for (file, _), first in zip(reading.work, firsts, strict=False)
+    ]
     parts = [
         FilePart(
             number,
             None if groups is None else tuple(groups),
-            before,
+            skipped[number] + before,
             rows,
             (earliest, latest),
             ids and tuple(ids),

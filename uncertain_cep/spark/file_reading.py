@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from uncertain_cep.config import BATCH_ROWS, ROWS_PER_PART
 from uncertain_cep.errors import TraceError, TraceFault, UncertainCepError
+from uncertain_cep.spark.text_spans import lines_are_rows, zones_of
 from uncertain_cep.timedomain import Names, is_text, with_noted_tick
 from uncertain_cep.traces import intervals_of
 from uncertain_cep.traces.extracting import ExtractionUses
@@ -24,6 +25,7 @@ from uncertain_cep.traces.reading import Step, all_days, model_events, raw_table
 from uncertain_cep.traces.rows import Events, events_of_rows, id_source
 
 __all__ = [
+    "FileWork",
     "Reading",
     "add_intervals",
     "describe_files",
@@ -96,15 +98,21 @@ def step_events(
 
 
 def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> Iterator[pa.RecordBatch]:
-    """Yield what is known of each file numbered in the batches.
+    """Yield what is known of each file, or span of one, numbered in the batches.
 
     That is its number, its count of raw rows, the raw schema, with the tick that the rows name in the
     metadata, how many certain times share a tick that was chosen for them with different ones, what
-    `_described` says of its events, and what extraction came to.
+    `_described` says of its events, and what extraction came to. Of a span that cannot be read nothing is.
     """
     for number in _numbers(batches):
         uses = ExtractionUses()
-        raw = raw_table(number, reading, uses=uses)
+        try:
+            raw = raw_table(number, reading, uses=uses)
+        except UncertainCepError:
+            if reading.work[number][0].span is None:
+                raise
+            yield pa.RecordBatch.from_pylist([_unknown(number)], _DESCRIBED)
+            continue
         noted = with_noted_tick(raw) if reading.work[number][1][0].model else raw
         merged, described = _described(raw, number, reading)
         found = {
@@ -118,12 +126,18 @@ def describe_files(batches: Iterable[pa.RecordBatch], *, reading: Reading) -> It
         yield pa.RecordBatch.from_pylist([found], _DESCRIBED)
 
 
+def _unknown(number: int) -> dict[str, Any]:
+    schema = pa.schema([]).serialize().to_pybytes()
+    uses = json.dumps(ExtractionUses().told())
+    return {"file": number, "rows": 0, "schema": schema, "merged": 0, "events": None, "uses": uses}
+
+
 def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str | None]:
     """Return how many certain times of a file are merged, and as JSON what is known of its events.
 
     That is whether a tick that nobody named is a day, whether ids are running numbers, and for each part of
     the file with events what a `FilePart` has. None if its events are not made row by row, or if there is
-    a fault, which is met again when the events are asked for.
+    a fault, which is met again when the events are asked for; of a span also if it cannot be read apart.
     """
     file, steps = reading.work[number]
     model = steps[0].model
@@ -144,12 +158,17 @@ def _described(raw: pa.Table, number: int, reading: Reading) -> tuple[int, str |
                 found += _extremes(events, before, before + rows)
         except (UncertainCepError, pa.ArrowException):
             sound = False
+    if file.span is not None:
+        # Other spans may have times of the ticks of these.
+        floored = any(one.rests is not None and one.rests.any() for one in roundings)
+        sound = sound and not floored and lines_are_rows(file, raw.num_rows, reading.options)
     merged = 0 if reading.own_tick is None or model else merged_times(roundings)
     if not sound or groups is None:
         return merged, None
     described = {
         "days": days,
         "numbered": not model and all(id_source(step.events, raw) is None for step in steps),
+        "zones": {} if file.span is None else zones_of(raw, steps),
         "parts": [[*group, *_widest(found)] for group, found in zip(groups, parts, strict=True) if found],
     }
     return merged, json.dumps(described)

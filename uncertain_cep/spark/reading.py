@@ -32,6 +32,7 @@ from uncertain_cep.spark.dataframes import (
 from uncertain_cep.spark.event_files import remember_files
 from uncertain_cep.spark.file_parts import described_files
 from uncertain_cep.spark.file_reading import (
+    FileWork,
     Reading,
     add_intervals,
     describe_files,
@@ -39,14 +40,15 @@ from uncertain_cep.spark.file_reading import (
     step_events,
 )
 from uncertain_cep.spark.jobs import worker_errors
+from uncertain_cep.spark.text_spans import files_to_read_whole, in_spans
 from uncertain_cep.timedomain import TICK_METADATA, Names
 from uncertain_cep.traces import TraceSchema, intervals_of
 from uncertain_cep.traces.duplicates import duplicates_message
 from uncertain_cep.traces.extracting import ExtractionUses
-from uncertain_cep.traces.formats import FileOptions, list_files, reader_tick
+from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files, reader_tick
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import MissingChoice, merged_message
-from uncertain_cep.traces.reading import all_days, chosen_tick, reading_steps
+from uncertain_cep.traces.reading import Step, all_days, chosen_tick, reading_steps
 from uncertain_cep.traces.rows import Part, assembled
 from uncertain_cep.traces.schema import given_schema, given_uncertainty
 from uncertain_cep.traces.uncertainty import Uncertainty
@@ -85,9 +87,9 @@ def read_traces(
     Returns
     -------
     pyspark.sql.DataFrame
-        Parquet files of the model are scanned by Spark. All others are read by Python workers, a file at a
-        time, once here to learn the types of the columns, and again whenever the frame is used: ``cache()``
-        it, or write it as Parquet, to use it more than once.
+        Parquet files of the model are scanned by Spark. All others are read by Python workers, a file,
+        or a span of a long text, at a time: once here to learn the types of the columns, and again whenever
+        the frame is used. ``cache()`` it, or write it as Parquet, to use it more than once.
 
     Raises
     ------
@@ -131,18 +133,21 @@ def used_of_traces(
     steps = reading_steps(files, schema, faults, named_formats=options.format is None)
     if faults or not steps:
         raise TraceError(faults or "no file is given: name one or more")
-    work = tuple((file, tuple(parts)) for file, parts in steps.items())
+    spans = {file: in_spans(file, parts, options) for file, parts in steps.items()}
+    work = _work(steps, spans)
     if schema is not None:
         tick = chosen_tick(tick, schema)
         # What is not read could tell events apart.
         used = None if schema.options.deduplicate else used
     reading = Reading(work, options, tick, tick or reader_tick(steps), used)
-    numbers = spark.range(0, len(work), 1, min(len(work), MOST_READING_TASKS))
-    with worker_errors():
-        rows = numbers.mapInArrow(
-            partial(describe_files, reading=reading),
-            "file long, rows long, schema binary, merged long, events string, uses string",
-        ).collect()
+    told = _told(spark, reading)
+    if refused := files_to_read_whole(told):
+        told |= _told(spark, replace(reading, work=tuple((file, tuple(steps[file])) for file in refused)))
+        spans |= {file: [file] for file in refused}
+        work = _work(steps, spans)
+        reading = replace(reading, work=work)
+    rows = [{**told[file], "file": number} for number, (file, _) in enumerate(work)]
+    numbers = _numbers(spark, reading)
     uses = ExtractionUses()
     for row in rows:
         uses.add(json.loads(row["uses"]))
@@ -151,10 +156,11 @@ def used_of_traces(
     # What a file without rows takes its columns for is a guess.
     empty = {
         row["file"]: pa.ipc.read_schema(pa.py_buffer(row["schema"])).empty_table()
-        for row in sorted(rows, key=lambda row: row["file"])
+        for row in rows
         if row["rows"] or not any(counts.values())
     }
-    days = schema is None or all_days([(work[number][0], table) for number, table in empty.items()], steps)
+    raws = [(work[number][0], table) for number, table in empty.items()]
+    days = schema is None or all_days(raws, {file: list(parts) for file, parts in work})
     merged = sum(row["merged"] for row in rows)
     if merged:
         warn(merged_message(merged, reading.own_tick))
@@ -166,7 +172,7 @@ def used_of_traces(
     ]
     model, faults = assembled(found)
     if model is None:
-        raise TraceError(faults)
+        raise TraceError(list(dict.fromkeys(faults)))
     # Each table of the schema that takes a file numbers its rows anew.
     ids = [counts[number] * len(work[number][1]) for number in range(len(work))]
     firsts = tuple(accumulate(ids, initial=1))
@@ -180,6 +186,29 @@ def used_of_traces(
     described = {row["file"]: None if row["events"] is None else json.loads(row["events"]) for row in rows}
     known = described_files(described, kept, reading, days or reading.own_tick is not None, firsts)
     return events if known is None else remember_files(events, known)
+
+
+def _work(steps: Mapping[TraceFile, Sequence[Step]], spans: Mapping[TraceFile, list[TraceFile]]) -> FileWork:
+    return tuple((span, tuple(parts)) for file, parts in steps.items() for span in spans[file])
+
+
+def _numbers(spark: SparkSession, reading: Reading) -> DataFrame:
+    """Return a frame of the numbers of the files to read."""
+    return spark.range(0, len(reading.work), 1, min(len(reading.work), MOST_READING_TASKS))
+
+
+@worker_errors()
+def _told(spark: SparkSession, reading: Reading) -> dict[TraceFile, dict[str, Any]]:
+    """Return what `describe_files` says of each file."""
+    rows = (
+        _numbers(spark, reading)
+        .mapInArrow(
+            partial(describe_files, reading=reading),
+            "file long, rows long, schema binary, merged long, events string, uses string",
+        )
+        .collect()
+    )
+    return {reading.work[row["file"]][0]: row.asDict() for row in rows}
 
 
 def _without_duplicates(events: DataFrame, numbered: set[bool]) -> DataFrame:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import io
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,8 +42,14 @@ _MOST_TRIES: Final = 100
 _UNFIT: Final = re.compile(r"In CSV column #([0-9]+): (?:.*: )?CSV conversion error to ")
 
 
-def read_csv(path: Path, columns: list[str] | None, delimiter: str, options: FileOptions) -> pa.Table:
-    """Return the rows of a CSV file, of these columns only."""
+def read_csv(
+    path: Path,
+    columns: list[str] | None,
+    delimiter: str,
+    options: FileOptions,
+    span: tuple[int, int] | None = None,
+) -> pa.Table:
+    """Return the rows of a CSV file, or of a span of its bytes, of these columns only."""
     import pyarrow.csv as pacsv
 
     convert = pacsv.ConvertOptions(
@@ -58,13 +66,18 @@ def read_csv(path: Path, columns: list[str] | None, delimiter: str, options: Fil
         with unpacked(path) as stream:
             return read_ragged(stream, options.columns, options.columns_by, parse.delimiter, convert, path)
     named = list(options.columns) or None
+    if span is not None and span[0] and named is None:
+        with unpacked(path) as stream:
+            named = header_names(stream, delimiter)
     try:
         table = None
-        if path.stat().st_size >= LONG:
+        if span is None and path.stat().st_size >= LONG:
             table = _read_blocks(path, parse, convert, named)
         if table is None:
-            table = _csv_table(path, parse, convert, named)
+            table = _csv_table(partial(unpacked, path, span), parse, convert, named)
     except pa.ArrowInvalid as error:
+        if span is not None:
+            raise
         if straddles(error):
             with unpacked(path) as stream:
                 raise TraceError(long_line_fault(io.BufferedReader(stream))) from None
@@ -119,13 +132,13 @@ def _read_blocks(path: Path, parse: Any, convert: Any, names: list[str] | None) 
     return None
 
 
-def _csv_table(path: Path, parse: Any, convert: Any, names: list[str] | None) -> pa.Table:
+def _csv_table(opened: Callable[[], Any], parse: Any, convert: Any, names: list[str] | None) -> pa.Table:
     import pyarrow.csv as pacsv
 
     for block_size in CSV_BLOCKS:
         read = pacsv.ReadOptions(block_size=block_size, column_names=names)
         try:
-            with unpacked(path) as stream:
+            with opened() as stream:
                 return pacsv.read_csv(stream, read_options=read, parse_options=parse, convert_options=convert)
         except pa.ArrowInvalid as error:
             if block_size == CSV_BLOCKS[-1] or not straddles(error):

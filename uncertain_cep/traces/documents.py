@@ -12,7 +12,7 @@ from typing import Any, Final
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.bounded import LONGEST_LINE, MOST_LEVELS
 
-__all__ = ["json_lines"]
+__all__ = ["are_documents", "json_lines"]
 
 _PIECE: Final = 2**20
 _BETWEEN: Final = re.compile(r"[ \t\r\n\ufeff]*,?[ \t\r\n]*")
@@ -27,11 +27,14 @@ def json_lines(stream: Any) -> Any:
     """
     head: bytes = stream.read(_PIECE)
     whole = _Resumed(head, stream)
+    return _Lines(whole) if are_documents(head) else whole
+
+
+def are_documents(head: bytes) -> bool:
+    """Return whether a text that begins so holds documents."""
     text = head.removeprefix(codecs.BOM_UTF8).lstrip()
     first = text.partition(b"\n")[0].rstrip()
-    if text.startswith(b"[") or (text.startswith(b"{") and _INCOMPLETE.search(first)):
-        return _Lines(whole)
-    return whole
+    return text.startswith(b"[") or (text.startswith(b"{") and _INCOMPLETE.search(first) is not None)
 
 
 class _Resumed(io.RawIOBase):

@@ -47,6 +47,7 @@ __all__ = [
     "FileOptions",
     "TraceFile",
     "column_names",
+    "delimiter_of",
     "format_of",
     "list_files",
     "read_file",
@@ -77,6 +78,8 @@ class TraceFile:
     root: Path
     reader: str | None = None
     """The format, if it is one of ``READERS``."""
+    span: tuple[int, int] | None = None
+    """Of a text the bytes to read, whole lines from one byte up to, but without, another; None: all."""
 
     def matches(self, pattern: str) -> bool:
         """Tell whether a glob pattern fits the file, or a folder between it and the one given."""
@@ -211,7 +214,7 @@ def _own_columns(path: Path, options: FileOptions) -> list[str] | None:
             names = list(dict.fromkeys((*options.columns, *(name for _, some in further for name in some))))
         elif kind == "csv":
             with unpacked(path) as stream:
-                names = header_names(stream, _delimiter(path, options))
+                names = header_names(stream, delimiter_of(path, options))
         else:
             return None
     if not names and kind == "csv":
@@ -279,9 +282,9 @@ def read_file(
             # Of each block no more is kept than what is asked for.
             table = pa.concat_tables(map(finished, _text_blocks(path, options)))
         elif kind == "csv":
-            table = finished(read_csv(path, wanted, _delimiter(path, options), options))
+            table = finished(read_csv(path, wanted, delimiter_of(path, options), options, given.span))
         else:
-            table = finished(read_json(path, needed, options))
+            table = finished(read_json(path, needed, options, given.span))
     return _with_types(table, dict(options.types), str(path))
 
 
@@ -332,7 +335,8 @@ def _naming(path: Path) -> Iterator[None]:
     raise TraceError(TraceFault(message, file=str(path)))
 
 
-def _delimiter(path: Path, options: FileOptions) -> str:
+def delimiter_of(path: Path, options: FileOptions) -> str:
+    """Return what stands between the values of a CSV file."""
     named = _stem_suffix(path) if options.format is None else f".{options.format}"
     return options.delimiter or ("\t" if named == ".tsv" else ",")
 

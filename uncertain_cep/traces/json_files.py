@@ -28,9 +28,18 @@ JSON_BLOCK: Final = 1 << 26
 
 _PIECE: Final = 1 << 20
 
+_CHANGED: Final = "some of its lines cannot be read any more: does something write to the file?"
 
-def read_json(path: Path, columns: Collection[str] | None, options: FileOptions) -> pa.Table:
-    """Return all columns of a JSON file; at least these columns and fields, if it is long or others are bad.
+
+def read_json(
+    path: Path,
+    columns: Collection[str] | None,
+    options: FileOptions,
+    span: tuple[int, int] | None = None,
+) -> pa.Table:
+    """Return all columns of a JSON file, or of a span of its bytes.
+
+    At least these columns and fields, if it is long or others are bad.
 
     A block at a time is in memory, and of a long file what is of no use is dropped.
     """
@@ -39,7 +48,7 @@ def read_json(path: Path, columns: Collection[str] | None, options: FileOptions)
     roots = None if columns is None else roots_of({*columns, *(name for name, _ in options.types)})
 
     def blocks() -> Iterator[bytes]:
-        with json_lines(unpacked(path)) as stream:
+        with json_lines(unpacked(path)) if span is None else unpacked(path, span) as stream:
             yield from _blocks(stream)
 
     def kept_blocks() -> Iterator[bytes]:
@@ -53,6 +62,8 @@ def read_json(path: Path, columns: Collection[str] | None, options: FileOptions)
         except (pa.ArrowInvalid, UnreadableLineError, UnicodeDecodeError) as error:
             if forced and isinstance(error, pa.ArrowInvalid):
                 continue
+            if span is not None:
+                raise TraceError(_CHANGED) from None
             faults = _line_faults(path, columns, given)
             if not faults and columns is None and not given:
                 raise
@@ -62,7 +73,7 @@ def read_json(path: Path, columns: Collection[str] | None, options: FileOptions)
     # Arrow reads a whole number of 400 digits as an infinity, and JSON has none.
     wanted = table.column_names if columns is None else roots_of(columns)
     if _infinite(table.select([name for name in table.column_names if name in wanted])):
-        raise TraceError(_line_faults(path, columns))
+        raise TraceError(_CHANGED if span else _line_faults(path, columns))
     return table
 
 

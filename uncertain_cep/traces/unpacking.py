@@ -37,11 +37,16 @@ def compression_of(path: Path) -> str | None:
     return COMPRESSIONS.get(suffixes[-1].lower()) if suffixes else None
 
 
-def unpacked(path: Path) -> Any:
+def unpacked(path: Path, span: tuple[int, int] | None = None) -> Any:
     """Return a stream of a file's bytes, unpacked as its name says.
 
-    A read beyond the limit raises TraceError, one of a damaged file OSError.
+    ``span`` are those to read of a file that is not packed, from one up to, but without, another. A read
+    beyond the limit raises TraceError, one of a damaged file OSError.
     """
+    if span is not None:
+        with path.open("rb") as file:
+            file.seek(span[0])
+            return pa.BufferReader(file.read(span[1] - span[0]))
     compression = compression_of(path)
     if compression is None:
         try:

@@ -11,6 +11,7 @@ import codecs
 import io
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -35,20 +36,27 @@ def in_spans(file: TraceFile, steps: Sequence[Step], options: FileOptions) -> li
     """Return the spans of a file that is long enough for several and may be read so; else the file itself."""
     if not (_format(file, options) in ("csv", "json") and _row_by_row(steps, options)):
         return [file]
-    if compression_of(file.path) is not None:
-        return [file]
-    size = file.path.stat().st_size
+    cuts = [0]
+    # A file that cannot be read is met again.
+    with suppress(OSError):
+        size = file.path.stat().st_size
+        if compression_of(file.path) is None and size >= 2 * BYTES_PER_SPAN:
+            cuts = _cuts(file, size, options)
+    return [file] if len(cuts) == 1 else [replace(file, span=span) for span in pairwise((*cuts, size))]
+
+
+def _cuts(file: TraceFile, size: int, options: FileOptions) -> list[int]:
+    """Return where the spans of a text begin."""
     cuts = [0]
     with file.path.open("rb") as stream:
         if _format(file, options) == "json" and are_documents(stream.read(2**20)):
-            return [file]
+            return cuts
         for place in range(BYTES_PER_SPAN, size - BYTES_PER_SPAN + 1, BYTES_PER_SPAN):
+            # From the byte before, which may end a line.
             stream.seek(max(place, cuts[-1]) - 1)
             if stream.readline(LONGEST_LINE).endswith(b"\n") and cuts[-1] < stream.tell() < size:
                 cuts.append(stream.tell())
-    if len(cuts) == 1:
-        return [file]
-    return [replace(file, span=span) for span in pairwise((*cuts, size))]
+    return cuts
 
 
 def _format(file: TraceFile, options: FileOptions) -> str | None:

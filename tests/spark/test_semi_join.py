@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
@@ -18,7 +19,7 @@ from uncertain_cep.plan import make_plan
 from uncertain_cep.query import parse
 from uncertain_cep.spark import match, semi_join
 from uncertain_cep.spark.filters import CandidateFilters, candidate_filters
-from uncertain_cep.spark.frame_statistics import FrameStatistics
+from uncertain_cep.spark.frame_statistics import GROUPS, FrameStatistics, about_how_many
 from uncertain_cep.spark.matching import PreparedMatch, Spread, prepare
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices
 from uncertain_cep.spark.slicing import Slices
@@ -112,3 +113,15 @@ def test_every_branch_needs_a_rare_component(spark: SparkSession) -> None:
     assert choose_key_slices(filters, both, _SLICES, None) == KeySlices(((1,), (0, 1)))
     nothing = _filters(spark, UNKEYED)
     assert choose_key_slices(nothing, _STATISTICS, None, True) is None
+
+
+@pytest.mark.parametrize("keys", [0, 1, 2, 30, 1000, 100_000])
+def test_about_how_many_keys_there_are(keys: int) -> None:
+    draw, found = np.random.default_rng(keys), []
+    for _ in range(50):
+        hashes = draw.integers(0, 2**61, keys)
+        group = draw.integers(0, GROUPS, keys)
+        least = [min(hashes[group == number].tolist(), default=None) for number in range(GROUPS)]
+        found.append(about_how_many(least))
+    assert 0.8 * keys <= np.mean(found) <= 1.3 * keys
+    assert all(keys / 5 <= estimate <= 5 * keys for estimate in found)

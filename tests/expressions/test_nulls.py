@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import uncertain_cep as uc
+from uncertain_cep.expressions.codes import codes_of
 from uncertain_cep.streaming.stream_methods import INCREMENTAL_EVALUATIONS
 
 TYPES = [pa.null(), pa.int64(), pa.float64(), pa.decimal128(9, 2)]
@@ -128,3 +129,9 @@ def test_returned(null: pa.DataType) -> None:
     items = ", ".join(f"{text} AS r{number}" for number, text in enumerate(expected))
     found = uc.match(events(null), f"PATTERN SEQ(A a, B+ c[]) WITHIN 10 RETURN {items}").to_pylist()
     assert [[row[f"r{number}"] for number in range(len(expected))] for row in found] == [[*expected.values()]]
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("us", "UTC"), pa.date32(), pa.duration("s"), pa.string()])
+def test_no_values_have_no_codes(kind: pa.DataType) -> None:
+    (first, second), count = codes_of([pa.chunked_array([], kind), pa.array([], kind)])
+    assert len(first) == len(second) == count == 0

@@ -93,6 +93,9 @@ def codes_of(columns: Sequence[pa.ChunkedArray | pa.Array]) -> tuple[list[Int64]
             column = pc.if_else(pc.is_nan(column), None, pc.add(column, 0.0))
         plain.append(column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column]))
     common = plain[0].type
+    if not any(map(len, plain)):
+        # Arrow does not make a dictionary of no times.
+        return [np.zeros(0, dtype=np.int64) for _ in plain], 0
     chunks = [chunk for column in plain for chunk in column.cast(common).chunks]
     encoded = pa.chunked_array(chunks, common).dictionary_encode().combine_chunks()
     if isinstance(encoded, pa.ChunkedArray):

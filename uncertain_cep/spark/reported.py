@@ -89,6 +89,12 @@ class _Reported:
     """Of the events."""
 
     @property
+    def needed(self) -> DataFrame:
+        """The events with what matching them takes."""
+        names = [*self.plan.required_columns, *({self.plan.names.tick} & {*self.events.columns})]
+        return self.events.select(*map(column, names))
+
+    @property
     def keys(self) -> list[str]:
         """The columns that tell matches apart."""
         return [*self.plan.partition_attributes, *(part.variable for part in self.plan.components)]
@@ -289,7 +295,7 @@ def _few(held: ExitStack, matches: DataFrame) -> DataFrame | None:
 def _among(reported: _Reported, raw: DataFrame, query: Query) -> DataFrame:
     """Return the possible matches, all of those that raw stamps give among them."""
     plan, options = reported.plan, replace(reported.asked.options, confidence=False)
-    events = reported.events.select(*map(column, plan.required_columns))
+    events = reported.needed
     if not plan.forbids:
         # Other events change nothing.
         joined = joined_events(raw, events, query, reported.asked.options)
@@ -335,8 +341,9 @@ def _drawn(
     matches = _numbered(reported, every)
     if "invented" in tables and tables["invented"].num_rows:
         # Their ranges are of stamps, which may be far from the intervals.
-        few = events.select(*map(column, plan.required_columns))
-        joined = joined_events(matches, few, reported.asked.query, reported.asked.options, column(number))
+        joined = joined_events(
+            matches, reported.needed, reported.asked.query, reported.asked.options, column(number)
+        )
         lower, upper = column(plan.names.lower), column(plan.names.upper)
         ranges = joined.groupBy("match").agg(
             f.min(lower).alias("range_lower"), f.max(upper).alias("range_upper")

@@ -112,6 +112,8 @@ def _split(text: bytes) -> Sequence[Any] | None:
     if None in found or found[codes[0]][1] is None:
         return None
     told = [(match[1], match[2]) for match in found if match is not None]
+    if not {kind for kind, _ in told} <= {None, "Meta", *_KINDS}:
+        return None
     begins = np.array([kind is not None for kind, _ in told])[codes]
     record = np.cumsum(begins) - 1
     kinds = np.array([_KINDS.get(kind or "", "") for kind, _ in told])[codes[begins]]

@@ -92,6 +92,7 @@ def _first_query(proposed: ProposedSchema, table: pa.Table) -> str:
     import pyarrow.compute as pc
 
     from uncertain_cep.api import match
+    from uncertain_cep.query.expression_text import quote_name
 
     counts = sorted(table.column("type").value_counts().to_pylist(), key=lambda pair: -pair["counts"])
     types = [pair["values"] for pair in counts]
@@ -99,7 +100,7 @@ def _first_query(proposed: ProposedSchema, table: pa.Table) -> str:
     length = _length(few)
     for why, text in _queries(proposed.events, types, length):
         try:
-            wanted = {word for word in types if _word(word) in text}
+            wanted = {word for word in types if quote_name(word) in text}
             some = _few(table, sorted(wanted, key=types.index))
             with warnings.catch_warnings():
                 # Of a query that nobody asked.
@@ -140,12 +141,14 @@ def _length(table: pa.Table) -> str:
 
 def _queries(events: tuple[ProposedEvents, ...], types: list[str], length: str) -> Iterator[tuple[str, str]]:
     """Yield queries, each with what it asks for; the most telling first."""
+    from uncertain_cep.query.expression_text import quote_name
+
     ends = [one for one in events if one.pair == "end" and one.key is not None]
     for end in ends:
         begin = next((one for one in events if one.pair == "begin" and one.key == end.key), None)
         if begin is not None and set(begin.types + end.types) <= set(types):
-            key = _word(end.key or "")
-            first, last = _word(begin.types[0]), _word(end.types[0])
+            key = quote_name(end.key or "")
+            first, last = quote_name(begin.types[0]), quote_name(end.types[0])
             for within in (length, "1 min", "1 h", "1 d"):
                 yield (
                     f"Begins and ends of the same {end.key}, at most {within} apart.",
@@ -155,20 +158,13 @@ def _queries(events: tuple[ProposedEvents, ...], types: list[str], length: str) 
     places = dict.fromkeys(each.host for each in events if each.host is not None)
     for within in (length, "1 h", "1 d"):
         for place in (*places, None):
-            where = "" if place is None else f"\nWHERE a.{_word(place)} = b.{_word(place)}"
+            where = "" if place is None else f"\nWHERE a.{quote_name(place)} = b.{quote_name(place)}"
             same = "" if place is None else f", of the same {place}"
             yield (
                 f"One event and then another at most {within} later{same}.",
-                f"PATTERN SEQ({_word(one)} a, {_word(other)} b){where}\nWITHIN {within}\nLIMIT 20",
+                f"PATTERN SEQ({quote_name(one)} a, {quote_name(other)} b){where}\nWITHIN {within}\nLIMIT 20",
             )
     yield (
         f"Events of type {one}.",
-        f"PATTERN SEQ({_word(one)} a)\nWITHIN {length}\nLIMIT 20",
+        f"PATTERN SEQ({quote_name(one)} a)\nWITHIN {length}\nLIMIT 20",
     )
-
-
-def _word(name: str) -> str:
-    """Return a name as it stands in a query."""
-    import re
-
-    return name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name.replace('`', '``')}`"

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from uncertain_cep.config import IN_PROCESS_BYTES
 from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration
 from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.timedomain import Names, is_text
 from uncertain_cep.traces.common_types import common_type
 from uncertain_cep.traces.faulty_rows import ROW
@@ -325,10 +326,6 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _column(name: str) -> str:
-    return name if re.fullmatch(r"[^\W\d]\w*", name) else f"`{name.replace('`', '``')}`"
-
-
 @dataclass(frozen=True, slots=True)
 class _Rule:
     """An uncertainty as it stands in a schema, its length in nanoseconds, and why."""
@@ -540,7 +537,7 @@ def _events(
             text.append(f"{what} = {group.base}")
         if stamp.absent:
             text.append("# Values of 0 and less stand for no time.")
-            text.append(f"where = {_quoted(f'{_column(stamp.name)} > 0')}")
+            text.append(f"where = {_quoted(f'{quote_name(stamp.name)} > 0')}")
         if stamp.nulls:
             text.append("# Some rows have no such time.")
             text.append('missing = "drop"')

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,7 +87,8 @@ def test_a_kill_in_the_middle_of_many_messages(address: str, tmp_path: Path) -> 
             process = started(arguments, tmp_path / "log")
         assert time.monotonic() < until, (tmp_path / "log").read_text()
         time.sleep(0.05)
-    os.kill(process.pid, signal.SIGKILL)
+    process.kill()
+    process.wait()
     closed(arguments, tmp_path / "log")
     expected = uc.match(table, QUERIES["next"], max_matches=None)
     found = written(tmp_path / "out")

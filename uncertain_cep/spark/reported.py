@@ -326,7 +326,9 @@ def _moved(
 def _numbered(reported: _Reported, matches: pa.Table) -> DataFrame:
     """Return matches of this process as a frame, with the numbers of their rows."""
     numbers = pa.array(np.arange(matches.num_rows))
-    return reported.events.sparkSession.createDataFrame(matches.append_column(reported.number, numbers))
+    table = matches.append_column(reported.number, numbers)
+    # By itself Spark takes times without a zone for those of the session's.
+    return reported.events.sparkSession.createDataFrame(table, from_arrow_schema(table.schema))
 
 
 def _drawn(

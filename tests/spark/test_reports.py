@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
@@ -20,6 +21,7 @@ FORBIDS = """
     PATTERN SEQ(A a, !D n, B b) WHERE [key] WITHIN 9 HAVING CONFIDENCE >= 0.02 RETURN a.name
 """
 PLAIN = "PATTERN SEQ(A a, B b) WHERE [key] WITHIN 9 HAVING CONFIDENCE >= 0.3"
+SECONDS = "PATTERN SEQ(A a, B b) WHERE [at] WITHIN 9 seconds HAVING CONFIDENCE >= 0.3"
 
 
 def trace() -> pa.Table:
@@ -30,6 +32,18 @@ def trace() -> pa.Table:
     stamp = lower + (draw.random(len(lower)) * (upper - lower + 1)).astype(np.int64)
     stamp[::9] += 40
     return table.append_column("stamp", pa.array(stamp, mask=draw.random(len(lower)) < 0.2))
+
+
+def timed() -> pa.Table:
+    """Return the same with ticks of a second that a column tells, and times as keys."""
+    table = trace()
+
+    def seconds(name: str, zone: str | None = None) -> pa.ChunkedArray:
+        return pc.multiply(table.column(name), 1_000_000).cast(pa.timestamp("us", zone))
+
+    for name in ("lower", "upper", "stamp"):
+        table = table.set_column(table.column_names.index(name), name, seconds(name))
+    return table.append_column("at", seconds("key", "UTC")).append_column("tick", [["1s"] * len(table)])
 
 
 def drawn(facts: dict[str, Any], name: str) -> list[tuple[str, str]]:
@@ -65,10 +79,16 @@ def assert_same_drawings(there: list[tuple[str, str]], here: list[tuple[str, str
         assert max((abs(a - b) for a, b in zip(*levels, strict=True)), default=0) <= 1
 
 
-@pytest.mark.parametrize("query", [FORBIDS, pytest.param(PLAIN, marks=pytest.mark.thorough)])
-def test_a_page_is_that_of_this_process(spark: SparkSession, query: str) -> None:
-    table = trace()
+@pytest.mark.parametrize(
+    ("query", "table"),
+    [(FORBIDS, trace()), pytest.param(PLAIN, trace(), marks=pytest.mark.thorough), (SECONDS, timed())],
+    ids=["forbids", "plain", "seconds"],
+)
+def test_a_page_is_that_of_this_process(spark: SparkSession, query: str, table: pa.Table) -> None:
     frame = to_spark(spark, table)
+    # Spark takes times without a zone as those of its session, and hands out the same ones by a cast.
+    for name in (one.name for one in table.schema if one.type == pa.timestamp("us")):
+        frame = frame.withColumn(name, frame[name].cast("timestamp_ntz"))
     here = uc.report(table, query, stamp="stamp", title="Same")
     there = uc.report(frame, query, stamp="stamp", title="Same")
     mine, its = data_of(here), data_of(there)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from tests.cases.sampling import FEWER
 from tests.oracle import Event, Query, answer, answer_literally, formula_answer
 from tests.oracle.strategies import clocked, doubtful, queries, traces
-from uncertain_cep.testing.model import Law
+from uncertain_cep.testing import one, seq
+from uncertain_cep.testing.model import Clock, Law
 from uncertain_cep.testing.worlds import worlds
 
 EVENTS = {
@@ -52,6 +53,15 @@ def test_the_formula_agrees_with_the_worlds(
         (match.partition, match.signature): (match.range_lower, match.range_upper, match.confidence)
         for match in answer_literally(query, events)
     }
+
+
+def test_a_tie_that_sequences_break_is_an_order() -> None:
+    clock = Clock(0, 0)
+    events = [Event("A", n, 1, 1, clock=clock, sequence=n) for n in (1, 2)]
+    query = Query(seq(one("A", "a"), one("A", "b")), 1)
+    (match,) = answer(query, events)
+    assert [match] == answer_literally(query, events)
+    assert match.signature == (("a", 1), ("b", 2))
 
 
 @given(queries(sequences_only=True), traces())

@@ -222,10 +222,10 @@ def time_holds(condition: Predicate, binding: Binding, world: World, newest: str
 
 
 def can_increase(events: Sequence[Event]) -> bool:
-    """Tell whether the intervals leave each event a tick after the one before it."""
+    """Tell whether the intervals leave each event a tick after the one before it, or its tick by sequence."""
     earliest = events[0].lower
-    for event in events[1:]:
-        earliest = max(earliest + 1, event.lower)
+    for before, event in pairwise(events):
+        earliest = max(earliest if before.is_before(0, event, 0) else earliest + 1, event.lower)
         if earliest > event.upper:
             return False
     return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from datetime import datetime
 from typing import Any
 
@@ -82,7 +83,7 @@ def test_as_duckdb(found: list[dict[str, Any]], condition: Drawn, returned: tupl
 @given(st.lists(rows, min_size=1, max_size=8), expressions("bool", ("a",), 3))
 @settings(max_examples=30)
 def test_of_one_event_and_one_by_one(found: list[dict[str, Any]], condition: Drawn) -> None:
-    text = condition.text.replace("a.", "")
+    text = re.sub(r"('[^']*')|\ba\.", r"\1", condition.text)
     table = table_of(found)
     typed = bind_row_condition(parse_row_condition(text), SCHEMA)
     DUCK.register("events", table)
@@ -91,6 +92,16 @@ def test_of_one_event_and_one_by_one(found: list[dict[str, Any]], condition: Dra
     single = scalar(typed)
     if single is not None:
         assert [single(row) is True for row in table.to_pylist()] == wanted
+
+
+@pytest.mark.parametrize("texts", [[None], [None, None], ["x", None], [None, "x", None]])
+def test_nulls_put_together_are_no_text_in_each_row(texts: list[str | None]) -> None:
+    table = table_of([dict.fromkeys(VALUES) | {"s": text} for text in texts])
+    typed = bind_row_condition(parse_row_condition("LOWER(CONCAT(s, t, s)) = ''"), SCHEMA)
+    assert evaluate_mask(typed, table).tolist() == [text is None for text in texts]
+    single = scalar(typed)
+    assert single is not None
+    assert [single(row) for row in table.to_pylist()] == [text is None for text in texts]
 
 
 @pytest.mark.parametrize("evaluation", ["auto", "sliced", "point"])

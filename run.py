@@ -44,6 +44,8 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SPARK_TESTS = "tests/spark"
 PROCESS_TESTS = ("tests/project", "tests/cli")
 SLOWEST_SHOWN = 10
+TESTS_FAILED = 1
+"""What pytest exits with if all ran and some failed."""
 BESIDE_LOG = ROOT / "build" / "pytest.log"
 
 LOCKS = {
@@ -218,7 +220,7 @@ def test(thorough: bool, arguments: Sequence[str]) -> int:
     if thorough:
         pytest.append("--thorough")
     chosen = {**checks, "pytest": [*pytest, *arguments]}
-    failed = failing(chosen) if arguments else all_checks(checks, pytest)
+    failed = failing(chosen) if arguments else all_checks(checks, pytest, again=not thorough)
     if failed:
         say(f"failed: {', '.join(failed)}")
     return 1 if failed else 0
@@ -240,26 +242,44 @@ def failing(checks: Mapping[str, Sequence[str | Path]]) -> list[str]:
     return failed
 
 
-def all_checks(checks: Mapping[str, Sequence[str | Path]], pytest: Sequence[str | Path]) -> list[str]:
+def all_checks(
+    checks: Mapping[str, Sequence[str | Path]], pytest: Sequence[str | Path], *, again: bool
+) -> list[str]:
     """Run the tests in two processes, the checks before one of them, and return the names of what failed.
 
     Each file of tests is run by the process that comes to it first. They start at opposite ends, so both end
-    at about the same time. One alone has a Spark session.
+    at about the same time. One alone has a Spark session. With ``again``, tests that failed are tried once
+    more, alone and in a new process.
     """
     every = {f"tests/{file.parent.name}" for file in (ROOT / "tests").glob("*/test_*.py")}
     folders = sorted(every - {SPARK_TESTS, *PROCESS_TESTS})
     BESIDE_LOG.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as taken, BESIDE_LOG.open("wb") as log:
-        shared = [*pytest, f"--share={taken}"]
-        beside = [*shared, SPARK_TESTS, *PROCESS_TESTS, *reversed(folders)]
-        others = [*shared, *folders, *reversed(PROCESS_TESTS)]
+    with tempfile.TemporaryDirectory() as kept:
+        caches = [f"cache_dir={kept}/beside", f"cache_dir={kept}/others"]
+        taken = Path(kept, "taken")
+        taken.mkdir()
+        shared = [*pytest, f"--share={taken}", "-o"]
+        beside = [*shared, caches[0], SPARK_TESTS, *PROCESS_TESTS, *reversed(folders)]
+        others = [*shared, caches[1], *folders, *reversed(PROCESS_TESTS)]
         say(f"beside the rest, shown when it has ended: {' '.join(map(str, beside[1:]))} > {BESIDE_LOG}")
-        process = start(beside, log)
-        failed = failing({**checks, "pytest": others})
-        if ended(process):
-            failed.append("pytest beside it")
-    sys.stdout.write(BESIDE_LOG.read_text(errors="replace"))
+        with BESIDE_LOG.open("wb") as log:
+            process = start(beside, log)
+            failed = failing(checks)
+            say(f"pytest: {' '.join(map(str, others[1:]))}")
+            codes = [run(others)]
+            codes.insert(0, ended(process))
+        sys.stdout.write(BESIDE_LOG.read_text(errors="replace"))
+        sys.stdout.flush()
+        for name, code, cache in zip(("pytest beside it", "pytest"), codes, caches, strict=True):
+            if code and not (again and code == TESTS_FAILED and hold_alone(pytest, cache)):
+                failed.append(name)
     return failed
+
+
+def hold_alone(pytest: Sequence[str | Path], cache: str) -> bool:
+    """Return whether the tests that failed hold in a process of their own, with nothing beside it."""
+    say("what failed is tried once more, alone; a test that holds now depends on what else runs: mend it")
+    return not run([*pytest, "-o", cache, "--last-failed", "--last-failed-no-failures=none", "--maxfail=3"])
 
 
 def wheel() -> int:

@@ -128,8 +128,10 @@ def test_a_failing_step_shows_what_it_said(
 
 
 @pytest.mark.parametrize("failing", ["", "lint", "beside", "others"])
+@pytest.mark.parametrize("again", [False, True])
 def test_all_checks_and_both_parts_of_the_tests_run_and_each_can_fail(
     failing: str,
+    again: bool,
     run_py: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -138,15 +140,16 @@ def test_all_checks_and_both_parts_of_the_tests_run_and_each_can_fail(
     monkeypatch.setattr(run_py, "BESIDE_LOG", tmp_path / "build" / "pytest.log")
     program = """
 import sys
-part = "beside" if "tests/spark" in sys.argv else "others"
+part = "again" if "--last-failed" in sys.argv else "beside" if "tests/spark" in sys.argv else "others"
 print(part, *sys.argv[2:])
-sys.exit(sys.argv[1] == part)
+sys.exit(sys.argv[1] == part or part == "again")
 """
     checks = {"lint": [sys.executable, "-c", f"exit({failing == 'lint'})"]}
-    failed = run_py.all_checks(checks, [sys.executable, "-c", program, failing])
+    failed = run_py.all_checks(checks, [sys.executable, "-c", program, failing], again=again)
     named = {"": [], "lint": ["lint"], "beside": ["pytest beside it"], "others": ["pytest"]}
     assert failed == named[failing]
-    (_, share, *others), (_, same, *beside) = map(str.split, capfd.readouterr().out.splitlines())
+    first, second, *third = map(str.split, capfd.readouterr().out.splitlines())
+    (_, share, _, cache, *others), (_, same, _, another, *beside) = first, second
     assert share == same
     assert share.startswith("--share=")
     # Spark in one of them alone; all else from opposite ends.
@@ -154,6 +157,49 @@ sys.exit(sys.argv[1] == part)
     assert others == [*reversed(beside[3:]), "tests/cli", "tests/project"]
     folders = {file.parent for file in (ROOT / "tests").glob("*/test_*.py")}
     assert {ROOT / folder for folder in beside} == folders
+    # What failed in one of them, and nothing else, is tried again.
+    tried = {"beside": [another], "others": [cache]}.get(failing, []) if again else []
+    assert [arguments[2] for arguments in third] == tried
+
+
+@pytest.mark.parametrize(("then", "failed"), [(1, ["pytest beside it", "pytest"]), (0, [])])
+def test_a_test_that_fails_is_tried_once_more_alone(
+    then: int,
+    failed: list[str],
+    run_py: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """With pytest itself, over a test of each part that fails the first time, or always."""
+    monkeypatch.setattr(run_py, "BESIDE_LOG", tmp_path / "build" / "pytest.log")
+    monkeypatch.setattr(run_py, "ROOT", tmp_path)
+    for folder in ("spark", "query"):
+        tests = tmp_path / "tests" / folder
+        tests.mkdir(parents=True)
+        (tests / f"test_{folder}.py").write_text(
+            "from pathlib import Path\n"
+            "def test_holds(): print('held')\n"
+            "def test_fails_first(pytestconfig):\n"
+            "    mark = Path(__file__ + '.mark')\n"
+            f"    fails = not mark.exists() or {then}\n"
+            "    mark.touch()\n"
+            "    assert not fails, 'a race'\n"
+        )
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "conftest.py").write_text(
+        "def pytest_addoption(parser):\n    parser.addoption('--share')\n"
+        "def pytest_collection_modifyitems(config, items):\n"
+        "    if 'tests/spark' in config.args:\n"
+        "        items[:] = [item for item in items if 'query' not in item.nodeid]\n"
+    )
+    monkeypatch.setattr(run_py, "PROCESS_TESTS", ())
+    pytest_of_it = [sys.executable, "-m", "pytest", "-rA"]
+    assert run_py.all_checks({}, pytest_of_it, again=True) == failed
+    said = capfd.readouterr().out
+    assert said.count("AssertionError: a race") >= 2
+    assert said.count("PASSED tests/spark/test_spark.py::test_holds") == 1
+    assert said.count("PASSED tests/query/test_query.py::test_fails_first") == (not then)
 
 
 @pytest.mark.parametrize("arguments", [[], ["-k", "spark"]])

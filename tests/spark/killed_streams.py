@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -178,8 +179,7 @@ def run(
             before = log.stat().st_size
             put(folder / "events", pieces[at_once])
             at_once += 1
-            # What a process that has just been killed said before does not count.
-            _waited(partial(_has_told, log, before), running, until)
+            _waited(partial(_has_told, running, log, before), running, until)
             if not running.end():
                 continue
         else:
@@ -214,14 +214,14 @@ class _Running:
         self.start()
 
     def start(self) -> None:
-        self._before = self._log.stat().st_size if self._log.exists() else 0
+        self.begins = self._log.stat().st_size if self._log.exists() else 0
         self.process = started(self._arguments, self._log)
         self.starts += 1
 
     @property
     def said(self) -> str:
         """What it has said since it was started the last time."""
-        return self._log.read_bytes()[self._before :].decode()
+        return self._log.read_bytes()[self.begins :].decode()
 
     def victims(self, kind: str) -> list[int]:
         """Return its processes of a kind."""
@@ -240,8 +240,13 @@ class _Running:
         return True
 
 
-def _has_told(log: Path, before: int) -> bool:
-    return b"batch " in log.read_bytes()[before:]
+def _has_told(running: _Running, log: Path, before: int) -> bool:
+    """Return whether the command has told of a batch; what one killed before it said does not count.
+
+    The JVM of a killed driver outlives it for a moment, and complains of the "foreach batch" that it was at.
+    """
+    said = log.read_bytes()[max(before, running.begins) :]
+    return re.search(rb"batch \d+: [\d,]+ events, ", said) is not None
 
 
 def _has_killed(running: _Running, kind: str, draw: random.Random) -> bool:

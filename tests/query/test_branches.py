@@ -10,7 +10,7 @@ from hypothesis import assume, given, note
 import uncertain_cep as uc
 from tests.cases.nested import NestedCase, reading_cases
 from uncertain_cep.query.branches import branches_of, count_of_expansions, count_of_terms, expansions
-from uncertain_cep.query.syntax import components_of
+from uncertain_cep.query.walks import components_of
 
 
 @given(reading_cases())

@@ -11,7 +11,7 @@ from tests.query.dump import dump, dump_query
 from tests.query.golden import Case, cases, compare
 from uncertain_cep.errors import QuerySyntaxError
 from uncertain_cep.query import Query, check, parse, parse_row_condition
-from uncertain_cep.query.builder import MAX_DEPTH
+from uncertain_cep.query.expression_builder import MAX_DEPTH
 from uncertain_cep.query.parser import read_query
 from uncertain_cep.query.syntax import Position
 

@@ -25,16 +25,9 @@ from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.plan.equivalence import partition_keys
 from uncertain_cep.query import format_expression
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS, quote_name
-from uncertain_cep.query.syntax import (
-    Aggregate,
-    Attribute,
-    Binary,
-    Expression,
-    Literal,
-    components_of,
-    expressions_in,
-)
+from uncertain_cep.query.syntax import Aggregate, Attribute, Binary, Expression, Literal, expressions_in
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, kind_of, variables_of
+from uncertain_cep.query.walks import components_of
 from uncertain_cep.traces.instants import warn_of_naive
 
 __all__ = ["EMPTY_TRACE", "Doubts"]

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from uncertain_cep.query import Query
-from uncertain_cep.query.syntax import Component, components_of
+from uncertain_cep.query.syntax import Component
 from uncertain_cep.query.syntax import Sequence as Ordered
+from uncertain_cep.query.walks import components_of
 from uncertain_cep.traces.constraints import AllBefore, Causal, Constraint
 
 __all__ = ["assumed_in"]

@@ -9,7 +9,7 @@ from uncertain_cep.explanation.facts import ChosenPlan, PlanFacts
 from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan.evaluation_plan import PlannedComponent
 from uncertain_cep.query import Query, format_expression
-from uncertain_cep.query.syntax import components_of
+from uncertain_cep.query.walks import components_of
 
 __all__ = ["plan_dict", "query_dict"]
 

@@ -16,8 +16,9 @@ from uncertain_cep.optimizer.statistics import ComponentStatistics
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.plan.trees import format_tree
 from uncertain_cep.query import Query, format_expression
-from uncertain_cep.query.syntax import Duration, ExpectedCount, components_of
+from uncertain_cep.query.syntax import Duration, ExpectedCount
 from uncertain_cep.query.typed import variables_of
+from uncertain_cep.query.walks import components_of
 from uncertain_cep.timedomain import TimeDomain
 from uncertain_cep.wording import counted
 

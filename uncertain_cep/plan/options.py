@@ -19,14 +19,12 @@ __all__ = [
     "EVALUATIONS",
     "PLANNERS",
     "Approximation",
-    "Evaluation",
     "MatchOptions",
     "Method",
     "is_whole",
 ]
 
 Method = Literal["query_order", "any_state", "selectivity", "point"]
-Evaluation = Literal["auto", Method]
 EVALUATIONS: Final[tuple[str, ...]] = ("auto", *get_args(Method))
 
 PLANNERS: Final = (

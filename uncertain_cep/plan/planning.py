@@ -30,10 +30,7 @@ from uncertain_cep.query.syntax import (
     Disjunction,
     ExpectedCount,
     Time,
-    compares_with_null,
-    components_of,
     expressions_in,
-    patterns_in,
     spoken_in,
 )
 from uncertain_cep.query.typed import (
@@ -45,6 +42,7 @@ from uncertain_cep.query.typed import (
     speaks_of_each_event,
     variables_of,
 )
+from uncertain_cep.query.walks import compares_with_null, components_of, patterns_in
 from uncertain_cep.timedomain import Names, TimeDomain
 from uncertain_cep.traces.checks import check_columns
 

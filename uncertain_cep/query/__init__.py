@@ -5,7 +5,8 @@ from uncertain_cep.query.checker import check
 from uncertain_cep.query.expression_text import format_expression
 from uncertain_cep.query.parameters import Parameters, values_of
 from uncertain_cep.query.parser import parse, parse_row_condition, query_of
-from uncertain_cep.query.syntax import Query, attributes_in
+from uncertain_cep.query.syntax import Query
+from uncertain_cep.query.walks import attributes_in
 
 __all__ = [
     "Parameters",

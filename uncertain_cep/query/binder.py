@@ -31,9 +31,7 @@ from uncertain_cep.query.syntax import (
     ReturnItem,
     Time,
     Variable,
-    components_of,
     expressions_in,
-    with_leaves,
 )
 from uncertain_cep.query.time_conditions import TimeCondition, TimeReference
 from uncertain_cep.query.time_terms import Difference, differences_of
@@ -48,6 +46,7 @@ from uncertain_cep.query.typed import (
     parse_time,
     variables_of,
 )
+from uncertain_cep.query.walks import components_of, with_leaves
 from uncertain_cep.timedomain import DEFAULT_TICK, Names, TimeDomain
 
 __all__ = [

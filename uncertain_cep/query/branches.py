@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, Literal
 
-from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Pattern, components_of
+from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Pattern
 from uncertain_cep.query.syntax import Sequence as Series
+from uncertain_cep.query.walks import components_of
 
 __all__ = [
     "MOST_BRANCHES",

@@ -34,11 +34,10 @@ from uncertain_cep.query.syntax import (
     Query,
     Time,
     Variable,
-    components_of,
     expressions_in,
-    patterns_in,
 )
 from uncertain_cep.query.time_terms import NoDifferenceError, differences_of
+from uncertain_cep.query.walks import components_of, patterns_in
 
 __all__ = ["MOST_COMPONENTS", "MOST_TYPES", "OUTPUT_COLUMNS", "check", "did_you_mean"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from uncertain_cep.query.syntax import Component, Pattern, Query, components_of
+from uncertain_cep.query.syntax import Component, Pattern, Query
 from uncertain_cep.query.syntax import Sequence as Series
 from uncertain_cep.query.time_conditions import TimeCondition
 from uncertain_cep.query.typed import TypedExpression, variables_of, with_variable
+from uncertain_cep.query.walks import components_of
 
 __all__ = ["NamedGaps", "named_gaps"]
 

@@ -23,6 +23,7 @@ from uncertain_cep.query.expression_text import CLAUSES, RESERVED, quote_name
 from uncertain_cep.query.foreign import as_written_here
 from uncertain_cep.query.parameters import Parameters, with_values
 from uncertain_cep.query.syntax import expressions_in
+from uncertain_cep.query.walks import with_leaves
 
 __all__ = [
     "MOST_CHARACTERS",
@@ -148,7 +149,7 @@ def parse_row_condition(text: str) -> syntax.Expression:
     ]
     if faults:
         raise QueryError(faults, text=text)
-    return syntax.with_leaves(expression, _with_column)
+    return with_leaves(expression, _with_column)
 
 
 def _part_of_pattern(expression: syntax.Expression) -> str | None:

@@ -67,7 +67,9 @@ def _difference_of(condition: Expression) -> Difference:
             times[key] = times.get(key, (0, term))[0] + sign, term
     left = {sign: time for sign, time in times.values() if sign}
     if not left:
-        raise NoDifferenceError("this holds whatever the times are: they cancel", condition.position)
+        raise NoDifferenceError(
+            "the times cancel, so this does not depend on them: leave it out", condition.position
+        )
     if len([sign for sign, _ in times.values() if sign]) != len(left) or not left.keys() <= {1, -1}:
         raise NoDifferenceError(
             "a sum of times has no meaning: compare one time, or a difference such as TIME(b) - TIME(a)",

@@ -8,7 +8,7 @@ from eventbased.incremental.run_pool import MOST_COMPONENTS
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import asks_of_times, beyond_plain
 from uncertain_cep.query import Query
-from uncertain_cep.query.syntax import components_of
+from uncertain_cep.query.walks import components_of
 
 __all__ = ["BY_SLICES", "INCREMENTAL_EVALUATIONS", "method_of", "refuse"]
 

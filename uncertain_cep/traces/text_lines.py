@@ -41,7 +41,6 @@ class Preset:
 
     patterns: tuple[str, ...]
     time_format: tuple[str, ...]
-    needs_base: bool = False
     types: tuple[tuple[str, str], ...] = ()
     parts: bool = False
 
@@ -57,7 +56,6 @@ PRESETS: Final = {
             r"(?P<host>\S+) (?:(?P<program>[^\s:\[]+)(?:\[(?P<pid>[^\]]*)\])?: ?)?(?P<message>.*)",
         ),
         ("%b %d %H:%M:%S",),
-        needs_base=True,
         types=(("priority", "int"),),
     ),
     "syslog5424": Preset(

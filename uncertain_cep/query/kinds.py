@@ -1,0 +1,172 @@
+"""The columns of a schema, and the kinds of values that the parts of an expression may have."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import pyarrow as pa
+
+from uncertain_cep.errors import Fault, warn
+from uncertain_cep.query import syntax
+from uncertain_cep.query.checker import did_you_mean
+from uncertain_cep.query.expression_text import format_expression
+from uncertain_cep.query.functions import Parameter
+from uncertain_cep.query.syntax import Expression, Position
+from uncertain_cep.query.typed import (
+    KIND_NAMES,
+    Constant,
+    Kind,
+    TypedExpression,
+    kind_of,
+    parse_time,
+)
+from uncertain_cep.timedomain import Names
+
+__all__ = ["NUMBERS", "Kinds", "as_text", "remedy", "shown"]
+
+NUMBERS: Final[frozenset[Kind]] = frozenset({"int", "float"})
+_PARTS_OF_AN_EVENT: Final = ("type", "id", "lower", "upper", "pmf", "probability")
+_NUMERAL: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_SHOWN_COLUMNS: Final = 20
+_SHOWN_LENGTH: Final = 40
+
+
+@dataclass(slots=True)
+class Kinds:
+    """Knows one schema, and collects the faults met on the way.
+
+    By ``names``, ``a.type`` finds the type column whatever the trace calls it. ``kleene`` variables mean each
+    of their events where they have no index.
+    """
+
+    schema: pa.Schema
+    names: Names
+    kleene: frozenset[str] = frozenset()
+    faults: list[Fault] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    """What to warn of."""
+
+    def refuse(self, message: str, position: Position) -> None:
+        """Note a fault."""
+        self.faults.append(Fault(message, position.line, position.column))
+
+    def warn(self) -> None:
+        """Warn of what is valid and hardly meant."""
+        for remark in dict.fromkeys(self.remarks):
+            warn(remark)
+
+    @property
+    def attributes(self) -> list[str]:
+        """The columns that are attributes, and not parts of the model."""
+        parts = (*_PARTS_OF_AN_EVENT, "tick")
+        return [
+            name for name in self.schema.names if name not in {getattr(self.names, part) for part in parts}
+        ]
+
+    def column(self, name: str, position: Position) -> tuple[str, Kind] | None:
+        """Return the column an attribute stands for and its kind; None, with a fault noted, if none."""
+        columns = self.schema.names
+        if name not in columns and name in _PARTS_OF_AN_EVENT:
+            name = getattr(self.names, name)
+        if name not in columns:
+            hint = did_you_mean(name, columns) or f": the trace has {_listed(columns)}"
+            self.refuse(f"unknown attribute {name}{hint}", position)
+            return None
+        if columns.count(name) > 1:
+            self.refuse(f"the trace has several columns named {name}: rename them", position)
+            return None
+        if name == self.names.tick:
+            rename = 'rename the column, or map names={"tick": "..."}, to use an attribute of that name'
+            self.refuse(
+                f"{name} says how long a tick of the trace is, and is no attribute: {rename}", position
+            )
+            return None
+        type_ = self.schema.field(name).type
+        kind = kind_of(type_)
+        if kind is None:
+            usable = "numbers, strings, true/false and times"
+            self.refuse(f"attribute {name} is of type {type_}: only {usable} can be used", position)
+            return None
+        return name, kind
+
+    def _boolean(self, typed: TypedExpression, position: Position) -> TypedExpression | None:
+        if typed.kind in ("bool", "null"):
+            return typed
+        self.refuse(
+            f"{shown(typed)} is {KIND_NAMES[typed.kind]}, not a condition: compare it with something",
+            position,
+        )
+        return None
+
+    def _number(self, typed: TypedExpression, sign: str, position: Position) -> bool:
+        if typed.kind in NUMBERS or typed.kind == "null":
+            return True
+        self.refuse(f"{sign} needs numbers, but {shown(typed)} is {KIND_NAMES[typed.kind]}", position)
+        return False
+
+    def _timed(
+        self, constant: TypedExpression, other: TypedExpression, position: Position
+    ) -> TypedExpression | None:
+        """Return a text beside a time as a time, and all else as it is; None with a fault noted."""
+        if other.kind != "time" or not isinstance(constant, Constant) or constant.kind != "string":
+            return constant
+        nanoseconds = parse_time(str(constant.value))
+        if nanoseconds is None:
+            message = "is no time: write ISO 8601, such as '2024-05-01T12:00:00Z' or '2024-05-01'"
+            self.refuse(f"{shown(constant)} {message}", position)
+            return None
+        return replace(constant, value=nanoseconds, kind="time")
+
+    def _takes(self, sign: str, wanted: Parameter, typed: TypedExpression, position: Position) -> bool:
+        """Return whether a function takes an operand; note a fault if it does not."""
+        if wanted == "any":
+            return True
+        needed = wanted.removesuffix(" constant")
+        if needed == "number":
+            return self._number(typed, sign, position)
+        words = {"text": "text", "time": "a time", "whole": "a whole number"}[needed]
+        kind: Kind = {"text": "string", "time": "time", "whole": "int"}[needed]  # type: ignore[assignment]
+        if wanted != needed and not isinstance(typed, Constant):
+            words = f"{words} written out"
+        elif typed.kind in (kind, "null"):
+            return True
+        self.refuse(f"{sign} needs {words}, but {shown(typed)} is {KIND_NAMES[typed.kind]}", position)
+        return False
+
+
+def as_text(given: Expression, typed: TypedExpression, other: TypedExpression) -> TypedExpression:
+    """Return what may be a number or text as text beside text and times."""
+    beside = other.kind in ("string", "time")
+    if beside and isinstance(given, syntax.Literal) and isinstance(given.value, syntax.Untyped):
+        return Constant(str(given.value), "string", given.parameter)
+    return typed
+
+
+def remedy(one: TypedExpression, other: TypedExpression) -> str:
+    """Return how to make a constant one of another kind, as the end of a message; empty if it is unclear."""
+    if not isinstance(other, Constant):
+        return ""
+    if one.kind == "duration" and other.kind in NUMBERS:
+        return f", write {shown(other)} seconds or another unit"
+    if one.kind == "time":
+        return ", write the time as ISO 8601 text such as '2024-05-01T12:00:00Z'"
+    if one.kind == "bool":
+        return ", write TRUE or FALSE"
+    if one.kind == "string" and other.kind in NUMBERS:
+        return f", write '{shown(other)}'"
+    if one.kind in NUMBERS and isinstance(other.value, str) and _NUMERAL.fullmatch(other.value):
+        return f", write {other.value} without quotes"
+    return ""
+
+
+def shown(typed: TypedExpression) -> str:
+    """Return an expression as messages quote it."""
+    text = format_expression(typed)
+    return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 3]}..."
+
+
+def _listed(columns: list[str]) -> str:
+    more = len(columns) - _SHOWN_COLUMNS
+    return ", ".join(columns[:_SHOWN_COLUMNS]) + (f" and {more} more" if more > 0 else "")

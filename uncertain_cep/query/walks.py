@@ -1,0 +1,99 @@
+"""Walks over the syntax tree: what stands in it, and trees with other leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from uncertain_cep.query.syntax import (
+    Aggregate,
+    AllAttributes,
+    Attribute,
+    Binary,
+    Call,
+    Component,
+    Equivalence,
+    Expression,
+    Literal,
+    Pattern,
+    Query,
+    Unary,
+    children_of,
+    spoken_in,
+)
+
+__all__ = [
+    "attributes_in",
+    "compares_with_null",
+    "components_of",
+    "conjuncts_of",
+    "patterns_in",
+    "with_leaves",
+]
+
+
+def with_leaves(
+    expression: Expression,
+    change: Callable[[Expression], Expression],
+    listed: Callable[[Call], Expression] | None = None,
+) -> Expression:
+    """Return an expression with what functions make of its leaves, and of its ``x IN $name`` before that."""
+    if isinstance(expression, Call) and expression.function == "in_list" and listed is not None:
+        found = listed(expression)
+        if found is not expression:
+            return with_leaves(found, change, listed)
+    match expression:
+        case Unary():
+            return replace(expression, operand=with_leaves(expression.operand, change, listed))
+        case Binary():
+            left, right = (with_leaves(side, change, listed) for side in children_of(expression))
+            return replace(expression, left=left, right=right)
+        case Aggregate() if expression.operand is not None:
+            return replace(expression, operand=with_leaves(expression.operand, change, listed))
+        case Call():
+            arguments = tuple(with_leaves(part, change, listed) for part in expression.arguments)
+            return replace(expression, arguments=arguments)
+    return change(expression)
+
+
+def compares_with_null(expression: Expression) -> bool:
+    """Return whether an expression is a comparison with NULL, which is never true."""
+    return isinstance(expression, Binary) and any(
+        isinstance(side, Literal) and side.value is None for side in (expression.left, expression.right)
+    )
+
+
+def attributes_in(query: Query) -> frozenset[str] | None:
+    """Return the names of all attributes of events that a query speaks of; None if it returns them all."""
+    spoken = spoken_in(query)
+    if any(isinstance(part, AllAttributes) for part in spoken):
+        return None
+    names = [part.name for part in spoken if isinstance(part, Attribute | Aggregate | Equivalence)]
+    counted = () if query.expected_count is None else query.expected_count.by
+    return frozenset(name for name in (*names, *counted) if name is not None)
+
+
+def patterns_in(pattern: Pattern) -> Iterator[Pattern]:
+    """Yield a pattern and everything below it, in the order of the text."""
+    stack = [pattern]
+    while stack:
+        found = stack.pop()
+        yield found
+        if not isinstance(found, Component):
+            stack.extend(reversed(found.items))
+
+
+def components_of(pattern: Pattern) -> Iterator[Component]:
+    """Yield the components of a pattern in the order in which it lists them."""
+    return (found for found in patterns_in(pattern) if isinstance(found, Component))
+
+
+def conjuncts_of(expression: Expression) -> Iterator[Expression]:
+    """Yield the conditions that AND joins at the top of an expression."""
+    stack = [expression]
+    while stack:
+        found = stack.pop()
+        if isinstance(found, Binary) and found.operator == "and":
+            stack.extend((found.right, found.left))
+        else:
+            yield found

@@ -15,7 +15,7 @@ from uncertain_cep.traces.frames import as_arrow, library_of
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import IntervalOptions, MissingChoice, warn_of_merged
 from uncertain_cep.traces.schema import given_uncertainty
-from uncertain_cep.traces.uncertainty import Uncertainty
+from uncertain_cep.traces.uncertain_stamps import Uncertainty
 
 __all__ = ["to_intervals"]
 

@@ -31,7 +31,8 @@ from uncertain_cep.spark.file_worker import FileWork, match_files, write_files
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces import load_schema
 from uncertain_cep.traces.formats import FileOptions, list_files
-from uncertain_cep.traces.reading import load_traces, reading_steps
+from uncertain_cep.traces.reading import load_traces
+from uncertain_cep.traces.reading_steps import reading_steps
 
 NAMES: Final = Names()
 QUERIES: Final = (

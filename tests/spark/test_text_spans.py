@@ -26,7 +26,7 @@ from uncertain_cep.spark.text_spans import files_to_read_whole, in_spans
 from uncertain_cep.timedomain import Names
 from uncertain_cep.traces import load_schema
 from uncertain_cep.traces.formats import FileOptions, list_files
-from uncertain_cep.traces.reading import reading_steps
+from uncertain_cep.traces.reading_steps import reading_steps
 from uncertain_cep.traces.schema import TraceSchema
 
 NAMES: Final = Names()

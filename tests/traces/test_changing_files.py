@@ -47,7 +47,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> 
         change()
         return found
 
-    monkeypatch.setattr("uncertain_cep.traces.reading.column_names", look_and_change)
+    monkeypatch.setattr("uncertain_cep.traces.reading_steps.column_names", look_and_change)
 
 
 def test_one_that_disappears(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

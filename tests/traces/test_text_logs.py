@@ -24,11 +24,14 @@ SYSLOG = """\
 Dec 31 23:59:59 web-2 kernel: [12.5] panic
 Jan  1 00:00:00 web-2 last message repeated 2 times
 """
+"""RFC 3164, sections 4.1 and 5.4 (example 1); the second line as a daemon writes it to a file, without the
+priority, and the third as of syslogd, which names no program."""
 SYSLOG5424 = """\
 <34>1 2003-10-11T22:14:15.003Z web-1 su - ID47 - 'su root' failed
 <165>1 2003-08-24T05:14:15.000003-07:00 192.0.2.1 app 8710 - [a@1 k="v\\]"][b@2] message
 <13>1 2003-08-24T05:14:15Z - - - - -
 """
+"""RFC 5424, sections 6 and 6.5 (examples 1 and 2, and structured data as in example 4)."""
 LOG4J = """\
 2015-10-17 15:37:56,547 INFO [main] org.apache.hadoop.MRAppMaster: Created
 2015-10-17 15:37:57,001 WARN [IPC-1] org.apache.ipc.Client: Failed
@@ -40,11 +43,17 @@ Caused by: java.io.IOException: x
 2015-07-29 17:41:44,747 - INFO  [QuorumPeer:Fast@774] - Notification
 2015-07-29 17:41:45.5 [main] DEBUG a.b.C - of logback
 """
+"""PatternLayout of Apache Log4j 1.2 with the patterns that come with Hadoop, Spark and ZooKeeper, which
+are ``%d{ISO8601} %p [%t] %c: %m``, ``%d{yy/MM/dd HH:mm:ss} %p %c{1}: %m`` and
+``%d{ISO8601} - %-5p [%t:%C{1}@%L] - %m``; the last line is of Logback,
+``%d [%thread] %-5level %logger - %msg``. Stack traces are those of Throwable.printStackTrace."""
 ACCESS = """\
 1.2.3.4 - frank [17/Oct/2015:10:05:03 +0200] "GET /a.gif HTTP/1.0" 200 2326
 1.2.3.5 - - [17/Oct/2015:10:05:04 +0000] "POST /b HTTP/1.1" 404 - "http://x/" "curl 7"
 1.2.3.5 - - [17/Oct/2015:10:05:05 +0000] "-" 408 0
 """
+"""Common and combined log format of https://httpd.apache.org/docs/2.4/logs.html; the third line is what is
+written of a connection without a request."""
 CRI = """\
 2016-10-06T00:17:09.669794202Z stdout P one
 2016-10-06T00:17:09.669794203Z stderr F other
@@ -52,6 +61,8 @@ CRI = """\
 2016-10-06T00:17:10Z stdout F  two
 2016-10-06T00:17:11+02:00 stdout F
 """
+"""https://github.com/kubernetes/design-proposals-archive/blob/main/node/kubelet-cri-logging.md: P marks a
+part of a line, and F its end."""
 
 
 def schema(preset: str, keys: str = "", top: str = "") -> str:

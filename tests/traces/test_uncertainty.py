@@ -23,7 +23,7 @@ from uncertain_cep.traces import (
     plus_minus,
     window,
 )
-from uncertain_cep.traces.uncertainty import Uncertainty
+from uncertain_cep.traces.uncertain_stamps import Uncertainty
 
 NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 

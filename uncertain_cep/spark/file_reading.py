@@ -21,7 +21,7 @@ from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.faulty_rows import ROW
 from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of
 from uncertain_cep.traces.intervals import merged_times
-from uncertain_cep.traces.reading import Step, all_days, model_events, raw_tables
+from uncertain_cep.traces.reading_steps import Step, all_days, model_events, raw_tables
 from uncertain_cep.traces.rows import Events, events_of_rows, id_source
 
 __all__ = [

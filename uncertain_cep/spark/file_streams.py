@@ -22,7 +22,7 @@ from uncertain_cep.timedomain import TICK_METADATA
 from uncertain_cep.traces import TraceSchema
 from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files
 from uncertain_cep.traces.readers import READERS
-from uncertain_cep.traces.reading import Step, reading_steps
+from uncertain_cep.traces.reading_steps import Step, reading_steps
 from uncertain_cep.traces.schema import given_schema
 
 __all__ = [

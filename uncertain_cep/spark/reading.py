@@ -48,10 +48,11 @@ from uncertain_cep.traces.extracting import ExtractionUses
 from uncertain_cep.traces.formats import FileOptions, TraceFile, list_files, reader_tick
 from uncertain_cep.traces.instants import warn_of_naive
 from uncertain_cep.traces.intervals import MissingChoice, merged_message
-from uncertain_cep.traces.reading import Step, all_days, chosen_tick, reading_steps
+from uncertain_cep.traces.reading import chosen_tick
+from uncertain_cep.traces.reading_steps import Step, all_days, reading_steps
 from uncertain_cep.traces.rows import Part, assembled
 from uncertain_cep.traces.schema import given_schema, given_uncertainty
-from uncertain_cep.traces.uncertainty import Uncertainty
+from uncertain_cep.traces.uncertain_stamps import Uncertainty
 
 __all__ = ["read_traces", "to_intervals", "used_of_traces"]
 

@@ -26,7 +26,7 @@ from uncertain_cep.traces.bounded import LONGEST_LINE
 from uncertain_cep.traces.documents import are_documents
 from uncertain_cep.traces.formats import FileOptions, TraceFile, delimiter_of, format_of
 from uncertain_cep.traces.instants import zoned_rows
-from uncertain_cep.traces.reading import Step
+from uncertain_cep.traces.reading_steps import Step
 from uncertain_cep.traces.unpacking import compression_of, unpacked
 
 __all__ = ["files_to_read_whole", "in_spans", "lines_are_rows", "zones_of"]

@@ -18,12 +18,8 @@ from uncertain_cep.timedomain import Names
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, renumbered
 from uncertain_cep.traces.offsets import clock_offset
 from uncertain_cep.traces.time_formats import ISO, TimeFormat
+from uncertain_cep.traces.uncertain_stamps import Clocks, Intervals, Missing, Stamps, Uncertainty
 from uncertain_cep.traces.uncertainty import (
-    Clocks,
-    Intervals,
-    Missing,
-    Stamps,
-    Uncertainty,
     as_written,
     columns,
     exact,

@@ -17,7 +17,7 @@ from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import whole_numbers
 from uncertain_cep.traces.instants import Grid, grid_of, stamp_kind
 from uncertain_cep.traces.time_formats import TimeFormat
-from uncertain_cep.traces.uncertainty import Clocks, Stamps, Uncertainty
+from uncertain_cep.traces.uncertain_stamps import Clocks, Stamps, Uncertainty
 
 __all__ = [
     "IntervalColumns",

@@ -19,7 +19,7 @@ from uncertain_cep.expressions.codes import codes_of, places_in
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray, row_faults
 from uncertain_cep.traces.frames import as_arrow
 from uncertain_cep.traces.instants import counts_of, lengths_of, stamp_kind
-from uncertain_cep.traces.uncertainty import (
+from uncertain_cep.traces.uncertain_stamps import (
     Clocks,
     Intervals,
     Missing,

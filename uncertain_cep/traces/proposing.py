@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,31 +18,31 @@ from uncertain_cep.durations import UNIT_NANOSECONDS, format_duration
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.timedomain import Names, is_text
+from uncertain_cep.traces.alike_files import (
+    Group,
+    camel_case,
+    each_file,
+    glob_of,
+    groups_of_files,
+    host_column,
+    named_files,
+    pair_of,
+    series_of,
+    type_of_files,
+    with_stamps,
+)
 from uncertain_cep.traces.common_types import common_type
-from uncertain_cep.traces.faulty_rows import ROW
-from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of, list_files, read_file
+from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of, list_files
 from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.rows import CANONICAL
 from uncertain_cep.traces.sizes import unpacked_bytes
-from uncertain_cep.traces.stamp_columns import (
-    StampColumn,
-    names_host,
-    regular_spacing,
-    stamp_column,
-    words_of,
-)
-from uncertain_cep.traces.text_lines import LINE, PRESETS, RESTS, record_blocks
-from uncertain_cep.traces.time_formats import TimeFormat, told_with
-from uncertain_cep.traces.unpacking import unpacked
+from uncertain_cep.traces.stamp_columns import StampColumn, regular_spacing, words_of
+from uncertain_cep.traces.text_lines import LINE
 
 __all__ = ["ProposedEvents", "ProposedSchema", "propose"]
 
-_BEGIN: Final = ("start", "begin", "launch", "submit", "open", "from")
-_END: Final = ("end", "finish", "stop", "complete", "completion", "close", "to", "until")
-_TIMES: Final = ("time", "timestamp", "ts", "at", "datetime", "date", "when", "eventtime")
 _TYPES: Final = ("type", "kind", "event", "eventtype", "activity", "level", "action", "eventname")
 FILE: Final = "file"
-TIME: Final = "time"
 _MOST_TYPES: Final = 50
 
 _FINEST: Final = "us"
@@ -74,20 +73,6 @@ class ProposedSchema:
     events: tuple[ProposedEvents, ...]
     traces: tuple[str, ...]
     left_out: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Files with the same columns, and their rows; logs have a form, and the year or day of the file."""
-
-    files: tuple[TraceFile, ...]
-    tables: tuple[pa.Table, ...]
-    preset: str | None
-    base: str | None = None
-
-    @property
-    def table(self) -> pa.Table:
-        return pa.concat_tables(self.tables, promote_options="permissive")
 
 
 def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedSchema:
@@ -130,15 +115,15 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
         traces = paths if whole else [file.path for file in files]
         return ProposedSchema(text, (), tuple(map(str, traces)))
     left_out: list[str] = []
-    found: list[tuple[_Group, list[StampColumn]]] = []
+    found: list[tuple[Group, list[StampColumn]]] = []
     options = FileOptions(format=format)
-    for group in _groups(files, options, left_out):
-        group, stamps = _with_stamps(group)
+    for group in groups_of_files(files, options, left_out):
+        group, stamps = with_stamps(group)
         if {*group.table.column_names} >= _MODEL:
             return _of_the_model(group, paths)
         if not stamps:
             named = ", ".join(group.table.column_names[:6])
-            left_out.append(f"{_named(group.files)}: no column of times among {named}")
+            left_out.append(f"{named_files(group.files)}: no column of times among {named}")
         else:
             found.append((group, stamps))
     if not found:
@@ -148,7 +133,7 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
     return replace(proposed, traces=tuple(str(path) for path in paths if Path(path) in taken))
 
 
-def _of_the_model(group: _Group, paths: Sequence[str | Path]) -> ProposedSchema:
+def _of_the_model(group: Group, paths: Sequence[str | Path]) -> ProposedSchema:
     """Return a schema for files that need none."""
     table = group.table
     attributes = [name for name in table.column_names if name not in CANONICAL]
@@ -184,142 +169,6 @@ def _everything(root: Path) -> set[Path]:
 def _only_tables(paths: Sequence[str | Path]) -> bool:
     """Tell whether all that is given is a log or a table by its name, which no format of its own has."""
     return all(not os.path.isdir(path) and format_of(Path(path)) not in (None, "json") for path in paths)
-
-
-def _groups(files: Sequence[TraceFile], options: FileOptions, left_out: list[str]) -> Iterable[_Group]:
-    found: dict[tuple[object, ...], _Group] = {}
-    for file in files:
-        preset = None
-        kind = options.format or format_of(file.path)
-        if kind in ("text", "log"):
-            preset = _preset(file)
-            if preset is None:
-                left_out.append(
-                    f"{file.path.name}: its lines are of no usual form ({', '.join(PRESETS)}): write an "
-                    "expression for them into [extract]"
-                )
-                continue
-            own = PRESETS[preset]
-            extract = tuple((LINE, pattern) for pattern in own.patterns)
-            table = read_file(file, None, replace(options, extract=extract, parts=own.parts))
-            table = table.drop_columns([LINE, ROW])
-        else:
-            table = read_file(file, None, options)
-            mixed = [name for name in table.column_names if _has_midnights(table.column(name))]
-            if mixed and kind != "parquet":
-                # The text tells days from minutes.
-                again = read_file(file, None, replace(options, texts=tuple(mixed)))
-                for name in mixed:
-                    text = again.column(name)
-                    if is_text(text.type) and pc.count_distinct(pc.utf8_length(text)).as_py() > 1:
-                        table = table.set_column(table.column_names.index(name), name, text)
-        key = (kind, preset, *table.column_names)
-        mine = found.get(key, _Group((), (), preset))
-        if mine.tables and not _joinable([*mine.tables, table]):
-            key = (*key, file.path)
-            mine = _Group((), (), preset)
-        found[key] = _Group((*mine.files, file), (*mine.tables, table), preset)
-    return found.values()
-
-
-def _has_midnights(column: pa.ChunkedArray) -> bool:
-    """Tell whether some times of a column are the beginnings of days, and others not."""
-    if not pa.types.is_timestamp(column.type):
-        return False
-    midnights = pc.equal(pc.floor_temporal(column, unit="day"), column)
-    return bool(pc.any(midnights).as_py()) and not pc.all(midnights).as_py()
-
-
-def _joinable(tables: Sequence[pa.Table]) -> bool:
-    try:
-        pa.concat_tables([table.slice(0, 0) for table in tables], promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return False
-    return True
-
-
-def _preset(file: TraceFile) -> str | None:
-    """Return the form of logs that most records of a file have."""
-    shares = {}
-    with unpacked(file.path) as stream:
-        lines = next(record_blocks(stream, None), (pa.array([], pa.string()), None))[0].slice(0, 1000)
-    for name, preset in PRESETS.items():
-        fits = np.zeros(len(lines), np.bool_)
-        for pattern in (pattern for pattern in preset.patterns if pattern not in RESTS):
-            fits |= np.asarray(pc.match_substring_regex(lines, re.sub(r"\(\?P<\w+>", "(?:", pattern)))
-        shares[name] = fits.mean() if len(lines) else 0.0
-    best = max(shares, key=lambda name: shares[name])
-    return best if shares[best] >= 0.3 else None
-
-
-def _with_stamps(group: _Group) -> tuple[_Group, list[StampColumn]]:
-    """Return the stamps of a group, which for a log that tells no day or year is that of the file."""
-    if group.preset is None:
-        return group, _stamps(group.table)
-    preset = PRESETS[group.preset]
-    changed = np.datetime64(int(group.files[0].path.stat().st_mtime), "s")
-    bases = [None, str(changed.astype("M8[Y]")), str(changed.astype("M8[D]"))]
-    for base in bases:
-        told = told_with(preset.time_format, base)
-        found = stamp_column(TIME, group.table.column(TIME), TimeFormat(told, base)) if told else None
-        if found is not None:
-            return replace(group, base=base), [found]
-    return group, []
-
-
-def _stamps(table: pa.Table) -> list[StampColumn]:
-    """Return the columns of stamps that become events: those of begins and ends, or else the likeliest."""
-    found = [stamp_column(name, table.column(name)) for name in table.column_names]
-    stamps = [stamp for stamp in found if stamp is not None]
-    if any(_pair(stamp.name) for stamp in stamps) and len(stamps) > 1:
-        return stamps
-
-    def rank(stamp: StampColumn) -> tuple[int, int]:
-        plain = re.sub(r"[^a-z]", "", stamp.name.lower())
-        return (_TIMES.index(plain) if plain in _TIMES else len(_TIMES), len(stamp.formats))
-
-    return sorted(stamps, key=rank)[:1]
-
-
-def _pair(name: str) -> str:
-    words = words_of(name)
-    return "begin" if words and words[-1] in _BEGIN else "end" if words and words[-1] in _END else ""
-
-
-def _named(files: Sequence[TraceFile]) -> str:
-    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    return f"{files[0].path.name}{more}"
-
-
-def _camel(words: Iterable[str]) -> str:
-    return "".join(word[:1].upper() + word[1:] for word in words)
-
-
-def _type_of(files: Sequence[TraceFile]) -> str:
-    """Return a type for the events of files, by the words that their names have in common."""
-    names = [re.split(r"[^A-Za-z0-9]+", file.path.name.partition(".")[0]) for file in files]
-    common = [word for word in names[0] if all(word in other for other in names)]
-    plain = [word for word in common if re.fullmatch("[A-Za-z]+", word)]
-    return _camel(plain) or _camel(re.findall("[A-Za-z]+", files[0].path.parent.name)) or "Event"
-
-
-def _glob(group: _Group, files: Sequence[TraceFile]) -> str | None:
-    """Return a pattern that fits the files of a group alone, if there is one; the shortest of some."""
-    names = [file.path.name for file in group.files]
-    first = os.path.commonprefix(names)  # noqa: RUF071
-    last = os.path.commonprefix([name[::-1] for name in names])[::-1]  # noqa: RUF071
-    folder = group.files[0].path.parent.name
-    patterns = [names[0]] if len(names) == 1 else [f"{first}*{last}"]
-    patterns += [f"{folder}/{pattern}" for pattern in patterns] + [f"{folder}/*{last}", f"*{last}"]
-    for pattern in patterns:
-        fitting = [file for file in files if file.matches(_escaped(pattern))]
-        if fitting == list(group.files):
-            return _escaped(pattern)
-    return None
-
-
-def _escaped(pattern: str) -> str:
-    return re.sub(r"([\[?])", r"[\1]", pattern)
 
 
 def _quoted(text: str) -> str:
@@ -358,32 +207,6 @@ def _rule(stamp: StampColumn, spacing: int | None) -> _Rule:
     return _Rule(f'{{ kind = "granularity", of = "1{unit}" }}', UNIT_NANOSECONDS[unit], said)
 
 
-def _series(group: _Group, stamp: StampColumn) -> list[np.ndarray]:
-    """Return the stamps of each series: of each file, and of each value of a column of few texts in it."""
-    found = []
-    for table in group.tables:
-        mine = None if group.preset else stamp_column(stamp.name, table.column(stamp.name))
-        if mine is None or len(mine.counts) != table.num_rows:
-            return []
-        host = _host(table)
-        if host is None:
-            found.append(mine.counts)
-            continue
-        codes = np.asarray(pc.fill_null(table.column(host).cast(pa.string()), ""), dtype=object)
-        found += [mine.counts[codes == value] for value in dict.fromkeys(codes)]
-    return found
-
-
-def _host(table: pa.Table) -> str | None:
-    """Return the column that names hosts, or where else clocks are."""
-    for name in table.column_names:
-        if names_host(name):
-            column = table.column(name)
-            if not pa.types.is_nested(column.type) and pc.count_distinct(column).as_py() > 1:
-                return str(name)
-    return None
-
-
 def _key(table: pa.Table, stamps: Sequence[StampColumn]) -> str | None:
     """Return a column of ids, if there is one in which no value comes twice."""
     times = {stamp.name for stamp in stamps}
@@ -407,7 +230,7 @@ def _type_column(table: pa.Table, stamps: Sequence[StampColumn]) -> str | None:
 
 
 def _schema(
-    found: Sequence[tuple[_Group, list[StampColumn]]],
+    found: Sequence[tuple[Group, list[StampColumn]]],
     left_out: list[str],
     files: Sequence[TraceFile],
     format: str | None,
@@ -415,15 +238,15 @@ def _schema(
     events: list[ProposedEvents] = []
     lengths: list[int] = []
     presets = {group.preset for group, _ in found if group.preset}
-    names = [_type_of(group.files) for group, _ in found]
+    names = [type_of_files(group.files) for group, _ in found]
     types = _attribute_types(found)
     # Files without a column that tells them apart are series by themselves.
-    of_files = any(len(group.files) > 1 and _host(group.table) is None for group, _ in found)
+    of_files = any(len(group.files) > 1 and host_column(group.table) is None for group, _ in found)
     file_column = FILE if of_files and FILE not in types else None
     for number, (group, stamps) in enumerate(found):
         name = names[number] if names.count(names[number]) == 1 else f"{names[number]}{number + 1}"
-        glob = _glob(group, files)
-        parts = [(glob, group)] if glob is not None or len(found) == 1 else _each(group, files)
+        glob = glob_of(group, files)
+        parts = [(glob, group)] if glob is not None or len(found) == 1 else each_file(group, files)
         for pattern, part in parts:
             made, some = _events(part, stamps, name, pattern, types, file_column)
             events += made
@@ -456,14 +279,7 @@ def _schema(
     return ProposedSchema("\n".join(text) + "\n", tuple(events), (), tuple(left_out))
 
 
-def _each(group: _Group, files: Sequence[TraceFile]) -> list[tuple[str | None, _Group]]:
-    alone = [
-        _Group((file,), (table,), group.preset) for file, table in zip(group.files, group.tables, strict=True)
-    ]
-    return [(_glob(part, files) or _escaped(part.files[0].path.name), part) for part in alone]
-
-
-def _attribute_types(found: Sequence[tuple[_Group, list[StampColumn]]]) -> dict[str, pa.DataType | None]:
+def _attribute_types(found: Sequence[tuple[Group, list[StampColumn]]]) -> dict[str, pa.DataType | None]:
     """Return the type of each column in all groups; None if it has several that do not agree."""
     types: dict[str, pa.DataType | None] = {}
     for group, _ in found:
@@ -474,7 +290,7 @@ def _attribute_types(found: Sequence[tuple[_Group, list[StampColumn]]]) -> dict[
 
 
 def _events(
-    group: _Group,
+    group: Group,
     stamps: Sequence[StampColumn],
     name: str,
     glob: str | None,
@@ -482,7 +298,7 @@ def _events(
     file_column: str | None,
 ) -> tuple[list[ProposedEvents], list[int]]:
     table = group.table
-    key, host, kinds = _key(table, stamps), _host(table), _type_column(table, stamps)
+    key, host, kinds = _key(table, stamps), host_column(table), _type_column(table, stamps)
     times = {stamp.name for stamp in stamps}
     # Records without a number are no samples, however regular: those of each day, say.
     is_measured = any(
@@ -491,7 +307,7 @@ def _events(
         if field.name not in times
     )
     sampled = stamps if is_measured and len(stamps) == 1 else ()
-    spacings = {stamp.name: regular_spacing(_series(group, stamp)) for stamp in sampled}
+    spacings = {stamp.name: regular_spacing(series_of(group, stamp)) for stamp in sampled}
     others = [
         column
         for column in table.column_names
@@ -508,7 +324,7 @@ def _events(
     made, lengths = [], []
     for stamp in stamps:
         rule = _rule(stamp, spacings.get(stamp.name))
-        suffix = _camel(words_of(stamp.name)) if len(stamps) > 1 else ""
+        suffix = camel_case(words_of(stamp.name)) if len(stamps) > 1 else ""
         mine = tuple(_usual(table.column(kinds))) if kinds else (f"{name}{suffix}",)
         text = ["[[events]]"]
         text += [] if glob is None else [f"files = {_quoted(glob)}"]
@@ -549,7 +365,7 @@ def _events(
             )
         text.append(f"uncertainty = {rule.text}")
         text.append(f"attributes = {_attributes(attributes)}")
-        made.append(ProposedEvents("\n".join(text), mine, named, place, _pair(stamp.name)))
+        made.append(ProposedEvents("\n".join(text), mine, named, place, pair_of(stamp.name)))
         lengths.append(rule.length)
     return made, lengths
 

@@ -20,7 +20,7 @@ from uncertain_cep.traces.formats import with_type
 from uncertain_cep.traces.frames import is_whole_decimal
 from uncertain_cep.traces.intervals import IntervalOptions, Rounding
 from uncertain_cep.traces.reshaping import VALUE, VARIABLE, with_values
-from uncertain_cep.traces.uncertainty import Uncertainty, columns_in
+from uncertain_cep.traces.uncertain_stamps import Uncertainty, columns_in
 
 __all__ = [
     "CANONICAL",

@@ -14,7 +14,7 @@ from uncertain_cep.traces.constraints import Constraint
 from uncertain_cep.traces.events_schema import KINDS, EventsSchema
 from uncertain_cep.traces.formats import FileOptions
 from uncertain_cep.traces.schema_document import SchemaReader
-from uncertain_cep.traces.uncertainty import Uncertainty
+from uncertain_cep.traces.uncertain_stamps import Uncertainty
 
 __all__ = ["TraceSchema", "given_schema", "load_schema"]
 

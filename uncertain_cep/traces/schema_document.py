@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from uncertain_cep.durations import UNIT_NANOSECONDS, number_unit, parse_duration
 from uncertain_cep.errors import OptionError, QueryError, QuerySyntaxError
 from uncertain_cep.traces.constraints import Constraint, all_before, causal, encloses
 from uncertain_cep.traces.events_schema import KINDS, READ_EVENTS, Argument, EventsSchema, UncertaintySpec
 from uncertain_cep.traces.extracting import extraction_groups
-from uncertain_cep.traces.formats import COLUMN_TYPES, FILE_FORMATS, ColumnType, FileOptions
+from uncertain_cep.traces.formats import FILE_FORMATS, FileOptions
 from uncertain_cep.traces.ragged import RaggedColumns
 from uncertain_cep.traces.readers import READERS
+from uncertain_cep.traces.schema_values import SchemaValues, is_list_of_text, joined_path
 from uncertain_cep.traces.text_lines import CONTINUATION, PRESETS, Preset
 from uncertain_cep.traces.time_formats import (
     EPOCHS,
@@ -49,49 +49,49 @@ _CONSTRAINTS: Final[dict[str, tuple[Callable[..., Constraint], int, tuple[str, .
 _EXAMPLE: Final = 'such as { kind = "plus_minus", by = "500ms" }'
 
 
-class SchemaReader:
-    """One reading of a document; ``faults`` are where (``events[1].time``) and what, in the order found."""
+class SchemaReader(SchemaValues):
+    """One reading of a document."""
 
     def __init__(self) -> None:
-        self.faults: list[tuple[str, str]] = []
+        super().__init__()
         self._preset: Preset | None = None
         self._has_events = False
 
     def read(self, document: Mapping[str, Any]) -> tuple[str | None, tuple[EventsSchema, ...], FileOptions]:
         """Return the tick, the kinds of events and how files are read; of use only without faults."""
-        self._unknown_keys(document, _TOP, "")
-        tick = self._text(document, "tick", "")
+        self.unknown_keys(document, _TOP, "")
+        tick = self.text(document, "tick", "")
         if tick is not None:
-            self._duration(tick, "tick", least=1)
-        delimiter = self._text(document, "delimiter", "")
+            self.duration(tick, "tick", least=1)
+        delimiter = self.text(document, "delimiter", "")
         if delimiter is not None and len(delimiter) != 1:
-            self._fault("delimiter", 'must be one character, such as ";"')
+            self.fault("delimiter", 'must be one character, such as ";"')
         nulls = document.get("nulls", [])
-        if not _is_list_of_text(nulls):
-            self._fault("nulls", 'must be a list of texts, such as ["NA", "-"]')
+        if not is_list_of_text(nulls):
+            self.fault("nulls", 'must be a list of texts, such as ["NA", "-"]')
             nulls = []
-        given = self._text(document, "format", "")
+        given = self.text(document, "format", "")
         if given is not None and given not in (*FILE_FORMATS, *READERS):
-            self._fault("format", f"must be one of {', '.join((*FILE_FORMATS, *READERS))}, not {given!r}")
+            self.fault("format", f"must be one of {', '.join((*FILE_FORMATS, *READERS))}, not {given!r}")
             given = None
         extract = document.get("extract", {})
         presets = [PRESETS[name] for _, name in _pairs(extract) if name in PRESETS]
         types = dict(cast(Any, [pair for preset in presets for pair in preset.types]))
-        types |= dict(self._types(document.get("types", {}), "types"))
+        types |= dict(self.types(document.get("types", {}), "types"))
         options = FileOptions(
             tuple(types.items()),
             tuple(nulls),
             delimiter,
             self._extract(extract),
             given,
-            columns=self._names(document, "columns"),
+            columns=self.names(document, "columns"),
             columns_by=self._columns_by(document),
-            explode=self._names(document, "explode", single=True),
-            file_column=self._text(document, "file_column", ""),
-            folder_column=self._text(document, "folder_column", ""),
+            explode=self.names(document, "explode", single=True),
+            file_column=self.text(document, "file_column", ""),
+            folder_column=self.text(document, "folder_column", ""),
             continuation=self._continuation(document.get("continuation", CONTINUATION)),
             parts=any(preset.parts for preset in presets),
-            deduplicate=self._is_true(document, "deduplicate"),
+            deduplicate=self.is_true(document, "deduplicate"),
         )
         self._preset = presets[0] if presets else None
         self._has_events = given in READERS
@@ -99,7 +99,7 @@ class SchemaReader:
             return tick, (READ_EVENTS,), options
         tables = document.get("events", [])
         if not isinstance(tables, list) or not tables or not all(isinstance(t, dict) for t in tables):
-            self._fault("events", "write one or more tables [[events]], one for each event a row stands for")
+            self.fault("events", "write one or more tables [[events]], one for each event a row stands for")
             return tick, (), options
         events = [self._events(table, f"events[{number}]") for number, table in enumerate(tables, 1)]
         return tick, tuple(found for found in events if found is not None), options
@@ -107,24 +107,26 @@ class SchemaReader:
     def constraints(self, given: object) -> tuple[Constraint, ...]:
         """Return what ``[[constraints]]`` say; of use only without faults."""
         if not isinstance(given, list) or not all(isinstance(table, dict) for table in given):
-            self._fault("constraints", "write a table [[constraints]] for each of them")
+            self.fault("constraints", "write a table [[constraints]] for each of them")
             return ()
         found = []
         for number, table in enumerate(given, 1):
             path = f"constraints[{number}]"
             kinds = [kind for kind in _CONSTRAINTS if kind in table]
             if len(kinds) != 1:
-                self._fault(path, f"say one of {', '.join(_CONSTRAINTS)}")
+                self.fault(path, f"say one of {', '.join(_CONSTRAINTS)}")
                 continue
             (kind,) = kinds
             make, positional, keys = _CONSTRAINTS[kind]
             if kind == "encloses" and "by" not in table:
-                self._fault(_join(path, "by"), "is missing: encloses needs the columns that tell parents")
+                self.fault(
+                    joined_path(path, "by"), "is missing: encloses needs the columns that tell parents"
+                )
                 continue
-            self._unknown_keys(table, (kind, *keys), path)
+            self.unknown_keys(table, (kind, *keys), path)
             value = table[kind]
             if positional > 1 and not (isinstance(value, list) and len(value) == positional):
-                self._fault(_join(path, kind), f"must be a list of {positional}")
+                self.fault(joined_path(path, kind), f"must be a list of {positional}")
                 continue
             try:
                 found.append(
@@ -134,62 +136,8 @@ class SchemaReader:
                     )
                 )
             except (OptionError, QueryError, TypeError) as error:
-                self._fault(path, str(error))
+                self.fault(path, str(error))
         return tuple(found)
-
-    def _fault(self, path: str, message: str) -> None:
-        self.faults.append((path, message))
-
-    def _unknown_keys(self, table: Mapping[str, Any], known: Collection[str], path: str) -> None:
-        for key in table:
-            if key not in known:
-                near = difflib.get_close_matches(key, known, 1)
-                hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
-                self._fault(_join(path, key), f"there is no such key: {hint}")
-
-    def _text(self, table: Mapping[str, Any], key: str, path: str) -> str | None:
-        value = table.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, str) or not value:
-            self._fault(_join(path, key), f"must be a text in quotes, not {value!r}")
-            return None
-        return value
-
-    def _duration(self, value: str | int, path: str, *, least: int) -> None:
-        try:
-            length = value if isinstance(value, int) else parse_duration(value, what="the length")
-        except OptionError as error:
-            self._fault(path, str(error))
-            return
-        if length < least:
-            self._fault(path, f"must be longer than 0, not {value!r}")
-
-    def _unit(self, unit: str | None, path: str) -> None:
-        try:
-            number_unit(unit)
-        except OptionError:
-            self._fault(path, f"must be one of {', '.join(UNIT_NANOSECONDS)} or tick, not {unit!r}")
-
-    def _is_true(self, table: Mapping[str, Any], key: str) -> bool:
-        value = table.get(key, False)
-        if not isinstance(value, bool):
-            self._fault(key, f"must be true or false, not {value!r}")
-        return value is True
-
-    def _names(
-        self, table: Mapping[str, Any], key: str, path: str = "", *, single: bool = False
-    ) -> tuple[str, ...]:
-        value = table.get(key, [])
-        if single and isinstance(value, str):
-            value = [value]
-        if not _is_list_of_text(value) or not all(value):
-            self._fault(_join(path, key), 'must be a list of texts, such as ["host", "usage"]')
-            return ()
-        twice = sorted({name for name in value if value.count(name) > 1})
-        if twice:
-            self._fault(_join(path, key), f"names {', '.join(twice)} twice")
-        return tuple(value)
 
     def _columns_by(self, document: Mapping[str, Any]) -> RaggedColumns | None:
         given = document.get("columns_by")
@@ -197,22 +145,22 @@ class SchemaReader:
             return None
         tables = list(given.values()) if isinstance(given, dict) else []
         if len(tables) != 1 or not isinstance(tables[0], dict):
-            self._fault(
+            self.fault(
                 "columns_by",
                 "must be a table for one of the columns, with further ones for each of its values, such as "
                 '[columns_by.kind] and then CPU = ["host", "usage"]',
             )
             return None
         ((column, values),) = given.items()
-        path = _join("columns_by", column)
+        path = joined_path("columns_by", column)
         common = document.get("columns", [])
-        if not _is_list_of_text(common) or column not in common:
-            self._fault(path, "must be one of columns, which names those that all rows have")
-        found = [(value, self._names(values, value, path)) for value in values]
+        if not is_list_of_text(common) or column not in common:
+            self.fault(path, "must be one of columns, which names those that all rows have")
+        found = [(value, self.names(values, value, path)) for value in values]
         for value, names in found:
             again = [name for name in names if name in common]
             if again:
-                self._fault(_join(path, value), f"names {', '.join(again)}, which stands in columns")
+                self.fault(joined_path(path, value), f"names {', '.join(again)}, which stands in columns")
         return column, tuple(found)
 
     def _continuation(self, given: object) -> str | None:
@@ -225,26 +173,26 @@ class SchemaReader:
             said = f"must be a regular expression, or false, not {given!r}"
         except pa.ArrowInvalid as error:
             said = f"is no regular expression that can be used: {error}"
-        self._fault("continuation", said)
+        self.fault("continuation", said)
         return None
 
     def _time_format(
         self, table: Mapping[str, Any], path: str
     ) -> tuple[tuple[str, ...], str | None, str | None, str | None]:
         """Return the formats of stamps, what they lack of a date, their zone, and the unit of numbers."""
-        forms = self._names(table, "time_format", path, single=True)
+        forms = self.names(table, "time_format", path, single=True)
         year, day = table.get("year"), table.get("date")
         base = None if year is None and day is None else str(day if year is None else year)
         if year is not None and day is not None:
-            self._fault(_join(path, "year"), "is told by date, too: leave one of them out")
+            self.fault(joined_path(path, "year"), "is told by date, too: leave one of them out")
         elif base is not None and (
             fault := base_fault(base) if isinstance(year, int) or day is not None else "must be a number"
         ):
-            self._fault(_join(path, "year" if day is None else "date"), f"{fault}, not {base!r}")
-        zone = self._text(table, "time_zone", path)
+            self.fault(joined_path(path, "year" if day is None else "date"), f"{fault}, not {base!r}")
+        zone = self.text(table, "time_zone", path)
         if zone is not None and not known_zone(zone):
             message = f"there is no time zone {zone!r}: write a name such as Europe/Berlin, or +02:00"
-            self._fault(_join(path, "time_zone"), message)
+            self.fault(joined_path(path, "time_zone"), message)
         of_preset = not forms and self._preset is not None and table.get("time") == "time"
         if of_preset and self._preset is not None:
             forms = self._preset.time_format
@@ -257,7 +205,7 @@ class SchemaReader:
             except ValueError as error:
                 epochs = ", ".join(EPOCHS)
                 message = f"{form!r} cannot be read: {error}; formats are as of strptime, or {epochs}, iso"
-                self._fault(_join(path, "time_format"), message)
+                self.fault(joined_path(path, "time_format"), message)
                 continue
             if not told & {"d", "j"}:
                 lacks[form] = 'date = "2015-10-17"'
@@ -268,31 +216,21 @@ class SchemaReader:
             forms = tuple(form for form in forms if form not in lacks)
         elif lacks:
             form, key = next(iter(lacks.items()))
-            self._fault(_join(path, "time_format"), f"{form!r} tells no {key.partition(' ')[0]}: add {key}")
+            self.fault(
+                joined_path(path, "time_format"), f"{form!r} tells no {key.partition(' ')[0]}: add {key}"
+            )
         unit = TimeFormat(forms).unit
         if unit is not None and table.get("unit") is not None:
-            self._fault(_join(path, "unit"), "is told by time_format, too: leave one of them out")
+            self.fault(joined_path(path, "unit"), "is told by time_format, too: leave one of them out")
         return forms, base, zone, unit
-
-    def _types(self, given: object, path: str) -> tuple[tuple[str, ColumnType], ...]:
-        if not isinstance(given, dict):
-            self._fault(path, 'must be a table, such as [types] and then host = "string"')
-            return ()
-        found: list[tuple[str, ColumnType]] = []
-        for column, name in given.items():
-            if name in COLUMN_TYPES:
-                found.append((column, name))
-            else:
-                self._fault(_join(path, column), f"must be one of {', '.join(COLUMN_TYPES)}, not {name!r}")
-        return tuple(found)
 
     def _extract(self, given: object) -> tuple[tuple[str, str], ...]:
         example = "such as [extract] and then attempt_id = '_(?P<attempt>[0-9]+)$'"
         if not isinstance(given, dict) or not all(
-            isinstance(found, str) or (_is_list_of_text(found) and found) for found in given.values()
+            isinstance(found, str) or (is_list_of_text(found) and found) for found in given.values()
         ):
             message = f"must be a table of columns and regular expressions, or lists of these, {example}"
-            self._fault("extract", message)
+            self.fault("extract", message)
             return ()
         patterns: list[tuple[str, str]] = []
         for column, name in _pairs(given):
@@ -303,45 +241,47 @@ class SchemaReader:
             try:
                 groups = extraction_groups(pattern)
             except ValueError as error:
-                self._fault(_join("extract", column), f"is no regular expression that can be used: {error}")
+                self.fault(
+                    joined_path("extract", column), f"is no regular expression that can be used: {error}"
+                )
                 continue
             if not groups:
                 known = ", ".join(PRESETS)
                 message = f"names no group for the new column, {example}, and is none of {known}"
-                self._fault(_join("extract", column), message)
+                self.fault(joined_path("extract", column), message)
         return tuple(patterns)
 
     def _events(self, table: Mapping[str, Any], path: str) -> EventsSchema | None:
         before = len(self.faults)
-        self._unknown_keys(table, _EVENTS, path)
+        self.unknown_keys(table, _EVENTS, path)
         if self._has_events:
             table = _with_defaults(table)
         wanted = (
             "files", "type", "type_column", "id", "time", "unit", "where", "missing", "probability",
             "sequence", "source",
         )  # fmt: skip
-        texts = {key: self._text(table, key, path) for key in wanted}
-        ordered = table.get("ordered", False)
-        if not isinstance(ordered, bool):
-            self._fault(_join(path, "ordered"), f"must be true or false, not {ordered!r}")
+        texts = {key: self.text(table, key, path) for key in wanted}
+        ordered = self.is_true(table, "ordered", path)
         if texts["source"] is not None and texts["sequence"] is None and not ordered:
-            self._fault(_join(path, "source"), "goes with sequence or ordered: say in which order events are")
+            self.fault(
+                joined_path(path, "source"), "goes with sequence or ordered: say in which order events are"
+            )
         if ("type" in table) == ("type_column" in table):
-            self._fault(path, 'say the type of these events, either type = "CPU" or type_column = "a column"')
-        self._unit(texts["unit"], _join(path, "unit"))
+            self.fault(path, 'say the type of these events, either type = "CPU" or type_column = "a column"')
+        self.unit(texts["unit"], joined_path(path, "unit"))
         forms, base, zone, unit = self._time_format(table, path)
         missing = texts["missing"] or "error"
         if missing not in ("error", "drop"):
-            self._fault(_join(path, "missing"), f'must be "error" or "drop", not {missing!r}')
+            self.fault(joined_path(path, "missing"), f'must be "error" or "drop", not {missing!r}')
         if texts["where"] is not None:
-            self._condition(texts["where"], _join(path, "where"))
-        attributes = self._attributes(table.get("attributes"), _join(path, "attributes"))
-        values = self._attributes(table.get("value_columns"), _join(path, "value_columns")) or ()
-        types = self._types(table.get("types", {}), _join(path, "types"))
+            self._condition(texts["where"], joined_path(path, "where"))
+        attributes = self._attributes(table.get("attributes"), joined_path(path, "attributes"))
+        values = self._attributes(table.get("value_columns"), joined_path(path, "value_columns")) or ()
+        types = self.types(table.get("types", {}), joined_path(path, "types"))
         uncertainty = self._declared(table, path)
         if uncertainty is not None and "time" not in table and _needs_time(uncertainty):
             message = 'is missing: name the column of the stamps, such as time = "timestamp"'
-            self._fault(_join(path, "time"), message)
+            self.fault(joined_path(path, "time"), message)
         if len(self.faults) > before or uncertainty is None:
             return None
         given: dict[str, Any] = {**texts, "missing": missing, "unit": texts["unit"] or unit}
@@ -363,43 +303,43 @@ class SchemaReader:
         try:
             parse_row_condition(text)
         except (QuerySyntaxError, QueryError) as error:
-            self._fault(path, str(error))
+            self.fault(path, str(error))
 
     def _attributes(self, given: object, path: str) -> tuple[tuple[str, str], ...] | None:
         if given is None:
             return None
-        if _is_list_of_text(given):
+        if is_list_of_text(given):
             pairs = tuple((name, name) for name in cast(list[str], given))
         elif isinstance(given, dict) and all(isinstance(old, str) for old in given.values()):
             pairs = tuple(given.items())
         else:
-            self._fault(path, 'must be a list ["host"] or a table { new_name = "column" }')
+            self.fault(path, 'must be a list ["host"] or a table { new_name = "column" }')
             return None
         for new, _ in pairs:
             if new in _CANONICAL:
-                self._fault(
+                self.fault(
                     path, f'no attribute can be called {new!r}: rename it, as in {{ raw_{new} = "{new}" }}'
                 )
         twice = sorted({new for new, _ in pairs if [name for name, _ in pairs].count(new) > 1})
         if twice:
-            self._fault(path, f"names {', '.join(twice)} twice")
+            self.fault(path, f"names {', '.join(twice)} twice")
         return pairs
 
     def _declared(self, table: Mapping[str, Any], path: str) -> UncertaintySpec | None:
         single, by = table.get("uncertainty"), table.get("uncertainty_by")
         if (single is None) == (by is None):
-            self._fault(
-                _join(path, "uncertainty"),
+            self.fault(
+                joined_path(path, "uncertainty"),
                 f'say how uncertain the times are, {_EXAMPLE}, or {{ kind = "exact" }}; or, by the values of '
                 "a column, in a table uncertainty_by.<column>; one of the two",
             )
             return None
         if single is not None:
-            return self.uncertainty(single, _join(path, "uncertainty"))
-        path = _join(path, "uncertainty_by")
+            return self.uncertainty(single, joined_path(path, "uncertainty"))
+        path = joined_path(path, "uncertainty_by")
         tables = list(by.values()) if isinstance(by, dict) else []
         if not isinstance(by, dict) or len(by) != 1 or not all(isinstance(v, dict) and v for v in tables):
-            self._fault(
+            self.fault(
                 path,
                 "must be a table for one column with an uncertainty for each of its values, such as "
                 '[events.uncertainty_by.source] and then ganglia = { kind = "window", length = "15s" }',
@@ -407,7 +347,7 @@ class SchemaReader:
             return None
         ((column, values),) = by.items()
         found = [
-            (value, self.uncertainty(given, _join(_join(path, column), value)))
+            (value, self.uncertainty(given, joined_path(joined_path(path, column), value)))
             for value, given in values.items()
         ]
         specs = tuple((value, spec) for value, spec in found if spec is not None)
@@ -416,51 +356,49 @@ class SchemaReader:
     def uncertainty(self, given: object, path: str) -> UncertaintySpec | None:
         """Return what a table declares; None, with its faults noted, if it is none."""
         if not isinstance(given, dict):
-            self._fault(path, f"must be a table, {_EXAMPLE}")
+            self.fault(path, f"must be a table, {_EXAMPLE}")
             return None
         name = given.get("kind")
         kind = KINDS.get(name) if isinstance(name, str) else None
         if kind is None or not isinstance(name, str):
             near = difflib.get_close_matches(str(name), KINDS, 1)
             hint = f"; did you mean {near[0]}?" if near else ""
-            self._fault(_join(path, "kind"), f"must be one of {', '.join(KINDS)}, not {name!r}{hint}")
+            self.fault(joined_path(path, "kind"), f"must be one of {', '.join(KINDS)}, not {name!r}{hint}")
             return None
         before = len(self.faults)
-        self._unknown_keys(given, ("kind", *kind.arguments), path)
+        self.unknown_keys(given, ("kind", *kind.arguments), path)
         arguments: list[tuple[str, Argument]] = []
         for key in kind.arguments:
             value = given.get(key)
             if value is None:
                 if key in kind.required:
-                    self._fault(_join(path, key), f"is missing: {name} needs {' and '.join(kind.required)}")
+                    self.fault(
+                        joined_path(path, key), f"is missing: {name} needs {' and '.join(kind.required)}"
+                    )
             elif key in kind.rules:
-                rule = self.uncertainty(value, _join(path, key))
+                rule = self.uncertainty(value, joined_path(path, key))
                 if rule is not None:
                     arguments.append((key, rule))
             elif key in kind.switches and isinstance(value, bool):
                 arguments.append((key, value))
             elif key in kind.switches:
-                self._fault(_join(path, key), f"must be true or false, not {value!r}")
-            elif key in kind.pairs and _is_list_of_text(value) and len(value) == 2:
+                self.fault(joined_path(path, key), f"must be true or false, not {value!r}")
+            elif key in kind.pairs and is_list_of_text(value) and len(value) == 2:
                 arguments.append((key, tuple(value)))
             elif key in kind.pairs:
-                self._fault(_join(path, key), f"must be a list of two columns, not {value!r}")
+                self.fault(joined_path(path, key), f"must be a list of two columns, not {value!r}")
             elif key in kind.durations and isinstance(value, int) and not isinstance(value, bool):
                 arguments.append((key, value))
             else:
-                text = self._text(given, key, path)
+                text = self.text(given, key, path)
                 if text is not None:
                     arguments.append((key, text))
         for key, value in arguments:
             if key in kind.durations and isinstance(value, str | int):
-                self._duration(value, _join(path, key), least=0 if name == "plus_minus" else 1)
+                self.duration(value, joined_path(path, key), least=0 if name == "plus_minus" else 1)
             if key == "unit":
-                self._unit(str(value), _join(path, key))
+                self.unit(str(value), joined_path(path, key))
         return None if len(self.faults) > before else UncertaintySpec(name, tuple(arguments))
-
-
-def _join(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
 
 
 def _pairs(extract: Any) -> list[tuple[str, str]]:
@@ -472,10 +410,6 @@ def _pairs(extract: Any) -> list[tuple[str, str]]:
         for each in (given if isinstance(given, list) else [given])
         if isinstance(each, str)
     ]
-
-
-def _is_list_of_text(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _with_defaults(table: Mapping[str, Any]) -> Mapping[str, Any]:

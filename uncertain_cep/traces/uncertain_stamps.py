@@ -1,0 +1,218 @@
+"""What all rules of uncertainty share: the stamps that they take, and the intervals that they give."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from uncertain_cep.durations import number_unit
+from uncertain_cep.errors import OptionError, TraceError
+from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
+from uncertain_cep.traces.instants import (
+    Grid,
+    check_whole,
+    counts_of,
+    is_text,
+    lengths_of,
+    rests_of,
+    stamp_kind,
+    ticks_of,
+)
+from uncertain_cep.traces.time_formats import ISO, StampTimes, TimeFormat, in_utc
+
+__all__ = [
+    "Clocks",
+    "Intervals",
+    "Missing",
+    "Stamps",
+    "Ticks",
+    "Uncertainty",
+    "columns_in",
+    "missing_where",
+    "required_time",
+    "stamps_in",
+    "terms_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticks:
+    """Stamps of a column in ticks.
+
+    ``moved`` has them, (n,) int64, for each shift. ``rests`` is what was rounded off with the first shift,
+    (n,) int64, nanoseconds (None: nothing). ``floored`` counts the stamps that have a shift of their own
+    which is no whole number of ticks.
+    """
+
+    moved: tuple[IntArray, ...]
+    present: BoolArray
+    rests: IntArray | None
+    floored: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stamps:
+    """A table of raw stamps, their column, the unit of numbers, the ticks they become, the format of text.
+
+    A column is a column's name, or the sum of one and of columns of lengths, ``launch + slack``.
+    """
+
+    table: pa.Table
+    time: str | None
+    unit: str | None
+    grid: Grid
+    format: TimeFormat | None = None
+    _read: dict[str, StampTimes] = field(default_factory=dict, init=False)
+
+    def texts(self, column: str) -> StampTimes | None:
+        """Return what the texts of a column say by the format, ISO 8601 by default; None if it has none."""
+        values = self.table.column(column)
+        if not is_text(values.type):
+            return None
+        if column not in self._read:
+            self._read[column] = (self.format or ISO).read(values, column)
+        return self._read[column]
+
+    def ticks(self, column: str, *shifts: int | IntArray) -> Ticks:
+        """Return the ticks of a column's stamps moved by each shift."""
+        column, lengths = terms_of(column)
+        if lengths:
+            own, known = _lengths(self, column, lengths)
+            found = self.ticks(column, *(shift + own for shift in shifts))
+            return replace(found, present=found.present & known)
+        values = self.table.column(column)
+        kind = stamp_kind(column, values.type, self.unit)
+        read = None if self.format is None else self.texts(column)
+        if read is not None:
+            counts, present = read.counts, read.present
+        else:
+            counts, present = counts_of(values, column, kind, self.unit)
+        resolution = kind.resolution
+        zone = None if self.format is None else self.format.zone
+        if zone is not None and pa.types.is_timestamp(values.type) and values.type.tz is None:
+            counts, resolution = in_utc(counts * (resolution or 1), zone, column), 1
+        check_whole(counts, present, resolution, self.grid, column=column, values=values)
+        moved = [
+            ticks_of(counts, resolution, self.grid, column=column, values=values, shift=shift)
+            for shift in shifts
+        ]
+        rests = rests_of(counts, resolution, self.grid, shifts[0])
+        tick = self.grid.tick or 1
+        floored = np.zeros(len(counts), np.bool_)
+        for shift in shifts:
+            if not isinstance(shift, int):
+                floored |= shift % tick != 0
+        return Ticks(tuple(moved), present, rests, int((floored & present).sum()))
+
+
+_SIGN: Final = re.compile(r"\s+([+-])\s+")
+
+
+def terms_of(bound: str) -> tuple[str, list[tuple[int, str]]]:
+    """Return the column of stamps in a sum, and the columns of lengths, each with its sign."""
+    first, *rest = _SIGN.split(bound.strip())
+    signs = [1 if sign == "+" else -1 for sign in rest[::2]]
+    return first, list(zip(signs, rest[1::2], strict=True))
+
+
+def stamps_in(bound: str) -> tuple[str]:
+    """Return the column of stamps in a sum."""
+    return (terms_of(bound)[0],)
+
+
+def columns_in(bound: str) -> tuple[str, ...]:
+    """Return all columns of a sum, that of the stamps first."""
+    return (*stamps_in(bound), *(name for _, name in terms_of(bound)[1]))
+
+
+def _lengths(stamps: Stamps, base: str, lengths: list[tuple[int, str]]) -> tuple[IntArray, BoolArray]:
+    """Return the sum of each row's lengths, (n,) int64, and where all of them are known."""
+    shift = np.zeros(stamps.table.num_rows, np.int64)
+    known = np.ones(stamps.table.num_rows, np.bool_)
+    unit = None if number_unit(stamps.unit) is None else stamps.unit
+    most = 0
+    for sign, name in lengths:
+        values = stamps.table.column(name)
+        if unit is None and stamps.grid.type != pa.int64() and not pa.types.is_duration(values.type):
+            raise OptionError(
+                f"the numbers of column {name!r} are lengths of time: say their unit, such as ms"
+            )
+        length, present = lengths_of(values, name, unit)
+        if unit is None and not pa.types.is_duration(values.type):
+            length = length * (stamps.grid.tick or 1)
+        most += int(np.abs(length).max(initial=0))
+        if most >= 2**63:
+            said = " ".join([base, *(f"{'+' if each > 0 else '-'} {other}" for each, other in lengths)])
+            raise TraceError(f"{said!r} adds up to more than 292 years: is the unit right?")
+        shift += sign * length
+        known &= present
+    return shift, known
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """Rows, (n,) bool, for which no interval can be told, and why."""
+
+    rows: BoolArray
+    column: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """The clock of each row, text, null for none, and the bounds of its offset, (n,) int64, ticks."""
+
+    source: pa.Array
+    lower: IntArray
+    upper: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """The intervals of a table's rows, in ticks, both bounds inclusive; of no meaning where a row is missing.
+
+    ``pmf`` has the probabilities of the ticks, null where uniform; ``rests`` and ``floored`` as in `Ticks`.
+    """
+
+    lower: IntArray
+    upper: IntArray
+    missing: tuple[Missing, ...] = ()
+    pmf: pa.Array | None = None
+    rests: IntArray | None = None
+    floored: int = 0
+    clocks: Clocks | None = None
+
+
+class Uncertainty(Protocol):
+    """What all rules have in common."""
+
+    def stamps(self, time: str | None) -> tuple[str, ...]:
+        """Return the columns whose values are stamps, given the name of the time column."""
+
+    def reads(self, time: str | None) -> tuple[str, ...]:
+        """Return all columns that the rule reads."""
+
+    def intervals(self, stamps: Stamps) -> Intervals:
+        """Return the interval of each row."""
+
+    def is_whole(self, tick: int, schema: pa.Schema, unit: str | None) -> bool:
+        """Return whether all lengths of the rule are whole ticks of so many nanoseconds, whatever the rows.
+
+        A number of ticks is. ``schema`` and ``unit`` are those of the rows.
+        """
+
+
+def required_time(time: str | None, rule: str) -> str:
+    """Return the name of the time column; an OptionError if there is none."""
+    if time is None:
+        raise OptionError(f"{rule} needs the column of the stamps: say time=")
+    return time
+
+
+def missing_where(present: BoolArray, column: str, message: str = "there is no time") -> tuple[Missing, ...]:
+    """Return the rows that lack a value of a column, if there are any."""
+    return () if present.all() else (Missing(~present, column, message),)

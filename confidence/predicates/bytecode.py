@@ -1,7 +1,9 @@
 """Predicates across components as bytecode for a stack machine, interpreted in the kernels that bind events.
 
 The bytecode of a predicate is a range of (opcode, argument) rows. Kinds are settled when it is compiled, so
-every opcode works on one kind; nulls travel beside the values and follow SQL's three-valued logic.
+every opcode works on one kind; nulls travel beside the values and follow SQL's three-valued logic. One row is
+enough for a predicate that compares two columns. Kernels that meet many candidates one after the other run
+the first such row themselves, since a call costs more than the comparison.
 """
 
 from __future__ import annotations
@@ -14,10 +16,23 @@ import numpy as np
 
 from confidence.kernel import kernel
 
-__all__ = ["STACK_DEPTH", "Function", "Opcode", "holds"]
+__all__ = [
+    "SLOT_BITS",
+    "STACK_DEPTH",
+    "UNRELATED",
+    "Function",
+    "Opcode",
+    "holds",
+    "leading_comparison",
+    "next_related",
+    "related",
+]
 
 STACK_DEPTH: Final = 64
 """Operands that a predicate may hold at once."""
+
+SLOT_BITS: Final = 24
+"""Of the argument that names two slots, those of the second one."""
 
 
 class Opcode(enum.IntEnum):
@@ -62,6 +77,15 @@ class Opcode(enum.IntEnum):
     NIP = 33
     OTHERWISE = 34
     SELECT = 35
+    # Whole predicates: how the values of two slots compare. The argument is both of their numbers.
+    ARE_EQUAL = 36
+    ARE_NOT_EQUAL = 37
+    IS_LESS = 38
+    IS_LESS_EQUAL = 39
+    ARE_EQUAL_F = 40
+    ARE_NOT_EQUAL_F = 41
+    IS_LESS_F = 42
+    IS_LESS_EQUAL_F = 43
 
 
 class Function(enum.IntEnum):
@@ -79,9 +103,16 @@ class Function(enum.IntEnum):
     LOAD, LOAD_F, CONSTANT, CONSTANT_F, NULL, TO_FLOAT, ADD, SUBTRACT, MULTIPLY, REMAINDER, NEGATE, ADD_F,
     SUBTRACT_F, MULTIPLY_F, DIVIDE_F, REMAINDER_F, NEGATE_F, EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, EQUAL_F,
     NOT_EQUAL_F, LESS_F, LESS_EQUAL_F, AND, OR, NOT, IS_NULL, TO_WHOLE, FUNCTION_F, POWER_F, PICK, NIP,
-    OTHERWISE, SELECT,
+    OTHERWISE, SELECT, ARE_EQUAL, ARE_NOT_EQUAL, IS_LESS, IS_LESS_EQUAL, ARE_EQUAL_F, ARE_NOT_EQUAL_F,
+    IS_LESS_F, IS_LESS_EQUAL_F,
 ) = map(int, Opcode)  # fmt: skip
 FLOOR, ROUND, SQRT, LN, EXP = map(int, Function)
+
+UNRELATED: Final = -1
+"""Instead of a relation, where the first row of some bytecode compares no column of a component."""
+
+# How a value compares with another: as the opcodes, and the other way round.
+SAME, OTHER, BELOW, NOT_ABOVE, ABOVE, NOT_BELOW = range(6)
 
 LARGEST_EXPONENT: Final = 709.782712893384
 """Above it exp is beyond float64."""
@@ -114,14 +145,89 @@ def _applied(function, x):
     return math.exp(x) if x <= LARGEST_EXPONENT else x * np.inf
 
 
+@kernel(inline=True)
+def related(relation, x, y):
+    """Return whether a value compares with another as :func:`leading_comparison` says."""
+    if relation == BELOW:
+        return x < y
+    if relation == NOT_ABOVE:
+        return x <= y
+    if relation == ABOVE:
+        return x > y
+    if relation == NOT_BELOW:
+        return x >= y
+    return (x == y) == (relation == SAME)
+
+
+@kernel
+def leading_comparison(code, row, row_stop, slots, component):
+    """Return what the first of some rows compares, if that is a column of a component with one of another.
+
+    Returns
+    -------
+    relation : int64
+        How the component's value compares with the other, :data:`UNRELATED` if the row does not say so.
+    real : bool
+        Whether they are float64.
+    own, other : int64
+        The slots of both.
+    """
+    if row == row_stop or code[row, 0] < ARE_EQUAL:
+        return UNRELATED, False, 0, 0
+    left, right = code[row, 1] >> SLOT_BITS, code[row, 1] & ((1 << SLOT_BITS) - 1)
+    relation = code[row, 0] - ARE_EQUAL
+    real = relation >= ARE_EQUAL_F - ARE_EQUAL
+    if real:
+        relation -= ARE_EQUAL_F - ARE_EQUAL
+    if slots[left, 0] == component:
+        return relation, real, left, right
+    if slots[right, 0] == component:
+        return relation + (2 if relation >= BELOW else 0), real, right, left
+    return UNRELATED, False, 0, 0
+
+
+@kernel
+def next_related(relation, values, nulls, shift, null_shift, y, start, stop):
+    """Return the first of some candidates whose value compares with another as asked, ``stop`` if none does.
+
+    Candidate i has ``values[shift + i]``, which is null if ``nulls[null_shift + i]``.
+    """
+    i = start
+    while i < stop and (nulls[null_shift + i] or not related(relation, values[shift + i], y)):
+        i += 1
+    return i
+
+
+@kernel
+def _compares(op, argument, ints, floats, nulls, slots, chosen):
+    """Return whether the values of two slots compare as the opcode says; neither is null then."""
+    left, right = argument >> SLOT_BITS, argument & ((1 << SLOT_BITS) - 1)
+    i, j = chosen[slots[left, 0]], chosen[slots[right, 0]]
+    if i < 0 or j < 0 or nulls[slots[left, 2] + i] or nulls[slots[right, 2] + j]:
+        return False
+    if op >= ARE_EQUAL_F:
+        p, q = floats[slots[left, 1] + i], floats[slots[right, 1] + j]
+        if op == IS_LESS_F:
+            return p < q
+        if op == IS_LESS_EQUAL_F:
+            return p <= q
+        return p == q if op == ARE_EQUAL_F else p != q
+    x, y = ints[slots[left, 1] + i], ints[slots[right, 1] + j]
+    if op == IS_LESS:
+        return x < y
+    if op == IS_LESS_EQUAL:
+        return x <= y
+    return x == y if op == ARE_EQUAL else x != y
+
+
 @kernel
 def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, absent):
-    """Return whether the predicates in rows ``start..stop-1`` are all true; each ends with a row of its own.
+    """Return whether the predicates in rows ``start..stop-1`` are all true.
 
     Parameters
     ----------
     code : (r, 2) int64
-        Opcode and argument; opcode -1 ends a predicate.
+        Opcode and argument; opcode -1 ends a predicate that is none of a single row.
     ints, floats : (n,) int64 / float64
         Attribute values, slot after slot; integer and float constants at their front.
     nulls : (n,) bool
@@ -137,7 +243,10 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
     for row in range(start, stop):
         op = code[row, 0]
         argument = code[row, 1]
-        if op < 0:
+        if op >= ARE_EQUAL:
+            if not _compares(op, argument, ints, floats, nulls, slots, chosen):
+                return False
+        elif op < 0:
             if absent[top] or whole[top] == 0:
                 return False
             top = -1

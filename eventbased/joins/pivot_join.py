@@ -36,7 +36,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.kernel import kernel
-from confidence.predicates.bytecode import STACK_DEPTH, holds
+from confidence.predicates.bytecode import (
+    STACK_DEPTH,
+    UNRELATED,
+    holds,
+    leading_comparison,
+    next_related,
+    related,
+)
 from eventbased.config import BLOCK_ROWS, SPARE
 
 __all__ = [
@@ -344,6 +351,12 @@ def _extend(
     behind = j > p
     row = bytecode.start[p, level + 1]
     row_stop = bytecode.start[p, level + 2]
+    tested = row < row_stop
+    relation, is_real, own, other = leading_comparison(code, row, row_stop, slots, j)
+    values, own_nulls, number, real_number = 0, 0, 0, 0.0
+    if relation != UNRELATED:
+        row += 1
+        values, own_nulls = slots[own, 1], slots[own, 2]
     first = first_class[j]
     stop_class = first_class[j + 1]
     rows = cursor[COUNT]
@@ -356,9 +369,9 @@ def _extend(
     chained = j > p + 1
     bit = 1 << j % COMPONENT_BITS
     follows = follow_start[first]
-    plain = not limited and row == row_stop and stop_class == first + 1
+    plain = not limited and not tested and stop_class == first + 1
     plain = plain and class_shortest[first] == class_longest[first]
-    weight = 1 + row_stop - row
+    weight = 1 + row_stop - row + tested
     classes = stop_class - first
     count = 0
     found = 0
@@ -392,8 +405,18 @@ def _extend(
                     continue
         takens = 0
         overlaps = share[r] & bit
-        if overlaps or row < row_stop or limited:
+        if overlaps or tested or limited:
             trace_back(ordered, blocks, level, r, chosen)
+        if relation != UNRELATED:
+            k = chosen[slots[other, 0]]
+            if nulls[slots[other, 2] + k]:
+                r += 1
+                i = FRESH
+                continue
+            if is_real:
+                real_number = floats[slots[other, 1] + k]
+            else:
+                number = ints[slots[other, 1] + k]
         if overlaps:
             for s in range(level + 1):
                 e = event[chosen[ordered[s]]]
@@ -415,7 +438,7 @@ def _extend(
                     if lower[bound_last[r] & POSITIVE] < need:
                         i = _first_reaching(lower, i, stop, need - class_longest[c] - 1)
             even = class_shortest[c] == class_longest[c] and (behind or not limited)
-            if even and row == row_stop:
+            if even and not tested:
                 # The search for the start has left exactly the candidates that reach far enough.
                 while True:
                     cut = stop
@@ -434,6 +457,18 @@ def _extend(
                     i += 1
             else:
                 while i < stop and found < room and steps < most_steps:
+                    if relation != UNRELATED:
+                        begin = i
+                        until = min(stop, i + most_steps - steps)
+                        if is_real:
+                            i = next_related(
+                                relation, floats, nulls, values, own_nulls, real_number, i, until
+                            )
+                        else:
+                            i = next_related(relation, ints, nulls, values, own_nulls, number, i, until)
+                        steps += i - begin
+                        if i == until:
+                            continue
                     begin = i
                     while i < stop and i - begin < room - found:
                         free = even or upper[i] >= need
@@ -441,6 +476,12 @@ def _extend(
                             free = free and lower[chosen[j + 1]] <= limit[i]
                         for s in range(takens):
                             free = free and taken[s] != i
+                        if free and relation != UNRELATED:
+                            free = not nulls[own_nulls + i]
+                            if is_real:
+                                free = free and related(relation, floats[values + i], real_number)
+                            else:
+                                free = free and related(relation, ints[values + i], number)
                         if free and row < row_stop:
                             chosen[j] = i
                             free = holds(

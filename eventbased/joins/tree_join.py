@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.kernel import kernel
-from confidence.predicates.bytecode import STACK_DEPTH, holds
+from confidence.predicates.bytecode import STACK_DEPTH, UNRELATED, holds, leading_comparison, related
 from eventbased.joins.pivot_join import BEGIN, PARENT, SIZE, JoinBytecode, first_above
 
 __all__ = [
@@ -238,7 +238,7 @@ def extend(count, block, step, inputs, asked, cursor, most_steps, room, spans):
     move from one to the next; where intervals are equally long and nothing else is asked, O(log) for a span.
     """
     lo, hi, group = asked[0], asked[1], asked[2]
-    right, pairs, row, row_stop = step.right, step.pairs, step.row, step.row_stop
+    right, pairs, row_stop = step.right, step.pairs, step.row_stop
     # Read from their tuples once, not for each candidate.
     code, ints, floats = inputs.bytecode.code, inputs.bytecode.ints, inputs.bytecode.floats
     nulls, slots = inputs.bytecode.nulls, inputs.bytecode.slots
@@ -253,10 +253,19 @@ def extend(count, block, step, inputs, asked, cursor, most_steps, room, spans):
     real = np.empty(STACK_DEPTH, np.float64)
     absent = np.empty(STACK_DEPTH, np.bool_)
     taken = np.empty(length * length, np.int64)
-    tested = row < row_stop
+    row, tested = step.row, step.row < row_stop
+    relation, is_real, own, other, side = UNRELATED, False, 0, 0, 0
+    for t in range(components.shape[0]):
+        if relation == UNRELATED:
+            relation, is_real, own, other = leading_comparison(code, row, row_stop, slots, components[t])
+            side = t
+    shift, null_shift, number, real_number = 0, 0, 0, 0.0
+    if relation != UNRELATED:
+        row += 1
+        shift, null_shift = slots[own, 1], slots[own, 2]
     paired = pairs.shape[0] > 0
     parents, begins, sizes = spans[PARENT], spans[BEGIN], spans[SIZE]
-    weight = 1 + row_stop - row + pairs.shape[0] + candidates.shape[0]
+    weight = 1 + row_stop - step.row + pairs.shape[0] + candidates.shape[0]
     filled = 0
     found = 0
     steps = 0
@@ -283,6 +292,16 @@ def extend(count, block, step, inputs, asked, cursor, most_steps, room, spans):
         if tested:
             for s in step.left:
                 chosen[s] = block[s, r]
+        if relation != UNRELATED:
+            k = chosen[slots[other, 0]]
+            if nulls[slots[other, 2] + k]:
+                i = FRESH
+                r += 1
+                continue
+            if is_real:
+                real_number = floats[slots[other, 1] + k]
+            else:
+                number = ints[slots[other, 1] + k]
         while c < classes:
             bucket = g * classes + c
             stop = start[bucket + 1]
@@ -315,9 +334,16 @@ def extend(count, block, step, inputs, asked, cursor, most_steps, room, spans):
                         for x in range(takens):
                             for t in range(candidates.shape[0]):
                                 free = free and candidates[t, i] != taken[x]
+                    if free and relation != UNRELATED:
+                        k = candidates[side, i]
+                        free = not nulls[null_shift + k]
+                        if is_real:
+                            free = free and related(relation, floats[shift + k], real_number)
+                        else:
+                            free = free and related(relation, ints[shift + k], number)
                     if free and paired:
                         free = _pairs_hold(pairs, block, r, candidates, i, inputs)
-                    if free and tested:
+                    if free and row < row_stop:
                         for t in range(candidates.shape[0]):
                             chosen[components[t]] = candidates[t, i]
                         free = holds(

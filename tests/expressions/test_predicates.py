@@ -23,6 +23,9 @@ _VALUES: Final[dict[str, list[Value]]] = {
 }
 
 
+_PLANNERS: Final = st.sampled_from(["auto", "dp_bushy", "trivial"])
+
+
 @st.composite
 def _events(draw: st.DrawFn) -> tuple[Event, ...]:
     # By hash of a seed rather than value by value: dense traces, which seldom fail by a single value.
@@ -47,10 +50,28 @@ def _comparisons(draw: st.DrawFn, variables: tuple[str, ...]) -> Expression:
 
 
 @st.composite
+def _of_each(draw: st.DrawFn, variables: tuple[str, ...]) -> Expression:
+    """Draw a comparison of what one event gives with what another one does, of one kind or of two."""
+    one, other = draw(st.permutations(variables))[:2]
+    kinds: list[Kind] = draw(
+        st.sampled_from([["int", "int"], ["float", "float"], ["int", "float"], ["string", "string"]])
+    )
+    left, right = (
+        draw(values_of(kind, (variable,), ATTRIBUTES, 2 if kind != "string" else 0))
+        for kind, variable in zip(kinds, (one, other), strict=True)
+    )
+    sign = draw(st.sampled_from(["=", "!=", "<", "<=", ">", ">="]))
+    return Apply(sign, (left, right), sign)
+
+
+@st.composite
 def _cases(draw: st.DrawFn, variables: tuple[str, ...]) -> Case:
-    condition = draw(_comparisons(variables) | conditions(variables, ATTRIBUTES, 3))
+    drawn = [_comparisons(variables), conditions(variables, ATTRIBUTES, 3)]
+    several = [_of_each(variables)] if len(variables) > 1 else []
+    found = draw(st.one_of(*drawn, *several))
+    also = draw(st.lists(st.one_of(*several), max_size=2)) if several else []
     components = tuple(Component(variable, ("A",)) for variable in variables)
-    return Case(Trace(draw(_events()), _TYPES), components, (condition,), window=100)
+    return Case(Trace(draw(_events()), _TYPES), components, (found, *also), window=100)
 
 
 @given(_cases(("a",)))
@@ -59,13 +80,15 @@ def test_predicates_of_one_event(case: Case) -> None:
     assert_answer(rows_of(uc.match(case.trace.table(), case.text()), case), case.answer())
 
 
-@given(_cases(("a", "b")))
-def test_predicates_across_two_events(case: Case) -> None:
+@given(_cases(("a", "b")), _PLANNERS)
+def test_predicates_across_two_events(case: Case, planner: str) -> None:
     note(case.script())
-    assert_answer(rows_of(uc.match(case.trace.table(), case.text()), case), case.answer())
+    found = uc.match(case.trace.table(), case.text(), planner=planner)
+    assert_answer(rows_of(found, case), case.answer())
 
 
-@given(_cases(("c", "a", "b")))
-def test_predicates_across_three_events(case: Case) -> None:
+@given(_cases(("c", "a", "b")), _PLANNERS)
+def test_predicates_across_three_events(case: Case, planner: str) -> None:
     note(case.script())
-    assert_answer(rows_of(uc.match(case.trace.table(), case.text()), case), case.answer())
+    found = uc.match(case.trace.table(), case.text(), planner=planner)
+    assert_answer(rows_of(found, case), case.answer())

@@ -11,11 +11,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence.predicates.bytecode import STACK_DEPTH, Function, Opcode
+from confidence.predicates.bytecode import SLOT_BITS, STACK_DEPTH, Function, Opcode
 from eventbased.joins.pivot_join import JoinBytecode
 from uncertain_cep.errors import Fault, QueryError
 from uncertain_cep.expressions.codes import places_in, sorted_strings
-from uncertain_cep.expressions.vectorised import Values, within_int64
+from uncertain_cep.expressions.vectorised import Values, evaluate, within_int64
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS
 from uncertain_cep.query.functions import PERIODS, date_part
 from uncertain_cep.query.typed import Apply, Column, Constant, Kind, TypedExpression, leaves_of, variables_of
@@ -30,6 +30,11 @@ __all__ = [
 ]
 
 _MIRRORED: Final = {"greater": "less", "greater_equal": "less_equal"}
+_COMPARED: Final = {
+    "equal": Opcode.ARE_EQUAL, "not_equal": Opcode.ARE_NOT_EQUAL, "less": Opcode.IS_LESS,
+    "less_equal": Opcode.IS_LESS_EQUAL,
+}  # fmt: skip
+_ARITHMETIC: Final = frozenset({"add", "subtract", "multiply", "divide", "remainder", "negate"})
 
 
 def binding_orders(length: int) -> NDArray[np.int64]:
@@ -52,6 +57,9 @@ class BytecodeCompiler:
     nulls: list[NDArray[np.bool_]] = field(default_factory=list)
     slots: list[tuple[int, int, int]] = field(default_factory=list)
     places: dict[Column, int] = field(default_factory=dict)
+    computes: bool = False
+    """Whether what one component's columns give is computed once for each candidate, and has a slot."""
+    computed: dict[tuple[TypedExpression, bool], int] = field(default_factory=dict)
     int_count: int = 0
     float_count: int = 0
     null_count: int = 0
@@ -83,20 +91,36 @@ class BytecodeCompiler:
     def slot(self, column: Column) -> int:
         """Return the number of a column's slot, a new one if there is none yet."""
         if column not in self.places:
-            component = self.components[column.variable]
             found = self.values[column]
-            offset = self._keep(found.data, column.kind == "float")
-            origin = int(self.first[component])
-            self.slots.append((component, offset - origin, self._keep_nulls(found) - origin))
-            self.places[column] = len(self.slots) - 1
+            self.places[column] = self._new_slot(column.variable, found, column.kind == "float")
         return self.places[column]
+
+    def _new_slot(self, variable: str, values: Values, real: bool) -> int:
+        component = self.components[variable]
+        origin = int(self.first[component])
+        self.slots.append(
+            (component, self._keep(values.data, real) - origin, self._keep_nulls(values) - origin)
+        )
+        return len(self.slots) - 1
+
+    def operand(self, expression: TypedExpression, *, real: bool) -> int | None:
+        """Return the number of the slot with the values of an expression, None if it has none."""
+        if isinstance(expression, Column) and (expression.kind == "float") == real:
+            return self.slot(expression)
+        key = expression, real
+        if self.computes and key not in self.computed and (variable := _of_one_component(expression)):
+            found = evaluate(expression, self.values.__getitem__)
+            self.computed[key] = self._new_slot(variable, found, real)
+        return self.computed.get(key)
 
     def push(self, expression: TypedExpression, *, real: bool) -> None:
         """Emit code that leaves the value on the stack, as float64 if ``real``."""
-        if isinstance(expression, Column):
-            is_real = expression.kind == "float"
-            self._emit(Opcode.LOAD_F if is_real else Opcode.LOAD, self.slot(expression), pushes=1)
-        elif isinstance(expression, Constant):
+        real = real or expression.kind == "float"
+        slot = self.operand(expression, real=real)
+        if slot is not None:
+            self._emit(Opcode.LOAD_F if real else Opcode.LOAD, slot, pushes=1)
+            return
+        if isinstance(expression, Constant):
             value = expression.value
             is_real = isinstance(value, float)
             if value is None:
@@ -105,6 +129,9 @@ class BytecodeCompiler:
             number = self.ranks[value] if isinstance(value, str) else value
             place = self._keep(np.array([number]), is_real)
             self._emit(Opcode.CONSTANT_F if is_real else Opcode.CONSTANT, place, pushes=1)
+        elif isinstance(expression, Column):
+            is_real = False
+            self._emit(Opcode.LOAD, self.slot(expression), pushes=1)
         else:
             is_real = self._apply(expression)
         if real and not is_real:
@@ -297,8 +324,28 @@ class BytecodeCompiler:
             self._number(0, real=real)
             self._emit(Opcode.NOT_EQUAL_F if real else Opcode.NOT_EQUAL, pushes=-1)
 
+    def comparison(self, expression: TypedExpression) -> tuple[int, int] | None:
+        """Return the row of a predicate that compares what two slots have, None of any other."""
+        if not isinstance(expression, Apply):
+            return None
+        operator: str = expression.operator
+        operands = expression.operands
+        if operator in _MIRRORED:
+            operator, operands = _MIRRORED[operator], operands[::-1]
+        if operator not in _COMPARED:
+            return None
+        real = any(part.kind == "float" for part in operands)
+        left, right = (self.operand(part, real=real) for part in operands)
+        if left is None or right is None:
+            return None
+        return int(Opcode[_COMPARED[operator].name + ("_F" if real else "")]), left << SLOT_BITS | right
+
     def predicate(self, expression: TypedExpression) -> None:
         """Emit a whole predicate."""
+        compared = self.comparison(expression)
+        if compared is not None:
+            self.rows.append(compared)
+            return
         self.depth = 0
         self.push(expression, real=False)
         self.rows.append((-1, 0))
@@ -312,6 +359,21 @@ class BytecodeCompiler:
             "nulls": np.concatenate([np.zeros(0, dtype=np.bool_), *self.nulls]),
             "slots": np.array(self.slots, dtype=np.int64).reshape(-1, 3),
         }
+
+
+def _of_one_component(expression: TypedExpression) -> str | None:
+    """Return the variable of arithmetic over the numbers of one event, None of anything else."""
+    if isinstance(expression, Column):
+        return None if expression.kind in ("string", "null") else expression.variable
+    if (
+        isinstance(expression, Constant)
+        or expression.operator not in _ARITHMETIC
+        or expression.kind == "null"
+    ):
+        return None
+    parts = [operand for operand in expression.operands if not isinstance(operand, Constant)]
+    variables = {_of_one_component(operand) for operand in parts}
+    return variables.pop() if len(variables) == 1 else None
 
 
 def strings_in(predicates: Iterable[TypedExpression]) -> list[str]:
@@ -374,12 +436,15 @@ class PreparedPredicates:
         ]
         components = {variable: j for j, variable in enumerate(variables)}
         self._variables = variables
-        self._compiler = BytecodeCompiler(components, first, values, ranks)
+        self._compiler = BytecodeCompiler(components, first, values, ranks, computes=True)
 
     def rows(self, predicates: Sequence[TypedExpression]) -> tuple[int, int]:
-        """Compile some of the predicates; return the first row of their programs and that behind the last."""
+        """Compile some of the predicates; return the first row of their programs and that behind the last.
+
+        Comparisons of two slots, which are cheapest, come first.
+        """
         first = len(self._compiler.rows)
-        for predicate in predicates:
+        for predicate in sorted(predicates, key=lambda part: self._compiler.comparison(part) is None):
             self._compiler.predicate(predicate)
         return first, len(self._compiler.rows)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.pools import AttributeValues
-from confidence.predicates.bytecode import Opcode
+from confidence.predicates.bytecode import SLOT_BITS, Opcode
 from confidence.predicates.conditions import CONSTANT_CELL, NO_VALUES, REAL, Conditions
 from pointbased import Formulas
 
@@ -30,6 +30,8 @@ def formulas_of(conditions: Conditions, count: int) -> tuple[Formulas, Attribute
     )
     loads_real = np.zeros(len(slots), dtype=np.bool_)
     loads_real[code[code[:, 0] == Opcode.LOAD_F, 1]] = True
+    compared = code[code[:, 0] >= Opcode.ARE_EQUAL_F, 1]
+    loads_real[compared >> SLOT_BITS] = loads_real[compared & ((1 << SLOT_BITS) - 1)] = True
     loaded = slots[:, 0] != CONSTANT_CELL
     counted = accumulators[:, 3] != NO_VALUES
     # An attribute is known by where its nulls start.

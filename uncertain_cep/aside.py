@@ -80,7 +80,7 @@ def _check_kind(out: Path) -> None:
     if any(name.startswith(("/proc/", "/dev/fd")) for name in named):
         kind = "an open stream"
     if kind is not None:
-        raise OptionError(f"{out} is {kind}, whose place nothing can take: name another place")
+        raise OptionError(f"{out} is {kind}, which nothing can replace: name another place")
 
 
 def _move(made: Path, out: Path, check: Callable[[Path], bool]) -> None:
@@ -128,7 +128,7 @@ def _new_folder(out: Path) -> tuple[Path, int | None]:
             return aside, lock
         if lock is not None:
             os.close(lock)
-    raise OptionError(f"no folder beside {out} lasts: name another place")
+    raise OptionError(f"other processes remove folders beside {out} all the time: name another place")
 
 
 def _locked(folder: Path) -> int | None:

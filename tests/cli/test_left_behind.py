@@ -206,7 +206,7 @@ def test_places_that_are_no_file_are_refused(invoke: Invoke, parquet: Path, tmp_
     for out in (tmp_path / "pipe.csv", tmp_path / "link.csv", "/dev/fd/1", "/dev/null"):
         result = invoke("match", QUERY, parquet, "-o", out, "--overwrite")
         assert result.exit_code == 2
-        assert "whose place nothing can take" in result.stderr
+        assert "which nothing can replace" in result.stderr
     assert names(tmp_path) == ["figure1.parquet", "link.csv", "pipe.csv"]
 
 

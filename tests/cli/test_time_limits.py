@@ -80,7 +80,7 @@ def test_it_says_how_many_matches_there_were(events: pa.Table) -> None:
         ("SEQ(A a, !B n, C c, D d, B b)", "a.x + b.x + c.x + d.x < -1"),
     ],
 )
-def test_what_is_grown_ends_in_time(events: pa.Table, pattern: str, condition: str) -> None:
+def test_searches_end_in_time(events: pa.Table, pattern: str, condition: str) -> None:
     with pytest.raises(uc.TimeLimitError):
         uc.match(events, f"PATTERN {pattern} WHERE {condition} WITHIN 1000", timeout=0.5)
 

@@ -1,4 +1,4 @@
-"""The search for growing matches on plain arrays, beside trying everything."""
+"""The backtracking search on plain arrays, beside trying everything."""
 
 from __future__ import annotations
 

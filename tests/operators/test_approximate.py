@@ -14,8 +14,7 @@ from hypothesis import given, note
 import uncertain_cep as uc
 from tests.cases.language import LanguageCase
 from tests.cases.times import timed_cases
-from uncertain_cep.operators import backtracking as growing
-from uncertain_cep.operators import incremental, next_match, points, timed_sums
+from uncertain_cep.operators import backtracking, incremental, next_match, points, timed_sums
 
 QUERY = "PATTERN SEQ(A a, A b, A c) WHERE skip_till_next_match(a, b, c) WITHIN 100"
 
@@ -123,19 +122,19 @@ def test_negations_by_points_are_estimated_as_well(monkeypatch: pytest.MonkeyPat
     expected = {
         (row["a"], row["b"], row["c"]): row["confidence"] for row in uc.match(crowd(), query).to_pylist()
     }
-    for module in (growing, points):
+    for module in (backtracking, points):
         monkeypatch.setattr(module, "MOST_CONFIDENCE_STEPS", 1_000_000)
     allowed = uc.Approximation(0.02, seed=3)
-    grown, by_points = (
+    by_search, by_points = (
         {(row["a"], row["b"], row["c"]): row for row in found.to_pylist()}
         for found in (
             uc.match(crowd(), query, approximate=allowed, evaluation=method) for method in ("auto", "point")
         )
     )
-    assert grown.keys() == by_points.keys() == expected.keys()
+    assert by_search.keys() == by_points.keys() == expected.keys()
     for key, row in by_points.items():
         assert abs(row["confidence"] - expected[key]) <= 5 * row["std_error"] + 1e-9
-        assert row["exact"] == grown[key]["exact"]
+        assert row["exact"] == by_search[key]["exact"]
     assert {row["exact"] for row in by_points.values()} == {True, False}
 
 

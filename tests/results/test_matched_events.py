@@ -100,7 +100,10 @@ def test_some_rows_in_another_order_are_numbered_anew() -> None:
         (lambda matches: matches.set_column(0, "host", pa.array(["g"])), "no event that can be a"),
         (lambda matches: matches.set_column(2, "b", pa.array(["b1"])), "must hold lists of ids"),
         (lambda matches: matches.set_column(1, "a", pa.array([["a1"]])), "must hold one id a row"),
-        (lambda matches: matches.set_column(1, "a", pa.array([None], pa.string())), "of no pattern"),
+        (
+            lambda matches: matches.set_column(1, "a", pa.array([None], pa.string())),
+            "fit no branch",
+        ),
     ],
 )
 def test_what_is_no_match_of_the_query_is_refused(change: Any, message: str) -> None:

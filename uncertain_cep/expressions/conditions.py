@@ -1,4 +1,4 @@
-"""Predicates compiled to the conditions that the search for growing matches asks."""
+"""Predicates compiled to the conditions that the backtracking search asks."""
 
 from __future__ import annotations
 

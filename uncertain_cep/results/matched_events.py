@@ -104,8 +104,8 @@ def matched_events(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> 
         yield _of_branch(plan, branch, table, matches, np.flatnonzero(mine))
     if left.any():
         raise OptionError(
-            f"row {int(np.flatnonzero(left)[0])} of the matches has the events of no pattern: give what "
-            "match returned for this query"
+            f"the events in row {int(np.flatnonzero(left)[0])} of the matches fit no branch of the pattern: "
+            "give what match returned for this query"
         )
 
 

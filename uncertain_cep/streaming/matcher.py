@@ -18,7 +18,6 @@ from confidence.kernel import plain_for
 from eventbased.incremental.completed import Matches
 from uncertain_cep import __version__
 from uncertain_cep.boundary import public
-from uncertain_cep.candidates.existence import existence
 from uncertain_cep.candidates.partition_ids import PartitionNumbers
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.candidates.selection import Selection, select
@@ -26,9 +25,8 @@ from uncertain_cep.compiling import plain_seconds
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import check_table, confident, constants_hold, ticks_of
 from uncertain_cep.limits import Limits
-from uncertain_cep.operators.batch import MatchBatch, chances
+from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.incremental import RunEvaluation
-from uncertain_cep.operators.joined_times import TimedChoices
 from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.operators.timed_choices import without_times
 from uncertain_cep.plan import (
@@ -41,6 +39,7 @@ from uncertain_cep.plan import (
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.results.having import had
 from uncertain_cep.results.projection import to_batch
+from uncertain_cep.streaming.asked_matches import asked
 from uncertain_cep.streaming.event_buffer import RetainedEvents
 from uncertain_cep.streaming.given_events import events_given, length_of_tick, tick_given
 from uncertain_cep.streaming.micro_batches import SlicedEvaluation
@@ -447,7 +446,7 @@ class IncrementalMatcher:
         chunk = MatchBatch(events, matches.lower, matches.upper, confidence, matches.std_error)
         if are_ids:
             return self._batch(chunk, None)
-        return self._batch(self._asked(chunk, self._retained.table), self._retained.table)
+        return self._batch(asked(self.plan, chunk, self._retained.table), self._retained.table)
 
     def _ids(self, numbers: Int64) -> list[Any]:
         rows = pa.array(self._retained.rows(numbers))
@@ -461,42 +460,7 @@ class IncrementalMatcher:
         rows = selection.rows[0]
         confidence = np.ones(len(rows)) if self.plan.needs_confidence else None
         chunk = MatchBatch(rows[None, :], selection.lower[0], selection.upper[0], confidence)
-        return self._batch(self._asked(chunk, table), table)
-
-    def _asked(self, chunk: MatchBatch, table: pa.Table) -> MatchBatch:
-        """Return the matches with the ranges and confidences that conditions on times and existence leave."""
-        plan = self.plan
-        rows = chunk.events
-        if plan.bound.times and rows.size:
-            own = table.take(pa.array(rows.ravel()))
-            given = ticks_of(own, plan.names.lower, plan), ticks_of(own, plan.names.upper, plan)
-            pmfs, lower, upper = explicit_pmfs(own, plan.names.pmf, *given)
-            places = np.arange(rows.size)
-            span = min(plan.window, int(upper.max()) - int(lower.min()) + 1)
-            described = TimedChoices(plan, own, places, (lower, upper), pmfs, span)
-            lower, upper = np.empty((2, rows.shape[1]), dtype=np.int64)
-            confidence, error = np.zeros((2, rows.shape[1]))
-            described.describe(
-                places.reshape(rows.shape), plan.needs_confidence, (lower, upper, confidence, error)
-            )
-            found = confidence if plan.needs_confidence else None
-            chunk = MatchBatch(rows, lower, upper, found, error).keep(lower <= upper)
-        return self._happened(chunk, table)
-
-    def _happened(self, chunk: MatchBatch, table: pa.Table) -> MatchBatch:
-        """Return matches with the probability that their events happened."""
-        name = self.plan.names.probability
-        if name not in table.column_names:
-            return chunk
-        # Of those matched alone: others are held, too.
-        exists = existence(table.select([name]).take(pa.array(chunk.events.ravel())), name)
-        if exists is None:
-            return chunk
-        numbered = np.arange(chunk.events.size).reshape(chunk.events.shape)
-        chance, possible = chances(replace(chunk, events=numbered), exists.probability)
-        confidence = None if chunk.confidence is None else chunk.confidence * chance
-        error = None if chunk.std_error is None else chunk.std_error * chance
-        return replace(chunk, confidence=confidence, std_error=error).keep(possible)
+        return self._batch(asked(self.plan, chunk, table), table)
 
     def _batch(self, chunk: MatchBatch | None, table: pa.Table | None = None) -> pa.RecordBatch:
         """Return matches as they are shown; without a table their events are ids."""

@@ -38,7 +38,7 @@ class UsedPlan:
     branch : int
         Which OR-free pattern it is for, from 0.
     tree : str or None
-        In brackets over the variables; None for the join in pattern order, or for matches that are grown.
+        In brackets over the variables; None for the join in pattern order, or for a backtracking search.
     why : str
     """
 
@@ -121,14 +121,14 @@ class Replanning:
         selection = candidates(branch, table)
         if selection.empty:
             return
-        growth = None
+        search_cost = None
         if not branch.is_plain:
-            growth = search_cost_of(branch, selection)
+            search_cost = search_cost_of(branch, selection)
             branch, selection = plan_of_singles(branch), selection_of_singles(branch, selection)
         statistics = measure(branch, table, selection)
-        if state.known and regret(branch, state.tree, statistics, growth) < WORTH_A_CHANGE:
+        if state.known and regret(branch, state.tree, statistics, search_cost) < WORTH_A_CHANGE:
             return
-        choice = planned(branch, statistics, growth)
+        choice = planned(branch, statistics, search_cost)
         if state.known and choice.tree == state.tree:
             return
         state.known, state.tree = True, choice.tree

@@ -1,0 +1,61 @@
+"""What else is asked of matches that runs find: conditions on times, and whether their events happened."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from uncertain_cep.candidates.existence import existence
+from uncertain_cep.candidates.pmfs import explicit_pmfs
+from uncertain_cep.executor import ticks_of
+from uncertain_cep.operators.batch import MatchBatch, chances
+from uncertain_cep.operators.joined_times import TimedChoices
+from uncertain_cep.plan import EvaluationPlan
+
+__all__ = ["asked"]
+
+
+def asked(plan: EvaluationPlan, chunk: MatchBatch, table: pa.Table) -> MatchBatch:
+    """Return the matches with the ranges and confidences that conditions on times and existence leave.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+    chunk : MatchBatch
+        Their events are rows.
+    table : pyarrow.Table
+    """
+    rows = chunk.events
+    if plan.bound.times and rows.size:
+        own = table.take(pa.array(rows.ravel()))
+        given = ticks_of(own, plan.names.lower, plan), ticks_of(own, plan.names.upper, plan)
+        pmfs, lower, upper = explicit_pmfs(own, plan.names.pmf, *given)
+        places = np.arange(rows.size)
+        span = min(plan.window, int(upper.max()) - int(lower.min()) + 1)
+        described = TimedChoices(plan, own, places, (lower, upper), pmfs, span)
+        lower, upper = np.empty((2, rows.shape[1]), dtype=np.int64)
+        confidence, error = np.zeros((2, rows.shape[1]))
+        described.describe(
+            places.reshape(rows.shape), plan.needs_confidence, (lower, upper, confidence, error)
+        )
+        found = confidence if plan.needs_confidence else None
+        chunk = MatchBatch(rows, lower, upper, found, error).keep(lower <= upper)
+    return _happened(plan, chunk, table)
+
+
+def _happened(plan: EvaluationPlan, chunk: MatchBatch, table: pa.Table) -> MatchBatch:
+    """Return matches with the probability that their events happened."""
+    name = plan.names.probability
+    if name not in table.column_names:
+        return chunk
+    # Of those matched alone: others are held, too.
+    exists = existence(table.select([name]).take(pa.array(chunk.events.ravel())), name)
+    if exists is None:
+        return chunk
+    numbered = np.arange(chunk.events.size).reshape(chunk.events.shape)
+    chance, possible = chances(replace(chunk, events=numbered), exists.probability)
+    confidence = None if chunk.confidence is None else chunk.confidence * chance
+    error = None if chunk.std_error is None else chunk.std_error * chance
+    return replace(chunk, confidence=confidence, std_error=error).keep(possible)

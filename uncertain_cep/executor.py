@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import NoReturn
 
@@ -19,7 +19,8 @@ from uncertain_cep.candidates.moved import moved
 from uncertain_cep.candidates.own_times import shared_clocks, times_of
 from uncertain_cep.candidates.parts import parts_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs
-from uncertain_cep.candidates.selection import Selection, Slicing, select
+from uncertain_cep.candidates.possible_readings import all_candidates, possible_readings
+from uncertain_cep.candidates.selection import LookedUp, Selection, Slicing, select
 from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
 from uncertain_cep.compiling import announce_compilation, plain_seconds
 from uncertain_cep.config import BATCH_ROWS, MOST_CELLS
@@ -34,7 +35,7 @@ from uncertain_cep.operators.sequenced_matches import sequence_weigher
 from uncertain_cep.operators.shared_clocks import weigher
 from uncertain_cep.operators.table import kernels_of, operator_of
 from uncertain_cep.optimizer.choice import choose
-from uncertain_cep.plan import EvaluationPlan, MatchOptions
+from uncertain_cep.plan import EvaluationPlan, MatchOptions, plan_of_reading
 from uncertain_cep.plan.result_columns import SortKey
 from uncertain_cep.results.buckets import evaluate_bucketed
 from uncertain_cep.results.expected_counts import bucketed_counts, counts_of_matches, expected_counts
@@ -135,27 +136,43 @@ def execute(
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
     if doubts is not None:
         doubts.about(plan)
-    of_part = partial(
-        execute, table=table, slicing=slicing, owned=owned, batch_rows=batch_rows, file=file,
-        counters=counters, doubts=doubts, threads=threads,
-    )  # fmt: skip
-    if plan.counted is not None and plan.bound.every is None and (plan.clocks or not plan.is_plain):
-        yield from counts_of_matches(plan, of_part(plan.counted))
-        return
-    if plan.branches:
-        for number, branch in enumerate(plan.branches):
-            if plan.counts:
-                bound = replace(branch.bound, query=plan.query, by=plan.bound.by, every=plan.bound.every)
-                branch = replace(branch, bound=bound, output_schema=plan.output_schema, counted=branch)
-            found = of_part(branch, counters=counters and counters.of_branch(number))
-            left_out = branch.bound.left_out
-            yield from found if plan.counts else (widened(plan, batch, left_out) for batch in found)
-        return
     check_table(plan, table, file)
     if doubts is not None:
         doubts.look(table)
+    given = _Given(table, slicing, batch_rows, owned, doubts, threads, LookedUp())
+    yield from _found(plan, given, counters)
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A sound table, and how it is looked through, see :func:`execute`."""
+
+    table: pa.Table
+    slicing: Slicing | None
+    batch_rows: int
+    owned: Mask | None
+    doubts: Doubts | None
+    threads: int
+    looked_up: LookedUp
+
+
+def _found(plan: EvaluationPlan, given: _Given, counters: Counters | None) -> Iterator[pa.RecordBatch]:
+    """Yield the matches of a plan, those of its branches one after the other."""
+    if plan.counted is not None and plan.bound.every is None and (plan.clocks or not plan.is_plain):
+        yield from counts_of_matches(plan, _found(plan.counted, given, counters))
+        return
+    if plan.branches:
+        for number, branch in _branches(plan, given):
+            if plan.counts:
+                bound = replace(branch.bound, query=plan.query, by=plan.bound.by, every=plan.bound.every)
+                branch = replace(branch, bound=bound, output_schema=plan.output_schema, counted=branch)
+            found = _found(branch, given, counters and counters.of_branch(number))
+            left_out = branch.bound.left_out
+            yield from found if plan.counts else (widened(plan, batch, left_out) for batch in found)
+        return
+    table, slicing = given.table, given.slicing
     if slicing is None or not _searched(plan):
-        yield from _evaluated(plan, table, slicing, batch_rows, owned, counters, doubts, threads)
+        yield from _evaluated(plan, given, counters)
         return
     # A search may begin with any event of a slice, and events forbid whatever slice owns them.
     numbers = np.asarray(table.column(slicing.column).to_numpy())
@@ -164,26 +181,45 @@ def execute(
         begin = slicing.origin + number * slicing.length
         lower = ticks_of(part, plan.names.lower, plan)
         mine = (lower >= begin) & (lower < begin + slicing.length)
-        yield from _evaluated(plan, part, None, batch_rows, mine, counters, None)
+        one = _Given(part, None, given.batch_rows, mine, None, 1, LookedUp())
+        yield from _evaluated(plan, one, counters)
 
 
-def _evaluated(
-    plan: EvaluationPlan,
-    table: pa.Table,
-    slicing: Slicing | None,
-    batch_rows: int,
-    owned: Mask | None,
-    counters: Counters | None,
-    doubts: Doubts | None,
-    threads: int = 1,
-) -> Iterator[pa.RecordBatch]:
+def _branches(plan: EvaluationPlan, given: _Given) -> Iterator[tuple[int, EvaluationPlan]]:
+    """Yield the branches of a plan with their numbers; of a sequence's readings those that can have a match.
+
+    The readings of a plan that is open are numbered as they come.
+    """
+    readings, table = plan.readings, given.table
+    if readings is None:
+        yield from enumerate(plan.branches)
+        return
+    if not constants_hold(plan) or not table.num_rows:
+        return
+    _, lower, upper = times_of(plan, table, *_given_ticks(plan, table))
+    whole, selection = all_candidates(plan, table, lower, upper, given.slicing, given.looked_up)
+    if given.doubts is not None and plan.window >= min(len(branch.components) for branch in plan.branches):
+        given.doubts.counted(whole, selection.sizes)
+    possible = possible_readings(plan, readings, selection)
+    if plan.is_open:
+        for number, choice in enumerate(possible):
+            yield number, plan_of_reading(plan, choice)
+        return
+    numbers = {choice: number for number, choice in enumerate(readings.choices)}
+    for choice in possible:
+        yield numbers[choice], plan.branches[numbers[choice]]
+
+
+def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -> Iterator[pa.RecordBatch]:
     """Yield the matches among events of the model; with ``owned`` those whose owner's event is."""
+    table, slicing, owned, threads = given.table, given.slicing, given.owned, given.threads
+    batch_rows, doubts = given.batch_rows, given.doubts
     if not constants_hold(plan) or not table.num_rows:
         return
     columns = [*plan.required_columns, *([] if slicing is None else [slicing.column])]
     table = table.select(columns).combine_chunks()
     asked = plan
-    plan, selection, pmfs, ticks, sequences = _selected(plan, table, slicing)
+    plan, selection, pmfs, ticks, sequences = _selected(plan, table, slicing, given.looked_up)
     if plan.order is None and plan.window < len(plan.components):
         return
     exists = existence(table, plan.names.probability)
@@ -375,15 +411,16 @@ def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) 
 
 
 def _selected(
-    plan: EvaluationPlan, table: pa.Table, slicing: Slicing | None
+    plan: EvaluationPlan, table: pa.Table, slicing: Slicing | None, looked_up: LookedUp | None = None
 ) -> tuple[EvaluationPlan, Selection, ExplicitPmfs | None, tuple[Int64, Int64], SequencedEvents | None]:
     """Return the plan to search by, the candidates, their pmfs and times, and what sequences say of them."""
-    given = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
+    given = _given_ticks(plan, table)
     pmfs, lower, upper = times_of(plan, table, *given)
     sequences = sequenced(plan, table, pmfs, lower, upper)
     if sequences is not None:
         plan, lower, upper = sequences.searched(plan)
-    return plan, select(plan, table, lower, upper, given[0], slicing), pmfs, (lower, upper), sequences
+    selection = select(plan, table, lower, upper, given[0], slicing, looked_up)
+    return plan, selection, pmfs, (lower, upper), sequences
 
 
 def constants_hold(plan: EvaluationPlan) -> bool:
@@ -397,6 +434,11 @@ def constants_hold(plan: EvaluationPlan) -> bool:
 
 def _no_column(column: object) -> NoReturn:
     raise AssertionError(f"{column} in a predicate without variables")
+
+
+def _given_ticks(plan: EvaluationPlan, table: pa.Table) -> tuple[Int64, Int64]:
+    """Return the bounds of the events' times, ticks."""
+    return ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
 
 
 def ticks_of(table: pa.Table, name: str, plan: EvaluationPlan) -> Int64:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,12 @@ from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.traces.checks import check_ids
 
 __all__ = [
+    "LookedUp",
     "Selection",
     "Slicing",
     "coded",
     "looks_back",
+    "partitioned",
     "rows_taken",
     "select",
     "type_mask",
@@ -97,6 +99,26 @@ class Selection:
         return self.take(masks)
 
 
+@dataclass(slots=True)
+class LookedUp:
+    """What the branches of a pattern ask of the same table, each looked up once."""
+
+    masks: dict[str, Mask] = field(default_factory=dict)
+    """By type, the rows that have it."""
+    values: dict[str, Values] = field(default_factory=dict)
+    """By name, the values of columns."""
+    rows: dict[PlannedComponent, Int64] = field(default_factory=dict)
+    """The rows that a component can take."""
+    ids: dict[tuple[str, ...], Mask] = field(default_factory=dict)
+    """By partition attributes, the rows whose ids were found to be used once."""
+
+    def rows_of(self, plan: EvaluationPlan, table: pa.Table, component: PlannedComponent) -> Int64:
+        """Return what `rows_taken` does."""
+        if component not in self.rows:
+            self.rows[component] = rows_taken(plan, table, component, self.masks, self.values)
+        return self.rows[component]
+
+
 def looks_back(plan: EvaluationPlan) -> bool:
     """Return whether a match depends on events before that of the component it belongs to."""
     leads = plan.owner > 0 or any(negation.after == 0 for negation in plan.negations)
@@ -144,7 +166,7 @@ def rows_taken(
     return np.arange(table.num_rows) if mask is None else np.flatnonzero(mask)
 
 
-def _partition(
+def partitioned(
     plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slicing: Slicing | None
 ) -> tuple[list[Int64], list[Int64] | None, int]:
     """Return the rows that have a partition, their partition numbers, and how many partitions there are."""
@@ -179,6 +201,7 @@ def select(
     upper: Int64,
     given_lower: Int64,
     slicing: Slicing | None,
+    looked_up: LookedUp | None = None,
 ) -> Selection:
     """Return the candidates of each component among the events of a table.
 
@@ -188,17 +211,18 @@ def select(
         The intervals of all rows, ticks, without ticks of probability 0 at their ends.
     given_lower : (n,) int64
         The lower bounds as given, by which a slice owns a match.
+    looked_up : LookedUp or None
+        What is known of this table.
 
     Raises
     ------
     TraceError
         If two candidates of one partition have the same id.
     """
-    seen: dict[str, Mask] = {}
-    loaded: dict[str, Values] = {}
-    rows = [rows_taken(plan, table, component, seen, loaded) for component in plan.components]
-    rows, numbers, count = _partition(plan, table, rows, slicing)
-    _check_unique(plan, table, rows, slicing)
+    known = LookedUp() if looked_up is None else looked_up
+    rows = [known.rows_of(plan, table, component) for component in plan.components]
+    rows, numbers, count = partitioned(plan, table, rows, slicing)
+    _check_unique(plan, table, rows, slicing, known)
     if slicing is not None:
         assert numbers is not None
         slices = np.asarray(table.column(slicing.column).to_numpy())[rows[0]]
@@ -215,7 +239,9 @@ def select(
     )
 
 
-def _check_unique(plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slicing: Slicing | None) -> None:
+def _check_unique(
+    plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slicing: Slicing | None, known: LookedUp
+) -> None:
     """Raise if an id is used twice by candidates of one partition."""
     ids = table.column(plan.names.id)
     if pa.types.is_int64(ids.type) and ids.null_count == 0:
@@ -225,6 +251,9 @@ def _check_unique(plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slic
     used = np.zeros(table.num_rows, dtype=np.bool_)
     for part in rows:
         used[part] = True
+    checked = known.ids.setdefault(plan.partition_attributes, np.zeros(table.num_rows, dtype=np.bool_))
+    if bool(checked[used].all()):
+        return
     columns = list(plan.partition_attributes) + ([] if slicing is None else [slicing.column])
     wanted = list(dict.fromkeys([plan.names.id, *columns]))
     if used.all():
@@ -240,3 +269,6 @@ def _check_unique(plan: EvaluationPlan, table: pa.Table, rows: list[Int64], slic
                 for fault in faults
             ]
         raise TraceError(faults)
+    # Of those that two branches look at apart, nothing is known together.
+    if used.sum() > checked.sum():
+        known.ids[plan.partition_attributes] = used

@@ -41,7 +41,9 @@ def plan_dict(facts: Sequence[PlanFacts]) -> dict[str, Any]:
         ``strategy``, ``components``, ``negations``, ``partition_by``, ``predicates``, ``time_conditions``,
         ``window_ticks``,
         ``tick`` (its length, or null), ``evaluation``, ``operator``, ``result``, ``readings`` (the variables
-        of the negations of each, if OR leaves a choice of them), where events share clocks ``clocks`` (their
+        of the negations of each, if OR leaves a choice of them), ``of_readings`` (how many, where options
+        leave so many that they are not planned beforehand; the dict is of the longest), where events share
+        clocks ``clocks`` (their
         column ``source``, and ``sequence`` if there is one; with a table which pairs of variables have how
         many ``in_common``, and the ``kernel`` that weighs matches with several events of one) and, with a
         table, ``partitions`` and
@@ -71,6 +73,8 @@ def _part(facts: PlanFacts) -> dict[str, Any]:
         "operator": operator_of(plan).name,
         "result": {field.name: str(field.type) for field in plan.output_schema},
     }
+    if facts.readings > 1:
+        found["of_readings"] = facts.readings
     if plan.clocks:
         found["clocks"] = {"source": plan.names.source}
         if plan.sequences:

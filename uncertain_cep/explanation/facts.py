@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -23,8 +23,10 @@ from uncertain_cep.operators.join_prefix import choice_of_singles
 from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.optimizer.choice import Choice, choose, estimated
 from uncertain_cep.optimizer.pivot_cost import pivot_passes
+from uncertain_cep.plan import plan_of_reading
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.plan.trees import Leaf, Tree, components_of
+from uncertain_cep.query.branches import covering_choices
 
 __all__ = ["ChosenPlan", "PlanFacts", "plan_facts"]
 
@@ -105,6 +107,8 @@ class PlanFacts:
     """The candidates that lie in match windows."""
     chosen: ChosenPlan | None = None
     clocks: ClockFacts | None = None
+    readings: int = 1
+    """How many readings there are of which this is the longest, if they are not planned beforehand."""
 
 
 def plan_facts(
@@ -112,6 +116,7 @@ def plan_facts(
 ) -> list[PlanFacts]:
     """Return the facts of each branch of a plan, or of the plan itself.
 
+    Of one with readings that are not planned beforehand they are those of the longest, and a run is of all.
     On a table candidates are counted and the choice is made, with estimates even if nothing was to choose;
     with ``analyze`` the plan runs, and the partial matches of each node are counted.
 
@@ -122,10 +127,18 @@ def plan_facts(
     """
     doubts.about(plan)
     with plain_for(0.0 if table is None else plain_seconds(table.num_rows, kernels_of(plan))):
-        return [_facts(part, table, doubts, analyze) for part in plan.branches or (plan,)]
+        if plan.readings is not None and plan.is_open:
+            longest = plan_of_reading(plan, covering_choices(plan.readings.items)[0])
+            facts = _facts(longest, table, doubts, plan if analyze else None)
+            return [replace(facts, readings=plan.readings.count)]
+        parts = plan.branches or (plan,)
+        return [_facts(part, table, doubts, part if analyze else None) for part in parts]
 
 
-def _facts(plan: EvaluationPlan, table: pa.Table | None, doubts: Doubts, analyze: bool) -> PlanFacts:
+def _facts(
+    plan: EvaluationPlan, table: pa.Table | None, doubts: Doubts, run: EvaluationPlan | None
+) -> PlanFacts:
+    """Return the facts of an OR-free plan; with what a run told, if one is to be made."""
     if table is None:
         return PlanFacts(plan)
     selection = candidates(plan, table, doubts)
@@ -138,11 +151,11 @@ def _facts(plan: EvaluationPlan, table: pa.Table | None, doubts: Doubts, analyze
         choice = choice_of_singles(plan, table, kept)
     choice = estimated(joined, table, candidates_, choice)
     clocks = clock_facts(plan, table, kept) if plan.clocks else None
-    if not analyze:
+    if run is None:
         return PlanFacts(plan, selection, kept, ChosenPlan(joined, choice), clocks)
     counters = Counters()
     begin = perf_counter()
-    rows = sum(batch.num_rows for batch in execute(plan, table, counters=counters))
+    rows = sum(batch.num_rows for batch in execute(run, table, counters=counters))
     seconds = perf_counter() - begin
     chosen = ChosenPlan(joined, choice, counters.nodes, None if plan.counts else rows, seconds)
     return PlanFacts(plan, selection, kept, chosen, clocks)

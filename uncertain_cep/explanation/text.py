@@ -138,6 +138,9 @@ def _rows(facts: PlanFacts) -> list[Row]:
         ]
         partitions = f"  [{counted(selection.partitions, 'partition')}]"
     rows: list[Row] = [("strategy", plan.query.strategy)]
+    if facts.readings > 1:
+        how = "each is planned where the events make it possible; this is the longest"
+        rows.append(("readings", f"{facts.readings:,} by what is left out: {how}"))
     for number, (component, count) in enumerate(zip(plan.components, counts, strict=True), 1):
         rows += _negations(plan, number - 1)
         many = ", one or more" if component.kleene else ""

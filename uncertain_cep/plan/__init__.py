@@ -8,6 +8,7 @@ from uncertain_cep.plan.planning import (
     beyond_plain,
     make_plan,
     names_clocks,
+    plan_of_reading,
     remembered_plan,
 )
 
@@ -24,5 +25,6 @@ __all__ = [
     "beyond_plain",
     "make_plan",
     "names_clocks",
+    "plan_of_reading",
     "remembered_plan",
 ]

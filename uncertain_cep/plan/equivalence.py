@@ -78,15 +78,17 @@ def holds_from_the_start(bound: BoundQuery, key: PartitionKey) -> bool:
     kleene = {component.variable for component in bound.components if component.kleene}
     if variables[0] in kleene and key.columns[0] not in bound.equivalences:
         return False
-    for count in range(2, len(variables) + 1):
-        known = set(variables[:count])
-        reached = {(variables[0], key.columns[0])}
-        links = [pair for pair in pairs if pair[0][0] in known and pair[1][0] in known]
-        for _ in links:
-            for one, other in links:
-                if one in reached or other in reached:
-                    reached |= {one, other}
-        if (variables[count - 1], key.columns[count - 1]) not in reached:
+    place = {variable: number for number, variable in enumerate(variables)}
+    told: list[list[tuple[Node, Node]]] = [[] for _ in variables]
+    for one, other in pairs:
+        if one[0] in place and other[0] in place:
+            told[max(place[one[0]], place[other[0]])].append((one, other))
+    equal: dict[Node, frozenset[Node]] = {}
+    for node, links in zip(zip(variables, key.columns, strict=True), told, strict=True):
+        for link in links:
+            merged = frozenset[Node]().union(*(equal.get(end, {end}) for end in link))
+            equal.update(dict.fromkeys(merged, merged))
+        if (variables[0], key.columns[0]) not in equal.get(node, {node}):
             return False
     return True
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan.equivalence import PartitionKey
 from uncertain_cep.plan.options import Approximation, Method
+from uncertain_cep.plan.readings import Readings
 from uncertain_cep.plan.result_columns import SortKey, least_confidence
 from uncertain_cep.plan.time_bounds import Distances
 from uncertain_cep.plan.trees import Tree
@@ -80,7 +81,10 @@ class EvaluationPlan:
     branches: tuple[EvaluationPlan, ...] = ()
     """Those of a pattern with OR, see :class:`~uncertain_cep.query.branches.Branch`: no signature is that of
     two, so that their matches together are the answer. Then only ``keys``, ``required_columns``, the schema
-    and the variables of this plan are looked at."""
+    and the variables of this plan are looked at. Where ``is_open``, some of the readings: together they have
+    each component in every role that it can have, and ask no more of an event than all readings do."""
+    readings: Readings | None = None
+    """Of a sequence with options."""
     counted: EvaluationPlan | None = None
     """With RETURN EXPECTED COUNT, that of the matches to count."""
     planner: str = "auto"
@@ -172,6 +176,11 @@ class EvaluationPlan:
             return False
         skips = self.query.strategy in ("skip_till_any_match", "skip_till_next_match")
         return skips and not self.negations and not any(component.kleene for component in self.components)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there are so many readings that those which events make possible are planned one by one."""
+        return self.readings is not None and not self.readings.planned
 
     @property
     def forbids(self) -> bool:

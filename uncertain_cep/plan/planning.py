@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import fields, replace
 from operator import attrgetter
 from typing import Any, Final
@@ -16,12 +16,20 @@ from uncertain_cep.plan.evaluation_plan import EvaluationPlan, PlannedComponent,
 from uncertain_cep.plan.once_a_row import once_a_row
 from uncertain_cep.plan.options import PLANNERS, MatchOptions
 from uncertain_cep.plan.other_values import with_other_values
+from uncertain_cep.plan.readings import Choice, Readings
 from uncertain_cep.plan.result_columns import bound_having, bound_order
 from uncertain_cep.plan.time_bounds import Distances, bound_predicates, distances_of, span_of
 from uncertain_cep.plan.trees import parse_tree
 from uncertain_cep.query import Query, bind, query_of
 from uncertain_cep.query.binder import BoundComponent, BoundQuery, differences_of_bounds
-from uncertain_cep.query.branches import is_linear, order_of
+from uncertain_cep.query.branches import (
+    Branch,
+    branches_of_items,
+    covering_choices,
+    has_countless_readings,
+    is_linear,
+    order_of,
+)
 from uncertain_cep.query.parameters import kinds_of
 from uncertain_cep.query.parser import read_query
 from uncertain_cep.query.syntax import (
@@ -29,6 +37,8 @@ from uncertain_cep.query.syntax import (
     Conjunction,
     Disjunction,
     ExpectedCount,
+    Pattern,
+    Sequence,
     Time,
     expressions_in,
     spoken_in,
@@ -52,6 +62,7 @@ __all__ = [
     "beyond_plain",
     "make_plan",
     "names_clocks",
+    "plan_of_reading",
     "remembered_plan",
 ]
 
@@ -92,7 +103,11 @@ def make_plan(
     if counted is not None:
         matches = make_plan(replace(query, expected_count=None), schema, options)
         return _counting_plan(matches, bound, counted, schema)
-    branches = bound.branches()
+    pattern = bound.pattern
+    is_open = has_countless_readings(pattern)
+    items = branches_of_items(pattern) if isinstance(pattern, Sequence) else ()
+    readings = Readings(bound, items, schema, _without_limit(options), frozenset(), not is_open)
+    branches = tuple(map(readings.of, covering_choices(items))) if is_open else bound.branches()
     if len(branches) == 1:
         return _with_controls(_ordered(_planned(branches[0], schema, domain, options), options))
     if options.gives_tree:
@@ -105,18 +120,72 @@ def make_plan(
     found = [partition_keys(branch).keys for branch in branches]
     shared = [key.name for key in found[0] if key.name is not None]
     shared = [name for name in shared if all(name in [key.name for key in keys] for keys in found)]
-    parts = []
-    for branch, own in zip(branches, found, strict=True):
-        keys = tuple(key for key in own if key.name in shared)
-        parts.append(_ordered(_planned(branch, schema, domain, options, keys), options))
+    if is_open and not _has_known_keys(items):
+        shared = [name for name in shared if name in bound.equivalences]
+    parts = [_branch_plan(branch, schema, domain, options, shared) for branch in branches]
     negated = sum(component.negated for component in bound.components)
     positive = len(bound.components) - negated
     keys = tuple(PartitionKey((name,) * positive, (name,) * negated) for name in shared)
     plan = _planned(bound, schema, domain, options, keys)
-    needed = dict.fromkeys(name for part in parts for name in part.required_columns)
-    plan = _with_controls(plan)
+    needed = dict.fromkeys(
+        name for part in (*parts, *([plan] if is_open else [])) for name in part.required_columns
+    )
+    # Where a component is left out, what bounds its distances bounds the others' no more.
+    window = bound.window if is_open else max(part.window for part in parts)
+    plan = _with_controls(replace(plan, bound=replace(bound, window=window)))
+    if is_open:
+        # What splits the events of some readings alone says nothing of the others'.
+        sure = bound.equivalences if bound.query.strategy == "skip_till_next_match" else shared
+        parts = [
+            replace(part, split_keys=tuple(key for key in part.split_keys if key.name in sure))
+            for part in parts
+        ]
     controlled = (replace(part, having=plan.having, sort_keys=plan.sort_keys) for part in parts)
-    return replace(plan, branches=tuple(controlled), required_columns=tuple(needed))
+    return replace(
+        plan,
+        branches=tuple(controlled),
+        required_columns=tuple(needed),
+        readings=replace(readings, keys=frozenset(shared)) if items else None,
+    )
+
+
+def _without_limit(options: MatchOptions) -> MatchOptions:
+    """Return options that can travel: what they say of how long and with which values is not of the plan."""
+    return replace(options, limit=None, parameters=())
+
+
+def _has_known_keys(items: tuple[tuple[Branch, ...], ...]) -> bool:
+    """Return whether keys of readings with one option, or none, are keys of those with several.
+
+    So it is where the only choices are components that may be left out, and another one is always there: what
+    ties each of them to that ties all of them together.
+    """
+    always = any(len(item) == 1 and not _is_negation(item[0].pattern) for item in items)
+    return always and all(len(item) == 1 or _is_option(item) for item in items)
+
+
+def _is_negation(pattern: Pattern) -> bool:
+    return all(component.negated for component in components_of(pattern))
+
+
+def _is_option(item: tuple[Branch, ...]) -> bool:
+    return len(item) == 2 and isinstance(item[1].pattern, Component) and not [*components_of(item[0].pattern)]
+
+
+def _branch_plan(
+    branch: BoundQuery, schema: pa.Schema, domain: TimeDomain, options: MatchOptions, shared: Collection[str]
+) -> EvaluationPlan:
+    """Return the plan of one branch of several; ``shared`` are the names of the keys of all of them."""
+    keys = tuple(key for key in partition_keys(branch).keys if key.name in shared)
+    return _ordered(_planned(branch, schema, domain, options, keys), options)
+
+
+def plan_of_reading(plan: EvaluationPlan, choice: Choice) -> EvaluationPlan:
+    """Return the plan of one reading of a plan that is open."""
+    readings = plan.readings
+    assert readings is not None
+    found = _branch_plan(readings.of(choice), readings.schema, plan.domain, readings.options, readings.keys)
+    return replace(found, having=plan.having, sort_keys=plan.sort_keys)
 
 
 def names_clocks(schema: pa.Schema, options: MatchOptions) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from uncertain_cep.durations import format_duration, parse_duration
 from uncertain_cep.errors import OptionError, QueryError, warn
-from uncertain_cep.query.branches import Term, branches_of
+from uncertain_cep.query.branches import Branch, Term, branches_of
 from uncertain_cep.query.checker import check
 from uncertain_cep.query.gap_strategies import NamedGaps, named_gaps
 from uncertain_cep.query.inference import Binding
@@ -127,35 +127,33 @@ class BoundQuery:
         Each is asked the predicates that it has all variables of. One with a negated variable, which is the
         only one there, is so asked of the readings that have it.
         """
-        found = []
-        has_options = any(not component.least for component in components_of(self.pattern))
-        for branch in branches_of(self.pattern):
-            names = {component.variable for component in components_of(branch.pattern)}
-            if all(part.negated for part in self.components if part.variable in names):
-                # A reading without any event is none.
-                continue
+        found = map(self.of_branch, branches_of(self.pattern))
+        return tuple(branch for branch in found if branch is not None)
 
-            def has(expression: TypedExpression | None, names: set[str] = names) -> bool:
-                return expression is None or variables_of(expression) <= names
+    def of_branch(self, branch: Branch) -> BoundQuery | None:
+        """Return one branch of the query; None for a reading without any event, which is none."""
+        names = {component.variable for component in components_of(branch.pattern)}
+        if all(part.negated for part in self.components if part.variable in names):
+            return None
 
-            found.append(
-                replace(
-                    self,
-                    components=tuple(part for part in self.components if part.variable in names),
-                    predicates=tuple(filter(has, self.predicates)),
-                    times=tuple(found for found in self.times if found.variables <= names),
-                    returns=tuple(
-                        item
-                        for item in self.returns
-                        if has(item.expression) and (item.variable is None or item.variable in names)
-                    ),
-                    pattern=branch.pattern,
-                    terms=branch.terms if len(branch.terms) > 1 else (),
-                    left_out=branch.left_out,
-                    is_reading=has_options,
-                )
-            )
-        return tuple(found)
+        def has(expression: TypedExpression | None) -> bool:
+            return expression is None or variables_of(expression) <= names
+
+        return replace(
+            self,
+            components=tuple(part for part in self.components if part.variable in names),
+            predicates=tuple(filter(has, self.predicates)),
+            times=tuple(found for found in self.times if found.variables <= names),
+            returns=tuple(
+                item
+                for item in self.returns
+                if has(item.expression) and (item.variable is None or item.variable in names)
+            ),
+            pattern=branch.pattern,
+            terms=branch.terms if len(branch.terms) > 1 else (),
+            left_out=branch.left_out,
+            is_reading=any(not component.least for component in components_of(self.pattern)),
+        )
 
 
 MAX_WINDOW: Final = 2**62

@@ -18,17 +18,23 @@ __all__ = [
     "GapPlace",
     "PartialOrder",
     "Term",
+    "all_choices",
     "branches_of",
+    "branches_of_items",
     "count_of_expansions",
     "count_of_terms",
+    "covering_choices",
     "expansions",
+    "has_countless_readings",
     "is_linear",
+    "joined_branch",
     "order_of",
     "set_variables",
+    "some_expansions",
 ]
 
 MOST_BRANCHES: Final = 256
-"""Most OR-free patterns that a pattern may stand for."""
+"""Most OR-free patterns that are planned beforehand: of a pattern, or of an item of a SEQ with options."""
 
 MOST_TERMS: Final = 255
 """Most terms whose sum is the confidence of a signature: eight negations that OR chooses among."""
@@ -178,14 +184,85 @@ def branches_of(pattern: Pattern) -> tuple[Branch, ...]:
         return Branch(_nothing(pattern), (Term(1, frozenset(), True),), empty), taken
     if isinstance(pattern, Disjunction):
         return _alternatives(pattern)
-    found = []
-    for choice in product(*map(branches_of, pattern.items)):
-        terms: tuple[Term, ...] = (Term(1, frozenset(), True),)
-        for branch in choice:
-            terms = tuple(_both(one, other) for one in terms for other in branch.terms)
-        left_out = frozenset[str]().union(*(branch.left_out for branch in choice))
-        found.append(Branch(_joined(pattern, [branch.pattern for branch in choice]), terms, left_out))
-    return tuple(found)
+    return tuple(joined_branch(pattern, choice) for choice in product(*map(branches_of, pattern.items)))
+
+
+def joined_branch(pattern: Series | Conjunction, choice: Sequence[Branch]) -> Branch:
+    """Return the branch of SEQ or AND that has one branch of each item."""
+    terms: tuple[Term, ...] = (Term(1, frozenset(), True),)
+    for branch in choice:
+        terms = tuple(_both(one, other) for one in terms for other in branch.terms)
+    left_out = frozenset[str]().union(*(branch.left_out for branch in choice))
+    return Branch(_joined(pattern, [branch.pattern for branch in choice]), terms, left_out)
+
+
+def has_countless_readings(pattern: Pattern) -> bool:
+    """Return whether a SEQ has so many readings that they are planned once events are there."""
+    if not isinstance(pattern, Series) or count_of_expansions(pattern) <= MOST_BRANCHES:
+        return False
+    has_options = any(not component.least for component in components_of(pattern))
+    return has_options and all(count_of_expansions(item) <= MOST_BRANCHES for item in _flat(pattern))
+
+
+def _flat(pattern: Series) -> Iterator[Pattern]:
+    """Yield the items of a SEQ, those of a SEQ in it one by one."""
+    for item in pattern.items:
+        if isinstance(item, Series):
+            yield from _flat(item)
+        else:
+            yield item
+
+
+def branches_of_items(pattern: Series) -> tuple[tuple[Branch, ...], ...]:
+    """Return the branches of each item of a SEQ: one of each make a branch of it, in the order of these."""
+    return tuple(map(branches_of, _flat(pattern)))
+
+
+def _takes(branch: Branch) -> int:
+    """Return how many components of a branch take events."""
+    return sum(not component.negated for component in components_of(branch.pattern))
+
+
+def all_choices(items: Sequence[Sequence[Branch]]) -> Iterator[tuple[int, ...]]:
+    """Yield the numbers of a branch of each item, for each branch of a SEQ that takes an event."""
+    taken = [[_takes(branch) for branch in item] for item in items]
+    for choice in product(*map(range, map(len, items))):
+        if any(own[number] for own, number in zip(taken, choice, strict=True)):
+            yield choice
+
+
+def covering_choices(items: Sequence[Sequence[Branch]]) -> list[tuple[int, ...]]:
+    """Return choices among which every branch of an item stands wherever it can.
+
+    Each stands with all that is optional left out, with all of it taken, and, where all before it can be left
+    out, as the first. At most three for each branch of an item; the first has most components.
+    """
+    taken = [[_takes(branch) for branch in item] for item in items]
+    fewest = [min(range(len(own)), key=own.__getitem__) for own in taken]
+    most = [max(range(len(own)), key=own.__getitem__) for own in taken]
+    found = [tuple(most)]
+    for place, own in enumerate(taken):
+        for number in range(len(own)):
+            found += [(*rest[:place], number, *rest[place + 1 :]) for rest in (most, fewest)]
+            if not any(taken[k][fewest[k]] for k in range(place)):
+                found.append((*fewest[:place], number, *most[place + 1 :]))
+    return [
+        choice
+        for choice in dict.fromkeys(found)
+        if any(own[number] for own, number in zip(taken, choice, strict=True))
+    ]
+
+
+def some_expansions(pattern: Pattern) -> Iterator[Pattern]:
+    """Yield the expansions of a pattern; of one with countless readings those of :func:`covering_choices`."""
+    if not has_countless_readings(pattern):
+        yield from expansions(pattern)
+        return
+    assert isinstance(pattern, Series)
+    items = branches_of_items(pattern)
+    for choice in covering_choices(items):
+        chosen = [item[number] for item, number in zip(items, choice, strict=True)]
+        yield joined_branch(pattern, chosen).pattern
 
 
 def _both(one: Term, other: Term) -> Term:

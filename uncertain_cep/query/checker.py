@@ -14,9 +14,10 @@ from uncertain_cep.query.branches import (
     MOST_TERMS,
     count_of_expansions,
     count_of_terms,
-    expansions,
+    has_countless_readings,
     is_linear,
     set_variables,
+    some_expansions,
 )
 from uncertain_cep.query.expression_text import quote_name
 from uncertain_cep.query.syntax import (
@@ -125,13 +126,13 @@ def _pattern_faults(pattern: Pattern) -> Iterator[Fault]:
 def _set_faults(query: Query) -> Iterator[Fault]:
     pattern = query.pattern
     count = count_of_expansions(pattern)
-    if count > MOST_BRANCHES:
+    if count > MOST_BRANCHES and not has_countless_readings(pattern):
         message = (
             f"OR and options make {count:,} patterns of this one, and at most {MOST_BRANCHES} are answered "
             "together"
         )
         if any(not component.least for component in components_of(pattern)):
-            message += ": each option doubles them, and a list of any length, such as B{0,9} b[], is one"
+            message += ": put the options into one SEQ, outside of OR, where there may be any number of them"
         yield _fault(message, pattern.position)
         return
     terms = count_of_terms(pattern)
@@ -149,7 +150,7 @@ def _set_faults(query: Query) -> Iterator[Fault]:
     has_options = any(not component.least for component in components_of(pattern))
     readings = [
         expansion
-        for expansion in expansions(pattern)
+        for expansion in some_expansions(pattern)
         if not has_options or any(not component.negated for component in components_of(expansion))
     ]
     if not readings:
@@ -294,9 +295,9 @@ def _time_in_result_faults(expression: Expression) -> Iterator[Fault]:
 
 def _index_faults(query: Query) -> Iterator[Fault]:
     """Yield the faults of predicates and results that put the events of a set in an order."""
-    if count_of_expansions(query.pattern) > MOST_BRANCHES:
+    if count_of_expansions(query.pattern) > MOST_BRANCHES and not has_countless_readings(query.pattern):
         return
-    sets = frozenset[str]().union(*map(set_variables, expansions(query.pattern)))
+    sets = frozenset[str]().union(*map(set_variables, some_expansions(query.pattern)))
     for expression in (*query.where, *(item.expression for item in query.returns)):
         for found in expressions_in(expression):
             if not isinstance(found, Attribute | Aggregate | Time) or found.variable not in sets:

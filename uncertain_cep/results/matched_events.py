@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from uncertain_cep.candidates.selection import Mask, rows_taken
 from uncertain_cep.errors import OptionError
 from uncertain_cep.expressions.codes import codes_of, paired
-from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan import EvaluationPlan, plan_of_reading
 
 __all__ = [
     "OWN_COLUMNS",
@@ -95,7 +95,7 @@ def matched_events(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> 
         component.variable: _is_there(matches.column(component.variable)) for component in plan.components
     }
     left = np.ones(matches.num_rows, dtype=np.bool_)
-    for branch in plan.branches or (plan,):
+    for branch in _readings(plan, present) if plan.is_open else plan.branches or (plan,):
         own = {component.variable for component in branch.components}
         mine = left.copy()
         for variable, there in present.items():
@@ -107,6 +107,19 @@ def matched_events(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> 
             f"the events in row {int(np.flatnonzero(left)[0])} of the matches fit no branch of the pattern: "
             "give what match returned for this query"
         )
+
+
+def _readings(plan: EvaluationPlan, present: Mapping[str, Mask]) -> Iterator[EvaluationPlan]:
+    """Yield the readings of an open plan that some matches are of."""
+    assert plan.readings is not None
+    kinds = np.unique(np.stack([*present.values()]), axis=1).T
+    for taken in kinds:
+        names = [name for name, there in zip(present, taken, strict=True) if there]
+        choice = plan.readings.that_takes(names)
+        if names and choice is not None:
+            yield plan_of_reading(plan, choice)
+    if not len(kinds):
+        yield plan.branches[0]
 
 
 def _is_there(column: pa.ChunkedArray) -> Mask:

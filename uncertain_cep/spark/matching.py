@@ -336,7 +336,9 @@ def prepare(
     if slices is not None:
         check_unique_ids(needed, plan, candidates)
     slicing = None
-    key_slices = choose_key_slices(candidates, statistics, slices, spread.prune)
+    # No component but those of every reading has to be there.
+    prune = False if plan.is_open else spread.prune
+    key_slices = choose_key_slices(candidates, statistics, slices, prune)
     if slices is None:
         rows = needed.filter(candidates.anywhere)
     else:

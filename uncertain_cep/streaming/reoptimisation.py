@@ -85,8 +85,13 @@ class Replanning:
 
     def execute(self, table: pa.Table, owned: NDArray[np.bool_]) -> Iterator[pa.RecordBatch]:
         """Yield the matches of a slice: of the events they depend on, ``owned`` are the first components'."""
-        branches = [self._with_tree(number, branch, table) for number, branch in enumerate(self._branches)]
-        plan = replace(self._plan, branches=tuple(branches)) if self._plan.branches else branches[0]
+        plan = self._plan
+        # Which readings there are is known only from the slice, each of them is planned by it.
+        if not plan.is_open:
+            branches = [
+                self._with_tree(number, branch, table) for number, branch in enumerate(self._branches)
+            ]
+            plan = replace(plan, branches=tuple(branches)) if plan.branches else branches[0]
         self._first_events += int(owned.sum())
         began = perf_counter()
         for batch in execute(plan, table, owned=owned):

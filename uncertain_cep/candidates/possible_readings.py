@@ -1,0 +1,171 @@
+"""The readings of a pattern that events make possible, found before any of them is planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from confidence.budget import checkpoint
+from eventbased import partition_bases
+from eventbased.config import LONGEST_LINE
+from eventbased.match_windows import grouped, restricted, union
+from uncertain_cep.candidates.selection import LookedUp, Selection, Slicing, partitioned
+from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.equivalence import PartitionKey
+from uncertain_cep.plan.readings import Choice, Readings
+from uncertain_cep.query.branches import Branch, order_of
+from uncertain_cep.query.walks import components_of
+
+__all__ = ["all_candidates", "possible_readings"]
+
+Int64 = NDArray[np.int64]
+
+_ALWAYS: Final = np.array([[-(2**62)], [2**62]], dtype=np.int64)
+
+
+def all_candidates(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    lower: Int64,
+    upper: Int64,
+    slicing: Slicing | None,
+    looked_up: LookedUp,
+) -> tuple[EvaluationPlan, Selection]:
+    """Return the candidates of all components of a plan with branches, and the plan that they are those of.
+
+    Its keys are those that the events of every branch are split by. ``lower`` and ``upper``, (n,) int64, are
+    the intervals of all rows, ticks.
+    """
+    keys = tuple(PartitionKey((name,) * len(plan.components)) for name in plan.shared_keys)
+    whole = replace(plan, split_keys=keys, branches=())
+    rows = [looked_up.rows_of(whole, table, component) for component in plan.components]
+    rows, numbers, count = partitioned(whole, table, rows, slicing)
+    return whole, Selection(
+        rows=tuple(rows),
+        lower=tuple(lower[part] for part in rows),
+        upper=tuple(upper[part] for part in rows),
+        partition=None if numbers is None or count == 1 else tuple(numbers),
+        partitions=count,
+    )
+
+
+class _Reached(NamedTuple):
+    """Where the events of the first item of a reading that takes any can be, and those of the last so far.
+
+    Stretches of time for each component, see :func:`eventbased.match_windows.union`.
+    """
+
+    first: list[Int64]
+    last: list[Int64]
+
+
+def possible_readings(plan: EvaluationPlan, readings: Readings, selection: Selection) -> Iterator[Choice]:
+    """Yield the choices whose components have candidates that can be in order within the window.
+
+    Every reading with a match is yielded, in the order of :attr:`Readings.choices`; some without one are, as
+    predicates are not looked at, and of the times of a component just where each can be.
+
+    Parameters
+    ----------
+    plan : EvaluationPlan
+        With branches.
+    selection : Selection
+        The candidates of its components, see :func:`all_candidates`.
+
+    Notes
+    -----
+    A walk over the items, depth first: what the first items of a reading take is looked at once for all that
+    begin so, and left where the next item that has to take an event cannot. O(n) for each such beginning, for
+    n stretches of time.
+    """
+    times = _covered(plan, selection)
+    # Sequences put events of one tick in order.
+    walk = _Walk(readings.items, times, _window(plan, selection), 0 if plan.sequences else 1)
+    yield from walk.onward((), _Reached([], []))
+
+
+def _window(plan: EvaluationPlan, selection: Selection) -> int:
+    some = [part for part in zip(selection.lower, selection.upper, strict=True) if len(part[0])]
+    if not some:
+        return plan.window
+    return min(plan.window, max(int(u.max()) for _, u in some) - min(int(low.min()) for low, _ in some) + 1)
+
+
+def _covered(plan: EvaluationPlan, selection: Selection) -> dict[str, Int64]:
+    """Return where the candidates of each component can be, partitions behind one another on one line."""
+    names = [component.variable for component in plan.components]
+    covered = dict.fromkeys(names, _ALWAYS[:, :0])
+    some = [j for j, size in enumerate(selection.sizes) if size]
+    if not some:
+        return covered
+    lower, upper = ([parts[j] for j in some] for parts in (selection.lower, selection.upper))
+    partition = selection.partition and [selection.partition[j] for j in some]
+    gap = _window(plan, selection) + 2
+    shift, line, _ = partition_bases(lower, upper, partition, selection.partitions, gap)
+    if line > LONGEST_LINE:
+        return covered | {names[j]: _ALWAYS for j in some}
+    nothing = np.empty(0, dtype=np.int64)
+    for place, j in enumerate(some):
+        numbers = nothing if partition is None else np.ascontiguousarray(partition[place])
+        low, high = (np.ascontiguousarray(parts[place]) for parts in (lower, upper))
+        lifted_low, lifted_high = np.empty_like(low), np.empty_like(high)
+        if not grouped(low, high, numbers, shift, lifted_low, lifted_high):
+            order = np.argsort(lifted_low, kind="stable")
+            lifted_low, lifted_high = lifted_low[order], lifted_high[order]
+        covered[names[j]] = union(lifted_low, lifted_high)
+    return covered
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    items: tuple[tuple[Branch, ...], ...]
+    times: dict[str, Int64]
+    window: int
+    step: int
+    """By how many ticks an event follows one before it at least."""
+
+    def onward(self, chosen: Choice, reached: _Reached) -> Iterator[Choice]:
+        """Yield the choices that begin with some and can be."""
+        checkpoint()
+        if len(chosen) == len(self.items):
+            if reached.first:
+                yield chosen
+            return
+        if not self._can_go_on(len(chosen), reached):
+            return
+        for number, branch in enumerate(self.items[len(chosen)]):
+            found = self._taken(branch, reached)
+            if found is not None:
+                yield from self.onward((*chosen, number), found)
+
+    def _can_go_on(self, place: int, reached: _Reached) -> bool:
+        """Return whether the next item that has to take an event can, whatever is between."""
+        for item in self.items[place:]:
+            found = (self._taken(branch, reached) for branch in item)
+            if all(any(not part.negated for part in components_of(branch.pattern)) for branch in item):
+                return any(one is not None for one in found)
+        return True
+
+    def _taken(self, branch: Branch, reached: _Reached) -> _Reached | None:
+        """Return what is reached behind an item; None if some of its components can take no event there."""
+        own: list[Int64] = []
+        variables = [part.variable for part in components_of(branch.pattern) if not part.negated]
+        if not variables:
+            return reached
+        behind = reached.last if reached.last is reached.first else [*reached.last, *reached.first]
+        for name, earlier in zip(variables, order_of(branch.pattern).before, strict=True):
+            allowed = _ALWAYS
+            for times in behind:
+                allowed = restricted(allowed, times, self.step, self.window - 1)
+            for k, times in enumerate(own):
+                least = self.step if earlier >> k & 1 else 1 - self.window
+                allowed = restricted(allowed, times, least, self.window - 1)
+            own.append(restricted(self.times[name], allowed, 0, 0))
+            if not own[-1].shape[1]:
+                return None
+        return _Reached(reached.first or own, own)

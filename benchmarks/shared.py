@@ -90,12 +90,14 @@ def _weighed(case: _Case, own: int) -> pa.Table:
         np.zeros(_MATCHES),
     )
     if own:
-        done = 0
+        done, limits = 0, (10**6, 10**6)
         while done < _MATCHES:
             done = weigh_held(
-                events, times, offsets, np.zeros(0), window, True, 10**6, done, lower, upper, confidence
+                events, times, offsets, np.zeros(0), window, True, limits, done, lower, upper, confidence
             )
     else:
         low, high = offsets.lower[times.clock], offsets.upper[times.clock]
-        weigh_matches(events, times.clock, times.lower, low, high, window, True, lower, upper, confidence)
+        weigh_matches(
+            events, times.clock, times.lower, low, high, window, True, (0, _MATCHES), lower, upper, confidence
+        )
     return pa.table({"confidence": confidence})

@@ -118,6 +118,9 @@ MOST_CONFIDENCE_STEPS: Final = 200_000_000
 MOST_OFFSETS: Final = 1_000_000
 """Most choices of offsets of shared clocks that are gone through for one match: about a second."""
 
+MULTIPLICATIONS_BY_CLOCKS: Final = 4_096
+"""What a match of events that share clocks counts as, or a choice of offsets: so many are weighed at once."""
+
 MOST_RECORD_CELLS: Final = 10_000_000
 """Most cells of one array over the ticks of records whose order is known: some tenths of a second."""
 

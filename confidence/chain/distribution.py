@@ -26,6 +26,7 @@ __all__ = [
     "doubtful",
     "exactly",
     "inside",
+    "law_of_sum",
     "running_sums",
 ]
 
@@ -181,3 +182,46 @@ def inside(low, high, offset, pmf, s, t):
     for k in range(start + first - low, start + last - low + 1):
         total += pmf[k]
     return happened * total
+
+
+@kernel
+def law_of_sum(low, high, offset, other_low, other_high, other_offset, values, start, out):
+    """Write the law of a sum of two times from ``out[start]`` on; return how many ticks it has.
+
+    O(sum of lengths) if one is uniform at least, else O(product).
+    """
+    size, other = high - low + 1, other_high - other_low + 1
+    count = size + other - 1
+    if offset >= 0 and other_offset >= 0:
+        for k in range(count):
+            out[start + k] = 0.0
+        for i in range(size):
+            for k in range(other):
+                out[start + i + k] += values[offset + i] * values[other_offset + k]
+        return count
+    if offset < 0 and other_offset < 0:
+        scale = 1.0 / (float(size) * float(other))
+        for k in range(count):
+            out[start + k] = float(min(k + 1, size, other, count - k)) * scale
+        return count
+    if offset < 0:
+        size, other, offset = other, size, other_offset
+    # What slides along, in blocks of its length: up to its end in one, from its beginning in the one before.
+    # So nothing is subtracted.
+    scale = 1.0 / float(other)
+    total = 0.0
+    for end in range(count + other - 1):
+        if end % other == 0:
+            total = 0.0
+        if other - 1 <= end < other - 1 + size:
+            total += values[offset + end - other + 1]
+        if end >= other - 1:
+            out[start + end - other + 1] = total * scale
+    for begin in range(((count - 1) // other + 1) * other - 1, -1, -1):
+        if begin % other == other - 1:
+            total = 0.0
+        if other - 1 <= begin < other - 1 + size:
+            total += values[offset + begin - other + 1]
+        if begin < count and begin % other != 0:
+            out[start + begin] += total * scale
+    return count

@@ -10,9 +10,8 @@ events or more have in common, times are independent, and the sequence is a chai
 - Between two *breakpoints* the value of a chain of uniform times is a polynomial of one offset. With
   positions subtracted from bounds, order and window ask ``u_0 <= ... <= u_(l-1) <= u_0 + w``. So at every
   corner of what is feasible, times that move with the offset and times that do not are at some of their
-  bounds, and equal or ``w`` apart. Breakpoints are these differences of bounds. The sum over a piece is a
-  weighted mean of few of its values with positive weights (Newton and Cotes, for sums): it does not depend on
-  ticks, and nothing cancels. Of several offsets only the last is summed over that way.
+  bounds, and equal or ``w`` apart. Breakpoints are these differences of bounds. The sum over a piece takes
+  few of its values (:mod:`confidence.chain.pieces`). Of several offsets only the last is summed over so.
 """
 
 from __future__ import annotations
@@ -22,20 +21,19 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.chain.distribution import exactly
+from confidence.chain.distribution import exactly, law_of_sum
+from confidence.chain.pieces import HIGHEST_DEGREE, add_point, node_weights
 from confidence.chain.pmf import chain_confidence_pmf, support_range
 from confidence.chain.uniform import chain_confidence
 from confidence.kernel import kernel
 from confidence.shared.rigid import NOTHING, close
 
-__all__ = ["TOO_MANY", "Offsets", "OwnTimes", "law_of_sum", "tight_range", "weigh_held"]
+__all__ = ["TOO_MANY", "Offsets", "OwnTimes", "tight_range", "weigh_held"]
 
 Int64 = NDArray[np.int64]
 
 TOO_MANY: Final = -1.0
 """Stands for a confidence that more choices of offsets would have to be gone through for than allowed."""
-
-_HIGHEST_DEGREE: Final = 7
 
 
 class OwnTimes(NamedTuple):
@@ -74,109 +72,6 @@ class Offsets(NamedTuple):
 
 
 @kernel
-def law_of_sum(low, high, offset, other_low, other_high, other_offset, values, start, out):
-    """Write the law of a sum of two times from ``out[start]`` on; return how many ticks it has.
-
-    O(sum of lengths) if one is uniform at least, else O(product).
-    """
-    size, other = high - low + 1, other_high - other_low + 1
-    count = size + other - 1
-    if offset >= 0 and other_offset >= 0:
-        for k in range(count):
-            out[start + k] = 0.0
-        for i in range(size):
-            for k in range(other):
-                out[start + i + k] += values[offset + i] * values[other_offset + k]
-        return count
-    if offset < 0 and other_offset < 0:
-        scale = 1.0 / (float(size) * float(other))
-        for k in range(count):
-            out[start + k] = float(min(k + 1, size, other, count - k)) * scale
-        return count
-    if offset < 0:
-        size, other, offset = other, size, other_offset
-    # What slides along, in blocks of its length: up to its end in one, from its beginning in the one before.
-    # So nothing is subtracted.
-    scale = 1.0 / float(other)
-    total = 0.0
-    for end in range(count + other - 1):
-        if end % other == 0:
-            total = 0.0
-        if other - 1 <= end < other - 1 + size:
-            total += values[offset + end - other + 1]
-        if end >= other - 1:
-            out[start + end - other + 1] = total * scale
-    for begin in range(((count - 1) // other + 1) * other - 1, -1, -1):
-        if begin % other == other - 1:
-            total = 0.0
-        if other - 1 <= begin < other - 1 + size:
-            total += values[offset + begin - other + 1]
-        if begin < count and begin % other != 0:
-            out[start + begin] += total * scale
-    return count
-
-
-@kernel
-def _weights(count, degree, weight):
-    """Write how to sum a polynomial over ``count`` ticks by equally spaced values of the first of them.
-
-    The values are those of ticks 0, h, 2h, ...; those of the ticks behind the last one count once each.
-    Exact, and with positive weights, up to degree 7.
-
-    Returns
-    -------
-    nodes, h : int64
-        Number and distance of the values. With h = 0 the sum is over each tick.
-    """
-    nodes = 3 if degree <= 3 else 5 if degree <= 5 else 7
-    h = (count - 1) // (nodes - 1)
-    if h < 2 or degree > _HIGHEST_DEGREE:
-        return count, 0
-    half = nodes // 2
-    n = float(half * h)
-    x = float(h) * float(h)
-    ticks = 2.0 * n + 1.0
-    two = n * (n + 1.0) * ticks / 6.0 / x
-    if half == 1:
-        weight[0] = weight[2] = two
-        weight[1] = ticks - 2.0 * two
-        return nodes, h
-    four = two * (3.0 * n * n + 3.0 * n - 1.0) / 5.0 / x
-    if half == 2:
-        outer = (four - two) / 12.0
-        inner = two - 4.0 * outer
-        weight[0] = weight[4] = outer
-        weight[1] = weight[3] = inner
-        weight[2] = ticks - 2.0 * (inner + outer)
-        return nodes, h
-    six = two * (3.0 * n**4 + 6.0 * n**3 - 3.0 * n + 1.0) / 7.0 / (x * x)
-    outer = (six - 5.0 * four + 4.0 * two) / 360.0
-    middle = (four - two - 72.0 * outer) / 12.0
-    inner = two - 4.0 * middle - 9.0 * outer
-    weight[0] = weight[6] = outer
-    weight[1] = weight[5] = middle
-    weight[2] = weight[4] = inner
-    weight[3] = ticks - 2.0 * (inner + middle + outer)
-    return nodes, h
-
-
-@kernel
-def _add_point(points, count, point, low, high):
-    """Put a breakpoint among those within (low, high], ascending; return how many there are."""
-    if point <= low or point > high:
-        return count
-    place = count
-    while place > 0 and points[place - 1] >= point:
-        if points[place - 1] == point:
-            return count
-        place -= 1
-    for k in range(count, place, -1):
-        points[k] = points[k - 1]
-    points[place] = point
-    return count + 1
-
-
-@kernel
 def _feasible(low, high, moves, w, first, last):
     """Return the least and the largest move of some events at which the chain can be."""
     length = low.shape[0]
@@ -205,8 +100,8 @@ def _breakpoints(low, high, kinks, moves, w, first, last, points, count):
                         if k > 0 and bound == kinks[j, k - 1]:
                             continue
                         for way in range(-1, 2):
-                            count = _add_point(points, count, bound + way * w - low[i], first, last)
-                            count = _add_point(points, count, bound + way * w - high[i], first, last)
+                            count = add_point(points, count, bound + way * w - low[i], first, last)
+                            count = add_point(points, count, bound + way * w - high[i], first, last)
     return count
 
 
@@ -416,7 +311,7 @@ def _laws(events, n, own, clocks, values, held, low, high, offset, kinks):
 
 
 @kernel(allocates=True)
-def weigh_held(events, own, clocks, values, window, wanted, most, begin, lower, upper, confidence):
+def weigh_held(events, own, clocks, values, window, wanted, limits, begin, lower, upper, confidence):
     """Fill ranges and confidences of matches until one takes long.
 
     Parameters
@@ -431,18 +326,18 @@ def weigh_held(events, own, clocks, values, window, wanted, most, begin, lower, 
         WITHIN, ticks.
     wanted : bool
         Whether confidences are.
-    most : int64
-        Most chains to be weighed for one match.
+    limits : tuple of 2 int64
+        Most chains to be weighed for one match, and in one call; the match that exceeds them is finished.
     begin : int64
         The match to begin with.
     lower, upper : (m,) int64; confidence : (m,) float64
         Overwritten. A match that cannot happen gets an empty range. A confidence is TOO_MANY where more
-        chains than ``most`` would have to be weighed.
+        chains than allowed would have to be weighed.
 
     Returns
     -------
     int64
-        The matches done; about ``most`` chains a call.
+        The matches done.
     """
     length, count = events.shape
     names, held = np.empty(length, np.int64), np.empty(length, np.int64)
@@ -458,7 +353,7 @@ def weigh_held(events, own, clocks, values, window, wanted, most, begin, lower, 
     w = window - length
     spent = 0
     for n in range(begin, count):
-        if spent >= most:
+        if spent >= limits[1]:
             return n
         size = _shared_in(events, n, own, names, held)
         for c in range(size):
@@ -485,11 +380,11 @@ def weigh_held(events, own, clocks, values, window, wanted, most, begin, lower, 
             begins[0] = ends[0] = 0
             start = 1
             degree += 1
-        in_pieces = smooth and degree <= _HIGHEST_DEGREE and size > start
+        in_pieces = smooth and degree <= HIGHEST_DEGREE and size > start
         choices = 1.0
         for c in range(start, size - 1 if in_pieces else size):
             choices *= float(ends[c] - begins[c] + 1)
-        if choices > float(most):
+        if choices > float(limits[0]):
             confidence[n] = TOO_MANY
             continue
         earliest, latest = upper[n] + 1, lower[n] - 1
@@ -522,11 +417,11 @@ def weigh_held(events, own, clocks, values, window, wanted, most, begin, lower, 
                     many = _breakpoints(work[4], work[5], moved_kinks, moves, w, go, stop, points, 0)
                     if together:
                         for bound in (first[size - 1], last[size - 1]):
-                            many = _add_point(points, many, bound - one, go, stop)
-                            many = _add_point(points, many, bound - other, go, stop)
+                            many = add_point(points, many, bound - one, go, stop)
+                            many = add_point(points, many, bound - other, go, stop)
                     points[many] = stop + 1
                     for p in range(many + 1):
-                        nodes, h = _weights(points[p] - go, degree, weight)
+                        nodes, h = node_weights(points[p] - go, degree, weight)
                         value = go
                         index = 0
                         while value < points[p]:

@@ -22,13 +22,10 @@ import numpy as np
 
 from confidence.kernel import kernel
 
-__all__ = ["MOST_CLOCKS", "NOTHING", "close", "collapse", "conditions", "pairs_within", "rigid_count"]
+__all__ = ["NOTHING", "close", "collapse", "conditions", "pairs_within", "rigid_count"]
 
 NOTHING: Final = -(2**60)
 """Stands for a condition that there is none of."""
-
-MOST_CLOCKS: Final = 4
-"""Clocks of a match whose worlds are counted in pieces."""
 
 
 @kernel
@@ -302,7 +299,7 @@ def _four(least, work, points, ends_of_pieces):
 
 @kernel
 def rigid_count(least, work, points, ends_of_pieces):
-    """Return the number of choices of offsets that meet closed conditions; NaN of more than `MOST_CLOCKS`.
+    """Return the number of choices of offsets that meet closed conditions; NaN of more than 4 clocks.
 
     Parameters
     ----------

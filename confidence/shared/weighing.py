@@ -118,16 +118,16 @@ class _Work(NamedTuple):
 
 
 @kernel
-def _weigh_each(events, clock, reading, low, high, window, wanted, work, lower, upper, confidence):
+def _weigh_each(events, clock, reading, low, high, window, wanted, part, work, lower, upper, confidence):
     """Do what `weigh_matches` says. Apart from what makes arrays, slices cost nothing."""
-    length, count = events.shape
+    length = events.shape[0]
     rows, bounds, floats = work.rows, work.bounds, work.floats
     source, step, readings, clocks, seen = rows[0], rows[1], rows[2], rows[3], rows[4]
     lows, highs, chain_low, chain_high = rows[5], rows[6], rows[7], rows[8]
     a, b, begin = rows[9], rows[10], rows[11]
     for j in range(length):
         step[j] = 1 if j > 0 else 0
-    for n in range(count):
+    for n in range(part[0], part[1]):
         size = _number(events, n, clock, source, clocks, begin)
         if size == length:
             continue
@@ -178,8 +178,8 @@ def _weigh_each(events, clock, reading, low, high, window, wanted, work, lower, 
 
 
 @kernel(allocates=True)
-def weigh_matches(events, clock, reading, low, high, window, wanted, lower, upper, confidence):
-    """Fill ranges and confidences of the matches of which two events at least are of one clock.
+def weigh_matches(events, clock, reading, low, high, window, wanted, part, lower, upper, confidence):
+    """Fill ranges and confidences of some matches: those of which two events at least are of one clock.
 
     Parameters
     ----------
@@ -193,6 +193,8 @@ def weigh_matches(events, clock, reading, low, high, window, wanted, lower, uppe
         WITHIN, ticks.
     wanted : bool
         Whether confidences are.
+    part : tuple of 2 int64
+        The first match, and the one behind the last.
     lower, upper : (m,) int64; confidence : (m,) float64
         Overwritten for these matches. One that cannot happen gets an empty range. A confidence is NaN where
         the clocks are too many.
@@ -203,7 +205,7 @@ def weigh_matches(events, clock, reading, low, high, window, wanted, lower, uppe
         np.empty((4, length), np.int64), np.empty((4, 2 * length + 1)), np.empty((4, 4), np.int64),
         np.empty(9, np.int64), np.empty(337, np.int64),
     )  # fmt: skip
-    _weigh_each(events, clock, reading, low, high, window, wanted, work, lower, upper, confidence)
+    _weigh_each(events, clock, reading, low, high, window, wanted, part, work, lower, upper, confidence)
 
 
 @kernel

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.chain.pieces import HIGHEST_DEGREE, add_point, node_weights
 from confidence.config import FEW_HELD_TICKS, LONGEST_CYCLE, MOST_BREAKS
 from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
@@ -24,13 +25,14 @@ Int64 = NDArray[np.int64]
 
 
 class CycleWork(NamedTuple):
-    """Work arrays for cycles of just l times: bounds, a path, sizes, breakpoints, and those of the path."""
+    """Work arrays for cycles of just l times: bounds, a path, sizes, breakpoints, weights, and the path's."""
 
     bounds: Int64
     path: Int64
     size: NDArray[np.float64]
     breaks: Int64
     sums: Int64
+    weight: NDArray[np.float64]
     pieces: PathWork
 
     @classmethod
@@ -42,6 +44,7 @@ class CycleWork(NamedTuple):
             np.empty(length),
             np.empty(MOST_BREAKS, dtype=np.int64),
             np.empty((2, MOST_BREAKS), dtype=np.int64),
+            np.empty(HIGHEST_DEGREE),
             PathWork.of(length),
         )
 
@@ -168,72 +171,22 @@ def _from_one_side(k, step, g, h, window, found, work):
         for n in range(count):
             for bound in range(2):
                 value = work.bounds[bound, i] + sums[side, n]
-                if a[k] < value < b[k]:
-                    if found == MOST_BREAKS:
-                        return -1
-                    breaks[found] = value
-                    found += 1
+                if found == MOST_BREAKS:
+                    return -1
+                found = add_point(breaks, found, value, a[k], b[k])
     return found
 
 
 @kernel
-def _sort(values, count):
-    """Sort the first so many values, which are few."""
-    for n in range(1, count):
-        value = values[n]
-        m = n
-        while m > 0 and values[m - 1] > value:
-            values[m] = values[m - 1]
-            m -= 1
-        values[m] = value
-
-
-@kernel
-def _rule(m, half):
-    """Return the weights of the values 0, m, 2 m .. from the middle one for a sum of 2 half m + 1 values.
-
-    The rule of 2 half + 1 nodes is exact for polynomials of degree 2 half + 1, ``half`` from 1 to 3.
-    """
-    c = float(half * m)
-    scale = float(m) * float(m)
-    base = c * (c + 1.0) * (2.0 * c + 1.0)
-    # Twice the sums of (x / m)^2, ^4 and ^6 over x = 1 .. c.
-    second = base / 3.0 / scale
-    fourth = base * (3.0 * c * c + 3.0 * c - 1.0) / 15.0 / (scale * scale)
-    sixth = base * (3.0 * c * c * c * c + 6.0 * c * c * c - 3.0 * c + 1.0) / 21.0 / (scale * scale * scale)
-    one = 0.0
-    two = 0.0
-    three = 0.0
-    if half == 1:
-        one = second / 2.0
-    elif half == 2:
-        one = (4.0 * second - fourth) / 6.0
-        two = (fourth - second) / 24.0
-    else:
-        one = (sixth - 13.0 * fourth + 36.0 * second) / 48.0
-        two = -(sixth - 10.0 * fourth + 9.0 * second) / 120.0
-        three = (sixth - 5.0 * fourth + 4.0 * second) / 720.0
-    return 2.0 * c + 1.0 - 2.0 * (one + two + three), one, two, three
-
-
-@kernel
-def _sum_of_piece(first, last, k, half, g, h, size, window, work):
+def _sum_of_piece(first, last, k, degree, g, h, size, window, work):
     """Return the sum over the values first..last of the time that is held, which are of one polynomial."""
+    nodes, step = node_weights(last - first + 1, degree, work.weight)
     total = 0.0
-    nodes = 2 * half
-    m = (last - first) // nodes
-    if m < 2:
-        m = 0
-    while first < last - nodes * m + (m == 0):
-        total += _held(k, first, g, h, size, window, work)
-        first += 1
-    if m == 0:
-        return total
-    middle, one, two, three = _rule(m, half)
-    for n in range(-half, half + 1):
-        value = _held(k, first + (half + n) * m, g, h, size, window, work)
-        away = abs(n)
-        total += value * (middle if away == 0 else one if away == 1 else two if away == 2 else three)
+    for n in range(nodes):
+        held = _held(k, first + n * max(step, 1), g, h, size, window, work)
+        total += held * work.weight[n] if step > 0 else held
+    for value in range(first + (nodes - 1) * max(step, 1) + 1, last + 1):
+        total += _held(k, value, g, h, size, window, work)
     return total
 
 
@@ -265,7 +218,6 @@ def bounded_probability(lower, upper, size, g, h, window, work):
     for j in range(1, length):
         if b[j] - a[j] < b[k] - a[k]:
             k = j
-    half = 1 if length <= 4 else 2 if length <= 6 else 3
     total = 0.0
     if b[k] - a[k] < FEW_HELD_TICKS:
         for value in range(a[k], b[k] + 1):
@@ -280,9 +232,7 @@ def bounded_probability(lower, upper, size, g, h, window, work):
         found = _from_one_side(k, -1, g, h, window, found, work)
     if found < 0:
         return np.nan
-    _sort(breaks, found)
     for n in range(found):
         last = breaks[n + 1] - 1 if n + 1 < found else b[k]
-        if breaks[n] <= last:
-            total += _sum_of_piece(breaks[n], last, k, half, g, h, size, window, work)
+        total += _sum_of_piece(breaks[n], last, k, length - 1, g, h, size, window, work)
     return total / size[k]

@@ -8,14 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from confidence.config import LONGEST_CYCLE
 from confidence.timed.bounded_matches import describe_bounded
 from confidence.timed.bounds import UNBOUND, tightened
-from confidence.timed.cycles import CycleWork
+from confidence.timed.cycles import CycleWork, bounded_probability
 from confidence.timed.paths import PathWork, path_probability
 from confidence.timed.ticks import describe_by_ticks
+from tests.cases.sampling import FEWER
 
 
 class Times(NamedTuple):
@@ -41,33 +43,33 @@ def times(draw: st.DrawFn, most: int = 6) -> Times:
     return Times(lower, upper, g, h, draw(st.integers(1, 60)))
 
 
+@st.composite
+def bound_times(draw: st.DrawFn, least: int = 7, most: int = 8) -> Times:
+    """Draw long intervals that overlap, with bounds on all differences and a window that binds."""
+    length = draw(st.integers(least, most))
+    lower = [draw(st.sampled_from([0, 0, 2, 9])) for _ in range(length)]
+    upper = [low + draw(st.sampled_from([25, 40, 60])) for low in lower]
+    g = [draw(st.integers(1, 3)) for _ in range(length)]
+    h: list[int | None] = [low + draw(st.sampled_from([6, 15])) for low in g]
+    return Times(lower, upper, g, h, draw(st.integers(20, 60)))
+
+
 def counted(given: Times) -> tuple[Fraction, list[int], list[int]]:
-    """Return the probability and the first and last tick of each time, by a sum over the first time."""
-    count, length = 0, len(given.lower)
-    firsts, lasts = [10**9] * length, [-(10**9)] * length
-    for start in range(given.lower[0], given.upper[0] + 1):
-        fronts = [{start: 1}]
-        for j in range(1, length):
-            ticks = range(given.lower[j], min(given.upper[j], start + given.window - 1) + 1)
-            high = given.h[j]
-            following = {
-                t: sum(
-                    many
-                    for s, many in fronts[-1].items()
-                    if given.g[j] <= t - s and (high is None or t - s <= high)
-                )
-                for t in ticks
-            }
-            fronts.append({t: many for t, many in following.items() if many})
-        found = sum(fronts[-1].values())
-        count += found
-        if found:
-            firsts[0], lasts[0] = min(firsts[0], start), max(lasts[0], start)
-            firsts[-1], lasts[-1] = min(firsts[-1], *fronts[-1]), max(lasts[-1], *fronts[-1])
-    total = Fraction(count)
+    """Return the probability and the first and last tick of the first and the last time, by all ticks."""
+    ticks = np.arange(min(given.lower), max(given.upper) + 1)
+    apart = ticks[None, :] - ticks[:, None]
+    inside = [(low <= ticks) & (ticks <= high) for low, high in zip(given.lower, given.upper, strict=True)]
+    # Choices by their first time and their last.
+    count = np.diag(inside[0]).astype(np.int64)
+    for is_inside, g, h in zip(inside[1:], given.g[1:], given.h[1:], strict=True):
+        most = np.iinfo(np.int64).max if h is None else h
+        count = count @ ((g <= apart) & (apart <= most) & is_inside).astype(np.int64)
+    count[apart >= given.window] = 0
+    firsts, lasts = (ticks[found] for found in np.nonzero(count))
+    total = Fraction(int(count.sum()))
     for low, high in zip(given.lower, given.upper, strict=True):
         total /= high - low + 1
-    return total, firsts, lasts
+    return total, firsts.tolist(), lasts.tolist()
 
 
 def described(given: Times) -> tuple[int, int, float]:
@@ -88,9 +90,40 @@ def test_range_and_confidence(given: Times) -> None:
     low, high, found = described(given)
     assert found == pytest.approx(float(expected), rel=1e-12, abs=0)
     if expected:
-        assert (low, high) == (firsts[0], lasts[-1])
+        assert (low, high) == (min(firsts), max(lasts))
     else:
         assert low > high
+
+
+@FEWER
+@given(bound_times())
+def test_more_bounds_than_signed_sums_are_for(given: Times) -> None:
+    assert described(given)[2] == pytest.approx(float(counted(given)[0]), rel=1e-12, abs=0)
+
+
+def bounded(given: Times) -> float:
+    """Return the sum over the cycle, by the function as it is written."""
+    lower, upper, g = (np.array(found) for found in (given.lower, given.upper, given.g))
+    h = np.array([UNBOUND if high is None else high for high in given.h])
+    plain = getattr(bounded_probability, "plain", bounded_probability)
+    work = CycleWork.of(len(lower))
+    return float(plain(lower, upper, upper - lower + 1.0, g, h, given.window, work))
+
+
+@FEWER
+@given(st.one_of(times(), bound_times(2, 8)))
+@example(Times([0] * 4, [200] * 4, [1] * 4, [None, 90, None, None], 150))
+@example(Times([0] * 6, [200] * 6, [1] * 6, [None, 90, None, None, None, None], 150))
+@example(Times([0] * 8, [200] * 8, [1] * 8, [None, 90, None, None, None, None, None, None], 150))
+def test_sums_over_cycles(given: Times) -> None:
+    """Rules of each length, and pieces that are long, short or of the few ticks of one time."""
+    assert bounded(given) == pytest.approx(float(counted(given)[0]), rel=1e-11, abs=0)
+
+
+def test_cycles_too_long_for_few_values_are_left_to_others() -> None:
+    length = LONGEST_CYCLE + 1
+    assert np.isnan(bounded(Times([0] * length, [99] * length, [1] * length, [None] * length, 90)))
+    assert bounded(Times([0] * length, [11] * length, [1] * length, [None] * length, 11)) > 0.0
 
 
 @pytest.mark.parametrize("scale", [10**3, 10**6])
@@ -133,7 +166,7 @@ def test_any_bounds_are_tightened_alike(given: Times) -> None:
     expected, firsts, lasts = counted(given)
     assert (tight is None) == (not expected)
     if tight is not None:
-        assert (tight[0][0], tight[1][-1]) == (firsts[0], lasts[-1])
+        assert (tight[0][0], tight[1][-1]) == (min(firsts), max(lasts))
 
 
 @given(times(), st.data())

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confidence import exact_chain_confidence
-from confidence.shared.held import TOO_MANY, Offsets, OwnTimes, law_of_sum, weigh_held
+from confidence.chain.distribution import law_of_sum
+from confidence.shared.held import TOO_MANY, Offsets, OwnTimes, weigh_held
 
 Own = list[tuple[int, int, int]]
 """Clock, -1 for none, and bounds of each event's time by it."""
@@ -41,7 +42,7 @@ def found(events: Own, clocks: Bounds, window: int, most: int = 100_000) -> tupl
     offsets = Offsets(low, high, np.full(len(clocks), -1))
     out = np.empty(1, np.int64), np.empty(1, np.int64), np.empty(1)
     rows = np.arange(len(events))[:, None]
-    assert weigh_held(rows, own, offsets, np.empty(0), window, True, most, 0, *out) == 1
+    assert weigh_held(rows, own, offsets, np.empty(0), window, True, (most, most), 0, *out) == 1
     return int(out[0][0]), int(out[1][0]), float(out[2][0])
 
 

@@ -143,8 +143,11 @@ def checkpoints(steps: int | None, match: Callable[[], object]) -> int:
     return met
 
 
-def busy(pmf: bool = False) -> pa.Table:
-    """Return a trace of which many events are near each other."""
+CLOCKS = ("source", "offset_lower", "offset_upper")
+
+
+def busy(*more: str) -> pa.Table:
+    """Return a trace of which many events are near each other, with more columns."""
     count = 40
     rng = np.random.default_rng(5)
     lower = np.sort(rng.integers(0, 60, count))
@@ -154,11 +157,15 @@ def busy(pmf: bool = False) -> pa.Table:
         "lower": lower,
         "upper": lower + 3,
         "x": rng.integers(0, 9, count),
+        # With clocks, of the ticks that these leave.
+        "pmf": pa.array([[0.4, 0.6] if "source" in more else [0.1, 0.2, 0.3, 0.4]] * count),
+        "source": np.array(["one", "other"])[rng.integers(0, 2, count)],
+        "offset_lower": np.full(count, -1),
+        "offset_upper": np.full(count, 1),
+        "sequence": np.arange(count),
+        "ordered": np.full(count, True),
     }
-    table = pa.table(columns)
-    if pmf:
-        table = table.append_column("pmf", pa.array([[0.1, 0.2, 0.3, 0.4]] * count))
-    return table
+    return pa.table({name: columns[name] for name in ("type", "id", "lower", "upper", "x", *more)})
 
 
 @pytest.mark.parametrize(
@@ -175,6 +182,9 @@ def busy(pmf: bool = False) -> pa.Table:
         ("SEQ(A a, !C n, B b) WHERE a.x + b.x < -1", {}),
         ("SEQ(A a, B b) WHERE strict_contiguity(a, b) AND a.x + b.x < -1", {}),
         ("AND(A a, B b, C c) WHERE a.x + b.x + c.x < -1", {}),
+        ("SEQ(A a, B b, C c) WHERE TIME(b) - TIME(a) <= 9 AND a.x + b.x + c.x < -1", {}),
+        ("SEQ(A a, B b, C c) WHERE TIME(c) - TIME(a) <= 9 AND a.x + b.x + c.x < -1", {}),
+        ("SEQ(A a, B+ b[], C c) WHERE TIME(c) - TIME(a) <= 9 AND a.x + b[i].x + c.x < -1", {}),
     ],
 )
 def test_what_finds_nothing_can_be_ended(query: str, options: dict[str, Any]) -> None:
@@ -185,24 +195,42 @@ def test_what_finds_nothing_can_be_ended(query: str, options: dict[str, Any]) ->
 
 
 @pytest.mark.parametrize(
-    ("query", "options", "pmf"),
+    ("query", "options", "more"),
     [
-        ("SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c)", {"evaluation": "query_order"}, False),
-        ("SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c)", {"evaluation": "any_state"}, False),
-        ("SEQ(A a, !C n, B b)", {}, False),
-        ("SEQ(A a, !C n, B b)", {"evaluation": "point"}, False),
-        ("SEQ(A a, B+ b[], C c)", {"kleene": "compressed"}, False),
-        ("AND(A a, B b)", {}, False),
-        ("SEQ(A a, B b, C c)", {"evaluation": "query_order"}, True),
-        ("SEQ(A a, B b, C c)", {"evaluation": "any_state"}, True),
-        ("SEQ(A a, B b, C c)", {"planner": "((a b) c)"}, True),
+        ("SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c)", {"evaluation": "query_order"}, ()),
+        ("SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c)", {"evaluation": "any_state"}, ()),
+        ("SEQ(A a, !C n, B b)", {}, ()),
+        ("SEQ(A a, !C n, B b)", {"evaluation": "point"}, ()),
+        ("SEQ(A a, B+ b[], C c)", {"kleene": "compressed"}, ()),
+        ("AND(A a, B b)", {}, ()),
+        ("SEQ(A a, B b, C c)", {"evaluation": "query_order"}, ("pmf",)),
+        ("SEQ(A a, B b, C c)", {"evaluation": "any_state"}, ("pmf",)),
+        ("SEQ(A a, B b, C c)", {"planner": "((a b) c)"}, ("pmf",)),
+        ("SEQ(A a, B b, C c) WHERE TIME(b) - TIME(a) <= 5", {}, ("pmf",)),
+        ("SEQ(A a, B b, C c) WHERE TIME(c) - TIME(a) <= 5", {}, ()),
+        ("SEQ(A a, B b, C c) WHERE TIME(c) - TIME(a) <= 5", {"evaluation": "any_state"}, ()),
+        ("SEQ(A a, !C n, B b) WHERE TIME(n) - TIME(a) <= 5", {}, ()),
+        ("SEQ(A a, !C n, B b) WHERE TIME(n) - TIME(a) <= 5", {"approximate": 0.1}, ("pmf",)),
+        ("SEQ(A a, B b, C c)", {}, CLOCKS),
+        ("SEQ(A a, B b, C c)", {}, (*CLOCKS, "pmf")),
+        ("SEQ(A a, !C n, B b)", {}, CLOCKS),
+        ("SEQ(A a, B b, C c)", {}, (*CLOCKS, "sequence")),
     ],
 )
-def test_confidences_can_be_ended(query: str, options: dict[str, Any], pmf: bool) -> None:
+def test_confidences_can_be_ended(query: str, options: dict[str, Any], more: tuple[str, ...]) -> None:
     def match() -> None:
-        uc.match(busy(pmf), f"PATTERN {query} WITHIN 12", **options)
+        uc.match(busy(*more), f"PATTERN {query} WITHIN 12", **options)
 
     assert checkpoints(7, match) > 20 + checkpoints(None, match)
+
+
+def test_each_match_of_ordered_sources_can_be_the_last() -> None:
+    events, found = busy(*CLOCKS, "sequence", "ordered"), []
+
+    def match() -> None:
+        found.append(uc.match(events, "PATTERN SEQ(A a, B b, C c) WITHIN 12").num_rows)
+
+    assert checkpoints(None, match) > found[0] > 20
 
 
 @pytest.mark.parametrize(

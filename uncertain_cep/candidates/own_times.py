@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from confidence import Pmfs, running_sums
 from confidence.budget import checkpoint
-from confidence.shared.held import Offsets, OwnTimes, law_of_sum
+from confidence.chain.distribution import law_of_sum
+from confidence.shared.held import Offsets, OwnTimes
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, explicit_pmfs
 from uncertain_cep.expressions.codes import codes_of
 from uncertain_cep.plan import EvaluationPlan

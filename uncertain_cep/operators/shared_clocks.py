@@ -13,11 +13,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.budget import checkpoint
+from confidence.budget import checkpoint, multiplications_per_call
 from confidence.shared.held import TOO_MANY, weigh_held
 from confidence.shared.weighing import drop_impossible, weigh_matches
 from uncertain_cep.candidates.own_times import SharedClocks
-from uncertain_cep.config import MOST_OFFSETS
+from uncertain_cep.config import MOST_OFFSETS, MULTIPLICATIONS_BY_CLOCKS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.description import pooled
@@ -50,7 +50,11 @@ def weigher(clocks: SharedClocks, window: int, wanted: bool) -> Callable[[MatchB
         lower, upper, confidence = pooled(count, np.int64), pooled(count, np.int64), pooled(count, np.float64)
         events[:], lower[:], upper[:] = chunk.events, chunk.lower, chunk.upper
         confidence[:] = np.nan if chunk.confidence is None else chunk.confidence
-        weigh_matches(events, *rigid, window, wanted, lower, upper, confidence)
+        many = max(int(multiplications_per_call()) // MULTIPLICATIONS_BY_CLOCKS, 1)
+        for begin in range(0, count, many):
+            checkpoint()
+            part = begin, min(begin + many, count)
+            weigh_matches(events, *rigid, window, wanted, part, lower, upper, confidence)
         if uneven is not None:
             left = uneven[events].any(axis=0)
             if wanted:
@@ -84,10 +88,11 @@ def _hold(
     """Fill range and confidence of some matches by holding offsets."""
     some = np.ascontiguousarray(events[:, which])
     found = np.empty(len(which), np.int64), np.empty(len(which), np.int64), np.zeros(len(which))
+    limits = MOST_OFFSETS, max(int(multiplications_per_call()) // MULTIPLICATIONS_BY_CLOCKS, 1)
     done = 0
     while done < len(which):
         done = weigh_held(
-            some, clocks.own, clocks.offsets, clocks.values, window, wanted, MOST_OFFSETS, done, *found
+            some, clocks.own, clocks.offsets, clocks.values, window, wanted, limits, done, *found
         )
         checkpoint()
     dear = np.flatnonzero(found[2] == TOO_MANY)

@@ -58,7 +58,7 @@ class ClockedChains:
         found = np.empty(each, np.int64), np.empty(each, np.int64), np.zeros(each)
         weigh_matches(
             np.arange(rows.size).reshape(rows.shape), clocks.clock[rows].ravel(),
-            clocks.reading[rows].ravel(), low.ravel(), high.ravel(), self._window, True, *found,
+            clocks.reading[rows].ravel(), low.ravel(), high.ravel(), self._window, True, (0, each), *found,
         )  # fmt: skip
         if np.isnan(found[2]).any():
             several = clocks.clock[rows[:, np.argmax(np.isnan(found[2]))]]

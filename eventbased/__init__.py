@@ -8,7 +8,8 @@ from eventbased.describe import (
     matches_of_spans,
 )
 from eventbased.gaps.next_match import EventArrays, NextConfidences, next_limits
-from eventbased.joins.pivot_join import PASS, PAUSED, JoinState, join, start_join
+from eventbased.joins.join_state import PASS, JoinState, start_join
+from eventbased.joins.pivot_join import PAUSED, join
 from eventbased.layout import Candidates, SharedEvents, lay_out, partition_bases
 from eventbased.non_overlapping import choose_non_overlapping
 from eventbased.upper_bounds import describe_chosen, filter_matches, filter_spans

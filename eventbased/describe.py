@@ -12,19 +12,19 @@ from confidence.chain.side_by_side import CHAINS, Chains, fill_confidences
 from confidence.chain.uniform import chain_confidence
 from confidence.kernel import kernel
 from eventbased.config import SPARE
-from eventbased.joins.pivot_join import (
+from eventbased.joins.join_state import (
     BEGIN,
     CANDIDATE,
     FIRST,
     PARENT,
     PARENT_ROW,
     PIVOT,
-    POSITIVE,
     SIZE,
     TOP,
     JoinState,
     trace_back,
 )
+from eventbased.joins.pivot_join import POSITIVE
 from eventbased.layout import Candidates
 
 Int64 = NDArray[np.int64]

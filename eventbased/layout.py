@@ -73,7 +73,7 @@ class SharedEvents(NamedTuple):
     event: Int64
     """(n,) int64. Of each candidate its row of ``twin``; -1 if no other component can take its event."""
     fills: Int64
-    """(n + SPARE,) int64. Bit j modulo :data:`eventbased.joins.pivot_join.COMPONENT_BITS` for each component
+    """(n + SPARE,) int64. Bit j modulo :data:`eventbased.joins.join_state.COMPONENT_BITS` for each component
     j that has such an event as a candidate, else 0."""
     twin: Int64
     """(s, l) int64. Where such an event is among the candidates of each component; -1 where it is none."""

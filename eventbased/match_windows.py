@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from confidence.kernel import kernel
-from eventbased.joins.pivot_join import first_above
+from eventbased.galloping import first_above
 
 __all__ = ["grouped", "restricted", "touching", "union"]
 

@@ -27,7 +27,7 @@ import numpy as np
 from confidence.chain.uniform import tight_bounds
 from confidence.kernel import kernel
 from eventbased.config import ROUNDING
-from eventbased.joins.pivot_join import BEGIN, PARENT, SIZE, trace_back
+from eventbased.joins.join_state import BEGIN, PARENT, SIZE, trace_back
 from eventbased.thresholds import needed
 
 __all__ = ["describe_chosen", "filter_matches", "filter_spans"]

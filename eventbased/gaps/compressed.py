@@ -8,7 +8,6 @@ import numpy as np
 
 from confidence.chain.distribution import Intervals
 from confidence.chain.tick_pairs import MOST_EDGES
-from confidence.chain.uniform import tight_bounds
 from confidence.gaps.between import events_between
 from confidence.gaps.chains import BUDGET, DONE, NO_SPACE, SPENT, TOO_DEAR
 from confidence.gaps.describing import ALL, COSTLY, PAUSED, SPACE
@@ -31,7 +30,8 @@ def compressed_matches(
     Parameters
     ----------
     matches, first_match, candidates, window, pmfs, scratch, gathered, work
-        See :func:`eventbased.gaps.gap_events.gap_confidences`; the matches are those of the other components.
+        See :func:`eventbased.gaps.gap_confidences.gap_confidences`; the matches are those of the other
+        components.
     gap : int64
         See :func:`confidence.gaps.between.events_between`.
     pools, rules, conditions
@@ -46,7 +46,7 @@ def compressed_matches(
     Returns
     -------
     done, reason, need
-        As :func:`eventbased.gaps.gap_events.gap_confidences`; LISTS if there is no room for the events.
+        As :func:`eventbased.gaps.gap_confidences.gap_confidences`; LISTS if there is no room for the events.
     """
     out_lower, out_upper, out_sums, list_start, list_rows = out
     forbidden = gathered.forbidden
@@ -64,15 +64,8 @@ def compressed_matches(
         match = Intervals(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
         bounds = np.empty((4, size), np.int64)
         take_match(matches, n, candidates, conditions, scratch, gathered, match)
-        for k in range(size):
-            bounds[0, k] = match.lower[k] - k
-            bounds[1, k] = match.upper[k] - k
-        tight_bounds(bounds[0], bounds[1], window - size, bounds[2], bounds[3])
-        for k in range(size):
-            bounds[2, k] += k
-            bounds[3, k] += k
-        found = forbidden_in(
-            pools, rules, conditions, matches, n, bounds[2], bounds[3], window, scratch, gathered
+        _, found = forbidden_in(
+            pools, rules, conditions, matches, n, match, bounds, window, scratch, gathered
         )
         unmark(matches, n, candidates, found, gathered)
         if found < 0:

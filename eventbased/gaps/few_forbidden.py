@@ -21,8 +21,8 @@ from confidence.chain.side_by_side import CHAINS, Chains, fill_confidences, new_
 from confidence.chain.uniform import tight_bounds
 from confidence.config import WORST_CANCELLATION
 from confidence.kernel import kernel
+from eventbased.galloping import first_above
 from eventbased.gaps.survival_tables import Classes
-from eventbased.joins.pivot_join import first_above
 
 __all__ = ["FewForbidden"]
 

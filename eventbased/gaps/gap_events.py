@@ -1,4 +1,4 @@
-"""Which events must stay out of the gaps of grown matches, and how likely it is that they do.
+"""Which events must stay out of the gaps of matches.
 
 One condition a gap (Zhang, Diao, Immerman, PVLDB 3(1), 2010, section 2; negation as in SASE+, Agrawal et al.,
 SIGMOD 2008): under skip till next match no event that could have been taken there, under contiguity no event
@@ -7,32 +7,23 @@ at all, for a negated component no event that matches it.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence.arrays import largest
-from confidence.chain.distribution import Intervals, Pmfs
-from confidence.chain.exact import redo_exactly
-from confidence.chain.tick_pairs import MOST_EDGES
 from confidence.chain.uniform import tight_bounds
 from confidence.gaps import chains
-from confidence.gaps.chains import BUDGET, DONE, INEXACT, NO_SPACE, SPENT, TOO_DEAR, Limits
-from confidence.gaps.describing import ALL, COSTLY, PAUSED, SPACE, Described, Space, describe_each
-from confidence.gaps.monte_carlo import weighed_gaps
 from confidence.kernel import kernel
-from confidence.predicates.conditions import Conditions, Scratch, accumulate, all_hold
+from confidence.predicates.conditions import accumulate, all_hold
 from confidence.shared.held import OwnTimes
-from eventbased.joins.pivot_join import first_above
+from eventbased.galloping import first_above
 
 __all__ = [
     "NOT_HELD",
     "NO_BOXES",
     "NO_OFFSETS",
     "ForbiddenEvents",
-    "GapConfidences",
     "GapRules",
     "Gathered",
     "HeldOffsets",
@@ -386,8 +377,8 @@ def collect(pools, pool, first, above, until, gap, conditions, scratch, asked, f
 
 
 @kernel
-def forbidden_in(pools, rules, conditions, matches, n, a, b, window, scratch, gathered):
-    """List the events that are forbidden in the gaps of a match; return their number, -1 without room.
+def forbidden_in(pools, rules, conditions, matches, n, match, bounds, window, scratch, gathered):
+    """List the events that are forbidden in the gaps of a match.
 
     Parameters
     ----------
@@ -397,13 +388,31 @@ def forbidden_in(pools, rules, conditions, matches, n, a, b, window, scratch, ga
     matches : MatchEvents
     n : int64
         A match that :func:`take_match` has taken.
-    a, b : (l,) int64
-        Its tight bounds, ticks.
+    match : Intervals
+        Its times.
+    bounds : (4, l) int64
+        Overwritten: the last two rows are its tight bounds, ticks.
     window : int64
     scratch : Scratch
     gathered : Gathered
+
+    Returns
+    -------
+    feasible : bool
+        Whether the match can be; nothing is listed if not.
+    found : int64
+        The number of events; -1 without room.
     """
-    count = a.shape[0]
+    count = match.lower.shape[0]
+    for k in range(count):
+        bounds[0, k] = match.lower[k] - k
+        bounds[1, k] = match.upper[k] - k
+    a, b = bounds[2], bounds[3]
+    if not tight_bounds(bounds[0], bounds[1], window - count, a, b):
+        return False, 0
+    for k in range(count):
+        a[k] += k
+        b[k] += k
     length = rules.taking.shape[0]
     first = matches.place[matches.start[n]]
     found = 0
@@ -425,7 +434,7 @@ def forbidden_in(pools, rules, conditions, matches, n, a, b, window, scratch, ga
         )  # fmt: skip
         scratch.stop[j] = stop
         if found < 0:
-            return found
+            return True, found
     for k in range(rules.negated.shape[0]):
         after = rules.after[k]
         if after == 0:
@@ -440,171 +449,8 @@ def forbidden_in(pools, rules, conditions, matches, n, a, b, window, scratch, ga
             pools, rules.negated[k], first, above, until, gap, conditions, scratch, asked, found, gathered
         )
         if found < 0:
-            return found
-    return found
-
-
-@kernel(allocates=True)
-def gap_confidences(
-    matches, first_match, candidates, window, pools, rules, conditions, pmfs, limits, wanted, scratch,
-    gathered, work, out,
-):  # fmt: skip
-    """Fill range and confidence of matches whose gaps must stay free.
-
-    Parameters
-    ----------
-    matches : MatchEvents
-    first_match : int64
-        The match to begin with.
-    candidates : Placed
-    window : int64
-        W, ticks.
-    pools : ForbiddenEvents
-    rules : GapRules
-    conditions : Conditions
-    pmfs : Pmfs
-    limits : Limits
-    wanted : bool
-        Whether a confidence is needed where no event is in the way.
-    scratch : Scratch
-    gathered : Gathered
-    work : Workspace
-    out : tuple of (k,) int64 twice, float64 twice
-        Range, confidence and its standard error, overwritten. The range is empty where the confidence is 0,
-        the error 0 where it is exact, and the confidence NaN where :mod:`confidence.chain.exact` has to give
-        it.
-
-    Returns
-    -------
-    done : int64
-        Matches done.
-    reason : int64
-        ALL, SPACE if work arrays are too small, COSTLY if match ``done`` takes too many steps, PAUSED.
-    need : tuple of 4 int64
-        For SPACE the events of a match, edges, ticks and forbidden events needed; for COSTLY the steps.
-    """
-    out_lower, out_upper, out_confidence, out_error = out
-    forbidden = gathered.forbidden
-    count = matches.start.shape[0] - 1
-    scratch.steps[0] = 0
-    for n in range(first_match, count):
-        if work.progress[SPENT] + float(scratch.steps[0]) >= work.progress[BUDGET]:
-            return n, PAUSED, (0, 0, 0, 0)
-        work.progress[SPENT] += 1.0
-        size = matches.start[n + 1] - matches.start[n]
-        # Before a leading gap there is one more event than in the match.
-        if size + 1 > forbidden.gaps.shape[1] - 2:
-            return n, SPACE, (size + 1, 0, 0, 0)
-        match = Intervals(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
-        bounds = np.empty((4, size), np.int64)
-        share = take_match(matches, n, candidates, conditions, scratch, gathered, match)
-        for k in range(size):
-            bounds[0, k] = match.lower[k] - k
-            bounds[1, k] = match.upper[k] - k
-        feasible = tight_bounds(bounds[0], bounds[1], window - size, bounds[2], bounds[3]) and share > 0.0
-        for k in range(size):
-            bounds[2, k] += k
-            bounds[3, k] += k
-        found = 0
-        if feasible:
-            found = forbidden_in(
-                pools, rules, conditions, matches, n, bounds[2], bounds[3], window, scratch, gathered
-            )
-        unmark(matches, n, candidates, found, gathered)
-        if found < 0:
-            return n, SPACE, (size, 0, 0, forbidden.event.shape[0] + 1)
-        out_error[n] = 0.0
-        out_confidence[n] = 0.0
-        out_lower[n] = 0
-        out_upper[n] = -1
-        if not feasible:
-            continue
-        if found == 0 and not wanted and largest(match.offset) < 0:
-            out_lower[n] = bounds[2, 0]
-            out_upper[n] = bounds[3, size - 1]
-            continue
-        status, value, error, first, last = weighed_gaps(match, pmfs, window, found, forbidden, limits, work)
-        if status == NO_SPACE:
-            return n, SPACE, (size, first, last, 0)
-        if status == chains.PAUSED:
-            return n, PAUSED, (0, 0, 0, 0)
-        if status == TOO_DEAR:
-            return n, COSTLY, (int(min(value, float(MOST_EDGES))), 0, 0, 0)
-        if status in (DONE, INEXACT):
-            out_lower[n] = first
-            out_upper[n] = last
-            out_confidence[n] = value * share if status == DONE else np.nan
-            out_error[n] = error
-    return count, ALL, (0, 0, 0, 0)
-
-
-class GapConfidences:
-    """Ranges and confidences of grown matches, with work arrays that grow as matches need them.
-
-    Parameters
-    ----------
-    window : int
-        W, ticks.
-    rows : int
-        Number of events.
-    limits : Limits
-    """
-
-    def __init__(self, window: int, rows: int, limits: Limits) -> None:
-        self._window, self._limits = window, limits
-        self._mark = np.full(rows, -1, dtype=np.int64)
-        self._space = Space()
-
-    def describe(
-        self,
-        matches: MatchEvents,
-        candidates: Placed,
-        offsets: Int64,
-        pools: ForbiddenEvents,
-        rules: GapRules,
-        conditions: Conditions,
-        pmfs: Pmfs,
-        wanted: bool,
-        scratch: Scratch,
-        out: tuple[Int64, Int64, Float64, Float64],
-        held: HeldOffsets = NO_OFFSETS,
-    ) -> None:
-        """Fill ranges, confidences and standard errors, see :func:`gap_confidences`.
-
-        Raises
-        ------
-        CostlyMatchError
-            If a match takes too many steps.
-        """
-        kernel: Any = gap_confidences
-        space = self._space
-
-        space.work.begin()
-
-        def call(done: int) -> Described:
-            described: Described = kernel(
-                matches, done, candidates, self._window, pools, rules, conditions, pmfs, self._limits, wanted,
-                scratch, Gathered(self._mark, offsets, space.forbidden, held), space.work.go_on(), out,
-            )  # fmt: skip
-            return described
-
-        describe_each(call, space.grow)
-        if wanted:
-            redo_exactly(out[2], self._window, partial(_intervals, matches, candidates, held))
-
-
-def _intervals(
-    matches: MatchEvents, candidates: Placed, held: HeldOffsets, n: int
-) -> tuple[Int64, Int64, Int64 | None]:
-    """Return the bounds and boxes of the events of match n."""
-    own = slice(int(matches.start[n]), int(matches.start[n + 1]))
-    places = matches.place[own]
-    base = candidates.base[places]
-    boxes = matches.boxes[:, own] if matches.boxes.shape[1] else None
-    lower, upper = candidates.lower[places] - base, candidates.upper[places] - base
-    rows = candidates.row[places]
-    lower, upper, _ = intervals_given(held, n, rows, lower, upper, rows)
-    return lower, upper, boxes
+            return True, found
+    return True, found
 
 
 def intervals_given(

@@ -19,7 +19,6 @@ from confidence import CostlyMatchError
 from confidence.arrays import largest, smallest
 from confidence.budget import checkpoint
 from confidence.chain.distribution import Intervals, Pmfs
-from confidence.chain.uniform import tight_bounds
 from confidence.config import FEWEST_DRAWS
 from confidence.gaps.chains import Limits, room_for
 from confidence.kernel import kernel
@@ -72,7 +71,7 @@ def _shared_in_reach(
     Parameters
     ----------
     matches, candidates, window, pools, rules, conditions, scratch, gathered
-        As for :func:`eventbased.gaps.gap_events.gap_confidences`; no offsets are held.
+        As for :func:`eventbased.gaps.gap_confidences.gap_confidences`; no offsets are held.
     first_match : int64
         The match to begin with.
     is_set : bool
@@ -113,16 +112,9 @@ def _shared_in_reach(
                         scratch, asked, found, gathered,
                     )  # fmt: skip
         else:
-            for k in range(size):
-                bounds[0, k] = match.lower[k] - k
-                bounds[1, k] = match.upper[k] - k
-            if tight_bounds(bounds[0], bounds[1], window - size, bounds[2], bounds[3]):
-                for k in range(size):
-                    bounds[2, k] += k
-                    bounds[3, k] += k
-                found = forbidden_in(
-                    pools, rules, conditions, matches, n, bounds[2], bounds[3], window, scratch, gathered
-                )
+            _, found = forbidden_in(
+                pools, rules, conditions, matches, n, match, bounds, window, scratch, gathered
+            )
         unmark(matches, n, candidates, found, gathered)
         if found < 0:
             return n, forbidden.event.shape[0] + 1, 0

@@ -24,6 +24,7 @@ from confidence.gaps.monte_carlo import weighed_gaps
 from confidence.kernel import kernel
 from confidence.predicates.bytecode import STACK_DEPTH, holds
 from eventbased.config import FEW_FORBIDDEN, MOST_SPREAD
+from eventbased.galloping import first_above
 from eventbased.gaps.survival_tables import (
     Classes,
     SurvivalTables,
@@ -31,7 +32,6 @@ from eventbased.gaps.survival_tables import (
     new_tables,
     survive,
 )
-from eventbased.joins.pivot_join import first_above
 
 __all__ = ["Bytecode", "EventArrays", "NextConfidences", "next_confidences", "next_limits"]
 
@@ -187,8 +187,8 @@ def next_confidences(
         ALL, SPACE if the work arrays are too small, SPREAD if the tables are, COSTLY if match ``done`` takes
         too many steps, GAPS if :func:`_coupled_confidence` has to weigh it, PAUSED.
     need : tuple of 4 int64
-        For SPACE as :func:`eventbased.gaps.gap_events.gap_confidences`; for SPREAD the ticks; for COSTLY the
-        steps; for GAPS how many forbidden events there are, and 1 if tables hold others.
+        For SPACE as :func:`eventbased.gaps.gap_confidences.gap_confidences`; for SPREAD the ticks; for COSTLY
+        the steps; for GAPS how many forbidden events there are, and 1 if tables hold others.
     """
     length, count = matches.shape
     out_lower, out_upper, out_confidence, out_error = out

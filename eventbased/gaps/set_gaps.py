@@ -204,7 +204,7 @@ class SetConfidences:
         out: tuple[Int64, Int64, Float64],
         held: HeldOffsets = NO_OFFSETS,
     ) -> None:
-        """Fill ranges and confidences, as :func:`eventbased.gaps.gap_events.gap_confidences` does.
+        """Fill ranges and confidences, as :func:`eventbased.gaps.gap_confidences.gap_confidences` does.
 
         ``negated`` has the pool of each negated component, (n,) int64.
 

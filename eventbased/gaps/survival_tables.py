@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from confidence.chain.distribution import at_least, at_most
 from confidence.kernel import kernel
 from eventbased.config import CROWDED, TABLE_CELLS
-from eventbased.joins.pivot_join import first_above
+from eventbased.galloping import first_above
 
 __all__ = ["Classes", "SurvivalTables", "crowded", "new_tables", "survive"]
 

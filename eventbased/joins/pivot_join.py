@@ -44,56 +44,35 @@ from confidence.predicates.bytecode import (
     next_related,
     related,
 )
-from eventbased.config import BLOCK_ROWS, SPARE
+from eventbased.config import SPARE
+from eventbased.galloping import first_above
+from eventbased.joins.join_state import (
+    BEGIN,
+    BEGUN,
+    CANDIDATE,
+    CLASS,
+    COMPONENT_BITS,
+    COUNT,
+    END,
+    FIRST,
+    FRESH,
+    INDEX,
+    LATEST,
+    NEXT,
+    NEXT_PASS,
+    PARENT,
+    PARENT_ROW,
+    PASS,
+    PIVOT,
+    REACH,
+    ROW,
+    SIZE,
+    TOP,
+    WITHIN,
+    trace_back,
+)
 
-__all__ = [
-    "BEGIN",
-    "CANDIDATE",
-    "COMPONENT_BITS",
-    "FIRST",
-    "PARENT",
-    "PARENT_ROW",
-    "PASS",
-    "PAUSED",
-    "PIVOT",
-    "POSITIVE",
-    "SIZE",
-    "TOP",
-    "UNBOUND_GAP",
-    "JoinBytecode",
-    "JoinState",
-    "first_above",
-    "join",
-    "start_join",
-    "trace_back",
-]
-
-PASS: Final = 0
-CLASS: Final = 1
-INDEX: Final = 2
-NEXT_PASS: Final = 3
-
-COUNT: Final = 0
-ROW: Final = 1
-WITHIN: Final = 2
-NEXT: Final = 3
-
-END: Final = 0
-BEGUN: Final = 1
-
-CANDIDATE: Final = 0
-PARENT_ROW: Final = 1
-PIVOT: Final = 2
-REACH: Final = 3
-TOP: Final = 4
-FIRST: Final = 5
-LATEST: Final = 6
-
-PARENT: Final = 0
-BEGIN: Final = 1
-SIZE: Final = 2
-
-FRESH: Final = -1
+__all__ = ["PAUSED", "POSITIVE", "UNBOUND_GAP", "join"]
 
 UNBOUND_GAP: Final = 2**61
 """A difference that no two times of a time line have, ticks."""
@@ -101,55 +80,8 @@ UNBOUND_GAP: Final = 2**61
 PAUSED: Final = -1
 """Instead of the number of spans, where a join took the steps of one call without finding a match."""
 
-COMPONENT_BITS: Final = 62
-"""Bits for sets of components; two components of a longer pattern share one."""
-
 POSITIVE: Final = 2**48 - 1
 """Mask for an index, which tells the compiler that it does not count from the end."""
-
-
-class JoinBytecode(NamedTuple):
-    """Predicates across components, and when to run which of them."""
-
-    start: NDArray[np.int64]
-    """(k, l + 1) int64. For each order of binding and each of its steps the first row of its predicates; of
-    the pivot join there is an order for each pivot component."""
-    code: NDArray[np.int64]
-    ints: NDArray[np.int64]
-    floats: NDArray[np.float64]
-    nulls: NDArray[np.bool_]
-    slots: NDArray[np.int64]
-    """See :func:`confidence.predicates.bytecode.holds`."""
-
-
-class JoinState(NamedTuple):
-    """Where a join stands, and the blocks of partial matches behind the matches it found last."""
-
-    state: NDArray[np.int64]
-    """(4,) int64. ``state[PASS]`` is the pivot component of the blocks."""
-    cursor: NDArray[np.int64]
-    """(4, l - 1) int64. For each block its rows, the row to go on with, and the class and candidate to go on
-    with."""
-    hints: NDArray[np.int64]
-    """(2, c) int64. For each class where the last searches ended."""
-    minimum: NDArray[np.int64]
-    """(k,) int64. m = min B of each pivot of the first block."""
-    begins: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    """(c, k) int64. For each class and pivot of the first block where the candidates begin and end that go
-    with it."""
-    blocks: NDArray[np.int64]
-    """(l - 1, 7, k + SPARE) int64. Block, then CANDIDATE bound last, PARENT_ROW in the block before, PIVOT in
-    the first block, REACH = E = max A from the pivot on, TOP = max A, FIRST = A of component 0 once bound,
-    LATEST = L; then row."""
-    shares: NDArray[np.int64]
-    """(l - 1, k) int64. Which components the chosen events could fill, each its own included if there are
-    others: bit j for component j, modulo COMPONENT_BITS."""
-    inner: NDArray[np.int64]
-    """(3, k + 1) int64. Spans between two blocks."""
-    found: NDArray[np.int64]
-    """(l, l) int64. Partial matches found with each component for their pivot, of one component, two and so
-    on."""
 
 
 class _Scratch(NamedTuple):
@@ -160,59 +92,6 @@ class _Scratch(NamedTuple):
     real: NDArray[np.float64]
     absent: NDArray[np.bool_]
     taken: NDArray[np.int64]
-
-
-def start_join(length: int, classes: int, block_rows: int = BLOCK_ROWS) -> JoinState:
-    """Return a join of ``length`` >= 2 components that stands before the first match."""
-    cursor = np.zeros((4, length - 1), dtype=np.int64)
-    cursor[NEXT] = FRESH
-    return JoinState(
-        state=np.zeros(4, dtype=np.int64),
-        cursor=cursor,
-        hints=np.zeros((2, classes), dtype=np.int64),
-        minimum=np.empty(block_rows, dtype=np.int64),
-        begins=np.empty((classes, block_rows), dtype=np.int64),
-        ends=np.empty((classes, block_rows), dtype=np.int64),
-        blocks=np.zeros((length - 1, 7, block_rows + SPARE), dtype=np.int64),
-        shares=np.empty((length - 1, block_rows), dtype=np.int64),
-        inner=np.empty((3, block_rows + 1), dtype=np.int64),
-        found=np.zeros((length, length), dtype=np.int64),
-    )
-
-
-@kernel(inline=True)
-def first_above(values, start, stop, x, hint):
-    """Return the first index in [start, stop] whose value is > x, galloping away from ``hint``. O(log d)."""
-    if hint < start:
-        hint = start
-    if hint > stop:
-        hint = stop
-    step = 1
-    if hint < stop and values[hint] <= x:
-        low = hint + 1
-        high = low
-        while high < stop and values[high] <= x:
-            low = high + 1
-            high = low + step
-            step *= 2
-        if high > stop:
-            high = stop
-    else:
-        high = hint
-        low = hint
-        while low > start and values[low - 1] > x:
-            high = low - 1
-            low = high - step
-            step *= 2
-        if low < start:
-            low = start
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] <= x:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @kernel
@@ -303,14 +182,6 @@ def _next_pivots(w, candidates, fills, search):
     state[CLASS] = c
     state[INDEX] = following
     return found
-
-
-@kernel
-def trace_back(ordered, blocks, level, row, chosen):
-    """Write the candidates of a partial match, a row of block ``level``, to ``chosen``, (l,) int64. O(l)."""
-    for s in range(level, -1, -1):
-        chosen[ordered[s]] = blocks[s, CANDIDATE, row]
-        row = blocks[s, PARENT_ROW, row]
 
 
 @kernel(inline=True)

@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from confidence.kernel import kernel
 from confidence.predicates.bytecode import STACK_DEPTH, UNRELATED, holds, leading_comparison, related
-from eventbased.joins.pivot_join import BEGIN, PARENT, SIZE, JoinBytecode, first_above
+from eventbased.galloping import first_above
+from eventbased.joins.join_state import BEGIN, PARENT, SIZE, JoinBytecode
 
 __all__ = [
     "BEFORE",

@@ -27,7 +27,7 @@ from confidence.config import EVER
 from confidence.kernel import kernel
 from confidence.predicates.conditions import accumulate, all_hold
 from eventbased.config import SEARCH_STEPS
-from eventbased.joins.pivot_join import first_above
+from eventbased.galloping import first_above
 from eventbased.search.negation_pruning import is_excluded
 from eventbased.search.partial_orders import limits_in_order, order_can_reach, smallest_latest
 from eventbased.search.sequences import chain_can_reach, last_start, limits_in_sequence

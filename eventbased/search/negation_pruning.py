@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from confidence.config import EVER, NEVER
 from confidence.kernel import kernel
 from confidence.predicates.conditions import all_hold
+from eventbased.galloping import first_above
 from eventbased.gaps.gap_events import ForbiddenEvents
-from eventbased.joins.pivot_join import first_above
 
 __all__ = ["NegationPruning", "is_excluded", "soonest_ends"]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from confidence.config import NEVER
 from confidence.kernel import kernel
 from eventbased.config import MOST_TICK_STEPS
-from eventbased.joins.pivot_join import first_above
+from eventbased.galloping import first_above
 from eventbased.search.state import FAR, LOW, PRODUCT
 from eventbased.time_differences import in_order, in_window
 

@@ -21,7 +21,8 @@ from eventbased import (
     partition_bases,
     start_join,
 )
-from eventbased.joins.pivot_join import SIZE, UNBOUND_GAP, JoinBytecode
+from eventbased.joins.join_state import SIZE, JoinBytecode
+from eventbased.joins.pivot_join import UNBOUND_GAP
 from uncertain_cep.expressions.bytecode import binding_orders
 
 Event = tuple[int, int, int]

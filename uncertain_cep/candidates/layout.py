@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint
 from eventbased import Candidates, SharedEvents, lay_out, partition_bases
 from eventbased.config import LONGEST_LINE, POSITION_STEP, SPARE
-from eventbased.joins.pivot_join import COMPONENT_BITS
+from eventbased.joins.join_state import COMPONENT_BITS
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.expressions.vectorised import Values, loaded_from
 from uncertain_cep.plan import EvaluationPlan

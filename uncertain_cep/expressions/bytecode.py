@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.predicates.bytecode import SLOT_BITS, STACK_DEPTH, Function, Opcode
-from eventbased.joins.pivot_join import JoinBytecode
+from eventbased.joins.join_state import JoinBytecode
 from uncertain_cep.errors import Fault, QueryError
 from uncertain_cep.expressions.codes import places_in, sorted_strings
 from uncertain_cep.expressions.vectorised import Values, evaluate, within_int64

@@ -19,13 +19,8 @@ from confidence.gaps.unions import Term, Union
 from confidence.predicates.conditions import Conditions, Scratch, scratch
 from eventbased import Candidates
 from eventbased.config import BLOCK_ROWS
-from eventbased.gaps.gap_events import (
-    NO_BOXES,
-    ForbiddenEvents,
-    GapConfidences,
-    MatchEvents,
-    Placed,
-)
+from eventbased.gaps.gap_confidences import GapConfidences
+from eventbased.gaps.gap_events import NO_BOXES, ForbiddenEvents, MatchEvents, Placed
 from eventbased.gaps.held_clocks import HeldConfidences, TooManyOffsetsError
 from eventbased.search.backtracking import DEEPER, EXHAUSTED, FULL, TOO_LONG, promising, search
 from eventbased.search.negation_pruning import NegationPruning, soonest_ends
@@ -278,7 +273,7 @@ class BacktrackingSearch:
     ) -> tuple[Int64, Int64, Float64, Float64 | None]:
         """Return ranges, confidences and their standard errors; an impossible match has an empty range.
 
-        With ``boxes``, see :func:`eventbased.gaps.gap_events.gap_confidences`, of the worlds where the events
+        With ``boxes``, see :class:`eventbased.gaps.gap_events.MatchEvents`, of the worlds where the events
         are in theirs.
         """
         if not self._terms:

@@ -23,7 +23,7 @@ from eventbased import (
     filter_spans,
     matches_of_spans,
 )
-from eventbased.joins.pivot_join import JoinBytecode
+from eventbased.joins.join_state import JoinBytecode
 from eventbased.thresholds import needed
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.config import LONGEST_PMF_CHAIN

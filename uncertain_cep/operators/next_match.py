@@ -15,7 +15,7 @@ from eventbased.gaps.few_forbidden import FewForbidden
 from eventbased.gaps.nearest import filter_gaps
 from eventbased.gaps.next_match import Bytecode
 from eventbased.gaps.survival_tables import Classes
-from eventbased.joins.pivot_join import JoinBytecode
+from eventbased.joins.join_state import JoinBytecode
 from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.candidates.pmfs import ExplicitPmfs

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eventbased.config import BLOCK_ROWS, MATERIALISED_ROWS
+from eventbased.joins.join_state import JoinBytecode
 from eventbased.joins.pipeline import joined, right_of_candidates, right_of_matches
-from eventbased.joins.pivot_join import JoinBytecode
 from eventbased.joins.tree_join import JoinInputs, JoinStep, RightSide
 from uncertain_cep.candidates.layout import Layout
 from uncertain_cep.candidates.reach import met_by_any

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence import Intervals, Pmfs, tight_bounds
+from confidence import Intervals, Pmfs
 from confidence.budget import checkpoint, pieces
 from confidence.chain.exact import redo_exactly
 from confidence.chain.side_by_side import new_chains
@@ -299,14 +299,10 @@ class BoxedSearch(BacktrackingSearch):
             return self._orders.forbidden(
                 events, n, match, pools, rules.negated, self._conditions, work, gathered
             )
-        size = len(match.lower)
-        position = np.arange(size)
-        low, high = np.empty((2, size), dtype=np.int64)
-        tight_bounds(match.lower - position, match.upper - position, self._window - size, low, high)
-        found = forbidden_in(
-            pools, rules, self._conditions, events, n, low + position, high + position, self._window, work,
-            gathered,
-        )  # fmt: skip
+        bounds = np.empty((4, len(match.lower)), dtype=np.int64)
+        _, found = forbidden_in(
+            pools, rules, self._conditions, events, n, match, bounds, self._window, work, gathered
+        )
         return int(found)
 
     @cached_property

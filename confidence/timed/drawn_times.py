@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from confidence.config import FEWEST_DRAWS, MOST_DRAWN_AT_ONCE
 from confidence.timed.bounds import UNBOUND, Bounds
 from confidence.timed.factors import Cells
-from confidence.timed.forbidden_runs import Run
+from confidence.timed.forbidden_spans import Span
 
 __all__ = ["Drawn", "sampled"]
 
@@ -62,7 +62,7 @@ class Drawn(NamedTuple):
 def sampled(
     own: Sequence[Drawn],
     bounds: Bounds,
-    forbidden: Sequence[tuple[Drawn, Sequence[Run]]],
+    forbidden: Sequence[tuple[Drawn, Sequence[Span]]],
     std_error: float,
     seed: int,
     cells: Cells,
@@ -75,7 +75,7 @@ def sampled(
         Its events, within the tight bounds of their times.
     bounds : Bounds
         Those of differences; others are in ``own``.
-    forbidden : sequence of (Drawn, sequence of Run)
+    forbidden : sequence of (Drawn, sequence of Span)
     std_error : float
         The standard error to reach, above 0.
     seed : int
@@ -91,7 +91,7 @@ def sampled(
     # No draw weighs more.
     most = math.prod(float(event.mass(np.array(event.lower), np.array(event.upper))) for event in own)
     draws = max(FEWEST_DRAWS, math.ceil((0.5 * most / std_error) ** 2))
-    cells.take([draws, len(own) ** 2 + sum(len(runs) for _, runs in forbidden)])
+    cells.take([draws, len(own) ** 2 + sum(len(spans) for _, spans in forbidden)])
     key = [seed, *(tick % 2**63 for event in own for tick in (event.lower, event.upper))]
     random = np.random.Generator(np.random.PCG64(np.random.SeedSequence(key)))
     total = squares = 0.0
@@ -125,7 +125,7 @@ def _closure(own: Sequence[Drawn], bounds: Bounds) -> Int64:
 def _weights(
     own: Sequence[Drawn],
     least: Int64,
-    forbidden: Sequence[tuple[Drawn, Sequence[Run]]],
+    forbidden: Sequence[tuple[Drawn, Sequence[Span]]],
     random: np.random.Generator,
     draws: int,
 ) -> Float64:
@@ -138,21 +138,21 @@ def _weights(
             low, high = np.maximum(low, times[i] + least[i, k]), np.minimum(high, times[i] - least[k, i])
         weight *= event.mass(low, high)
         times[k] = event.draw(low, high, random.random(draws))
-    for event, runs in forbidden:
-        weight *= np.maximum(1.0 - _inside(event, runs, times), 0.0)
+    for event, spans in forbidden:
+        weight *= np.maximum(1.0 - _inside(event, spans, times), 0.0)
     return weight
 
 
-def _inside(event: Drawn, runs: Sequence[Run], times: Int64) -> Float64:
-    """Return the probability that an event is in some of its runs, for each draw."""
-    ends = np.empty((2, len(runs), times.shape[1]), dtype=np.int64)
-    for n, run in enumerate(runs):
+def _inside(event: Drawn, spans: Sequence[Span], times: Int64) -> Float64:
+    """Return the probability that an event is in some of its spans, for each draw."""
+    ends = np.empty((2, len(spans), times.shape[1]), dtype=np.int64)
+    for n, span in enumerate(spans):
         low, high = np.full(times.shape[1], event.lower), np.full(times.shape[1], event.upper)
-        for time, offset in run.lowers:
+        for time, offset in span.lowers:
             low = np.maximum(low, offset + (times[time] if time >= 0 else 0))
-        for time, offset in run.uppers:
+        for time, offset in span.uppers:
             high = np.minimum(high, offset + (times[time] if time >= 0 else 0))
-        for (i, j), (least, most) in run.guards.items():
+        for (i, j), (least, most) in span.guards.items():
             apart = times[i] - (times[j] if j >= 0 else 0)
             high = np.where((apart >= least) & (apart <= most), high, low - 1)
         ends[0, n], ends[1, n] = low, high

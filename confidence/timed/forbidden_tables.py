@@ -1,6 +1,6 @@
-"""What an event that must stay out of runs of ticks leaves of the worlds of a match, as tables.
+"""What an event that must stay out of spans of ticks leaves of the worlds of a match, as tables.
 
-A rule forbids an event where all of its constraints hold. Those on the event's own time say where its run
+A rule forbids an event where all of its constraints hold. Those on the event's own time say where its span
 begins and ends, given the match's times; the others, on the match's own times alone, whether there is one.
 """
 
@@ -16,7 +16,7 @@ from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.tables import COUNT, VARIABLES, table_over
 
-__all__ = ["NO_TIME", "OTHER", "Others", "Runs", "forbid", "runs"]
+__all__ = ["NO_TIME", "OTHER", "Others", "Spans", "forbid", "spans"]
 
 NO_TIME: Final = -1
 """Stands in a constraint for tick 0, in the place of a time."""
@@ -62,24 +62,24 @@ class Others(NamedTuple):
     high: Int64
 
 
-class Runs(NamedTuple):
-    """The runs of one event.
+class Spans(NamedTuple):
+    """The spans of one event.
 
     Attributes
     ----------
     limits : (r, c, 4) int64
-        For each run the constraints that can bind: two times and bounds, as of a rule; the event's own time
+        For each span the constraints that can bind: two times and bounds, as of a rule; the event's own time
         is the first.
     kept : (r,) int64
         How many there are.
     ends : (r, 8) int64
         First and last tick of each, whatever the times; and for the row of a table that is written: the same
         for its times, the same less the time that changes in it, and the ticks of that between which there
-        is a run.
+        is a span.
     found : (2, r) int64
         First and last tick of those that are not empty, ascending.
     depends : (r + 1, v) bool
-        The times that each run depends on, and those of all.
+        The times that each span depends on, and those of all.
     scope : (2, v) int64
         The times of a table, and their ticks.
     """
@@ -92,9 +92,9 @@ class Runs(NamedTuple):
     scope: Int64
 
 
-def runs(most: int, constraints: int, times: int) -> Runs:
-    """Return room for so many runs of so many constraints, and for so many times."""
-    return Runs(
+def spans(most: int, constraints: int, times: int) -> Spans:
+    """Return room for so many spans of so many constraints, and for so many times."""
+    return Spans(
         np.empty((most, constraints, 4), dtype=np.int64),
         np.empty(most, dtype=np.int64),
         np.empty((most, 8), dtype=np.int64),
@@ -105,14 +105,14 @@ def runs(most: int, constraints: int, times: int) -> Runs:
 
 
 @kernel
-def _take(others, k, first, size, low, high, r, runs):
-    """Take the constraints of a rule that can bind as run r; return whether it can hold the event.
+def _take(others, k, first, size, low, high, r, spans):
+    """Take the constraints of a rule that can bind as span r; return whether it can hold the event.
 
-    An end of the run that another one is always within is left out, and so is what holds in any case.
+    An end of the span that another one is always within is left out, and so is what holds in any case.
     """
     rule = others.rule[k]
     earliest, latest = low, high
-    runs.ends[r, 0], runs.ends[r, 1] = low, high
+    spans.ends[r, 0], spans.ends[r, 1] = low, high
     count = 0
     for c in range(others.constraints[rule]):
         i, j = others.sides[rule, c, 0], others.sides[rule, c, 1]
@@ -135,9 +135,9 @@ def _take(others, k, first, size, low, high, r, runs):
                 latest = min(latest, late + most)
             if early == late:
                 if least > -UNBOUND:
-                    runs.ends[r, 0] = max(runs.ends[r, 0], early + least)
+                    spans.ends[r, 0] = max(spans.ends[r, 0], early + least)
                 if most < UNBOUND:
-                    runs.ends[r, 1] = min(runs.ends[r, 1], early + most)
+                    spans.ends[r, 1] = min(spans.ends[r, 1], early + most)
                 continue
         else:
             smallest = first[i] - late
@@ -146,24 +146,24 @@ def _take(others, k, first, size, low, high, r, runs):
                 return False
             if least <= smallest and largest <= most:
                 continue
-        runs.limits[r, count, 0], runs.limits[r, count, 1] = i, j
-        runs.limits[r, count, 2], runs.limits[r, count, 3] = least, most
+        spans.limits[r, count, 0], spans.limits[r, count, 1] = i, j
+        spans.limits[r, count, 2], spans.limits[r, count, 3] = least, most
         count += 1
     if earliest > latest:
         return False
     # The ends that the times leave for certain: what is within them in any case never binds.
-    begin, stop = runs.ends[r, 0], runs.ends[r, 1]
+    begin, stop = spans.ends[r, 0], spans.ends[r, 1]
     for c in range(count):
-        if runs.limits[r, c, 0] == OTHER:
-            j = runs.limits[r, c, 1]
-            if runs.limits[r, c, 2] > -UNBOUND:
-                begin = max(begin, first[j] + runs.limits[r, c, 2])
-            if runs.limits[r, c, 3] < UNBOUND:
-                stop = min(stop, first[j] + size[j] - 1 + runs.limits[r, c, 3])
+        if spans.limits[r, c, 0] == OTHER:
+            j = spans.limits[r, c, 1]
+            if spans.limits[r, c, 2] > -UNBOUND:
+                begin = max(begin, first[j] + spans.limits[r, c, 2])
+            if spans.limits[r, c, 3] < UNBOUND:
+                stop = min(stop, first[j] + size[j] - 1 + spans.limits[r, c, 3])
     kept = 0
     for c in range(count):
-        i, j = runs.limits[r, c, 0], runs.limits[r, c, 1]
-        least, most = runs.limits[r, c, 2], runs.limits[r, c, 3]
+        i, j = spans.limits[r, c, 0], spans.limits[r, c, 1]
+        least, most = spans.limits[r, c, 2], spans.limits[r, c, 3]
         if i == OTHER:
             if least > -UNBOUND and first[j] + size[j] - 1 + least <= begin:
                 least = -UNBOUND
@@ -171,26 +171,26 @@ def _take(others, k, first, size, low, high, r, runs):
                 most = UNBOUND
             if least == -UNBOUND and most == UNBOUND:
                 continue
-        runs.limits[r, kept, 0], runs.limits[r, kept, 1] = i, j
-        runs.limits[r, kept, 2], runs.limits[r, kept, 3] = least, most
+        spans.limits[r, kept, 0], spans.limits[r, kept, 1] = i, j
+        spans.limits[r, kept, 2], spans.limits[r, kept, 3] = least, most
         kept += 1
-    runs.kept[r] = kept
+    spans.kept[r] = kept
     return True
 
 
 @kernel
-def _look(runs, r, size, variables):
-    """Note the times that run r depends on; return how many choices of ticks these have."""
+def _look(spans, r, size, variables):
+    """Note the times that span r depends on; return how many choices of ticks these have."""
     choices = 1.0
     for v in range(variables):
-        runs.depends[r, v] = False
-    for c in range(runs.kept[r]):
+        spans.depends[r, v] = False
+    for c in range(spans.kept[r]):
         for side in range(2):
-            v = runs.limits[r, c, side]
+            v = spans.limits[r, c, side]
             if v >= 0 and size[v] > 1:
-                runs.depends[r, v] = True
+                spans.depends[r, v] = True
     for v in range(variables):
-        if runs.depends[r, v]:
+        if spans.depends[r, v]:
             choices *= float(size[v])
     return choices
 
@@ -202,15 +202,15 @@ def _at(first, ticks, v):
 
 
 @kernel
-def _fix(runs, r, first, inner):
-    """Set the ends of run r for a row along which time ``inner`` changes."""
-    ends, ticks = runs.ends, runs.scope[1]
+def _fix(spans, r, first, inner):
+    """Set the ends of span r for a row along which time ``inner`` changes."""
+    ends, ticks = spans.ends, spans.scope[1]
     ends[r, 2], ends[r, 3] = ends[r, 0], ends[r, 1]
     ends[r, 4], ends[r, 5] = -UNBOUND, UNBOUND
     ends[r, 6], ends[r, 7] = -UNBOUND, UNBOUND
-    for c in range(runs.kept[r]):
-        i, j = runs.limits[r, c, 0], runs.limits[r, c, 1]
-        least, most = runs.limits[r, c, 2], runs.limits[r, c, 3]
+    for c in range(spans.kept[r]):
+        i, j = spans.limits[r, c, 0], spans.limits[r, c, 1]
+        least, most = spans.limits[r, c, 2], spans.limits[r, c, 3]
         if i == OTHER and j == inner:
             ends[r, 4], ends[r, 5] = max(ends[r, 4], least), min(ends[r, 5], most)
         elif i == OTHER:
@@ -235,7 +235,7 @@ def _fix(runs, r, first, inner):
 
 @kernel
 def _free(low, high, offset, pmfs, found, count):
-    """Return P(an event is in none of the first so many runs found, which ascend)."""
+    """Return P(an event is in none of the first so many spans found, which ascend)."""
     free = at_most(low, high, offset, pmfs.head, found[0, 0] - 1)
     behind = found[1, 0]
     for r in range(1, count):
@@ -247,7 +247,7 @@ def _free(low, high, offset, pmfs, found, count):
 
 @kernel
 def _insert(found, count, begin, stop):
-    """Put a run among those found, by its first tick; return how many there are now."""
+    """Put a span among those found, by its first tick; return how many there are now."""
     k = count
     while k > 0 and found[0, k - 1] > begin:
         found[0, k], found[1, k] = found[0, k - 1], found[1, k - 1]
@@ -257,12 +257,12 @@ def _insert(found, count, begin, stop):
 
 
 @kernel
-def _weigh_row(cells, at, start, width, low, high, offset, pmfs, runs, count):
-    """Multiply cells by the probability that an event is in none of its first so many runs.
+def _weigh_row(cells, at, start, width, low, high, offset, pmfs, spans, count):
+    """Multiply cells by the probability that an event is in none of its first so many spans.
 
     ``start`` is the tick of the first of the ``width`` cells.
     """
-    ends = runs.ends
+    ends = spans.ends
     if count == 1 and (offset == -1 or (offset <= DOUBTFUL and pmfs.values[DOUBTFUL - offset + 1] < 0.0)):
         begin, stop = max(start, ends[0, 6]), min(start + width - 1, ends[0, 7])
         happened = 1.0 if offset == -1 else pmfs.values[DOUBTFUL - offset]
@@ -285,19 +285,19 @@ def _weigh_row(cells, at, start, width, low, high, offset, pmfs, runs, count):
                 begin = max(ends[r, 2], tick + ends[r, 4])
                 stop = min(ends[r, 3], tick + ends[r, 5])
                 if begin <= stop:
-                    found = _insert(runs.found, found, begin, stop)
+                    found = _insert(spans.found, found, begin, stop)
         if found > 0:
-            cells[at + k] *= _free(low, high, offset, pmfs, runs.found, found)
+            cells[at + k] *= _free(low, high, offset, pmfs, spans.found, found)
 
 
 @kernel
-def _weigh_table(tables, table, depth, first, low, high, offset, pmfs, chosen, count, runs):
-    """Weigh a table over the first ``depth`` times of the scope by an event that is in no run.
+def _weigh_table(tables, table, depth, first, low, high, offset, pmfs, chosen, count, spans):
+    """Weigh a table over the first ``depth`` times of the scope by an event that is in no span.
 
-    The runs are the first so many. If ``chosen`` is one of them, the last time of the table is the event's
-    own, which is behind the ``depth``, and only that run counts.
+    The spans are the first so many. If ``chosen`` is one of them, the last time of the table is the event's
+    own, which is behind the ``depth``, and only that span counts.
     """
-    axes, ticks = runs.scope[0], runs.scope[1]
+    axes, ticks = spans.scope[0], spans.scope[1]
     size, stride, cells = tables.size, tables.stride, tables.cells
     outer = depth
     inner = NO_INNER
@@ -312,14 +312,14 @@ def _weigh_table(tables, table, depth, first, low, high, offset, pmfs, chosen, c
     at = tables.start[table]
     while True:
         if chosen >= 0:
-            _fix(runs, chosen, first, inner)
-            if runs.ends[chosen, 7] == UNBOUND:
-                for tick in range(runs.ends[chosen, 2], runs.ends[chosen, 3] + 1):
+            _fix(spans, chosen, first, inner)
+            if spans.ends[chosen, 7] == UNBOUND:
+                for tick in range(spans.ends[chosen, 2], spans.ends[chosen, 3] + 1):
                     cells[at + tick - low] = 0.0
         else:
             for r in range(count):
-                _fix(runs, r, first, inner)
-            _weigh_row(cells, at, begin, width, low, high, offset, pmfs, runs, count)
+                _fix(spans, r, first, inner)
+            _weigh_row(cells, at, begin, width, low, high, offset, pmfs, spans, count)
         d = outer - 1
         while d >= 0:
             axis = axes[d]
@@ -335,19 +335,19 @@ def _weigh_table(tables, table, depth, first, low, high, offset, pmfs, chosen, c
 
 
 @kernel
-def _scope(runs, r, variables):
-    """Write the times that run r depends on, and return their number."""
+def _scope(spans, r, variables):
+    """Write the times that span r depends on, and return their number."""
     depth = 0
     for v in range(variables):
-        if runs.depends[r, v]:
-            runs.scope[0, depth] = v
+        if spans.depends[r, v]:
+            spans.scope[0, depth] = v
             depth += 1
     return depth
 
 
 @kernel
-def _hold(tables, first, low, high, offset, pmfs, count, variables, runs):
-    """Add a time for an event that is in none of its first so many runs; return 0, FULL or TOO_MANY.
+def _hold(tables, first, low, high, offset, pmfs, count, variables, spans):
+    """Add a time for an event that is in none of its first so many spans; return 0, FULL or TOO_MANY.
 
     Given the event's own time, its gaps have nothing more to do with each other.
     """
@@ -359,8 +359,8 @@ def _hold(tables, first, low, high, offset, pmfs, count, variables, runs):
     tables.used[VARIABLES] = held + 1
     for f in range(tables.used[COUNT]):
         tables.stride[f, held] = 0
-    runs.scope[0, 0] = held
-    table = table_over(tables, runs.scope[0], 1)
+    spans.scope[0, 0] = held
+    table = table_over(tables, spans.scope[0], 1)
     if table < 0:
         return table
     for k in range(ticks):
@@ -368,18 +368,18 @@ def _hold(tables, first, low, high, offset, pmfs, count, variables, runs):
     if offset <= DOUBTFUL:
         tables.cells[tables.start[table] + ticks] = 1.0 - pmfs.values[DOUBTFUL - offset]
     for r in range(count):
-        depth = _scope(runs, r, variables)
-        runs.scope[0, depth] = held
-        table = table_over(tables, runs.scope[0], depth + 1)
+        depth = _scope(spans, r, variables)
+        spans.scope[0, depth] = held
+        table = table_over(tables, spans.scope[0], depth + 1)
         if table < 0:
             return table
-        _weigh_table(tables, table, depth, first, low, high, offset, pmfs, r, count, runs)
+        _weigh_table(tables, table, depth, first, low, high, offset, pmfs, r, count, spans)
     return 0
 
 
 @kernel
-def forbid(tables, first, variables, others, x, pmfs, runs):
-    """Weigh tables by the probability that an event is in no run that a rule forbids it.
+def forbid(tables, first, variables, others, x, pmfs, spans):
+    """Weigh tables by the probability that an event is in no span that a rule forbids it.
 
     Parameters
     ----------
@@ -392,35 +392,35 @@ def forbid(tables, first, variables, others, x, pmfs, runs):
     x : int64
         The event.
     pmfs : confidence.chain.distribution.Pmfs
-    runs : Runs
+    spans : Spans
 
     Returns
     -------
     int64
-        How many runs it can be in; FULL or TOO_MANY as of :func:`confidence.timed.tables.table_over`.
+        How many spans it can be in; FULL or TOO_MANY as of :func:`confidence.timed.tables.table_over`.
     """
     low, high, offset = others.lower[x], others.upper[x], others.offset[x]
     count = 0
     for k in range(others.rule_start[x], others.rule_start[x + 1]):
-        count += _take(others, k, first, tables.size, low, high, count, runs)
+        count += _take(others, k, first, tables.size, low, high, count, spans)
     if count == 0:
         return 0
     apart = 0.0
     for r in range(count):
-        apart += _look(runs, r, tables.size, variables)
+        apart += _look(spans, r, tables.size, variables)
     together = 1.0
     for v in range(variables):
-        runs.depends[count, v] = False
+        spans.depends[count, v] = False
         for r in range(count):
-            runs.depends[count, v] = runs.depends[count, v] or runs.depends[r, v]
-        if runs.depends[count, v]:
+            spans.depends[count, v] = spans.depends[count, v] or spans.depends[r, v]
+        if spans.depends[count, v]:
             together *= float(tables.size[v])
-    depth = _scope(runs, count, variables)
+    depth = _scope(spans, count, variables)
     if depth <= 2 or high == low or together <= apart * float(high - low + 1):
-        table = table_over(tables, runs.scope[0], depth)
+        table = table_over(tables, spans.scope[0], depth)
         if table < 0:
             return table
-        _weigh_table(tables, table, depth, first, low, high, offset, pmfs, -1, count, runs)
+        _weigh_table(tables, table, depth, first, low, high, offset, pmfs, -1, count, spans)
         return count
-    status = _hold(tables, first, low, high, offset, pmfs, count, variables, runs)
+    status = _hold(tables, first, low, high, offset, pmfs, count, variables, spans)
     return status if status < 0 else count

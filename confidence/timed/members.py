@@ -1,6 +1,6 @@
-"""How many of some events happen in runs of ticks of a match, and how likely it is that any does.
+"""How many of some events happen in spans of ticks of a match, and how likely it is that any does.
 
-As :mod:`confidence.gaps.between`, for runs whose ends depend on any of the match's times. Nothing is
+As :mod:`confidence.gaps.between`, for spans whose ends depend on any of the match's times. Nothing is
 subtracted, so that small probabilities keep their digits.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.timed.factors import Cells
-from confidence.timed.forbidden_runs import Grid, Run
+from confidence.timed.forbidden_spans import Grid, Span
 
 __all__ = ["Member", "Members", "members_of"]
 
@@ -22,7 +22,7 @@ Float64 = NDArray[np.float64]
 
 
 class Member(NamedTuple):
-    """An event, its ticks, inclusive, their probabilities, None for uniform ones, and its run.
+    """An event, its ticks, inclusive, their probabilities, None for uniform ones, and its span.
 
     It happened at all with ``probability``.
     """
@@ -30,20 +30,20 @@ class Member(NamedTuple):
     lower: int
     upper: int
     pmf: Float64 | None
-    run: Run
+    span: Span
     probability: float = 1.0
 
 
 class Members(NamedTuple):
-    """What the sum over the times of a match says of events in their runs.
+    """What the sum over the times of a match says of events in their spans.
 
     Attributes
     ----------
     sums : tuple of float
-        The probability of the times alone, and with an event in its run; the expected numbers of non-empty
+        The probability of the times alone, and with an event in its span; the expected numbers of non-empty
         sets of such events, and of the events, of the times.
     some : float64 array
-        For each choice of ticks the probability that some event is in its run.
+        For each choice of ticks the probability that some event is in its span.
     present : list of bool
         For each event whether it can be.
     first, last : int
@@ -60,7 +60,7 @@ class Members(NamedTuple):
 def members_of(
     events: Sequence[Member], axes: Sequence[int], weight: Float64, grid: Grid, cells: Cells
 ) -> Members:
-    """Sum up over the times that runs depend on.
+    """Sum up over the times that spans depend on.
 
     Parameters
     ----------
@@ -96,8 +96,8 @@ def members_of(
 
 
 def _chance(event: Member, grid: Grid, axes: Sequence[int]) -> tuple[Float64, Int64, Int64]:
-    """Return the probability that an event is in its run, and its first and last tick there."""
-    low, high = (np.broadcast_to(end, grid.shape(axes)) for end in grid.ends(event.run, axes))
+    """Return the probability that an event is in its span, and its first and last tick there."""
+    low, high = (np.broadcast_to(end, grid.shape(axes)) for end in grid.ends(event.span, axes))
     low, high = np.maximum(low, event.lower), np.minimum(high, event.upper)
     if event.pmf is None:
         return np.maximum(high - low + 1, 0) / (event.upper - event.lower + 1), low, high

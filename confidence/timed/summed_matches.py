@@ -166,7 +166,7 @@ def _bound_differences(times, n, tables):
 
 
 @kernel
-def _laid_out(times, n, others, pmfs, tables, runs, first):
+def _laid_out(times, n, others, pmfs, tables, spans, first):
     """Lay out the tables of a match; return whether all its ticks are possible, and 0, FULL or TOO_MANY."""
     length = times.first.shape[1]
     tables.used[COUNT], tables.used[CELLS], tables.used[VARIABLES] = 0, 0, length
@@ -179,7 +179,7 @@ def _laid_out(times, n, others, pmfs, tables, runs, first):
     for x in range(others.start[n], others.start[n + 1]):
         if status < 0:
             break
-        status = forbid(tables, first, length, others, x, pmfs, runs)
+        status = forbid(tables, first, length, others, x, pmfs, spans)
         is_tight = is_tight and status == 0
     return is_tight, min(status, 0)
 
@@ -215,7 +215,7 @@ def _summed(times, n, is_tight, tables, law):
 
 
 @kernel
-def describe_summed(times, others, pmfs, begin, wanted, limits, budget, tables, runs, first, law, out):
+def describe_summed(times, others, pmfs, begin, wanted, limits, budget, tables, spans, first, law, out):
     """Fill range and confidence of matches, from one on.
 
     Parameters
@@ -233,7 +233,7 @@ def describe_summed(times, others, pmfs, begin, wanted, limits, budget, tables, 
     budget : float64
         How many cells to go through before coming back; the match that exceeds them is finished.
     tables : confidence.timed.tables.Tables
-    runs : confidence.timed.forbidden_tables.Runs
+    spans : confidence.timed.forbidden_tables.Spans
     first : (v,) int64, law : (u,) float64
         Work arrays.
     out : tuple of (k,) int64 twice and (k,) float64
@@ -257,7 +257,7 @@ def describe_summed(times, others, pmfs, begin, wanted, limits, budget, tables, 
         if times.first[n, 0] > times.last[n, 0]:
             continue
         tables.limits[LEFT], tables.limits[MOST] = limits[0], limits[1]
-        is_tight, status = _laid_out(times, n, others, pmfs, tables, runs, first)
+        is_tight, status = _laid_out(times, n, others, pmfs, tables, spans, first)
         lower, upper, confidence = 0, -1, 0.0
         if status == 0 and (wanted or not is_tight):
             lower, upper, confidence, status = _summed(times, n, is_tight, tables, law)

@@ -1,4 +1,4 @@
-"""Sums over the times of matches, and over what is forbidden in runs of ticks, against all worlds."""
+"""Sums over the times of matches, and over what is forbidden in spans of ticks, against all worlds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from confidence.gaps.describing import ALL, COSTLY
 from confidence.timed.bounded_matches import describe_bounded
 from confidence.timed.bounds import UNBOUND, tightened
 from confidence.timed.cycles import CycleWork
-from confidence.timed.forbidden_tables import NO_TIME, OTHER, Others, runs
+from confidence.timed.forbidden_tables import NO_TIME, OTHER, Others, spans
 from confidence.timed.summed_matches import SummedTimes, describe_summed, tighten_all
 from confidence.timed.tables import tables
 
@@ -45,11 +45,11 @@ class Case(NamedTuple):
 
 
 @st.composite
-def events(draw: st.DrawFn, longest: int, doubts: bool = False) -> Event:
+def events(draw: st.DrawFn, longest: int, near: int, doubts: bool = False) -> Event:
     size = draw(st.integers(1, longest))
     probability = draw(st.sampled_from([1.0, 0.0, 0.25])) if doubts else 1.0
     weights = draw(st.lists(st.integers(0, 2), min_size=size, max_size=size))
-    lower = draw(st.integers(0, 6))
+    lower = near + draw(st.integers(0, 3))
     if draw(st.booleans()) or not any(weights):
         return Event(lower, [1 / size] * size, probability)
     return Event(lower, [weight / sum(weights) for weight in weights], probability, False)
@@ -59,7 +59,7 @@ def events(draw: st.DrawFn, longest: int, doubts: bool = False) -> Event:
 def cases(draw: st.DrawFn) -> Case:
     """Draw times that are long beside those of others, or short, so that these are held or not."""
     longest, shortest = draw(st.sampled_from([(3, 4), (7, 2)]))
-    own = [draw(events(longest)) for _ in range(3)]
+    own = [draw(events(longest, 2 * k)) for k in range(3)]
 
     def constraint(sides: list[int]) -> Constraint:
         low = draw(st.sampled_from([-UNBOUND, -2, 0, 1, 3]))
@@ -81,7 +81,7 @@ def cases(draw: st.DrawFn) -> Case:
         own,
         [(1, 0, 1, UNBOUND), (2, 1, 1, UNBOUND), *chords],
         [
-            (draw(events(shortest, True)), [rule() for _ in range(draw(st.integers(1, 3)))])
+            (draw(events(shortest, 2, True)), [rule() for _ in range(draw(st.integers(1, 3)))])
             for _ in range(draw(st.integers(0, 2)))
         ],
     )  # fmt: skip
@@ -152,7 +152,7 @@ def summed(case: Case, most: float = 1e6) -> tuple[int, float, int, int]:
     _, reason, _ = kernel(
         times, others, pmfs, 0, True, np.array([most, most]), 1e9,
         tables(length, 2 * length + len(case.bounds) + len(rules) + 1, 100_000, ticks),
-        runs(max(len(rules), 1), shape[1], length), np.empty(length, dtype=np.int64), np.empty(ticks), out,
+        spans(max(len(rules), 1), shape[1], length), np.empty(length, dtype=np.int64), np.empty(ticks), out,
     )  # fmt: skip
     return reason, float(out[2][0]), int(out[0][0]), int(out[1][0])
 

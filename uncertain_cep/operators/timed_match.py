@@ -12,7 +12,7 @@ from confidence.chain.distribution import DOUBTFUL
 from confidence.timed.bounds import UNBOUND, Bounds, tightened
 from confidence.timed.drawn_times import Drawn, sampled
 from confidence.timed.factors import Cells, Factor, law_of
-from confidence.timed.forbidden_runs import Grid, Run
+from confidence.timed.forbidden_spans import Grid, Span
 from confidence.timed.members import Member, members_of
 from eventbased.gaps.gap_events import NO_OFFSETS, HeldOffsets, MatchEvents, Placed, intervals_given
 from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_TIMED_CELLS
@@ -76,16 +76,16 @@ class TimedMatch:
             pmf = None if is_uniform else self._weights(k, grid)
             own.append(Drawn(first, last, int(self._upper[k] - self._lower[k]) + 1, pmf))
         forbidden = []
-        for row, law, low, high, runs in self._runs(gather, grid):
+        for row, law, low, high, spans in self._spans(gather, grid):
             pmf, happened = self._pmf(law, low, high), self._happened(row)
             if happened > 0.0:
                 spoiling = None if pmf is None else happened * pmf
-                forbidden.append((Drawn(low, high, (high - low + 1) / happened, spoiling), runs))
+                forbidden.append((Drawn(low, high, (high - low + 1) / happened, spoiling), spans))
         found = sampled(own, bounds, forbidden, *estimates, Cells(MOST_TIMED_CELLS, MOST_TIMED_CELLS))
         return int(min(grid.first)), int(max(grid.last)), *found
 
     def listed(self, gather: Gather) -> tuple[list[int], int, int, Sequence[float]]:
-        """Return the rows of what may be in the runs of the only negation, the range, and the sums of that.
+        """Return the rows of what may be in the spans of the only negation, the range, and the sums of that.
 
         The range, empty if nothing may be, is of the worlds where something is.
         """
@@ -94,16 +94,16 @@ class TimedMatch:
         if system is None:
             return nothing
         bounds, grid = system
-        runs = self._runs(gather, grid)
-        if not runs:
+        spans = self._spans(gather, grid)
+        if not spans:
             return nothing
         cells = Cells(MOST_TIMED_CELLS, MOST_CELLS_IN_TABLE)
         factors = self._own_factors(bounds, grid, cells)
-        axes = sorted(frozenset[int]().union(*(own[0].times for *_, own in runs)))
+        axes = sorted(frozenset[int]().union(*(own[0].times for *_, own in spans)))
         weight = law_of(axes, grid.sizes, factors, cells)
         events = [
             Member(low, high, self._pmf(law, low, high), own[0], self._happened(row))
-            for row, law, low, high, own in runs
+            for row, law, low, high, own in spans
         ]
         found = members_of(events, axes, weight, grid, cells)
         if not found.sums[1] > 0.0:
@@ -111,7 +111,7 @@ class TimedMatch:
         factors.append(Factor(tuple(axes), found.some))
         ends = dict.fromkeys((*self._shape.firsts, *self._shape.lasts))
         first, last = self._range({time: law_of([time], grid.sizes, factors, cells) for time in ends}, grid)
-        rows = [row for (row, *_), is_present in zip(runs, found.present, strict=True) if is_present]
+        rows = [row for (row, *_), is_present in zip(spans, found.present, strict=True) if is_present]
         return rows, min(first, found.first), max(last, found.last), found.sums
 
     def _system(self) -> tuple[Bounds, Grid] | None:
@@ -176,28 +176,28 @@ class TimedMatch:
             cells.take(grid.shape(axes))
             yield Factor(axes, grid.meets({(i, j): (low, high)}, axes).astype(np.float64))
 
-    def _runs(self, gather: Gather | None, grid: Grid) -> list[tuple[int, int, int, int, list[Run]]]:
-        """Return row, law, interval and runs of each event that may be where it is forbidden."""
+    def _spans(self, gather: Gather | None, grid: Grid) -> list[tuple[int, int, int, int, list[Span]]]:
+        """Return row, law, interval and spans of each event that may be where it is forbidden."""
         rules = self._shape.rules
         if not rules or gather is None:
             return []
         asks = np.empty((len(rules), 9), dtype=np.int64)
         for k, rule in enumerate(rules):
-            above = max(int(grid.first[event]) + offset for event, offset in rule.run.lowers) - 1
-            until = min(int(grid.last[event]) + offset for event, offset in rule.run.uppers) + 1
+            above = max(int(grid.first[event]) + offset for event, offset in rule.span.lowers) - 1
+            until = min(int(grid.last[event]) + offset for event, offset in rule.span.uppers) + 1
             asks[k] = rule.pool, above, until, *rule.asked, rule.component, rule.stop
         events, forbids = gather(asks)
         found = []
         for (row, law, low, high), which in zip(events, forbids, strict=True):
-            runs = [self._run(rules[k], row) for k in np.flatnonzero(which).tolist()]
-            possible = [run for run in runs if run is not None and _possible(run, low, high, grid)]
+            spans = [self._span(rules[k], row) for k in np.flatnonzero(which).tolist()]
+            possible = [span for span in spans if span is not None and _possible(span, low, high, grid)]
             if possible:
                 found.append((row, law, low, high, possible))
         return found
 
-    def _run(self, rule: Rule, row: int) -> Run | None:
-        """Return the run of a rule for an event; None if a condition is not true of it."""
-        gap, lowers, uppers, _ = rule.run
+    def _span(self, rule: Rule, row: int) -> Span | None:
+        """Return the span of a rule for an event; None if a condition is not true of it."""
+        lowers, uppers, _ = rule.span
         guards: Bounds = {}
         for instance in rule.instances:
             bounds = self._templates.bounds(instance, self._rows, row)
@@ -216,13 +216,13 @@ class TimedMatch:
                 uppers += ((later, -low),) if low > -UNBOUND else ()
             else:
                 _tie(guards, later, earlier, low, high)
-        return Run(gap, lowers, uppers, guards)
+        return Span(lowers, uppers, guards)
 
 
-def _possible(run: Run, low: int, high: int, grid: Grid) -> bool:
-    """Return whether an event of an interval may be in a run, as far as the intervals of the match tell."""
-    lowers = [offset + (int(grid.first[time]) if time >= 0 else 0) for time, offset in run.lowers]
-    uppers = [offset + (int(grid.last[time]) if time >= 0 else 0) for time, offset in run.uppers]
+def _possible(span: Span, low: int, high: int, grid: Grid) -> bool:
+    """Return whether an event of an interval may be in a span, as far as the intervals of the match tell."""
+    lowers = [offset + (int(grid.first[time]) if time >= 0 else 0) for time, offset in span.lowers]
+    uppers = [offset + (int(grid.last[time]) if time >= 0 else 0) for time, offset in span.uppers]
     return max([low, *lowers]) <= min([high, *uppers])
 
 

@@ -1,7 +1,7 @@
 """Ranges and confidences of matches with conditions on times.
 
 Each condition is a bound of a time or of a difference of two; an event that must stay out of a gap is
-forbidden in a run of ticks whose ends depend on the match's times. Both are factors of a sum over the times.
+forbidden in a span of ticks whose ends depend on the match's times. Both are factors of a sum over the times.
 """
 
 from __future__ import annotations

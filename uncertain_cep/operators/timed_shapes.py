@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from confidence.predicates.conditions import Conditions
 from confidence.timed.bounds import UNBOUND, Bounds
-from confidence.timed.forbidden_runs import Run
+from confidence.timed.forbidden_spans import Span
 from eventbased.gaps.asked_gaps import AskedRules
 from eventbased.gaps.gap_events import GapRules
 from uncertain_cep.operators.time_templates import OTHER, Instance, TimeTemplates
@@ -24,10 +24,10 @@ Int64 = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What forbids events in a gap of a match: which pool, in which run, if which conditions hold."""
+    """What forbids events in a gap of a match: which pool, in which span, if which conditions hold."""
 
     pool: int
-    run: Run
+    span: Span
     asked: tuple[int, int, int, int]
     component: int
     stop: int
@@ -36,7 +36,7 @@ class Rule:
     @property
     def ends(self) -> int:
         """How many ends its gap has."""
-        return len(self.run.lowers) + len(self.run.uppers)
+        return len(self.span.lowers) + len(self.span.uppers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,29 +146,24 @@ class Shapes:
             return
         for j, part in enumerate(plan.components):
             for event in range(max(start[j], 1), start[j + 1]):
-                run = Run(event, ((event - 1, 1),), ((event, -1),), {})
+                span = Span(((event - 1, 1),), ((event, -1),), {})
                 number = event - start[j]
                 if (pool := int(self._gaps.taking[j])) >= 0:
                     begin = int(conditions.stages[j, 0 if number == 0 else 1])
                     asked = (event, begin, int(conditions.stages[j, 2]), j)
                     known = (*counts[:j], number + 1)
                     instances = self._templates.of_next(known, part.variable, number)
-                    yield Rule(pool, run, asked, j, event + 1, instances)
+                    yield Rule(pool, span, asked, j, event + 1, instances)
                 elif self._gaps.between >= 0:
-                    yield Rule(self._gaps.between, run, (-1, 0, 0, -1), -1, 0, [])
+                    yield Rule(self._gaps.between, span, (-1, 0, 0, -1), -1, 0, [])
         length = len(counts)
         for k, negation in enumerate(plan.negations):
             behind, ahead = self._sides(k, start)
             lowers = tuple((event, 1) for event in behind) or tuple((event, 1 - window) for event in lasts)
             uppers = tuple((event, -1) for event in ahead) or tuple((event, window - 1) for event in firsts)
-            gap = 0
-            if plan.order is None:
-                gap = ahead[0] if ahead else start[-1]
             asked = (-2 - k, int(conditions.negated[k]), int(conditions.negated[k + 1]), -1)
             instances = self._templates.of_negated(counts, negation.component.variable)
-            yield Rule(
-                int(self._gaps.negated[k]), Run(gap, lowers, uppers, {}), asked, -1, length + k, instances
-            )
+            yield Rule(int(self._gaps.negated[k]), Span(lowers, uppers, {}), asked, -1, length + k, instances)
 
     def _sides(self, k: int, start: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return the events that end the gap of a negation behind them, and before them; none at an end."""
@@ -195,7 +190,7 @@ def _asked(rules: Sequence[Rule]) -> AskedRules:
     """Return what finds the events that some rules forbid."""
     asks = [(rule.pool, 0, 0, *rule.asked, rule.component, rule.stop) for rule in rules]
     ends = [
-        [(*end, behind) for behind in (1, 0) for end in (rule.run.lowers if behind else rule.run.uppers)]
+        [(*end, behind) for behind in (1, 0) for end in (rule.span.lowers if behind else rule.span.uppers)]
         for rule in rules
     ]
     return AskedRules(
@@ -213,10 +208,10 @@ def _constraints(rules: Sequence[Rule]) -> tuple[Int64, Int64, Int64, Int64]:
     low, high = np.full(shape, -UNBOUND), np.full(shape, UNBOUND)
     for k, rule in enumerate(rules):
         own: list[tuple[int, int]] = []
-        for event, offset in rule.run.lowers:
+        for event, offset in rule.span.lowers:
             low[k, len(own)] = offset
             own.append((OTHER, event))
-        for event, offset in rule.run.uppers:
+        for event, offset in rule.span.uppers:
             high[k, len(own)] = offset
             own.append((OTHER, event))
         own += [(instance.later, instance.earlier) for instance in rule.instances]

@@ -16,7 +16,7 @@ from confidence.gaps.chains import room_for
 from confidence.gaps.describing import ALL, COSTLY, SPACE
 from confidence.predicates.conditions import Conditions, Scratch
 from confidence.timed.bounds import UNBOUND
-from confidence.timed.forbidden_tables import Others, runs
+from confidence.timed.forbidden_tables import Others, spans
 from confidence.timed.summed_matches import SummedTimes, describe_summed, tighten_all
 from confidence.timed.tables import tables
 from eventbased.gaps.asked_gaps import FoundEvents, forbidden_of_all
@@ -235,7 +235,7 @@ class TimedSums:
         number = 2 * length + len(times.sides) + int(asked) + 1
         cells = _FIRST_ROOM
         room = tables(length, number, cells, ticks)
-        work = runs(int(np.diff(others.rule_start).max(initial=1)), others.low.shape[1], length)
+        work = spans(int(np.diff(others.rule_start).max(initial=1)), others.low.shape[1], length)
         limits = np.array([MOST_TIMED_CELLS, MOST_CELLS_IN_TABLE], dtype=np.float64)
         first, law = np.empty(length, dtype=np.int64), np.empty(ticks)
         lower, upper = np.empty((2, len(chosen)), dtype=np.int64)

@@ -1,6 +1,6 @@
-"""Runs of ticks at which an event is forbidden a match, one match at a time.
+"""Spans of ticks at which an event is forbidden a match, one match at a time.
 
-A run reaches from the largest of some times of the match, each with an offset, to the smallest of some
+A span reaches from the largest of some times of the match, each with an offset, to the smallest of some
 others; it may be empty unless bounds on the match's own times hold.
 """
 
@@ -14,28 +14,25 @@ from numpy.typing import NDArray
 
 from confidence.timed.bounds import UNBOUND, Bounds
 
-__all__ = ["Grid", "Run"]
+__all__ = ["Grid", "Span"]
 
 Int64 = NDArray[np.int64]
 
 Ends = tuple[tuple[int, int], ...]
 
 
-class Run(NamedTuple):
+class Span(NamedTuple):
     """Ticks at which an event is forbidden.
 
     Attributes
     ----------
-    gap : int
-        Runs of different gaps have no tick in common.
     lowers, uppers : tuple of (time, offset)
         It reaches from the largest of the first to the smallest of the second, inclusive; of time -1 the
         offset alone.
     guards : dict
-        Bounds that the match's own times meet, or there is no run.
+        Bounds that the match's own times meet, or there is no span.
     """
 
-    gap: int
     lowers: Ends
     uppers: Ends
     guards: Bounds
@@ -79,12 +76,12 @@ class Grid:
             met = met & (difference >= low) & (difference <= high)
         return met
 
-    def ends(self, run: Run, axes: Sequence[int]) -> tuple[Int64, Int64]:
-        """Return the first and last tick of a run; where there is none, the first is behind the last."""
+    def ends(self, span: Span, axes: Sequence[int]) -> tuple[Int64, Int64]:
+        """Return the first and last tick of a span; where there is none, the first is behind the last."""
         low = np.full((1,) * len(axes), -UNBOUND, dtype=np.int64)
         high = -low
-        for time, offset in run.lowers:
+        for time, offset in span.lowers:
             low = np.maximum(low, self.ticks(time, axes) + offset)
-        for time, offset in run.uppers:
+        for time, offset in span.uppers:
             high = np.minimum(high, self.ticks(time, axes) + offset)
-        return np.where(self.meets(run.guards, axes), low, UNBOUND), high
+        return np.where(self.meets(span.guards, axes), low, UNBOUND), high

@@ -48,15 +48,11 @@ from eventbased.config import SPARE
 from eventbased.galloping import first_above
 from eventbased.joins.join_state import (
     BEGIN,
-    BEGUN,
     CANDIDATE,
-    CLASS,
     COMPONENT_BITS,
     COUNT,
-    END,
     FIRST,
     FRESH,
-    INDEX,
     LATEST,
     NEXT,
     NEXT_PASS,
@@ -71,6 +67,7 @@ from eventbased.joins.join_state import (
     WITHIN,
     trace_back,
 )
+from eventbased.joins.pivots import can_straddle, next_pivots
 
 __all__ = ["PAUSED", "POSITIVE", "UNBOUND_GAP", "join"]
 
@@ -92,96 +89,6 @@ class _Scratch(NamedTuple):
     real: NDArray[np.float64]
     absent: NDArray[np.bool_]
     taken: NDArray[np.int64]
-
-
-@kernel
-def _reach_of_pivots(p, count, w, candidates, search, latest, reached):
-    """Set where each class's candidates for each pivot begin and end; ``latest`` < m: no match has it.
-
-    O(c log d) for each pivot.
-    """
-    first_class, lower, highest = candidates.first_class, candidates.lower, candidates.highest
-    minimum, hint, begins, ends = search.minimum, search.hints, search.begins, search.ends
-    length = first_class.shape[0] - 1
-    for k in range(count):
-        latest[k] = minimum[k] + w
-    for j in range(length - 1, -1, -1):
-        if j == p:
-            continue
-        behind = j > p
-        for k in range(count):
-            reached[k] = minimum[k] - 1
-        for c in range(first_class[j], first_class[j + 1]):
-            start, stop = candidates.class_start[c], candidates.class_stop[c]
-            end, begin = hint[END, c], hint[BEGUN, c]
-            back = candidates.class_longest[c] + 1 if behind else candidates.class_longest[c]
-            for k in range(count):
-                end = first_above(lower, start, stop, latest[k] if behind else minimum[k], end)
-                ends[c, k] = end
-                if end > start:
-                    reached[k] = max(reached[k], highest[end - 1])
-                begin = first_above(lower, start, end, minimum[k] - back, begin)
-                begins[c, k] = begin
-            hint[END, c] = end
-            hint[BEGUN, c] = begin
-        for k in range(count):
-            if behind:
-                latest[k] = min(latest[k], reached[k])
-            elif reached[k] <= minimum[k]:
-                latest[k] = minimum[k] - 1
-
-
-@kernel
-def _can_straddle(p, first_class, class_longest):
-    """Return whether every component before p has an interval that can lie around a pivot's upper bound."""
-    possible = True
-    for j in range(p):
-        possible = possible and class_longest[first_class[j + 1] - 1] > 0
-    return possible
-
-
-@kernel(allocates=True)
-def _next_pivots(w, candidates, fills, search):
-    """Fill the first block with those of the next pivots that may have matches; return how many."""
-    first_class, lower, upper = candidates.first_class, candidates.lower, candidates.upper
-    minimum, state, block, share = search.minimum, search.state, search.blocks[0], search.shares[0]
-    capacity = minimum.shape[0]
-    pivots = np.empty(capacity, np.int64)
-    latest = np.empty(capacity, np.int64)
-    reached = np.empty(capacity, np.int64)
-    p = state[NEXT_PASS]
-    c = state[CLASS]
-    following = state[INDEX]
-    found = 0
-    count = 0
-    while count < capacity and c < first_class[p + 1]:
-        following = max(following, candidates.class_start[c])
-        stop = min(candidates.class_stop[c], following + capacity - count)
-        for pivot in range(following, stop):
-            pivots[count] = pivot
-            minimum[count] = upper[pivot]
-            count += 1
-        following = stop
-        if following == candidates.class_stop[c]:
-            c += 1
-    _reach_of_pivots(p, count, w, candidates, search, latest, reached)
-    for k in range(count):
-        if latest[k] >= minimum[k]:
-            block[CANDIDATE, found] = pivots[k]
-            block[PIVOT, found] = k
-            block[REACH, found] = minimum[k]
-            block[TOP, found] = lower[pivots[k]]
-            block[FIRST, found] = lower[pivots[k]]
-            block[LATEST, found] = minimum[k]
-            share[found] = fills[pivots[k]]
-            found += 1
-    state[PASS] = p
-    if c == first_class[p + 1]:
-        p += 1
-    state[NEXT_PASS] = p
-    state[CLASS] = c
-    state[INDEX] = following
-    return found
 
 
 @kernel(inline=True)
@@ -477,11 +384,11 @@ def join(w, candidates, shared, limit, most, order, bytecode, search, most_steps
             level -= 1
         if level < 0:
             following = state[NEXT_PASS]
-            if following == length or not _can_straddle(
+            if following == length or not can_straddle(
                 following, candidates.first_class, candidates.class_longest
             ):
                 return 0, 0
-            found = _next_pivots(w, candidates, shared.fills, search)
+            found = next_pivots(w, candidates, shared.fills, search)
             left -= capacity * candidates.class_start.shape[0]
             search.found[state[PASS], 0] += found
             cursor[COUNT, 0] = found

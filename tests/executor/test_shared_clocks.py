@@ -351,6 +351,7 @@ def many_offsets() -> pa.Table:
     )
 
 
+@pytest.mark.compiled
 def test_too_many_offsets_name_the_clocks_and_can_be_estimated() -> None:
     query = "PATTERN SEQ(A a, B b, A c, !C n, B d) WITHIN 2000000"
     with pytest.raises(uc.ConfidenceCostError, match=r"clocks [gh], [gh].*1\.0e\+12 choices"):

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import uncertain_cep as uc
@@ -63,6 +64,22 @@ def with_pmfs(count: int, ticks: int) -> pa.Table:
     columns = trace(count, 1).drop_columns(["upper"])
     upper = pa.array(np.asarray(columns["lower"]) + ticks - 1)
     return columns.append_column("upper", upper).append_column("pmf", pmfs)
+
+
+def by_clocks(count: int, *more: str) -> pa.Table:
+    """Return events whose times are by one of two clocks, with more columns that tell of these."""
+    columns = {
+        "source": pa.array(np.array(["one", "other"])[np.arange(count) % 3 % 2]),
+        "offset_lower": pa.array(np.full(count, -9)),
+        "offset_upper": pa.array(np.full(count, 9)),
+        "sequence": pa.array(np.arange(count)),
+        "ordered": pa.array(np.full(count, True)),
+    }
+    events = trace(count, 5)
+    events = events.set_column(3, "upper", pc.add(events["upper"], 18))
+    for name in ("source", "offset_lower", "offset_upper", *more):
+        events = events.append_column(name, columns[name])
+    return events
 
 
 def matched(pattern: str, window: int, more: str = "", **options: Any) -> Callable[[pa.Table], object]:
@@ -160,6 +177,31 @@ def calls(folder: Path) -> Iterator[tuple[str, Callable[[pa.Table], object], Cal
         "counted at once",
         matched(f"SEQ({anything} a, {anything} b, {anything} c)", 20_000, "RETURN EXPECTED COUNT"),
         lambda count: trace(min(count, 12), 20_000 if count > FEW else 20),
+    )
+    distances = f"{FIVE} AND TIME(b) - TIME(a) <= 200 AND TIME(d) - TIME(c) >= 5"
+    yield "distances", matched(distances, 1000), trace
+    yield "choices, weighed", matched(distances, 100, evaluation="any_state"), trace
+    yield "chords", matched(f"{FIVE} AND TIME(c) - TIME(a) <= 300", 1000), trace
+    sums = "SEQ(A a, B b, C c, D d) WHERE TIME(c) - TIME(a) <= 300 AND TIME(d) - TIME(b) <= 300"
+    yield "sums over times", matched(sums, 400), trace
+    spaced = f"{coupled} WHERE TIME(n) - TIME(a) >= 2 AND TIME(d) - TIME(a) <= 90"
+    yield "negation at distances", matched(spaced, 100), lambda count: trace(count, 50, 3)
+    yield (
+        "drawn times",
+        matched(spaced, 5000, approximate=0.01),
+        lambda count: trace(count, 4000 if count > FEW else 50, 3),
+    )
+    yield "shared clocks", matched("SEQ(A a, B b, C c)", 1000), by_clocks
+    yield "shared clocks, negation", matched("SEQ(A a, !B n, C c, D d)", 100), by_clocks
+    yield (
+        "sequences of sources",
+        matched("SEQ(A a, B b, C c)", 300),
+        lambda count: by_clocks(count, "sequence"),
+    )
+    yield (
+        "ordered sources",
+        matched("SEQ(A a, B b, C c)", 300),
+        lambda count: by_clocks(count, "sequence", "ordered"),
     )
     yield "explain", explained, trace
     yield "iter_matches", iterated, trace

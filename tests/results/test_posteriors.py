@@ -255,6 +255,7 @@ def test_what_is_no_match_is_refused() -> None:
         uc.posteriors(uc.match(table, kleene, kleene="compressed"), table, kleene)
 
 
+@pytest.mark.compiled
 def test_a_time_limit_ends_it() -> None:
     table = symmetric(4000, "us")
     query = "PATTERN SEQ(A a, !C c, B b) WITHIN 1 second"

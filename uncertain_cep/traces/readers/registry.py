@@ -142,7 +142,10 @@ def event_blocks(
             batch = next(batches, None)
         if batch is None:
             break
-        known = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=False)]
+        known = [
+            column if column.type == field.type else column.cast(field.type)
+            for column, field in zip(batch.columns, schema, strict=False)
+        ]
         further = {
             f"{name}_" if name in _TAKEN or name in schema.names else name: batch.column(place)
             for place, name in enumerate(batch.schema.names)

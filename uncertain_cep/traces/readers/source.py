@@ -103,7 +103,7 @@ class Source:
             if not end:
                 rest += data
             else:
-                whole = rest + data[:end]
+                whole = b"".join((rest, memoryview(data)[:end]))
                 yield before, whole
                 before += whole.count(b"\n")
                 rest = data[end:]

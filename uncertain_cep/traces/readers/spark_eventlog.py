@@ -43,6 +43,7 @@ ATTRIBUTES: Final = pa.schema(
 
 _KIND: Final = re.compile(rb'\{\s*"Event"\s*:\s*"(\w*)')
 Stamp = Annotated[int, Meta(ge=0, le=2**62)]
+Length = Annotated[int, Meta(ge=0, le=2**60)]
 Number = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
@@ -92,26 +93,23 @@ class _Executor(Struct):
     reason: str | None = field(name="Removed Reason", default=None)
 
 
-class _TaskInfo(Struct, gc=False):
+class _TaskInfo(Struct, gc=False, kw_only=True):
+    """In the order in which Spark writes it, which is read faster."""
+
     task: Number = field(name="Task ID")
-    launch: Stamp = field(name="Launch Time")
-    finish: Stamp = field(name="Finish Time", default=0)
     index: Number | None = field(name="Index", default=None)
     attempt: Number | None = field(name="Attempt", default=None)
+    launch: Stamp = field(name="Launch Time")
     executor: str | None = field(name="Executor ID", default=None)
     host: str | None = field(name="Host", default=None)
+    finish: Stamp = field(name="Finish Time", default=0)
     failed: bool = field(name="Failed", default=False)
 
 
 class _Metrics(Struct, gc=False):
-    deserialize: Stamp = field(name="Executor Deserialize Time", default=0)
-    run: Stamp = field(name="Executor Run Time", default=0)
-    serialize: Stamp = field(name="Result Serialization Time", default=0)
-
-    @property
-    def busy(self) -> int:
-        """The ms in which the executor worked."""
-        return self.deserialize + self.run + self.serialize
+    deserialize: Length = field(name="Executor Deserialize Time", default=0)
+    run: Length = field(name="Executor Run Time", default=0)
+    serialize: Length = field(name="Result Serialization Time", default=0)
 
 
 class _Reason(Struct, gc=False):
@@ -121,7 +119,7 @@ class _Reason(Struct, gc=False):
 _NO_METRICS: Final = _Metrics()
 
 
-class _Line(Struct):
+class _Line(Struct, gc=False):
     """Any line; only of tasks it says all that is of use."""
 
     event: str = field(name="Event")
@@ -154,7 +152,10 @@ _OTHERS: Final[dict[str, msgspec.json.Decoder[Any]]] = {
     }.items()
 }  # fmt: skip
 _TASKS: Final = msgspec.json.Decoder(_Task)
-_WIDTH: Final = len(TIMES) + len(ATTRIBUTES)
+_TASK_TYPES: Final = pa.array([None, "TaskStart", "TaskEnd"])
+_SUFFIXES: Final = pa.array(["", ":start", ":end"])
+"""Of the identifiers of starts and ends of tasks, and of other events."""
+
 _NOTHING: Final = (None,)
 
 
@@ -259,57 +260,95 @@ class _Log:
 
     def batches(self, block: Block[_Line]) -> Iterator[pa.RecordBatch]:
         """Yield the events of some lines."""
-        rows = self.follow(block)
-        places = list(rows)
-        ended = [place for place, line in enumerate(block.values) if line.event == _TASK_END]
+        rows, ended = self.follow(block)
+        if not rows and not ended:
+            return
         parts = [batch_of(ATTRIBUTES, list(zip(*rows.values(), strict=True)))] if rows else []
+        ends = np.zeros((2, 0), np.int64)
         if ended:
-            parts += self._tasks([block.values[place] for place in ended])
-        order = np.array([*places, *ended, *ended], np.int64)
-        if parts:
-            found = [values_at(block.raws[place], self.fields) for place in order] if self.fields else []
-            yield _ordered(parts, order, found)
+            tasks, ends = self._tasks([block.values[place] for place in ended])
+            parts.append(tasks)
+        whole = parts[0]
+        if len(parts) > 1:
+            whole = pa.Table.from_batches(parts).combine_chunks().to_batches()[0]
+        places = np.array([*rows, *ended, *ended], np.int64)
+        order = np.argsort(places, kind="stable")
+        others, both = len(rows), len(rows) + len(ended)
+        rows_of = np.concatenate([np.arange(both), np.arange(others, both)])[order]
+        taken = whole.take(pa.array(rows_of)).columns
+        phase = pa.array(np.repeat([0, 1, 2], [others, len(ended), len(ended)])[order])
+        begin = pa.array(["", *[f"{self._app}:task:"] * 2])
+        names = pc.binary_join_element_wise(begin.take(phase), taken[1], _SUFFIXES.take(phase), "")
+        kinds = pc.coalesce(taken[0], _TASK_TYPES.take(phase)) if rows else _TASK_TYPES.take(phase)
+        lower, upper = (
+            np.concatenate([np.asarray(whole.column(2 + number)), ends[number]])[order] for number in (0, 1)
+        )
+        found = [values_at(block.raws[place], self.fields) for place in places] if self.fields else []
+        further = {name: column.take(pa.array(order)) for name, column in pivoted(found, None).items()}
+        yield batch_of(ATTRIBUTES, [kinds, names, lower, upper, *taken[len(TIMES) :]], further)
 
-    def follow(self, block: Block[_Line]) -> dict[int, tuple[Any, ...]]:
-        """Note what some lines tell, and return the events of those that tell of no task, by their places."""
+    def follow(self, block: Block[_Line]) -> tuple[dict[int, tuple[Any, ...]], list[int]]:
+        """Note what some lines tell.
+
+        Returns the events of those that tell of no task by their places, and the places of tasks' ends.
+        """
         kinds = [line.event for line in block.values]
-        others = [place for place, kind in enumerate(kinds) if kind in _OTHERS]
-        lines = block.lines() if others else []
+        started = [place for place, kind in enumerate(kinds) if kind == _TASK_START]
+        ended = [place for place, kind in enumerate(kinds) if kind == _TASK_END]
         rows = {}
-        for place in others:
-            number, text = lines[place]
-            row = self._row(decoded(_OTHERS[kinds[place]], text, number), kinds[place][13:])
-            if row is not None:
-                rows[place] = row
-        for place, kind in enumerate(kinds):
-            if kind in (_TASK_START, _TASK_END):
-                line = block.values[place]
-                if line.task is None or line.stage is None:
-                    decoded(_TASKS, block.lines()[place][1], block.lines()[place][0])
-                elif kind == _TASK_END:
-                    self._running.pop(line.task.task, None)
-                else:
-                    self._running[line.task.task] = line, block.raws[place] if self.fields else None
-                    self._latest = max(self._latest, line.task.launch)
-        return rows
+        if len(started) + len(ended) < len(kinds):
+            lines = block.lines()
+            for place, kind in enumerate(kinds):
+                if kind in _OTHERS:
+                    number, text = lines[place]
+                    row = self._row(decoded(_OTHERS[kind], text, number), kind[13:])
+                    if row is not None:
+                        rows[place] = row
+        self._follow_tasks(block, started, ended)
+        return rows, ended
 
-    def _tasks(self, lines: Sequence[_Line]) -> list[pa.RecordBatch]:
-        """Return the starts and the ends of tasks that have ended."""
+    def _follow_tasks(self, block: Block[_Line], started: list[int], ended: list[int]) -> None:
+        """Note which tasks run, after those of some lines."""
+        lines = [block.values[place] for place in (*started, *ended)]
         tasks: list[Any] = [line.task for line in lines]
-        launch = np.array([task.launch for task in tasks], np.int64)
-        finish = np.array([task.finish for task in tasks], np.int64)
-        slack = finish - launch - [(line.metrics or _NO_METRICS).busy for line in lines]
-        slack = np.maximum(slack, 0)
+        if not all(tasks) or None in [line.stage for line in lines]:
+            # The first that lacks its task or its stage is an error.
+            texts = block.lines()
+            for place in sorted((*started, *ended)):
+                decoded(_TASKS, texts[place][1], texts[place][0])
+        begun = {task.task: place for task, place in zip(tasks, started, strict=False)}
+        done = {task.task: place for task, place in zip(tasks[len(started) :], ended, strict=True)}
+        for number in done.keys() & self._running.keys():
+            del self._running[number]
+        for number, place in begun.items():
+            if done.get(number, -1) < place:
+                self._running[number] = block.values[place], block.raws[place] if self.fields else None
+        self._latest = max([self._latest, *(task.launch for task in tasks[: len(started)])])
+
+    def _tasks(self, lines: Sequence[_Line]) -> tuple[pa.RecordBatch, Any]:
+        """Return the starts of tasks that have ended, and the bounds of their ends, (2, n) int64.
+
+        There are no types yet, and identifiers are the numbers of the tasks.
+        """
+        tasks: list[Any] = [line.task for line in lines]
+        launch = np.asarray(pa.array([task.launch for task in tasks], pa.int64()))
+        finish = np.asarray(pa.array([task.finish for task in tasks], pa.int64()))
+        worked = [line.metrics or _NO_METRICS for line in lines]
+        busy = pa.array([each.deserialize + each.run + each.serialize for each in worked], pa.int64())
+        slack = np.maximum(finish - launch - np.asarray(busy), 0)
         finish = np.maximum(finish, launch)
         self._latest = max(self._latest, int(finish.max()))
-        begin = f"{self._app}:task:"
-        names = pc.binary_join_element_wise(begin, pa.array([str(task.task) for task in tasks]), "")
-        attributes = [
+        numbers = pa.array([task.task for task in tasks], pa.int64())
+        stages = [line.stage for line in lines]
+        columns = [
+            pa.nulls(len(tasks), pa.string()),
+            numbers.cast(pa.string()),
+            *(launch, launch + slack),
             pa.repeat(pa.scalar(self._app, pa.string()), len(tasks)),
-            [self._jobs.get(line.stage) for line in lines],
-            [line.stage for line in lines],
+            list(map(self._jobs.get, stages)),
+            stages,
             [line.stage_attempt for line in lines],
-            [task.task for task in tasks],
+            numbers,
             [task.index for task in tasks],
             [task.attempt for task in tasks],
             [task.executor for task in tasks],
@@ -318,11 +357,7 @@ class _Log:
             [None if line.reason is None else line.reason.reason for line in lines],
             pa.nulls(len(tasks), pa.string()),
         ]
-        kinds = [pa.repeat(kind, len(tasks)) for kind in ("TaskStart", "TaskEnd")]
-        ids = [pc.binary_join_element_wise(names, end, ":") for end in ("start", "end")]
-        starts = batch_of(ATTRIBUTES, [kinds[0], ids[0], launch, launch + slack, *attributes])
-        times = [pa.array(finish - slack), pa.array(finish)]
-        return [starts, batch_of(ATTRIBUTES, [kinds[1], ids[1], *times, *starts.columns[len(TIMES) :]])]
+        return batch_of(ATTRIBUTES, columns), np.stack([finish - slack, finish])
 
     def _row(self, given: Any, kind: str) -> tuple[Any, ...] | None:
         """Return the event of a line that tells of no task, if it tells of one."""
@@ -378,18 +413,6 @@ class _Log:
             )
             others.append(values_at(raw, self.fields) if self.fields else {})
         yield batch_of(ATTRIBUTES, list(zip(*rows, strict=True)), pivoted(others, None))
-
-
-def _ordered(
-    parts: Sequence[pa.RecordBatch], places: Any, others: Sequence[dict[str, Any]]
-) -> pa.RecordBatch:
-    """Return the rows of parts in the order of their ``places``, (n,) int64, of all parts."""
-    taken = pa.array(np.argsort(places, kind="stable"))
-    columns = [
-        pa.concat_arrays([part.column(number) for part in parts]).take(taken) for number in range(_WIDTH)
-    ]
-    further = {name: column.take(taken) for name, column in pivoted(others, None).items()}
-    return batch_of(ATTRIBUTES, columns, further)
 
 
 def _named(what: str, name: str, start: bool, time: int) -> tuple[str, str, int, int]:

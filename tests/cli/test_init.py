@@ -64,6 +64,8 @@ def written(invoke: Invoke, folder: Path, *traces: object) -> str:
 @pytest.mark.parametrize("name", TRACES)
 def test_every_real_trace(shared_data: Path, tmp_path: Path, invoke: Invoke, name: str) -> None:
     text = written(invoke, tmp_path / "new", *(shared_data / trace for trace in TRACES[name]))
+    said = [line for line in text.splitlines() if line.startswith("# ")]
+    assert len(said) == len({*said})
     assert text.startswith("# ")
     document = tomllib.loads(text)
     if name == "cloudwatch":
@@ -77,6 +79,8 @@ def test_every_real_trace(shared_data: Path, tmp_path: Path, invoke: Invoke, nam
         assert "several clocks (host)" in text
     if name == "raw event logs":
         assert document == {"format": "spark-eventlog"}
+        query = (tmp_path / "new" / "first.query").read_text()
+        assert "PATTERN SEQ(TaskStart a, TaskEnd b)\nWHERE a.app = b.app AND a.task_id = b.task_id\n" in query
     if name == "metrics":
         assert {events["uncertainty"]["length"] for events in document["events"]} == {"1min"}
 

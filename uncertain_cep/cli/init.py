@@ -143,16 +143,16 @@ def _queries(events: tuple[ProposedEvents, ...], types: list[str], length: str) 
     """Yield queries, each with what it asks for; the most telling first."""
     from uncertain_cep.query.expression_text import quote_name
 
-    ends = [one for one in events if one.pair == "end" and one.key is not None]
+    ends = [one for one in events if one.pair == "end" and one.keys]
     for end in ends:
-        begin = next((one for one in events if one.pair == "begin" and one.key == end.key), None)
+        begin = next((one for one in events if one.pair == "begin" and one.keys == end.keys), None)
         if begin is not None and set(begin.types + end.types) <= set(types):
-            key = quote_name(end.key or "")
+            same = " AND ".join(f"a.{key} = b.{key}" for key in map(quote_name, end.keys))
             first, last = quote_name(begin.types[0]), quote_name(end.types[0])
-            for within in (length, "1 min", "1 h", "1 d"):
+            for within in ("1 h", "1 d", length):
                 yield (
-                    f"Begins and ends of the same {end.key}, at most {within} apart.",
-                    f"PATTERN SEQ({first} a, {last} b)\nWHERE a.{key} = b.{key}\nWITHIN {within}\nLIMIT 20",
+                    f"Begins and ends of the same {' and '.join(end.keys)}, at most {within} apart.",
+                    f"PATTERN SEQ({first} a, {last} b)\nWHERE {same}\nWITHIN {within}\nLIMIT 20",
                 )
     one, other = (types * 2)[:2]
     places = dict.fromkeys(each.host for each in events if each.host is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,11 +34,12 @@ from uncertain_cep.traces.alike_files import (
 )
 from uncertain_cep.traces.common_types import common_type
 from uncertain_cep.traces.formats import FileOptions, TraceFile, format_of, list_files
-from uncertain_cep.traces.readers import READERS
+from uncertain_cep.traces.readers import LOOKED_AT, READERS, recognised
 from uncertain_cep.traces.rows import CANONICAL
 from uncertain_cep.traces.sizes import unpacked_bytes
 from uncertain_cep.traces.stamp_columns import StampColumn, regular_spacing, words_of
 from uncertain_cep.traces.text_lines import LINE
+from uncertain_cep.traces.unpacking import unpacked
 
 __all__ = ["ProposedEvents", "ProposedSchema", "propose"]
 
@@ -47,6 +49,21 @@ _MOST_TYPES: Final = 50
 
 _FINEST: Final = "us"
 _NAMES: Final = Names()
+_SHARED: Final[dict[str, tuple[str, str, tuple[str, ...], str | None]]] = {
+    "spark-eventlog": ("TaskStart", "TaskEnd", ("app", "task_id"), None),
+    **dict.fromkeys(
+        ("hadoop-jhist", "hadoop-history", "hadoop-rumen"),
+        ("AttemptStart", "AttemptEnd", ("attempt_id",), None),
+    ),
+    **dict.fromkeys(("otlp", "jaeger", "zipkin"), ("SpanStart", "SpanEnd", ("trace_id", "span_id"), None)),
+    "ganglia": ("", "", (), "host"),
+    "rrd": ("", "", (), "folder"),
+    "xes": ("", "", (), "case"),
+}
+"""Of formats the types of what begins and ends, what both share, and what other events may share."""
+
+_WIDTH: Final = 108
+"""Of comments in a schema."""
 _MODEL: Final = {_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper}
 
 
@@ -54,13 +71,13 @@ _MODEL: Final = {_NAMES.type, _NAMES.id, _NAMES.lower, _NAMES.upper}
 class ProposedEvents:
     """One table of the schema.
 
-    ``types`` are the types of its events, the usual ones first; ``key`` an attribute whose values are unique
-    in the rows; ``host`` one that names where an event comes from; ``pair`` is begin, end or nothing.
+    ``types`` are the types of its events, the usual ones first; ``keys`` attributes whose values few rows
+    share; ``host`` one that names where an event comes from; ``pair`` is begin, end or nothing.
     """
 
     text: str
     types: tuple[str, ...]
-    key: str | None
+    keys: tuple[str, ...]
     host: str | None
     pair: str
 
@@ -105,15 +122,7 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
             names = ", ".join(sorted(name or "tables" for name in readers))
             raise OptionError(f"there are files of several formats, {names}: name those of one at a time")
         (reader,) = readers
-        what = READERS[reader or ""].what
-        text = (
-            f"# {what[0].upper()}{what[1:]}: files say what their events are, and how uncertain the times.\n"
-            f'format = "{reader}"\n'
-        )
-        # Of a folder a schema that names a format reads everything.
-        whole = all(_everything(file.root) <= {other.path for other in files} for file in files)
-        traces = paths if whole else [file.path for file in files]
-        return ProposedSchema(text, (), tuple(map(str, traces)))
+        return _of_a_format(reader or "", files, paths)
     left_out: list[str] = []
     found: list[tuple[Group, list[StampColumn]]] = []
     options = FileOptions(format=format)
@@ -131,6 +140,36 @@ def propose(paths: Sequence[str | Path], format: str | None = None) -> ProposedS
     taken = {file.root for group, _ in found for file in group.files}
     proposed = _schema(found, left_out, files, format)
     return replace(proposed, traces=tuple(str(path) for path in paths if Path(path) in taken))
+
+
+def _of_a_format(name: str, files: Sequence[TraceFile], paths: Sequence[str | Path]) -> ProposedSchema:
+    """Return a schema for files that say themselves what their events are, and how uncertain the times."""
+    what = READERS[name].what
+    text = [
+        f"# {what[0].upper()}{what[1:]}: files say what their events are, and how uncertain the times.",
+        f'format = "{name}"',
+        "",
+        "# If clocks are off by more than that, say so:",
+        "# [[events]]",
+        '# uncertainty = { kind = "plus_minus", by = "50ms" }',
+    ]
+    # Of a folder a schema that names a format reads everything.
+    others = {path for file in files for path in _everything(file.root)} - {file.path for file in files}
+    whole = all(_reader_of(path) == name for path in others if path.stat().st_size)
+    traces = paths if whole else [file.path for file in files]
+    begin, end, keys, place = _SHARED.get(name, ("", "", (), None))
+    kinds = [(begin, "begin"), (end, "end")] if begin else [("", "")]
+    events = [ProposedEvents("", (kind,), keys, place, pair) for kind, pair in kinds]
+    return ProposedSchema("\n".join(text) + "\n", tuple(events), tuple(map(str, traces)))
+
+
+def _reader_of(path: Path) -> str | None:
+    """Return the format that a file begins as."""
+    try:
+        with unpacked(path) as stream:
+            return recognised(stream.read(LOOKED_AT))
+    except (TraceError, OSError, pa.ArrowException):
+        return None
 
 
 def _of_the_model(group: Group, paths: Sequence[str | Path]) -> ProposedSchema:
@@ -201,22 +240,25 @@ def _rule(stamp: StampColumn, spacing: int | None) -> _Rule:
         )
     unit = stamp.written[0]
     if UNIT_NANOSECONDS[unit] < UNIT_NANOSECONDS[_FINEST]:
-        said = f"The stamps tell {unit}, and no clock is so exact: how far is it off?"
+        said = f"The stamps tell {unit}, and no clock is so exact: say how far it may be off."
         return _Rule(f'{{ kind = "plus_minus", by = "1{_FINEST}" }}', UNIT_NANOSECONDS[_FINEST], said)
     said = f"The stamps are whole multiples of 1{unit}: the rest is cut off."
     return _Rule(f'{{ kind = "granularity", of = "1{unit}" }}', UNIT_NANOSECONDS[unit], said)
 
 
-def _key(table: pa.Table, stamps: Sequence[StampColumn]) -> str | None:
-    """Return a column of ids, if there is one in which no value comes twice."""
+def _key(table: pa.Table, stamps: Sequence[StampColumn]) -> tuple[str | None, bool]:
+    """Return the column of ids that tells most rows apart, if it tells most, and whether none comes twice."""
     times = {stamp.name for stamp in stamps}
-    names = [name for name in table.column_names if name not in times and re.search(r"(?i)id$", name)]
-    for name in names:
+    counts = {}
+    for name in table.column_names:
         column = table.column(name)
         plain = is_text(column.type) or pa.types.is_integer(column.type)
-        if plain and not column.null_count and pc.count_distinct(column).as_py() == len(column):
-            return str(name)
-    return None
+        if plain and name not in times and re.search(r"(?i)id$", name) and not column.null_count:
+            counts[name] = pc.count_distinct(column).as_py()
+    best = max(counts, key=lambda name: counts[name], default=None)
+    if best is None or 2 * counts[best] <= table.num_rows:
+        return None, False
+    return best, counts[best] == table.num_rows
 
 
 def _type_column(table: pa.Table, stamps: Sequence[StampColumn]) -> str | None:
@@ -264,7 +306,8 @@ def _schema(
     if format is not None:
         text.append(f'format = "{format}"')
     text += [
-        "# Shorter than what stamps tell: events of one stamp may have happened in any order.",
+        "# The unit of all times. It is shorter than what stamps tell, so events of one stamp may have come "
+        "in any order.",
         f'tick = "1{tick}"',
     ]
     if file_column is not None:
@@ -275,8 +318,21 @@ def _schema(
         (preset,) = presets
         text += ["", "[extract]", f"# Most lines look like those of {preset}.", f'{LINE} = "{preset}"']
     for proposed in events:
-        text += ["", proposed.text.rstrip("\n")]
-    return ProposedSchema("\n".join(text) + "\n", tuple(events), (), tuple(left_out))
+        text += ["", proposed.text]
+    return ProposedSchema(_readable("\n".join(text)), tuple(events), (), tuple(left_out))
+
+
+def _readable(text: str) -> str:
+    """Return a schema that says nothing twice, in lines that are not too long."""
+    said: set[str] = set()
+    lines: list[str] = []
+    for line in text.split("\n"):
+        if not line.startswith("# "):
+            lines.append(line)
+        elif line not in said:
+            said.add(line)
+            lines += textwrap.wrap(line, _WIDTH, subsequent_indent="# ", break_long_words=False)
+    return "\n".join(lines) + "\n"
 
 
 def _attribute_types(found: Sequence[tuple[Group, list[StampColumn]]]) -> dict[str, pa.DataType | None]:
@@ -298,7 +354,7 @@ def _events(
     file_column: str | None,
 ) -> tuple[list[ProposedEvents], list[int]]:
     table = group.table
-    key, host, kinds = _key(table, stamps), host_column(table), _type_column(table, stamps)
+    (key, is_unique), host, kinds = _key(table, stamps), host_column(table), _type_column(table, stamps)
     times = {stamp.name for stamp in stamps}
     # Records without a number are no samples, however regular: those of each day, say.
     is_measured = any(
@@ -332,7 +388,7 @@ def _events(
             text.append(f"type_column = {_quoted(kinds)}")
         else:
             text.append(f"type = {_quoted(mine[0])}")
-        if key is not None:
+        if is_unique:
             text.append(f"# No value of {key} comes twice.")
             text.append(f"id = {_quoted(f'{{{key}}}:{suffix.lower()}' if suffix else key)}")
         elif "id" in table.column_names:
@@ -360,12 +416,13 @@ def _events(
         text.append(f"# {rule.why}")
         if host is not None and not spacings.get(stamp.name):
             text.append(
-                f"# Stamps may come from several clocks ({host}): if these are off by more, look for their "
-                'offsets, { kind = "clock_offset", ... } or { kind = "plus_minus", by = ... }.'
+                f"# Stamps may come from several clocks ({host}). If these are off by more, look for their "
+                'offsets, kind = "clock_offset", or give a bound, kind = "plus_minus".'
             )
         text.append(f"uncertainty = {rule.text}")
         text.append(f"attributes = {_attributes(attributes)}")
-        made.append(ProposedEvents("\n".join(text), mine, named, place, pair_of(stamp.name)))
+        keys = () if named is None else (named,)
+        made.append(ProposedEvents("\n".join(text), mine, keys, place, pair_of(stamp.name)))
         lengths.append(rule.length)
     return made, lengths
 

@@ -388,7 +388,7 @@ def _events(
             text.append(f"type_column = {_quoted(kinds)}")
         else:
             text.append(f"type = {_quoted(mine[0])}")
-        if is_unique:
+        if key is not None and is_unique:
             text.append(f"# No value of {key} comes twice.")
             text.append(f"id = {_quoted(f'{{{key}}}:{suffix.lower()}' if suffix else key)}")
         elif "id" in table.column_names:

@@ -22,38 +22,43 @@ from uncertain_cep.traces.formats import FileOptions, read_file
 from uncertain_cep.traces.readers import READERS
 from uncertain_cep.traces.readers.source import Source
 
+REST: Final = "x" * 400
+"""What a line holds besides, which nothing asks for."""
+
 LINES: Final[dict[str, tuple[str, Callable[[int], str]]]] = {
     "spark-eventlog": (
         "",
         lambda n: (
             f'{{"Event":"SparkListenerTaskEnd","Stage ID":1,"Task Info":{{"Task ID":{n},"Launch Time":{n},'
-            f'"Finish Time":{n + 9}}},"more":"{"x" * 900}"}}\n'
+            f'"Finish Time":{n + 9}}},"more":"{REST}"}}\n'
         ),
     ),
     "hadoop-jhist": (
         'Avro-Json\n{"type":"record"}\n',
         lambda n: (
             '{"type":"TASK_STARTED","event":{"x.TaskStarted":'
-            f'{{"taskid":"task_1_{n}_m_1","startTime":{n + 1}}}}}}}\n'
+            f'{{"taskid":"task_1_{n}_m_1","startTime":{n + 1},"splitLocations":"{REST}"}}}}}}\n'
         ),
     ),
     "hadoop-history": (
         'Meta VERSION="1" .\n',
-        lambda n: f'Task TASKID="task_1_{n}_m_1" TASK_TYPE="MAP" START_TIME="{n + 1}" SPLITS="" .\n',
+        lambda n: f'Task TASKID="task_1_{n}_m_1" TASK_TYPE="MAP" START_TIME="{n + 1}" SPLITS="{REST}" .\n',
     ),
     "prometheus": (
         "",
-        lambda n: f'{{"metric":{{"__name__":"up"}},"values":[1,2],"timestamps":[{n},{n + 1}]}}\n',
+        lambda n: (
+            f'{{"metric":{{"__name__":"up"}},"values":[1,2],"timestamps":[{n},{n + 1}],"more":"{REST}"}}\n'
+        ),
     ),
-    "openmetrics": ("", lambda n: f"up 1 {n}\n"),
+    "openmetrics": ("", lambda n: f'up{{note="{REST}"}} 1 {n}\n'),
     "otlp": (
         "",
         lambda n: (
             '{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"1","spanId":"2",'
-            f'"startTimeUnixNano":"{n}","endTimeUnixNano":"{n + 1}"}}]}}]}}]}}\n'
+            f'"startTimeUnixNano":"{n}","endTimeUnixNano":"{n + 1}","traceState":"{REST}"}}]}}]}}]}}\n'
         ),
     ),
-    "hadoop-rumen": ("", lambda n: f'{{"jobID":"job_1_{n}","submitTime":{n + 1}}}\n'),
+    "hadoop-rumen": ("", lambda n: f'{{"jobID":"job_1_{n}","submitTime":{n + 1},"user":"{REST}"}}\n'),
 }
 """Formats of lines, or of objects one after another: what a file begins with, and its nth line."""
 

@@ -12,6 +12,8 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from hatchling.metadata.core import CoreMetadata, ProjectMetadata
+from hatchling.plugin.manager import PluginManager
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "requirements" / "runtime.lock"
@@ -90,6 +92,57 @@ def test_wheel_metadata(wheel: Path) -> None:
         assert f"{info}/licenses/LICENSE" in archive.namelist()
     assert "License-Expression: Apache-2.0" in written
     assert "Requires-Python: >=3.11" in written
+    assert "Description-Content-Type: text/markdown" in written
+
+
+def described(folder: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> CoreMetadata:
+    """Return the metadata that a build of the project in a folder has."""
+    monkeypatch.setenv("UNCERTAIN_CEP_URL", address)
+    return ProjectMetadata(str(folder), PluginManager()).core
+
+
+def targets(text: str) -> list[str]:
+    return re.findall(r"\[[^\]]+\]\(([^)\s]+)\)", text)
+
+
+def test_links_of_the_description_lead_to_the_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = "https://example.org/uncertain-cep"
+    known = described(ROOT, f"{address}/", monkeypatch)
+    release = f"v{known.version}"
+    beside = [
+        (name, target.removeprefix(f"{address}/{name}/{release}/").partition("#")[0])
+        for target in [*targets(known.readme), *known.urls.values()]
+        for name in ("blob", "tree")
+        if target.startswith(f"{address}/{name}/{release}/")
+    ]
+    assert len(beside) == len(targets((ROOT / "README.md").read_text(encoding="utf-8"))) + 2
+    assert all((ROOT / file).is_dir() if name == "tree" else (ROOT / file).is_file() for name, file in beside)
+    assert {"Homepage": address, "Issues": f"{address}/issues"}.items() <= known.urls.items()
+
+
+def test_without_an_address_the_description_names_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = described(ROOT, "", monkeypatch)
+    assert (targets(known.readme), known.urls) == ([], {})
+    assert "| Tutorial (`docs/tutorial.md`) |" in known.readme
+    assert "\n`ARCHITECTURE.md` says how it is built" in known.readme
+
+
+def test_an_address_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match="UNCERTAIN_CEP_URL=example: it must be an address"):
+        described(ROOT, "example", monkeypatch)
+
+
+def test_a_source_distribution_keeps_its_description(
+    distributions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (sdist,) = distributions.glob("*.tar.gz")
+    folder = unpacked(sdist, tmp_path)
+    whole = described(ROOT, "", monkeypatch).readme
+    assert described(folder, "", monkeypatch).readme.strip() == whole.strip()
+    address = "https://example.org/uncertain-cep"
+    linked_to = described(ROOT, address, monkeypatch)
+    again = described(folder, address, monkeypatch)
+    assert (again.readme, again.urls) == (linked_to.readme, linked_to.urls)
 
 
 def test_source_distribution_holds_what_a_packager_needs(distributions: Path) -> None:

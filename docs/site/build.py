@@ -7,7 +7,6 @@ and the pictures. Nothing comes from the network, and a link that leads nowhere 
 
 from __future__ import annotations
 
-import ast
 import re
 import shutil
 import sys
@@ -21,6 +20,7 @@ import click
 
 import uncertain_cep as uc
 import uncertain_cep.spark
+from docs.site.catalogue import messages
 from docs.site.drawings import DRAWINGS
 from uncertain_cep import errors
 from uncertain_cep.cli import main
@@ -176,67 +176,21 @@ def _options() -> Iterator[str]:
 def _catalogue() -> Iterator[str]:
     """Yield the errors with what is said where they are raised, and the warnings."""
     yield "# Errors and warnings\n"
-    yield "Every error of the library is an `UncertainCepError`. The messages are those in the code;"
-    yield "`...` stands for what they name.\n"
+    yield "Every error of the library is an `UncertainCepError`. The messages are read from the code; `…`"
+    yield "stands for what they name. What Spark, Kafka and Arrow say themselves is not among them.\n"
     said = messages()
     for name in (name for name in uc.__all__ if name.endswith("Error")):
         yield f"## {name}\n\n```{{eval-rst}}\n.. autoexception:: uncertain_cep.errors.{name}\n```\n"
-        yield from (f"- {text}" for text in said.get(name, ()))
+        yield from map(_item, said.get(name, ()))
         yield ""
     warning = "uncertain_cep.errors.UncertainCepWarning"
     yield f"## UncertainCepWarning\n\n```{{eval-rst}}\n.. autoexception:: {warning}\n```\n"
-    yield from (f"- {text}" for text in said["warn"])
+    yield from map(_item, said["warn"])
 
 
-MADE_BY: Final = {
-    "TraceFault": "TraceError",
-    "Fault": "QueryError",
-    "refuse": "QueryError",
-    "_fault": "QueryError",
-}
-"""What notes a fault, and the error that lists it."""
-
-WARNED_OF: Final = re.compile(r"doubts|inference|duplicates|intervals|compiling|raw_stamps")
-"""Modules in which texts of warnings are made and handed on."""
-
-
-NO_WARNING: Final = ("candidates: ", "How uncertain", "uncertain-cep: ")
-"""What those modules say besides."""
-
-
-def messages() -> dict[str, list[str]]:
-    """Return the texts of what the library raises and warns of, by error; ``warn`` for warnings."""
-    found: dict[str, set[str]] = {}
-    for file in (ROOT / "uncertain_cep").rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            for name, text in _said(node, WARNED_OF.search(file.stem) is not None):
-                # What begins with a sign is the end of another text.
-                if re.match(r"[^;,].*\w{2,} .*\w{2,} .*\w{2,}", text) and not text.startswith(NO_WARNING):
-                    found.setdefault(name, set()).add(text)
-    return {name: sorted(texts, key=str.lower) for name, texts in found.items()}
-
-
-def _said(node: ast.AST, is_handed_on: bool) -> Iterator[tuple[str, str]]:
-    """Yield the error and the text of what a call raises, notes or warns of."""
-    if isinstance(node, ast.Call):
-        called = getattr(node.func, "id", getattr(node.func, "attr", ""))
-        name = MADE_BY.get(called, "warn" if called == "append" and is_handed_on else called)
-        if name.endswith("Error") or name == "warn":
-            yield from ((name, _template(argument)) for argument in node.args)
-    elif is_handed_on and isinstance(node, ast.Yield | ast.Return | ast.AnnAssign) and node.value is not None:
-        yield "warn", _template(node.value)
-
-
-def _template(node: ast.expr) -> str:
-    """Return a text with ``...`` for its changing parts, quoted for Markdown; "" for none."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        parts = [node.value]
-    elif isinstance(node, ast.JoinedStr):
-        parts = [str(part.value) if isinstance(part, ast.Constant) else "..." for part in node.values]
-    else:
-        return ""
-    text = re.sub(r"\s+", " ", "".join(parts)).strip()
-    return re.sub(r"([\\`*_\[\]<>{}$|])", r"\\\1", text)
+def _item(text: str) -> str:
+    """Return a message as it stands in a list of Markdown."""
+    return "- " + re.sub(r"([\\`*_\[\]<>{}$|])", r"\\\1", text)
 
 
 def build(out: Path, builder: str = "html") -> int:

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 import uncertain_cep as uc
-from docs.site.build import CHAPTERS, DOCS, OF_THE_ROOT, ROOT, lay_out, messages
+from docs.site.build import CHAPTERS, DOCS, OF_THE_ROOT, ROOT, lay_out
+from docs.site.catalogue import messages
 from docs.site.drawings import DRAWINGS
 from tests.project.test_readme import every_command
+from tests.query.golden import cases
 from uncertain_cep.cli import main
 from uncertain_cep.traces import TraceSchema, schema_document
 from uncertain_cep.traces.events_schema import KINDS
@@ -89,12 +91,43 @@ def test_every_key_of_a_schema_file_is_documented() -> None:
     assert {key for key in keys if not re.search(rf"\b{key}\b", text)} == set()
 
 
-def test_errors_and_warnings_are_read_from_the_code() -> None:
-    said = messages()
-    assert len(said["warn"]) > 20
-    assert len(said["QueryError"]) > 50
-    assert len(said["OptionError"]) > 50
-    assert any(text.startswith("no event of type") for text in said["warn"])
+GOLDENS = ("syntax_errors.txt", "query_errors.txt", "row_condition_errors.txt", "binding_errors.txt")
+
+
+def test_messages_of_queries_are_in_the_catalogue() -> None:
+    found = messages()
+    known = [
+        re.compile(".*".join(map(re.escape, text.split("…"))))
+        for name in ("QueryError", "QuerySyntaxError")
+        for text in found[name]
+    ]
+    said = {
+        re.sub(r"\s+", " ", text)
+        for file in GOLDENS
+        for case in cases(file)
+        for text in re.findall(r"^line \d+, column \d+: (.*)$", case.expected, re.MULTILINE)
+    }
+    assert len(said) > 150
+    assert [text for text in said if not any(one.fullmatch(text) for one in known)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("warn", "no event of type …; did you mean …?"),
+        ("warn", "… events agree in everything with an earlier one: left out; … are kept"),
+        ("TraceError", "there is no such column"),
+        ("TraceError", "there is no such file: check the path"),
+        ("TraceError", 'is missing: name the column of the stamps, such as time = "timestamp"'),
+        ("OptionError", "tick=…: the schema says …: leave one of them out"),
+        ("TimeLimitError", "stopped after … s: that is the time limit."),
+        ("MemoryLimitError", "stopped at the memory limit"),
+        ("TraceError", "it is no XML, or cut off: …"),
+        ("RuntimeEnvironmentError", "Kafka at … has no topic …"),
+    ],
+)
+def test_the_catalogue_has_each_kind_of_message(name: str, text: str) -> None:
+    assert any(found.startswith(text) for found in messages()[name]), messages()[name]
 
 
 @pytest.mark.parametrize("name", DRAWINGS)

@@ -10,10 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import given, note
+from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.cases.language import LanguageCase
-from tests.cases.times import timed_cases
+from tests.cases.nested import NestedCase
+from tests.cases.times import timed_cases, timed_nested_cases
 from uncertain_cep.operators import backtracking, incremental, next_match, points, timed_sums
 
 QUERY = "PATTERN SEQ(A a, A b, A c) WHERE skip_till_next_match(a, b, c) WITHIN 100"
@@ -138,8 +140,8 @@ def test_negations_by_points_are_estimated_as_well(monkeypatch: pytest.MonkeyPat
     assert {row["exact"] for row in by_points.values()} == {True, False}
 
 
-@given(timed_cases())
-def test_conditions_on_times_are_estimated(case: LanguageCase) -> None:
+@given(st.one_of(timed_cases(), timed_nested_cases()))
+def test_conditions_on_times_are_estimated(case: LanguageCase | NestedCase) -> None:
     note(case.text())
     table = case.trace.table()
     expected = case.rows(uc.match(table, case.text()))

@@ -130,6 +130,8 @@ class BacktrackingSearch:
             self._before = np.array(plan.order.before, dtype=np.int64)
             if not timed:
                 self._confidences = order_confidences(plan.order, self._kleene, window, table.num_rows)
+        # Others of sets are never estimated.
+        self._has_errors = plan.order is None or (timed and clocks is None)
         self._by_clocks: HeldConfidences | None = None
         if clocks is not None:
             anchored = any(found.earlier is None for found in plan.bound.times)
@@ -296,14 +298,14 @@ class BacktrackingSearch:
         asked = (
             MatchEvents(*matches, boxes), self._placed, self._offset, events,
             rules if self._before is None else rules.negated, self._conditions, self._pmfs, wanted, work,
-            (lower, upper, confidence, std_error)[: 4 if self._before is None else 3],
+            (lower, upper, confidence, std_error)[: 4 if self._has_errors else 3],
         )  # fmt: skip
         with self._priced(matches):
             if self._by_clocks is None:
                 self._confidences.describe(*asked)
             else:
                 self._by_clocks.describe(*asked, rules)
-        return lower, upper, confidence, std_error if self._before is None else None
+        return lower, upper, confidence, std_error if self._has_errors else None
 
     @contextmanager
     def _priced(self, matches: FoundMatches) -> Iterator[None]:

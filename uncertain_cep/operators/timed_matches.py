@@ -108,7 +108,7 @@ class TimedConfidences:
                 )  # fmt: skip
 
             def estimated(n: int, cells: float, shape: Shape = shape) -> tuple[int, int, float, float]:
-                # Sets have no standard errors, and are not estimated.
+                # Sets have no standard errors where the offsets of clocks are held.
                 if len(out) < 4 or not self._plan.estimates[0] > 0.0:
                     raise CostlyMatchError(n, int(min(cells, 2.0**62)))
                 match = TimedMatch(

@@ -40,6 +40,10 @@ QUERIES: Final = {
         WITHIN 30
     """,
     "least distances": "PATTERN SEQ(A a, B b) WHERE [key] AND TIME(b) - TIME(a) >= 3 WITHIN 9",
+    "many options": f"""
+        PATTERN SEQ(A a, {", ".join(f"E? e{number}" for number in range(8))}, B? b, C c)
+        WHERE [key] AND TIME(b) - TIME(a) <= 2 AND TIME(c) - TIME(b) <= 2 WITHIN 9
+    """,
     "best of the grown": """
         PATTERN SEQ(A a, !D n, B b) WHERE [key] WITHIN 9 ORDER BY CONFIDENCE DESC LIMIT 7
     """,

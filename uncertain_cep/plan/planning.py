@@ -349,6 +349,8 @@ def _ordered(plan: EvaluationPlan, options: MatchOptions) -> EvaluationPlan:
     if plan.compressed:
         _check_compressed(plan)
     what = _beyond_plain(plan.bound.components, plan.query)
+    if what is not None and plan.query.gap_strategies:
+        what = "strategies of single gaps"
     if plan.order is not None:
         what = "event sets, AND(...)"
     if plan.compressed:

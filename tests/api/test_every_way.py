@@ -1,0 +1,181 @@
+"""Times between events, existence, options, strategies of gaps by every way: the answer, or one error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final
+
+import pyarrow as pa
+import pytest
+
+import uncertain_cep as uc
+from uncertain_cep.plan import EVALUATIONS, PLANNERS
+
+EVENTS: Final = pa.table(
+    {
+        "type": ["A", "B", "N", "B", "C", "A", "C"],
+        "id": list(range(7)),
+        "lower": [0, 2, 3, 4, 7, 8, 11],
+        "upper": [2, 5, 5, 6, 9, 10, 13],
+        "wait": [6] * 7,
+        "k": [0] * 7,
+    }
+)
+DOUBTFUL: Final = EVENTS.append_column("probability", pa.array([1.0, 0.5, 0.5, 1.0, 0.75, 1.0, 0.25]))
+
+MANY: Final = ", ".join(f"D? d{number}" for number in range(9))
+CONSTRUCTS: Final[Mapping[str, str]] = {
+    "neighbours": "SEQ(A a, B b, C c) WHERE TIME(b) - TIME(a) <= 4 AND TIME(c) - TIME(b) BETWEEN 2 AND 6",
+    "ends": "SEQ(A a, B b, C c) WHERE TIME(c) - TIME(a) <= a.wait AND TIME(a) >= 1",
+    "times of a list": """SEQ(A a, B+ b[], C c)
+        WHERE TIME(b[i]) - TIME(b[i-1]) <= 2 AND TIME(b[1]) - TIME(a) <= 4""",
+    "times of what is forbidden": "SEQ(A a, !N n, C c) WHERE TIME(n) - TIME(a) <= 3",
+    "times of what is next": """SEQ(A a, B b, C c)
+        WHERE skip_till_next_match(a, b, c) AND TIME(b) - TIME(a) >= 2 AND TIME(c) - TIME(b) <= 6""",
+    "times of a set": "SEQ(A a, AND(B b, N n), C c) WHERE TIME(b) - TIME(n) <= 2 AND TIME(c) - TIME(a) <= 9",
+    "times of alternatives": """SEQ(A a, OR(B b, N n), C c)
+        WHERE TIME(b) - TIME(a) <= 4 AND TIME(c) - TIME(n) <= 4""",
+    "existence": "SEQ(A a, B b, C c) WHERE b.k = a.k",
+    "existence of what is forbidden": "SEQ(A a, !N n, C c)",
+    "existence of what is next": "SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c)",
+    "existence in a list": "SEQ(A a, B+ b[], C c)",
+    "an option": "SEQ(A a, B? b, C c)",
+    "an option with times": """SEQ(A a, B? b, !N n, C c)
+        WHERE TIME(b) - TIME(a) <= 4 AND TIME(n) - TIME(a) <= 4""",
+    "repetition": "SEQ(A a, B{1,2} b[], C* c[])",
+    "many options": f"SEQ(A a, {MANY}, B? b, C c)",
+    "gaps": "SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b) AND strict_contiguity(b, c)",
+    "gaps with times": "SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b) AND TIME(c) - TIME(a) <= 8",
+}  # fmt: skip
+
+Rows = dict[tuple[str, ...], tuple[int, int, float]]
+Way = Callable[[pa.Table, str], Rows]
+
+
+def rows(found: pa.Table) -> Rows:
+    kept = {}
+    for row in found.to_pylist():
+        ids = tuple(str(value) for name, value in row.items() if len(name) < 3)
+        kept[ids] = row["range_lower"], row["range_upper"], round(row["confidence"], 9)
+    return kept
+
+
+def matched(**options: Any) -> Way:
+    return lambda table, query: rows(uc.match(table, query, **options))
+
+
+def streamed(evaluation: str) -> Way:
+    def found(table: pa.Table, query: str) -> Rows:
+        matcher = uc.IncrementalMatcher(query, table.schema, evaluation=evaluation)
+        parts = [matcher.push(table.slice(row, 1)) for row in range(table.num_rows)]
+        return rows(pa.Table.from_batches([*parts, matcher.close()]))
+
+    return found
+
+
+def counted(ending: str) -> Way:
+    def found(table: pa.Table, query: str) -> Rows:
+        whole = rows(uc.match(table, query))
+        counts = uc.match(table, f"{query} RETURN EXPECTED COUNT{ending}")["expected_count"].to_pylist()
+        assert sum(counts) == pytest.approx(sum(confidence for *_, confidence in whole.values()))
+        return whole
+
+    return found
+
+
+def looked_at(table: pa.Table, query: str) -> Rows:
+    found = uc.match(table, query)
+    assert uc.posteriors(found, table, query).num_rows == uc.events_of(found, table, query).num_rows
+    return rows(found)
+
+
+def explained(table: pa.Table, query: str) -> Rows:
+    assert uc.explain(query, table, analyze=True)
+    assert uc.explain(query, table, format="json")
+    assert uc.report(table, query)
+    return rows(uc.match(table, query))
+
+
+def compressed(table: pa.Table, query: str) -> Rows:
+    """Return the whole answer where the compressed one has the same events beside the list."""
+    found = uc.match(table, query, kleene="compressed")
+    whole = rows(uc.match(table, query))
+    singles = {(ids[0], *ids[2:]) for ids in whole}
+    assert {(str(row["a"]), str(row["c"])) for row in found.to_pylist()} == singles
+    return whole
+
+
+STREAMS: Final = ("auto", "sliced", "any_state", "selectivity", "query_order", "point")
+WAYS: Final[Mapping[str, Way]] = {
+    **{f"evaluation={name}": matched(evaluation=name) for name in EVALUATIONS},
+    **{f"planner={name}": matched(planner=name) for name in PLANNERS},
+    "a tree": matched(planner="((c a) b)"),
+    "threads": matched(threads=3),
+    "approximate": matched(approximate=0.01),
+    "compressed": compressed,
+    **{f"stream, {name}": streamed(name) for name in STREAMS},
+    "expected count": counted(""),
+    "expected count by time": counted(" EVERY 3"),
+    "events and laws": looked_at,
+    "explanations and reports": explained,
+}
+
+LISTS: Final = ("times of a list", "existence in a list", "repetition")
+FORBIDDEN: Final = ("times of what is forbidden", "existence of what is forbidden", "an option with times")
+NEXT: Final = ("times of what is next", "existence of what is next")
+GAPS: Final = ("gaps", "gaps with times")
+SETS: Final = ("times of a set",)
+SEVERAL: Final = ("times of alternatives", "an option", "an option with times", "repetition", "many options")
+
+Refusals = Mapping[str, tuple[str, ...]]
+
+RUNS: Final[Refusals] = {
+    "support Kleene": LISTS, "support negation": FORBIDDEN, "support event sets": SETS,
+    "support strategies of single gaps": GAPS,
+}  # fmt: skip
+RUNS_OF_A_STREAM: Final[Refusals] = {
+    **RUNS, "under skip_till_next_match over": NEXT, "alternative patterns": SEVERAL[:1],
+    "optional components": SEVERAL[1:],
+}  # fmt: skip
+REFUSED: Final[Mapping[str, Refusals]] = {
+    "evaluation=any_state": RUNS,
+    "evaluation=selectivity": RUNS,
+    "evaluation=point": {"support event sets": SETS},
+    **{f"stream, {name}": RUNS_OF_A_STREAM for name in ("any_state", "selectivity", "query_order")},
+    "stream, point": {"support event sets": SETS},
+    "a tree": {
+        "no variable of a component that takes one event": (*LISTS[:2], *FORBIDDEN[:2]), "n is missing": SETS,
+        "a tree is for one pattern": SEVERAL,
+    },
+    "compressed": {
+        "one Kleene component": (
+            "neighbours", "ends", "existence", *FORBIDDEN[:2], *NEXT, *GAPS,
+        ),
+        "alone: a set": LISTS[:1], "without AND": SETS, "without OR": SEVERAL,
+    },
+}  # fmt: skip
+"""What each way does not take, and what its error says; where two say it, the later one does."""
+
+
+@pytest.mark.filterwarnings("ignore::uncertain_cep.UncertainCepWarning")
+@pytest.mark.parametrize("way", WAYS)
+def test_every_way_takes_every_construct_or_says_at_once_that_it_does_not(way: str) -> None:
+    refused = {name: said for said, names in REFUSED.get(way, {}).items() for name in names}
+    for construct, pattern in CONSTRUCTS.items():
+        table = DOUBTFUL if construct.startswith("existence") else EVENTS
+        query = f"PATTERN {pattern} WITHIN 14"
+        if construct not in refused:
+            assert WAYS[way](table, query) == answer(construct), construct
+            continue
+        with pytest.raises(uc.OptionError, match=refused[construct]):
+            # No event is needed to say so.
+            WAYS[way](table.slice(0, 0), query)
+
+
+@cache
+def answer(construct: str) -> Rows:
+    table = DOUBTFUL if construct.startswith("existence") else EVENTS
+    found = rows(uc.match(table, f"PATTERN {CONSTRUCTS[construct]} WITHIN 14"))
+    assert len(found) > 1
+    return found

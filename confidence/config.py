@@ -63,8 +63,12 @@ MOST_STEPS_BETWEEN_IDEALS: Final = 1_000_000
 MOST_EXCLUDED: Final = 2
 """Most differences bound from above that a signed sum is tried for: it is cheaper than polynomials."""
 
-MOST_EXCLUDED_IN_WINDOW: Final = 5
-"""The same where the window binds, so that one time would have to be held."""
+MOST_EXCLUDED_IF_LIKELY: Final = 5
+"""The same where the window binds, so that one time would have to be held, or the sum is likely to hold."""
+
+SHARE_OF_EXCLUDED: Final = 0.05
+"""For each such difference, how much of what it can be each has to leave for the sum to be likely to hold: of
+five a quarter. With less the sum cancels, and both ways are paid for (``benchmarks main --only times``)."""
 
 WORST_EXCLUSION: Final = 1e3
 """Largest sum of the terms over that of what is left of them: with 1e5 errors of 1e-9 were met."""

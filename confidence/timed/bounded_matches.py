@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from confidence.chain.uniform import chain_confidence
-from confidence.config import MOST_EXCLUDED, MOST_EXCLUDED_IN_WINDOW, WORST_EXCLUSION
+from confidence.config import MOST_EXCLUDED, MOST_EXCLUDED_IF_LIKELY, SHARE_OF_EXCLUDED, WORST_EXCLUSION
 from confidence.kernel import kernel
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.cycles import bounded_probability, tighten
@@ -105,12 +105,16 @@ def describe_bounded(lower, upper, size, g, h, window, wanted, integers, floats,
         if not feasible or not wanted:
             continue
         binding = 0
+        share = 1.0
         for j in range(1, length):
             if h[m, j] < UNBOUND and b[j] - a[j - 1] > h[m, j]:
                 integers[8, binding] = j
                 binding += 1
+                share = min(share, float(h[m, j] - g[m, j] + 1) / float(b[j] - a[j - 1] - g[m, j] + 1))
         found = math.nan
-        if binding <= (MOST_EXCLUDED_IN_WINDOW if b[length - 1] - a[0] >= window[m] else MOST_EXCLUDED):
+        # Where bounds leave little of the differences, the sum cancels.
+        likely = b[length - 1] - a[0] >= window[m] or share >= SHARE_OF_EXCLUDED * binding
+        if binding <= (MOST_EXCLUDED_IF_LIKELY if likely else MOST_EXCLUDED):
             found = _by_exclusion(a, b, size[n], g[m], h[m], window[m], binding, integers, floats)
         if math.isnan(found):
             found = bounded_probability(lower[n], upper[n], size[n], g[m], h[m], window[m], work)

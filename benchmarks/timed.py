@@ -1,4 +1,4 @@
-"""Conditions on times: confidences by shape and tick, distances, what pruning saves; and options."""
+"""Conditions on times: confidences by shape and tick, queries beside those without, pruning; and options."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ _SHAPES: Final[tuple[tuple[str, int, int, float, Target], ...]] = (
 
 _MATCHES: Final = 20_000
 _CHAIN: Final = "PATTERN SEQ(A a, B b, C c, D d, E e)"
+_ABC: Final = "SEQ(A a, B b, C c)"
+_NEXT: Final = f"{_ABC} WHERE skip_till_next_match(a, b, c)"
+_ABCD: Final = "SEQ(A a, B b, C c, D d) WHERE a.id < d.id"
 
 
 def measure(options: Options) -> Results:
@@ -46,57 +49,59 @@ def measure(options: Options) -> Results:
             each = timing.seconds(options.clock) / _MATCHES * 1e6
             rounds = timing.rounds(options.clock)
             results.add(f"confidence, l={length}, {ticks:,} ticks, {name}", each, "us", target, rounds, "")
-    _add_distances(options, results)
-    _add_forbidden(options, results)
+    _add_whole(options, results)
     _add_pruning(options, results)
     _add_options(options, results)
     return results
 
 
-def _add_distances(options: Options, results: Results) -> None:
-    """Add what whole queries with bounds between neighbours take beside one without."""
-    events = _events(options.events(20_000), 10)
-    plain = "PATTERN SEQ(A a, B b, C c)"
-    queries = {
-        "none": plain,
-        "least": f"{plain} WHERE TIME(b) - TIME(a) >= 5 AND TIME(c) - TIME(b) >= 5",
-        "largest": f"{plain} WHERE TIME(b) - TIME(a) <= 150",
-    }
-    timings = take_turns(
-        {
-            name: partial(uc.match, events, f"{query} WITHIN 300", threads=1)
-            for name, query in queries.items()
-        },
-        options.rounds,
-    )
-    each = {name: 1e6 * timing.seconds(options.clock) / timing.rows for name, timing in timings.items()}
-    note = f"{each['least']:.2f} us a match against {each['none']:.2f}"
-    rounds = timings["least"].rounds(options.clock)
-    results.add(
-        "least distances against none", each["least"] / each["none"], "x", at_most(1.15), rounds, note
-    )
-    rounds = timings["largest"].rounds(options.clock)
-    results.add("one largest distance, the whole query", each["largest"], "us", None, rounds, "a match, l=3")
+_WHOLE: Final[tuple[tuple[str, int, str, str, Target], ...]] = (
+    (
+        "least distances against none", 10,
+        f"{_ABC} WHERE TIME(b) - TIME(a) >= 5 AND TIME(c) - TIME(b) >= 5 WITHIN 300", f"{_ABC} WITHIN 300",
+        at_most(1.15),
+    ),
+    (
+        "one largest distance against none", 10, f"{_ABC} WHERE TIME(b) - TIME(a) <= 150 WITHIN 300",
+        f"{_ABC} WITHIN 300", at_most(10.0),
+    ),
+    (
+        "a negation with a condition against one without", 30,
+        "SEQ(A a, !E n, B b) WHERE TIME(n) - TIME(a) <= 20 WITHIN 60", "SEQ(A a, !E n, B b) WITHIN 60",
+        at_most(2.0),
+    ),
+    (
+        "skip till next match with conditions against without", 30,
+        f"{_NEXT} AND TIME(b) - TIME(a) >= 5 AND TIME(c) - TIME(b) <= 60 WITHIN 200", f"{_NEXT} WITHIN 200",
+        at_most(15.0),
+    ),
+    (
+        "conditions that cross against those of neighbours", 30,
+        f"{_ABCD} AND TIME(d) - TIME(b) <= 40 AND TIME(c) - TIME(a) <= 40 WITHIN 150",
+        f"{_ABCD} AND TIME(b) - TIME(a) <= 20 AND TIME(c) - TIME(b) <= 20 AND TIME(d) - TIME(c) <= 20 "
+        "WITHIN 150",
+        at_most(4.0),
+    ),
+)  # fmt: skip
+"""Name, longest interval, a query and the one that it stands beside, and how much more a match may take."""
 
 
-def _add_forbidden(options: Options, results: Results) -> None:
-    """Add what a match takes whose gaps forbid events under conditions, or whose conditions cross."""
-    events = _events(options.events(20_000), 30)
-    within = " AND TIME(d) - TIME(b) <= 40 AND TIME(c) - TIME(a) <= 40 WITHIN 150"
-    queries = {
-        "a negation with a condition": "SEQ(A a, !E n, B b) WHERE TIME(n) - TIME(a) <= 20 WITHIN 60",
-        "skip till next match with conditions": (
-            "SEQ(A a, B b, C c) WHERE skip_till_next_match(a, b, c) AND TIME(b) - TIME(a) >= 5 "
-            "AND TIME(c) - TIME(b) <= 60 WITHIN 200"
-        ),
-        "conditions that cross": f"SEQ(A a, B b, C c, D d) WHERE a.id < d.id{within}",
-    }
-    for name, query in queries.items():
-        matched = partial(uc.match, events, f"PATTERN {query}", threads=1)
-        timing = take_turns({"": matched}, options.rounds)[""]
-        each = 1e6 * timing.seconds(options.clock) / timing.rows
-        rounds = timing.rounds(options.clock)
-        results.add(f"{name}, the whole query", each, "us", None, rounds, "a match, up to 30 ticks")
+def _add_whole(options: Options, results: Results) -> None:
+    """Add what a match takes by whole queries with conditions, beside queries that ask less."""
+    for name, longest, query, beside, target in _WHOLE:
+        events = _events(options.events(20_000), longest)
+        timings = take_turns(
+            {
+                key: partial(uc.match, events, f"PATTERN {asked}", threads=1)
+                for key, asked in (("own", query), ("beside", beside))
+            },
+            options.rounds,
+        )
+        own, other = (
+            1e6 * timings[key].seconds(options.clock) / timings[key].rows for key in ("own", "beside")
+        )
+        rounds, note = timings["own"].rounds(options.clock), f"{own:.2f} us a match against {other:.2f}"
+        results.add(name, own / other, "x", target, rounds, note)
 
 
 def _events(count: int, longest: int) -> pa.Table:

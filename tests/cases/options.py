@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import strategies as st
 
 from tests.cases.language import STRATEGIES, conditions, traces, untied
 from tests.cases.nested import NestedCase
 from tests.cases.sampling import sampled_from
+from tests.cases.times import time_conditions
 from uncertain_cep.testing.model import Component, Seq, Strategy
+from uncertain_cep.testing.patterns import components
 
-__all__ = ["option_cases"]
+__all__ = ["option_cases", "timed_option_cases"]
 
 _TYPES = [("A",), ("A",), ("B",), ("B",), ("A", "B")]
 _TIMES = [(0, None), (0, 1), (0, 2), (1, 2), (2, 2), (2, None), (1, 1)]
@@ -50,3 +54,11 @@ def option_cases(draw: st.DrawFn, strategy: Strategy | None = None, most: int = 
         agree,
         (),
     )
+
+
+@st.composite
+def timed_option_cases(draw: st.DrawFn, most: int = 5) -> NestedCase:
+    """Draw such a case, which may ask something of times."""
+    case: NestedCase = draw(option_cases(most=most))
+    asked = draw(st.lists(time_conditions(components(case.pattern)), max_size=2))
+    return replace(case, times=tuple(asked))

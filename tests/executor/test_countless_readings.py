@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import uncertain_cep as uc
 from tests.cases.comparison import assert_same
 from tests.cases.nested import NestedCase
-from tests.cases.options import option_cases
+from tests.cases.options import option_cases, timed_option_cases
 from tests.cases.sampling import FEWER, sampled_from
 from uncertain_cep.plan import EvaluationPlan, make_plan, plan_of_reading
 from uncertain_cep.query import branches
@@ -36,7 +36,7 @@ def plan_of(text: str, schema: pa.Schema) -> EvaluationPlan:
     return make_plan(uc.parse(text), schema)
 
 
-@given(option_cases(), sampled_from(["auto", "point", "threads", "stream", "sliced", "matches"]))
+@given(timed_option_cases(), sampled_from(["auto", "point", "threads", "stream", "sliced", "matches"]))
 def test_readings_one_by_one_are_the_branches(case: NestedCase, way: str) -> None:
     note(case.text())
     table, text = case.trace.table(), case.text()

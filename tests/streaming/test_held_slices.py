@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -18,6 +19,7 @@ from tests.cases.comparison import assert_answer, rows_of
 from tests.cases.language import STRATEGIES as ALL_STRATEGIES
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases, reading_cases
+from tests.cases.options import timed_option_cases
 from tests.cases.sampling import FEWER, sampled_from
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
 from tests.results.test_counts_and_overlaps import assert_counts, clause_of, disjoint_cases, groups
@@ -25,6 +27,7 @@ from tests.streaming.arrivals import Stream, arrivals
 from tests.streaming.batches import BUCKETS, SLICE_LENGTHS, Batches, notice, plain
 from uncertain_cep.errors import OptionError, TraceError
 from uncertain_cep.plan import MatchOptions
+from uncertain_cep.query import branches
 from uncertain_cep.streaming.stream_layout import CLOSE, HEARTBEAT, StreamOptions
 from uncertain_cep.testing.model import Event, Strategy
 
@@ -93,6 +96,15 @@ def test_kleene_negation_and_contiguity(strategy: Strategy, data: st.DataObject)
 def test_sets_branches_and_readings(case: NestedCase, data: st.DataObject) -> None:
     note(case.text())
     assert_answer(case.rows(streamed(data, case.trace, case.text())), case.answer())
+
+
+@FEWER
+@given(case=timed_option_cases(most=4), data=st.data(), planned=st.sampled_from([2, 256]))
+def test_options(case: NestedCase, data: st.DataObject, planned: int) -> None:
+    note(case.text())
+    with patch.object(branches, "MOST_BRANCHES", planned):
+        found = streamed(data, case.trace, case.text())
+    assert_answer(case.rows(found), case.answer())
 
 
 @given(data=st.data(), case=st.one_of(cases(), language_cases()))

@@ -121,6 +121,9 @@ MOST_OFFSETS: Final = 1_000_000
 MULTIPLICATIONS_BY_CLOCKS: Final = 4_096
 """What a match of events that share clocks counts as, or a choice of offsets: so many are weighed at once."""
 
+LAWS_KEPT: Final = 4096
+"""Laws of events in matches with records that are kept while quantiles are looked for."""
+
 MOST_RECORD_CELLS: Final = 10_000_000
 """Most cells of one array over the ticks of records whose order is known: some tenths of a second."""
 

@@ -42,6 +42,7 @@ from uncertain_cep.results.expected_counts import bucketed_counts, counts_of_mat
 from uncertain_cep.results.having import had, kept_by_having
 from uncertain_cep.results.projection import id_payload, to_batch, widened
 from uncertain_cep.results.ranking import least_passing, passing
+from uncertain_cep.results.sequenced_counts import buckets_in_order
 from uncertain_cep.results.top_k import RisingThreshold, best_chunk
 from uncertain_cep.threads import available_cores, side_by_side
 from uncertain_cep.traces.checks import check_model
@@ -136,7 +137,8 @@ def execute(
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
     if doubts is not None:
         doubts.about(plan)
-    check_table(plan, table, file)
+    if slicing is None or not plan.orders:
+        check_table(plan, table, file)
     if doubts is not None:
         doubts.look(table)
     given = _Given(table, slicing, batch_rows, owned, doubts, threads, LookedUp())
@@ -178,6 +180,8 @@ def _found(plan: EvaluationPlan, given: _Given, counters: Counters | None) -> It
     numbers = np.asarray(table.column(slicing.column).to_numpy())
     for number in np.unique(numbers).tolist():
         part = table.filter(pa.array(numbers == number))
+        if plan.orders:
+            check_table(plan, part, file)
         begin = slicing.origin + number * slicing.length
         lower = ticks_of(part, plan.names.lower, plan)
         mine = (lower >= begin) & (lower < begin + slicing.length)
@@ -240,8 +244,6 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     weighed = clocks = None
     while_found = plan.needs_confidence
     if sequences is not None:
-        if plan.counts:
-            plan.refuse_sequences("RETURN EXPECTED COUNT by buckets of time")
         weighed = sequence_weigher(sequences, asked, table)
         pmfs, while_found = None, while_found and sequences.is_total
     elif plan.clocks:
@@ -302,7 +304,12 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         if plan.counts and not _searched(plan):
             yield from expected_counts(plan, table, part, pmfs, exists, found)
         elif plan.counts:
-            yield from bucketed_counts(plan, table, _owned(evaluate_bucketed(context.among(part)), later))
+            bucketed = (
+                _owned(evaluate_bucketed(context.among(part)), later)
+                if sequences is None
+                else buckets_in_order(asked, table, sequences, exists, matches(part))
+            )
+            yield from bucketed_counts(plan, table, bucketed)
         else:
             for chunk in matches(part, _threshold(plan, pmfs) if rising is None else rising.threshold):
                 wanted = confident(plan, chunk)
@@ -340,10 +347,11 @@ def _of_part(
 
 
 def _searched(plan: EvaluationPlan) -> bool:
-    """Return whether matches are searched for, so that their events may lie in several slices."""
+    """Return whether slices are evaluated one by one: events in several of them matter to matches in each."""
     by_bucket = plan.counts and plan.bound.every is not None
     is_next = plan.query.strategy == "skip_till_next_match"
-    return not plan.is_plain or (by_bucket and (is_next or plan.clocks)) or (plan.clocks and is_next)
+    is_searched = not plan.is_plain or (by_bucket and (is_next or plan.clocks))
+    return is_searched or plan.sequences or (plan.clocks and is_next)
 
 
 def _owned(chunks: Iterator[MatchBatch], is_owned: Mask | None) -> Iterator[MatchBatch]:

@@ -57,22 +57,22 @@ class Node(NamedTuple):
         return self.source >= 0 and self.source == other.source
 
 
-def without_implied(nodes: Sequence[Node], window: int) -> list[Node]:
-    """Return the events that decide whether a match of events in this order is one.
+def without_implied(nodes: Sequence[Node], window: int, kept: Node | None = None) -> list[Node]:
+    """Return the events that decide whether a match of events in this order is one, and the one ``kept``.
 
     Of records that come one after the other those in between follow from the first and the last one. Where
     the window does not bind, an event at either end that can be nowhere else says nothing.
     """
     found = list(nodes)
     if found[-1].last - found[0].first < window:
-        while len(found) > 1 and _certain(found[0], found[1]):
+        while len(found) > 1 and found[0] is not kept and _certain(found[0], found[1]):
             del found[0]
-        while len(found) > 1 and _certain(found[-2], found[-1]):
+        while len(found) > 1 and found[-1] is not kept and _certain(found[-2], found[-1]):
             del found[-1]
     inner = [
         node
         for before, node, after in zip(found, found[1:], found[2:], strict=False)
-        if not (node.follows(before) and after.follows(node))
+        if node is kept or not (node.follows(before) and after.follows(node))
     ]
     return [found[0], *inner, *found[-1:]] if len(found) > 1 else found
 
@@ -90,7 +90,9 @@ def reversed_nodes(nodes: Sequence[Node]) -> list[Node]:
     ]
 
 
-def contracted(nodes: Sequence[Node], window: int, most: int, possible: bool = False) -> Float64:
+def contracted(
+    nodes: Sequence[Node], window: int, most: int, possible: bool = False, by: int | None = None
+) -> Float64:
     """Return the probability that events are a match, by the tick of the last one: (n,) float64.
 
     Parameters
@@ -102,6 +104,8 @@ def contracted(nodes: Sequence[Node], window: int, most: int, possible: bool = F
         Most cells of an array. Beyond these it is a TooManyCellsError.
     possible : bool
         Return 1 where the probability is positive instead, however small it is.
+    by : int, optional
+        By the tick of this event instead.
     """
     count = len(nodes)
     seen: dict[int, int] = {}
@@ -116,6 +120,8 @@ def contracted(nodes: Sequence[Node], window: int, most: int, possible: bool = F
     binds = nodes[-1].last - nodes[0].first >= window
     if binds:
         until[0] = count - 1
+    if by is not None:
+        until[by] = count
     found, axes = nodes[0].law, [0]
     for j in range(1, count):
         node, before = nodes[j], nodes[j - 1]
@@ -148,7 +154,7 @@ def contracted(nodes: Sequence[Node], window: int, most: int, possible: bool = F
         axes = [axis for place, axis in enumerate(axes) if place not in over]
         if possible:
             found = (found > 0.0).astype(np.float64)
-    return found
+    return found.sum(axis=-1) if len(axes) > 1 else found
 
 
 def _step(other: Node, node: Node) -> Float64:

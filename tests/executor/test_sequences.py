@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.oracle import Clock, Event, Match, Query, answer_literally, no, one, plus, seq
+from uncertain_cep.executor import Slicing, execute
+from uncertain_cep.plan import MatchOptions, make_plan
+from uncertain_cep.testing.worlds import worlds
 
 NAMES = "hg"
 
@@ -26,13 +30,15 @@ def _laws(draw: st.DrawFn, size: int) -> tuple[Fraction, ...] | None:
 
 
 @st.composite
-def traces(draw: st.DrawFn, *, sources: int = 2, most: int = 5, total: bool = False) -> list[Event]:
+def traces(
+    draw: st.DrawFn, *, sources: int = 2, most: int = 5, total: bool = False, ordered: bool = True
+) -> list[Event]:
     """Draw events of sources that may be ordered, and without; in one order for certain if ``total``."""
     clocks = []
     for _ in range(sources):
         lower = draw(st.integers(-1, 1))
         width = draw(st.sampled_from([0, 0, 0, 2]))
-        clocks.append(Clock(lower, lower + width, ordered=draw(st.booleans())))
+        clocks.append(Clock(lower, lower + width, ordered=ordered and draw(st.booleans())))
     some = clocks if total else [None, *clocks, *clocks]
     days = draw(st.booleans())
     events = []
@@ -94,6 +100,12 @@ def _check(wanted: dict[Any, Match], found: pa.Table) -> None:
             assert got[ids]["confidence"] == pytest.approx(float(match.confidence), rel=1e-9)
 
 
+def as_rows(table: pa.Table) -> list[str]:
+    """Return the rows of a result in one order, with confidences rounded."""
+    rows = [{**row, "confidence": float(f"{row['confidence']:.9g}")} for row in table.to_pylist()]
+    return sorted(map(repr, rows))
+
+
 TYPES = st.sampled_from(["AB", "ABA", "AAB", "ABAB"])
 
 
@@ -134,6 +146,102 @@ def test_all_that_forbids_where_the_order_is_known(
     names = "v0, v2" if negated else "v0, v1, v2"
     query = f"PATTERN SEQ(A v0, {inner}, A v2) WHERE {strategy}({names}) WITHIN {window}"
     _check(wanted, uc.match(table_of(events), query))
+
+
+def _spans(events: list[Event]) -> list[tuple[int, int]]:
+    """Return for each event the first and last tick of all that its time depends on."""
+    spans = [(event.lower, event.upper) for event in events]
+    for clock in {event.clock for event in events if event.clock is not None and event.clock.ordered}:
+        own = [event for event in events if event.clock is clock and event.sequence is not None]
+        own.sort(key=lambda event: event.sequence or 0)
+        cuts = [
+            n
+            for n in range(1, len(own))
+            if max(event.upper for event in own[:n]) <= min(event.lower for event in own[n:])
+        ]
+        for begin, end in pairwise([0, *cuts, len(own)] if own else []):
+            span = (
+                min(event.lower for event in own[begin:end]),
+                max(event.upper for event in own[begin:end]),
+            )
+            for event in own[begin:end]:
+                spans[events.index(event)] = span
+    return spans
+
+
+@given(
+    st.sampled_from(["A v0, B v1", "B v0, A+ v1[]", "A v0, B v1, A v2"]),
+    st.integers(1, 9),
+    traces(),
+    st.integers(1, 12),
+)
+def test_slices_of_time_with_whole_clusters_have_the_same_matches(
+    pattern: str, window: int, events: list[Event], length: int
+) -> None:
+    table = table_of(events)
+    query = f"PATTERN SEQ({pattern}) WITHIN {window}"
+    plan = make_plan(uc.parse(query), table.schema, MatchOptions())
+    try:
+        whole = uc.match(table, query)
+    except uc.TraceError:
+        assume(False)
+    lowest = min(event.lower for event in events)
+    longest = max(high - low for low, high in _spans(events))
+    rows, numbers = [], []
+    for row, (low, high) in enumerate(_spans(events)):
+        for number in range((low - lowest - window - longest) // length, (high - lowest) // length + 1):
+            rows.append(row)
+            numbers.append(number)
+    copies = table.take(pa.array(rows)).append_column("slice", pa.array(numbers))
+    found = execute(plan, copies, slicing=Slicing("slice", lowest, length))
+    assert as_rows(pa.Table.from_batches(found, plan.batch_schema)) == as_rows(whole)
+
+
+def times_of(
+    matches: pa.Table, window: int, events: list[Event]
+) -> dict[tuple[int, ...], list[dict[int, Fraction]]]:
+    """Return for the ids of each match, which nothing spoils, P(match, and an event at a tick)."""
+    by_id = {event.id: event for event in events}
+    names = [name for name in matches.column_names if name.startswith("v")]
+    found: dict[tuple[int, ...], list[dict[int, Fraction]]] = {}
+    for row in matches.to_pylist():
+        lists = [row[name] if isinstance(row[name], list) else [row[name]] for name in names]
+        found[tuple(id for ids in lists for id in ids)] = [{} for ids in lists for _ in ids]
+    for weight, world in worlds(events):
+        for match, laws in found.items():
+            own = [by_id[id] for id in match]
+            times = [world[event] for event in own]
+            if times[-1] - times[0] < window and all(
+                one.is_before(world[one], other, world[other]) for one, other in pairwise(own)
+            ):
+                for law, tick in zip(laws, times, strict=True):
+                    law[tick] = law.get(tick, Fraction(0)) + weight
+    return found
+
+
+@given(
+    st.sampled_from(["A v0, B v1", "B v0, A+ v1[]", "A v0, B v1, A v2"]),
+    st.integers(1, 9),
+    traces(),
+    st.integers(1, 5),
+)
+def test_expected_counts_by_when_matches_begin(
+    pattern: str, window: int, events: list[Event], every: int
+) -> None:
+    table, query = table_of(events), f"PATTERN SEQ({pattern}) WITHIN {window}"
+    try:
+        matches = uc.match(table, query)
+    except uc.TraceError:
+        assume(False)
+    wanted: dict[int, Fraction] = {}
+    for first, *_ in times_of(matches, window, events).values():
+        for tick, share in first.items():
+            bucket = tick // every * every
+            wanted[bucket] = wanted.get(bucket, Fraction(0)) + share
+    found = uc.match(table, f"{query} RETURN EXPECTED COUNT EVERY {every}").to_pylist()
+    assert [row["bucket"] for row in found] == sorted(wanted)
+    for row in found:
+        assert row["expected_count"] == pytest.approx(float(wanted[row["bucket"]]), rel=1e-9)
 
 
 def test_the_order_of_a_day_is_known_and_its_hours_are_not() -> None:
@@ -192,7 +300,6 @@ def test_what_is_not_known_of_an_order(columns: dict[str, list[Any]], said: str)
         ("PATTERN AND(A a, B b) WITHIN 9", ["h", "h", "g"], r"source h.*AND\(...\) with events of several"),
         ("PATTERN SEQ(A a, B b) WHERE TIME(b) - TIME(a) < 3 WITHIN 9", ["h", "h", "h"], "TIME"),
         ("PATTERN SEQ(A a, B b, !A c) WITHIN 9", ["h", "h", "h"], "a negation at the end"),
-        ("PATTERN SEQ(A a, B b) WITHIN 9 RETURN EXPECTED COUNT EVERY 3", ["h", "h", "h"], "buckets of time"),
     ],
 )
 def test_what_sequences_do_not_support_yet_is_refused(query: str, source: list[str], said: str) -> None:
@@ -215,14 +322,12 @@ def test_what_sequences_do_not_support_yet_is_refused(query: str, source: list[s
     uc.match(events, query, sources=False)
 
 
-def test_streams_and_posteriors_know_no_sequences() -> None:
+def test_streams_know_no_ordered_sources() -> None:
     query = "PATTERN SEQ(A a, B b) WITHIN 9"
-    with pytest.raises(uc.OptionError, match="a stream does not support that yet"):
+    with pytest.raises(
+        uc.OptionError, match=r"the column ordered says .* no match of a stream would be final"
+    ):
         uc.IncrementalMatcher(query, _file().schema)
-    with pytest.raises(uc.OptionError, match="what is asked of matched events"):
-        uc.posteriors(uc.match(_file(), query), _file(), query)
-    apart = _file(lower=[0, 6], upper=[5, 9])
-    assert uc.posteriors(uc.match(apart, query), apart, query).num_rows == 2
 
 
 def test_records_on_either_side_of_an_event_are_in_order_too() -> None:

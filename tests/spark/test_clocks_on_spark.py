@@ -154,8 +154,65 @@ def test_frames_keep_the_types_of_offsets() -> None:
     assert kept["offset_lower"].dataType.simpleString() == "interval day to second"
 
 
-def test_sequences_are_refused_before_any_work(spark: SparkSession) -> None:
-    table = clocked(1, 4)
-    frame = spark.createDataFrame(table.append_column("sequence", table["id"]))
-    with pytest.raises(uc.OptionError, match="Spark does not support that yet"):
-        match(frame, QUERY)
+def ordered(count: int) -> pa.Table:
+    """Return events of two files in order, one by the day and one by three ticks, and others."""
+    draw = np.random.default_rng(5)
+    source = draw.choice(["day", "third", "none"], count, p=[0.3, 0.5, 0.2])
+    length = np.array([{"day": 24, "third": 3, "none": 1}[name] for name in source])
+    at = np.sort(draw.integers(0, 4 * count, count))
+    lower, absent = at - at % length, source == "none"
+    # Some of the third kind reach into what follows them.
+    upper = lower + length - 1 + 2 * ((source == "third") & (draw.random(count) < 0.5))
+    columns = {
+        "type": draw.choice(["A", "B", "C"], count).tolist(),
+        "id": np.arange(count),
+        "lower": lower,
+        "upper": upper,
+        "source": pa.array(source, mask=absent),
+        "offset_lower": pa.array(0 * at, mask=absent),
+        "offset_upper": pa.array(0 * at, mask=absent),
+        "sequence": pa.array(np.arange(count), mask=absent),
+        "ordered": pa.array(~absent),
+    }
+    return pa.table(columns)
+
+
+@pytest.mark.parametrize("spread", [{"partitions": 1}, {"slice_length": 9, "partitions": 3}], ids=str)
+def test_records_that_depend_on_each_other_travel_together(
+    spark: SparkSession, spread: dict[str, Any]
+) -> None:
+    table = ordered(60)
+    frame = spark.createDataFrame(table).repartition(3)
+    for query in (
+        "PATTERN SEQ(A a, B b) WITHIN 12 HAVING CONFIDENCE >= 0.2",
+        "PATTERN SEQ(A a, B b) WHERE [source] WITHIN 12",
+        "PATTERN SEQ(A a, !B b, A c) WHERE [source] WITHIN 12",
+    ):
+        expected = as_rows(uc.match(table, query))
+        assert expected
+        assert as_rows(match(frame, query, **spread).toArrow()) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"ordered": [True, None]}, "ordered by some of its rows"),
+        ({"sequence": [1, 1]}, "has this sequence"),
+        ({"lower": [6, 0], "upper": [9, 5]}, "comes later whose time leaves none"),
+    ],
+    ids=str,
+)
+def test_what_is_wrong_with_an_order_is_said_before_matching(
+    spark: SparkSession, changes: dict[str, Any], said: str
+) -> None:
+    sound = {"type": ["A", "B"], "id": [1, 2], "lower": [1, 2], "upper": [4, 5], "source": ["h", "h"],
+             "offset_lower": [0, 0], "offset_upper": [0, 0], "sequence": [1, 2],
+             "ordered": [True, True]}  # fmt: skip
+    frame = spark.createDataFrame(pa.table({**sound, **changes}))
+    with pytest.raises(uc.TraceError, match=said):
+        match(frame, "PATTERN SEQ(A a, B b) WITHIN 9")
+
+
+def test_streams_of_ordered_sources_are_refused_before_any_work(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(uc.OptionError, match="no match of a stream would be final"):
+        match(reading(spark, tmp_path, ordered(2).schema), QUERY, largest_interval=LARGEST)

@@ -11,6 +11,7 @@ import uncertain_cep as uc
 from tests.cases.clocks import by_clocks
 from tests.cases.comparison import assert_answer
 from tests.cases.language import LanguageCase, language_cases
+from tests.executor import test_sequences as sequences
 from tests.executor.test_shared_clocks import expected, table_of, text, traces
 from tests.oracle import Event
 from tests.streaming.arrivals import arrivals
@@ -114,3 +115,24 @@ def test_what_extends_runs_takes_times_as_independent() -> None:
     snapshot = uc.IncrementalMatcher(query, schema).snapshot()
     with pytest.raises(uc.OptionError):
         uc.IncrementalMatcher(query, schema, sources=False, evaluation="sliced").restore(snapshot)
+
+
+@given(
+    st.sampled_from(["AB", "ABA"]), st.integers(1, 9), sequences.traces(ordered=False), st.data(),
+    st.sampled_from([None, 1, 40]),
+)  # fmt: skip
+def test_sequences_break_ties_in_a_stream(
+    types: str, window: int, events: list[Event], data: st.DataObject, slice_length: int | None
+) -> None:
+    events = sorted(events, key=lambda event: event.lower)
+    table = sequences.table_of(events).drop_columns("ordered")
+    query = text(types, window)
+    expected = sequences.as_rows(uc.match(table, query))
+    middle = data.draw(st.integers(0, table.num_rows))
+    matcher = uc.IncrementalMatcher(query, table.schema, slice_length=slice_length)
+    parts = [matcher.push(part) for part in (table.slice(0, middle), table.slice(middle))]
+    assert sequences.as_rows(pa.Table.from_batches([*parts, matcher.close()])) == expected
+    batches = Batches(query, table.schema, StreamOptions(10, slice_length=slice_length, buckets=2))
+    batches.take(table.slice(0, middle), table.slice(middle))
+    batches.take(notice(table.schema, CLOSE))
+    assert sequences.as_rows(batches.matches.select(matcher.plan.output_schema.names)) == expected

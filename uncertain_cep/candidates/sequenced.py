@@ -77,6 +77,17 @@ class SequencedEvents:
         window = min(window, span) * scale
         return replace(plan, bound=replace(plan.bound, window=window)), lower, upper
 
+    def in_order(self, rows: Int64) -> Int64:
+        """Return the places of the events of matches, (l, k) rows, in the order that is total."""
+        return np.asarray(np.lexsort((self.tie[rows], self.lower[rows]), axis=0))
+
+    def rises(self, rows: Int64) -> Mask:
+        """Return which neighbours in matches, (l, k) rows that are in order, may share a tick, (l - 1, k)."""
+        found: Mask = self.source[rows[1:]] == self.source[rows[:-1]]
+        if not self.is_total:
+            found &= (self.rank[rows[:-1]] >= 0) & (self.rank[rows[1:]] > self.rank[rows[:-1]])
+        return found
+
     def records(self, cluster: int) -> tuple[int, Records]:
         """Return the tick of its source at which a cluster begins, and its laws; those alike share them."""
         rows, lower, upper = self.clusters[cluster]
@@ -166,7 +177,10 @@ def sequenced(
     tie = _ties(rows, source, rank, own_lower, own_upper)
     if not tie.any():
         return None
+    by_source = _is_by_source(plan)
     known_order = known & (in_order | (own_lower == own_upper))
+    # With a partition for each source events without one are in no match.
+    known_order |= by_source & (source < 0)
     found = SequencedEvents(
         source,
         tuple(by_name.take(pa.array(_first_rows(source))).cast(pa.string()).to_pylist()),
@@ -180,7 +194,7 @@ def sequenced(
         place,
         tuple(clusters),
         tie,
-        bool(known_order.all()) and (int(source.max()) == 0 or _is_by_source(plan)),
+        bool(known_order.all()) and (by_source or int(source.max()) == 0),
     )
     _check(plan, found)
     return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -29,7 +30,7 @@ from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.shared_clocks import weigher
 from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["sequence_weigher"]
+__all__ = ["SequenceWeigher", "sequence_weigher"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -52,23 +53,17 @@ def sequence_weigher(
     table : pyarrow.Table
         The events.
     """
-    times = events.lower + events.low, events.upper + events.high
-    clocks, _ = shared_clocks(plan, table, events.pmfs, *times)
-    weigh = _Weigher(events, clocks or _no_clocks(events), plan.window)
+    weigh = SequenceWeigher.of(events, plan, table)
     wanted = plan.needs_confidence
 
     def weighed(chunk: MatchBatch) -> MatchBatch:
         many = len(chunk.lower)
         lower, upper, confidence = np.zeros(many, np.int64), np.full(many, -1), np.zeros(many)
         for which, rows in _by_length(chunk):
-            if events.is_total:
+            if events.is_total and len(rows) > 1:
                 # All is in order, so that only the window is left to ask for.
-                at = events.lower[rows], events.tie[rows]
-                ends = (
-                    np.lexsort(at[::-1], axis=0)[[0, -1]] if len(rows) > 1 else np.zeros((1, len(which)), int)
-                )
-                rows = np.take_along_axis(rows, ends, axis=0)
-            lower[which], upper[which], confidence[which] = weigh(rows, events.is_total)
+                rows = np.take_along_axis(rows, events.in_order(rows)[[0, -1]], axis=0)
+            lower[which], upper[which], confidence[which] = weigh(rows)
         error = None if chunk.std_error is None else chunk.std_error * confidence
         if chunk.confidence is not None:
             confidence *= chunk.confidence
@@ -113,43 +108,43 @@ Described = tuple[float, int, int]
 """Confidence and range of a match."""
 
 
-class _Weigher:
-    """What gives ranges and confidences of matches of one length."""
+class SequenceWeigher:
+    """What gives ranges and confidences of matches of one length, whose events come one after the other.
+
+    Where the order of all events is known, an event at either end may be left out, and those in between.
+    """
 
     def __init__(self, events: SequencedEvents, clocks: SharedClocks, window: int) -> None:
         self._events, self._clocks, self._window = events, clocks, window
         self._known: dict[Any, Described | None] = {}
+        self._laws: dict[Any, Float64] = {}
 
-    def __call__(self, rows: Int64, in_order: bool) -> Weighed:
-        """Return ranges and confidences of matches, (l, k) rows, which may be known to be in order."""
-        events = self._events
-        rises = events.source[rows[1:]] == events.source[rows[:-1]]
-        if not in_order:
-            rises &= (events.rank[rows[:-1]] >= 0) & (events.rank[rows[1:]] > events.rank[rows[:-1]])
-        of_records = (events.cluster[rows] >= 0).any(axis=0)
+    @classmethod
+    def of(cls, events: SequencedEvents, plan: EvaluationPlan, table: pa.Table) -> SequenceWeigher:
+        """Return the weigher of the matches of a plan among the events of a table."""
+        times = events.lower + events.low, events.upper + events.high
+        clocks, _ = shared_clocks(plan, table, events.pmfs, *times)
+        return cls(events, clocks or _no_clocks(events), plan.window)
+
+    def __call__(self, rows: Int64) -> Weighed:
+        """Return ranges and confidences of matches, (l, k) rows."""
+        of_records = (self._events.cluster[rows] >= 0).any(axis=0)
         found = np.zeros(rows.shape[1], np.int64), np.full(rows.shape[1], -1), np.zeros(rows.shape[1])
         for some, weigh in ((~of_records, self._moved), (of_records, self._summed)):
             which = np.flatnonzero(some)
             if len(which):
-                for column, values in zip(found, weigh(rows[:, which], rises[:, which]), strict=True):
+                for column, values in zip(found, weigh(rows[:, which]), strict=True):
                     column[which] = values
         return found
 
-    def _moved(self, rows: Int64, rises: Mask) -> Weighed:
+    def _moved(self, rows: Int64) -> Weighed:
         """Weigh matches without records."""
-        clocks, own, count = self._clocks, self._clocks.own, rows.shape[1]
-        shift = np.zeros(rows.shape, np.int64)
-        np.cumsum(rises, axis=0, out=shift[1:])
+        count, last = rows.shape[1], self._events.rises(rows).sum(axis=0)
         lower, upper, confidence = np.zeros(count, np.int64), np.full(count, -1), np.zeros(count)
-        for ties in np.unique(shift[-1]).tolist():
-            which = np.flatnonzero(shift[-1] == ties)
-            mine, by = rows[:, which].ravel(), shift[:, which].ravel()
-            moved = replace(
-                clocks,
-                own=OwnTimes(own.clock[mine], own.lower[mine] + by, own.upper[mine] + by, own.offset[mine]),
-                has_law=clocks.has_law[mine],
-            )
-            numbers = np.arange(len(mine)).reshape(len(rows), -1)
+        for ties in np.unique(last).tolist():
+            which = np.flatnonzero(last == ties)
+            moved, shift = self.moved(rows[:, which])
+            numbers = np.arange(shift.size).reshape(len(rows), -1)
             # What is impossible is left out, so the matches are told by their first events.
             unknown = MatchBatch(numbers, lower[which], upper[which], None)
             some = weigher(moved, self._window + ties, True)(unknown)
@@ -158,9 +153,9 @@ class _Weigher:
             lower[place], upper[place], confidence[place] = some.lower, some.upper - ties, some.confidence
         return lower, upper, confidence
 
-    def _summed(self, rows: Int64, rises: Mask) -> Weighed:
+    def _summed(self, rows: Int64) -> Weighed:
         """Weigh matches with records."""
-        events = self._events
+        events, rises = self._events, self._events.rises(rows)
         loose = events.low[rows] < events.high[rows]
         alone = (events.source[rows] == events.source[rows[0]]).all(axis=0)
         low, high = (np.where(alone, 0, bound[rows]) for bound in (events.low, events.high))
@@ -171,9 +166,7 @@ class _Weigher:
         both = (cluster[1:] >= 0) & (cluster[:-1] == cluster[1:])
         certain = ((last[:-1] + least <= first[1:]) | (both & rises)).all(axis=0)
         certain &= last[-1] - first[0] < self._window
-        for apart in range(1, len(rows)):
-            backward = (cluster[apart:] == cluster[:-apart]) & (place[apart:] <= place[:-apart])
-            possible &= ~(backward & (cluster[apart:] >= 0)).any(axis=0)
+        possible &= ~_backward(cluster, place)
         confidence = possible.astype(np.float64)
         holes = (events.pmfs.offset[rows] >= 0).any(axis=0)
         held = loose.any(axis=0) & ~alone
@@ -192,26 +185,9 @@ class _Weigher:
 
     def _held(self, rows: Int64, least: Int64) -> Described | None:
         """Weigh a match by going through the offsets of its sources; None if it cannot be."""
-        events, clocks = self._events, self._clocks
-        own = [
-            (row, number) for row, number in zip(rows.tolist(), clocks.own.clock[rows].tolist(), strict=True)
-        ]
-        several = {
-            int(events.source[row]): (row, number)
-            for row, number in own
-            if events.low[row] < events.high[row]
-        }
-        sizes = [int(events.high[row] - events.low[row]) + 1 for row, _ in several.values()]
-        if math.prod(sizes) > MOST_OFFSETS // 100:
-            raise _too_many([events.names[source] for source in several], math.prod(sizes))
         total, begins, ends = 0.0, [], []
-        for offsets in product(*map(range, sizes)):
-            weight, moved = 1.0, events.low[rows].copy()
-            for (source, (_, number)), size, offset in zip(several.items(), sizes, offsets, strict=True):
-                law = -1 if number < 0 else int(clocks.offsets.offset[number])
-                weight *= 1.0 / size if law < 0 else float(clocks.values[law + offset])
-                moved[events.source[rows] == source] += offset
-            found = self._one(rows, moved, least) if weight > 0.0 else None
+        for weight, moved in self._offsets(rows):
+            found = self._one(rows, moved, least)
             if found is not None:
                 total += weight * found[0]
                 begins.append(found[1])
@@ -219,41 +195,123 @@ class _Weigher:
         checkpoint()
         return (total, min(begins), max(ends)) if begins else None
 
+    def _offsets(self, rows: Int64) -> Iterator[tuple[float, Int64]]:
+        """Yield the choices of offsets of a match's sources: the probability, and those of its events."""
+        events = self._events
+        several = {int(events.source[row]): row for row in rows if events.low[row] < events.high[row]}
+        laws = [self._offset_law(row) for row in several.values()]
+        choices = math.prod(map(len, laws))
+        if choices > MOST_OFFSETS // 100:
+            raise _too_many([events.names[source] for source in several], choices)
+        for offsets in product(*map(range, map(len, laws))):
+            weight, moved = 1.0, events.low[rows].copy()
+            for source, law, offset in zip(several, laws, offsets, strict=True):
+                weight *= float(law[offset])
+                moved[events.source[rows] == source] += offset
+            if weight > 0.0:
+                yield weight, moved
+
+    def _offset_law(self, row: int) -> Float64:
+        """Return the law of the offset of an event's source."""
+        clocks, number = self._clocks, int(self._clocks.own.clock[row])
+        size = int(self._events.high[row] - self._events.low[row]) + 1
+        at = -1 if number < 0 else int(clocks.offsets.offset[number])
+        return np.full(size, 1.0 / size) if at < 0 else clocks.values[at : at + size]
+
     def _one(self, rows: Int64, moved: Int64, least: Int64) -> Described | None:
         """Weigh a match whose sources have these offsets; None if it cannot be."""
-        events = self._events
+        nodes, kinds = self._nodes(rows, moved, least)
+        base = nodes[0].first
+        if kinds in self._known:
+            known = self._known[kinds]
+        else:
+            checkpoint()
+            with self._naming(rows):
+                known = self._described(nodes, bool((self._events.pmfs.offset[rows] >= 0).any()))
+            if len(self._known) < _MOST_REMEMBERED:
+                self._known[kinds] = known
+        return known and (known[0], known[1] + base, known[2] + base)
+
+    @contextmanager
+    def _naming(self, rows: Int64) -> Iterator[None]:
+        """Raise, for a sum over too many ticks, an error that names the source of records."""
+        try:
+            yield
+        except TooManyCellsError as error:
+            clusters = self._events.cluster[rows]
+            names = [self._events.name_of(int(clusters[clusters >= 0][0]))]
+            raise _too_many(names, error.cells) from None
+
+    def _nodes(self, rows: Int64, moved: Int64, least: Int64) -> tuple[list[Node], tuple[Any, ...]]:
+        """Return the events of a match whose sources have these offsets, and what matches alike agree on."""
         nodes = [
             self._node(row, offset, step)
             for row, offset, step in zip(rows.tolist(), moved.tolist(), [1, *least.tolist()], strict=True)
         ]
         base = nodes[0].first
-        kinds = tuple(
+        return nodes, tuple(
             (
                 node.first - base, len(node.law), node.least, sources.index(node.source), id(node.records),
                 node.place, node.moved - base, at,
             )
             for sources in [[node.source for node in nodes]]
-            for node, at in zip(nodes, events.pmfs.offset[rows].tolist(), strict=True)
+            for node, at in zip(nodes, self._events.pmfs.offset[rows].tolist(), strict=True)
         )  # fmt: skip
-        if kinds in self._known:
-            known = self._known[kinds]
-        else:
+
+    def moved(self, rows: Int64) -> tuple[SharedClocks, Int64]:
+        """Return the clocks of matches without records, (l, k) rows, one place behind the other, and moves.
+
+        With each event moved, (l, k) int64 ticks, a match is one whose times rise, as if there were no
+        sequences, within as many more ticks as its last event is moved.
+        """
+        shift = np.zeros(rows.shape, np.int64)
+        np.cumsum(self._events.rises(rows), axis=0, out=shift[1:])
+        own, mine, by = self._clocks.own, rows.ravel(), shift.ravel()
+        times = OwnTimes(own.clock[mine], own.lower[mine] + by, own.upper[mine] + by, own.offset[mine])
+        return replace(self._clocks, own=times, has_law=self._clocks.has_law[mine]), shift
+
+    def law(self, rows: Int64, by: int) -> tuple[int, Float64]:
+        """Return P(match, and one of its events at a tick), from a first tick on, (n,) float64.
+
+        ``rows``, (l,), are the match, and ``by`` the place of the event among them.
+        """
+        events = self._events
+        own, source = int(rows[by]), events.source[rows]
+        first, size = int(events.lower[own]), int(events.upper[own] - events.lower[own]) + 1
+        least = 1 - events.rises(rows[:, None])[:, 0].astype(np.int64)
+        if _backward(events.cluster[rows][:, None], events.place[rows][:, None])[0]:
+            return first, np.zeros(1)
+        low, high = int(events.low[own]), int(events.high[own])
+        if not (source == source[0]).all():
+            found = np.zeros(size + high - low)
+            for weight, moved in self._offsets(rows):
+                begin = int(moved[by]) - low
+                found[begin : begin + size] += weight * self._by_tick(rows, moved, least, by)
+            return first + low, found
+        # The offset is that of all, so it is independent of whether they are a match.
+        law = self._by_tick(rows, np.zeros_like(rows), least, by)
+        return first + low, np.convolve(law, self._offset_law(own))
+
+    def _by_tick(self, rows: Int64, moved: Int64, least: Int64, by: int) -> Float64:
+        """Return P(match, and one of its events at a tick) for the ticks of its source."""
+        nodes, kinds = self._nodes(rows, moved, least)
+        found = self._laws.get((kinds, by))
+        if found is None:
             checkpoint()
-            try:
-                known = self._described(nodes, bool((events.pmfs.offset[rows] >= 0).any()))
-            except TooManyCellsError as error:
-                clusters = events.cluster[rows]
-                names = [events.name_of(int(clusters[clusters >= 0][0]))]
-                raise _too_many(names, error.cells) from None
-            if len(self._known) < _MOST_REMEMBERED:
-                self._known[kinds] = known
-        return known and (known[0], known[1] + base, known[2] + base)
+            if not _ranges(*_bounds(nodes), self._window)[2][0]:
+                return np.zeros(len(nodes[by].law))
+            needed = without_implied(nodes, self._window, nodes[by])
+            place = next(n for n, node in enumerate(needed) if node is nodes[by])
+            with self._naming(rows):
+                found = contracted(needed, self._window, MOST_RECORD_CELLS, by=place)
+            if (len(self._laws) + 1) * len(found) < _MOST_REMEMBERED:
+                self._laws[kinds, by] = found
+        return found
 
     def _described(self, nodes: list[Node], holes: bool) -> Described | None:
         """Return confidence and range of a match, counted from the first tick of its first event."""
         most, window = MOST_RECORD_CELLS, self._window
-        first, last = (np.array([[getattr(node, end)] for node in nodes]) for end in ("first", "last"))
-        lower, upper, possible = _ranges(first, last, np.array([[n.least] for n in nodes[1:]]), window)
+        lower, upper, possible = _ranges(*_bounds(nodes), window)
         if not possible[0]:
             return None
         begin, end, base = int(lower[0]), int(upper[0]), nodes[0].first
@@ -280,6 +338,21 @@ class _Weigher:
         place = int(events.place[row])
         law = records.time(place)[lower - first : upper - first + 1]
         return Node(lower + moved, law, least, cluster, records, place, first + moved)
+
+
+def _backward(cluster: Int64, place: Int64) -> Mask:
+    """Return which matches, (l, k), have records in another order than theirs, (k,) bool."""
+    found = np.zeros(cluster.shape[1], np.bool_)
+    for apart in range(1, len(cluster)):
+        backward = (cluster[apart:] == cluster[:-apart]) & (place[apart:] <= place[:-apart])
+        found |= (backward & (cluster[apart:] >= 0)).any(axis=0)
+    return found
+
+
+def _bounds(nodes: list[Node]) -> tuple[Int64, Int64, Int64]:
+    """Return the first and last ticks of a match's events, and how far each is behind the one ahead."""
+    first, last, least = np.array([(node.first, node.last, node.least) for node in nodes]).T[:, :, None]
+    return first, last, least[1:]
 
 
 def _ranges(first: Int64, last: Int64, least: Int64, window: int) -> tuple[Int64, Int64, Mask]:

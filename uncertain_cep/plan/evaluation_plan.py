@@ -140,12 +140,19 @@ class EvaluationPlan:
         """Whether there are sequences that may tell the order of events of one source."""
         return self.clocks and self.names.sequence in self.required_columns
 
-    def refuse_sequences(self, what: str) -> None:
-        """Raise an OptionError if there are sequences of events, and something does not know them."""
-        if self.sequences:
+    @property
+    def orders(self) -> bool:
+        """Whether the order of a source may tell something of the times of its events."""
+        return self.sequences and self.names.ordered in self.required_columns
+
+    def refuse_orders(self) -> None:
+        """Raise an OptionError if sources are ordered: in a stream more of their events may come."""
+        if self.orders:
             raise OptionError(
-                f"the column {self.names.sequence} tells the order of events of one source, and {what} does "
-                "not support that yet: rename or leave it out, or take times as independent, sources=False"
+                f"the column {self.names.ordered} says that the times of a source's events depend on each "
+                "other, so on events that are yet to come, and no match of a stream would be final: leave it "
+                f"out, so that {self.names.sequence} only tells the order of events at one tick, or match a "
+                "table of the events"
             )
 
     @property

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
-from typing import Protocol
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
@@ -24,37 +23,26 @@ from eventbased.search.state import FoundMatches
 from uncertain_cep.candidates.existence import Existence, as_evaluated, existence
 from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.own_times import SharedClocks, shared_clocks, times_of
-from uncertain_cep.candidates.pmfs import ExplicitPmfs
-from uncertain_cep.candidates.selection import select
-from uncertain_cep.candidates.sequenced import sequenced
+from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
+from uncertain_cep.candidates.selection import Selection, select
+from uncertain_cep.candidates.sequenced import SequencedEvents, sequenced
 from uncertain_cep.config import BOXES_AT_ONCE, LONGEST_PMF_CHAIN
 from uncertain_cep.operators.backtracking import BacktrackingSearch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.description import long_chain
 from uncertain_cep.operators.partial_orders import order_confidences
+from uncertain_cep.operators.sequenced_matches import SequenceWeigher
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.box_parts import Boxes, Events, counting, pieces_of
 from uncertain_cep.results.clocked_boxes import ClockedChains, shared_and_held
 from uncertain_cep.results.matched_events import MatchedEvents, matched_events
 from uncertain_cep.results.piecewise import centres
+from uncertain_cep.results.sequenced_boxes import Confidences, MovedMatches, OrderedChains
 
-__all__ = ["Confidences", "weighed_matches"]
+__all__ = ["Confidences", "groups_in_order", "weighed_matches"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
-
-
-class Confidences(Protocol):
-    """P(match, and one of its events in a box)."""
-
-    def of(self, boxes: Boxes) -> Float64:
-        """Return it for each box, (n,) float64."""
-
-    def centres(self, match: Int64, event: Int64) -> Float64:
-        """Return P(match) times the mean of an event's time given the match, less its first tick, (n,)."""
-
-    def in_between(self, match: Int64) -> tuple[Int64, Int64]:
-        """Return which events could spoil matches: the matches, and the rows, both (k,)."""
 
 
 def weighed_matches(
@@ -77,25 +65,87 @@ def weighed_matches(
     names, domain = plan.names, plan.domain
     given = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
     pmfs, lower, upper = times_of(plan, table, *given)
-    if sequenced(plan, table, pmfs, lower, upper) is not None:
-        plan.refuse_sequences("what is asked of matched events")
-    offset = np.full(table.num_rows, -1) if pmfs is None else pmfs.offset
+    branches = plan.branches or (plan,)
+    orders = [sequenced(branch, table, pmfs, lower, upper) for branch in branches]
     clocks, others = shared_clocks(plan, table, pmfs, lower, upper) if plan.clocks else (None, pmfs)
     exists = existence(table, names.probability)
-    for branch in plan.branches or (plan,):
-        if clocks is not None:
+    for branch, order in zip(branches, orders, strict=True):
+        if clocks is not None and order is None:
             as_evaluated(branch, exists).refuse_doubtful()
-    for found in matched_events(plan, table, matches):
+    for found, order in zip(matched_events(plan, table, matches), orders, strict=True):
         events = Events(
             np.append(found.begins, len(found.match)), found.component, found.row, lower[found.row],
-            upper[found.row], offset[found.row],
+            upper[found.row], flat_pmfs(others, found.row)[0],
         )  # fmt: skip
-        ticks = lower, upper
+        if order is not None:
+            yield found, events, groups_in_order(found.plan, table, events, order, exists)
+            continue
+        selected = partial(select, found.plan, table, lower, upper, given[0], None)
+        times = lower, upper
         yield (
             found,
             events,
-            _engines(found.plan, table, events, ticks, given[0], pmfs, others, clocks, exists),
+            _engines(found.plan, table, events, times, selected, others, clocks, exists),
         )
+
+
+def groups_in_order(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    events: Events,
+    sequences: SequencedEvents,
+    exists: Existence | None,
+) -> Iterator[tuple[Int64, Confidences]]:
+    """Yield matches of an OR-free plan, of events that sequences put in order, with their confidences."""
+    if not len(events.row):
+        return
+    weigher = SequenceWeigher.of(sequences, plan, table)
+    times = sequences.lower + sequences.low, sequences.upper + sequences.high
+    _, others = shared_clocks(plan, table, sequences.pmfs, *times)
+    events = events._replace(offset=flat_pmfs(others, events.row)[0])
+    sizes = np.diff(events.start)
+    summed = np.logical_or.reduceat(sequences.cluster[events.row] >= 0, events.start[:-1])
+    unspoiled = np.ones(len(sizes))
+    if sequences.is_total:
+        summed[:] = True
+        unspoiled = _unspoiled(plan, table, events, sequences, exists)
+    if summed.any():
+        yield np.flatnonzero(summed), OrderedChains(events, sequences, weigher, unspoiled)
+    for size in np.unique(sizes[~summed]).tolist():
+        some = np.flatnonzero(~summed & (sizes == size))
+        rises = sequences.rises(events.row[events.start[some] + np.arange(size)[:, None]]).sum(axis=0)
+        for ties in np.unique(rises).tolist():
+            which = some[rises == ties]
+            moved = MovedMatches(events, sequences, weigher, which, size)
+            own = others and replace(others, offset=others.offset[moved.rows])
+            bound = replace(plan.bound, window=plan.window + ties)
+            found = _engines(
+                replace(plan, bound=bound), table.take(pa.array(moved.rows)), moved.events,
+                (moved.lower, moved.upper), partial(moved.selection, len(plan.components)), own,
+                moved.clocks, None,
+            )  # fmt: skip
+            for here, confidences in found:
+                yield which[here], moved.back(confidences)
+
+
+def _unspoiled(
+    plan: EvaluationPlan,
+    table: pa.Table,
+    events: Events,
+    sequences: SequencedEvents,
+    exists: Existence | None,
+) -> Float64:
+    """Return P(a match is one but for its window), (k,) float64, where the order of all events is known."""
+    plan, lower, upper = sequences.searched(plan)
+    placed = events._replace(
+        lower=lower[events.row], upper=upper[events.row], offset=np.full_like(events.row, -1)
+    )
+    selected = partial(select, plan, table, lower, upper, lower, None)
+    found = np.zeros(len(events.start) - 1)
+    for some, confidences in _engines(plan, table, placed, (lower, upper), selected, None, None, exists):
+        first = events.start[some]
+        found[some] = confidences.of(Boxes(some, first, placed.lower[first], placed.upper[first]))
+    return found
 
 
 def _engines(
@@ -103,13 +153,15 @@ def _engines(
     table: pa.Table,
     events: Events,
     ticks: tuple[Int64, Int64],
-    given_lower: Int64,
+    selected: Callable[[], Selection],
     pmfs: ExplicitPmfs | None,
-    others: ExplicitPmfs | None,
     clocks: SharedClocks | None,
     exists: Existence | None,
 ) -> Iterator[tuple[Int64, Confidences]]:
-    """Yield the matches of one branch in groups, each with what gives their confidences."""
+    """Yield the matches of one branch in groups, each with what gives their confidences.
+
+    ``pmfs`` are those of the events without ``clocks``.
+    """
     if not len(events.row):
         return
     free = not plan.negations and not plan.bound.times
@@ -133,9 +185,9 @@ def _engines(
                 yield some, Chains(plan, events, size, values, explicit)
     if not searched.any():
         return
-    selection = select(plan, table, *ticks, given_lower, None)
+    selection = selected()
     context = ExecutionContext(
-        plan, table, selection, ticks, others, None, True, BOXES_AT_ONCE, clocks=clocks, existence=exists
+        plan, table, selection, ticks, pmfs, None, True, BOXES_AT_ONCE, clocks=clocks, existence=exists
     )
     window = context.span
     for part, candidates, rows in laid_out(selection, window + 2, step=0):

@@ -30,6 +30,7 @@ from uncertain_cep.spark.dataframes import (
     plainly_named,
     quotient,
 )
+from uncertain_cep.spark.ordered_sources import Clusters, check_orders, clustered
 from uncertain_cep.spark.worker import unused_name
 
 __all__ = ["Computation", "beside_events"]
@@ -77,6 +78,7 @@ def beside_events(
     check_columns_of(plan, matches.columns)
     check_clock_columns(plan, wanted)
     check_offsets_agree(events, plan)
+    check_orders(events, plan)
     keys = {name: column(name).cast(events.schema[name].dataType) for name in plan.partition_attributes}
     given = [
         (f.monotonically_increasing_id() if number is None else number).alias(OWN_COLUMNS[0]),
@@ -89,7 +91,12 @@ def beside_events(
     work = _Work(plan, compute, of_matches, wanted, as_spark_keeps(nothing.schema))
     parts = int(matches.sparkSession.conf.get("spark.sql.shuffle.partitions", "200") or 200)
     shared = [name for name in plan.shared_keys if name in keys]
-    own, reached, events = _parts(matches, events, plan, {name: keys[name] for name in shared}, parts)
+    clusters = None
+    if plan.orders:
+        events, clusters = clustered(events, plan)
+        shared = [name for name in shared if name == plan.names.source]
+    of_keys = {name: keys[name] for name in shared}
+    own, reached, events = _parts(matches, events, plan, of_keys, parts, clusters)
     none_of_matches = [f.lit(None).cast(field.dataType) for field in held.schema.fields]
     none_of_events = [f.lit(None).cast(events.schema[name].dataType) for name in wanted.names]
     rows = matches.select(own, f.lit(True), *given, *none_of_events).union(
@@ -102,7 +109,12 @@ def beside_events(
 
 
 def _parts(
-    matches: DataFrame, events: DataFrame, plan: EvaluationPlan, keys: Mapping[str, Column], parts: int
+    matches: DataFrame,
+    events: DataFrame,
+    plan: EvaluationPlan,
+    keys: Mapping[str, Column],
+    parts: int,
+    clusters: Clusters | None,
 ) -> tuple[Column, Column, DataFrame]:
     """Return in which of some parts a match is, the list of those that an event may matter to, and events.
 
@@ -115,6 +127,8 @@ def _parts(
         return of_match.cast("int"), f.array(of_event.cast("int")), events
     begin, end = (in_ticks(plan, matches.schema, f"range_{side}") for side in ("lower", "upper"))
     lower, upper = (in_ticks(plan, events.schema, name) for name in (plan.names.lower, plan.names.upper))
+    if clusters is not None:
+        lower, upper = clusters.spans(lower, upper)
     # Found when the result is used, as the matches are.
     reach = matches.agg(f.max(end - begin)).scalar() + plan.window
     length = _REACHES * f.least(reach, f.lit(MAX_TICK // _REACHES))

@@ -17,10 +17,9 @@ __all__ = ["check_clock_columns", "check_offsets_agree", "knows_clock"]
 
 
 def check_clock_columns(plan: EvaluationPlan, schema: pa.Schema) -> None:
-    """Refuse sequences, and offsets of types that cannot be told, by an OptionError or a TraceError."""
+    """Refuse offsets of types that cannot be told, by an OptionError or a TraceError."""
     if not plan.clocks:
         return
-    plan.refuse_sequences("Spark")
     faults = check_clocks(schema.empty_table(), plan.names, plan.domain)
     if faults:
         raise TraceError(faults)

@@ -49,7 +49,10 @@ def file_work(
 def describe_reading(frame: DataFrame, query: Query, options: MatchOptions) -> str:
     """Return in words who reads the events of a frame, and why."""
     schema = noted_schema(whole_numbers(frame, options.names), options.names)
-    files, tasks = _files_and_tasks(frame, make_plan(query, schema, options), schema, None)
+    plan = make_plan(query, schema, options)
+    if plan.orders:
+        return "Spark reads and shuffles the events: those of an ordered source may depend on each other"
+    files, tasks = _files_and_tasks(frame, plan, schema, None)
     if files is None or tasks is None:
         return "Spark reads and shuffles the events: they are not all those of files that tell their times"
     return tasks.describe(len(files.parts))

@@ -16,6 +16,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.clock_offsets import knows_clock
 from uncertain_cep.spark.dataframes import column, in_microseconds, in_ticks
 from uncertain_cep.spark.filters import CandidateFilters
+from uncertain_cep.spark.ordered_sources import Clusters
 from uncertain_cep.timedomain import check_one_tick
 from uncertain_cep.traces.checks import (
     check_values,
@@ -52,11 +53,16 @@ class FrameStatistics:
 
 
 def collect_statistics(
-    frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters, tick: str | None = None
+    frame: DataFrame,
+    plan: EvaluationPlan,
+    candidates: CandidateFilters,
+    tick: str | None = None,
+    clusters: Clusters | None = None,
 ) -> FrameStatistics:
     """Return the statistics of a frame of the plan's required columns, and the tick column if there is one.
 
-    ``tick`` is what the events say how long a tick is, as far as is known.
+    ``tick`` is what the events say how long a tick is, as far as is known. Events of one of the ``clusters``
+    are as long as that.
 
     Raises
     ------
@@ -67,10 +73,11 @@ def collect_statistics(
     lower, upper = (in_ticks(plan, schema, name) for name in (plan.names.lower, plan.names.upper))
     faulty = _faulty(plan, schema, tick)
     each = [takes for branch in candidates.components for takes in branch]
+    begin, end = (lower, upper) if clusters is None else clusters.spans(lower, upper)
     # Each condition is computed once, into a column, instead of once for each aggregate that uses it.
     marked = frame.select(
         lower.alias("lower"),
-        f.try_subtract(upper, lower).alias("length"),
+        f.try_subtract(end, begin).alias("length"),
         candidates.first.alias("first"),
         candidates.later.alias("later"),
         faulty.alias("faulty"),

@@ -35,6 +35,7 @@ from uncertain_cep.spark.file_worker import FileWork, check_files, match_files
 from uncertain_cep.spark.filters import candidate_filters
 from uncertain_cep.spark.frame_statistics import collect_statistics
 from uncertain_cep.spark.jobs import count_cores, worker_errors
+from uncertain_cep.spark.ordered_sources import check_orders, clustered
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices, pruned
 from uncertain_cep.spark.slicing import choose_partitions, choose_slices, partitioned, sliced
 from uncertain_cep.spark.streamed import stream_frame
@@ -314,17 +315,22 @@ def prepare(
         )
     doubts = Doubts() if doubts is None else doubts
     doubts.about(plan)
-    needed = frame.select(*map(column, plan.required_columns))
     noted = (schema.metadata or {}).get(TICK_METADATA)
     tick = None if noted is None else noted.decode()
-    if spread.by_files and spread.slice_length is None and not spread.prune:
+    if spread.by_files and spread.slice_length is None and not spread.prune and not plan.orders:
         work = file_work(given, plan, schema, tick, partitions)
         if work is not None:
             return PreparedMatch(plan, task_numbers(frame, work), schema, None, work=work)
-    candidates = candidate_filters(plan, needed.schema)
+    candidates = candidate_filters(plan, frame.schema)
     checked = frame.select(*map(column, columns_read(plan, schema)))
-    statistics = collect_statistics(checked, plan, candidates, tick)
+    clusters = None
+    if plan.orders:
+        checked, clusters = clustered(checked, plan)
+        candidates = clusters.travel(plan, candidates)
+    statistics = collect_statistics(checked, plan, candidates, tick, clusters)
+    needed = checked.select(*map(column, (*plan.required_columns, *(clusters or ()))))
     check_offsets_agree(needed, plan)
+    check_orders(needed, plan)
     for branch, sizes in zip(plan.branches or (plan,), statistics.components, strict=True):
         doubts.counted(branch, sizes)
     arrow = pa.schema([schema.field(name) for name in plan.required_columns])
@@ -340,9 +346,9 @@ def prepare(
     prune = False if plan.is_open else spread.prune
     key_slices = choose_key_slices(candidates, statistics, slices, prune)
     if slices is None:
-        rows = needed.filter(candidates.anywhere)
+        rows = needed.filter(candidates.anywhere).select(*map(column, plan.required_columns))
     else:
-        rows = sliced(needed, plan, candidates, slices)
+        rows = sliced(needed, plan, candidates, slices, clusters)
         arrow = arrow.append(pa.field(slices.column, pa.int64()))
         slicing = Slicing(slices.column, slices.origin, slices.length)
     if key_slices is not None:

@@ -296,7 +296,7 @@ def _among(reported: _Reported, raw: DataFrame, query: Query) -> DataFrame:
     """Return the possible matches, all of those that raw stamps give among them."""
     plan, options = reported.plan, replace(reported.asked.options, confidence=False)
     events = reported.needed
-    if not plan.forbids:
+    if not plan.forbids and not plan.orders:
         # Other events change nothing.
         joined = joined_events(raw, events, query, reported.asked.options)
         events = joined.select(*map(column, events.columns)).distinct()
@@ -353,7 +353,7 @@ def _drawn(
         matches = matches.drop("range_lower", "range_upper")
         matches = matches.join(ranges.withColumnRenamed("match", number), number)
     matches = _kept(held, matches)
-    candidates = events.filter(candidate_filters(plan, events.schema).anywhere)
+    candidates = events if plan.orders else events.filter(candidate_filters(plan, events.schema).anywhere)
     wanted = reported.schema.append(pa.field(number, pa.int64()))
     numbered = candidates.withColumn(number, f.monotonically_increasing_id())
     found = beside_events(

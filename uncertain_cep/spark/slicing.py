@@ -32,6 +32,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.spark.dataframes import column, in_ticks, quotient
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.spark.frame_statistics import FrameStatistics
+from uncertain_cep.spark.ordered_sources import Clusters
 
 __all__ = ["Slices", "choose_partitions", "choose_slices", "own_slice", "partitioned", "sliced"]
 
@@ -99,9 +100,20 @@ def own_slice(frame: DataFrame, plan: EvaluationPlan, slices: Slices) -> Column:
     return quotient(in_ticks(plan, frame.schema, plan.names.lower) - slices.origin, slices.length)
 
 
-def sliced(frame: DataFrame, plan: EvaluationPlan, candidates: CandidateFilters, slices: Slices) -> DataFrame:
-    """Return the candidates of a frame with the column of their slices, a row for each of them."""
+def sliced(
+    frame: DataFrame,
+    plan: EvaluationPlan,
+    candidates: CandidateFilters,
+    slices: Slices,
+    clusters: Clusters | None = None,
+) -> DataFrame:
+    """Return the candidates of a frame with the column of their slices, a row for each of them.
+
+    Events of one of the ``clusters`` are in all slices of it.
+    """
     lower, upper = (in_ticks(plan, frame.schema, name) for name in (plan.names.lower, plan.names.upper))
+    if clusters is not None:
+        lower, upper = clusters.spans(lower, upper)
     origin, length = slices.origin, slices.length
     last = origin + slices.count * length - 1
     own = own_slice(frame, plan, slices)

@@ -68,6 +68,7 @@ def layout_of(frame: DataFrame, query: Query, options: MatchOptions, stream: Str
     check_tick_type(schema, names)
     plan = make_plan(query, schema, options)
     check_clock_columns(plan, schema)
+    plan.refuse_orders()
     if plan.domain.per_unit != 1:
         raise OptionError(
             f"a tick of {plan.domain.describe()} is too short: Spark keeps times to the microsecond"

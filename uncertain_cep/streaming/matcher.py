@@ -174,7 +174,7 @@ class IncrementalMatcher:
         method = method_of(parsed, evaluation, slice_length, names_clocks(schema, options), doubtful)
         options = replace(options, evaluation="auto" if method == "sliced" else method)
         self.plan: EvaluationPlan = make_plan(parsed, schema, options)
-        self.plan.refuse_sequences("a stream")
+        self.plan.refuse_orders()
         self.schema = schema
         self._fingerprint = {
             "version": __version__,

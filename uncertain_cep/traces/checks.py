@@ -237,6 +237,10 @@ def check_pmfs(
 
 OTHER_BOUNDS: Final = "the clock has other bounds in other rows: an offset counts for all its events"
 
+ORDERED_IN_PART: Final = "the source is ordered by some of its rows and not by others: it is for all events"
+
+SEQUENCE_AGAIN: Final = "another event of the ordered source has this sequence: give each its own, or none"
+
 
 def check_clocks(
     table: pa.Table, names: Names, domain: TimeDomain, *, limit: int = FAULT_LIMIT
@@ -343,17 +347,15 @@ def _check_sequences(table: pa.Table, names: Names, codes: IntArray, limit: int)
     some, all_ = np.zeros(size, np.bool_), np.ones(size, np.bool_)
     np.logical_or.at(some, codes, is_ordered)
     np.logical_and.at(all_, codes, is_ordered)
-    message = "the source is ordered by some of its rows and not by others: it is for all its events"
     faults = row_faults(
-        (some & ~all_)[codes] & is_ordered & (codes >= 0), message, column=names.ordered, limit=1
+        (some & ~all_)[codes] & is_ordered & (codes >= 0), ORDERED_IN_PART, column=names.ordered, limit=1
     )
     rows = np.flatnonzero(is_ordered & (codes >= 0) & np.asarray(sequence.is_valid().to_numpy()))
     value = np.asarray(pc.fill_null(sequence.cast(pa.int64()), 0).to_numpy())
     rows = rows[np.lexsort((value[rows], codes[rows]))]
     again = np.zeros(len(codes), np.bool_)
     again[rows[1:]] = (np.diff(value[rows]) == 0) & (np.diff(codes[rows]) == 0)
-    message = "another event of the ordered source has this sequence: give each its own, or none"
-    return faults + row_faults(again, message, column=names.sequence, values=sequence, limit=limit)
+    return faults + row_faults(again, SEQUENCE_AGAIN, column=names.sequence, values=sequence, limit=limit)
 
 
 def check_probabilities(table: pa.Table, names: Names, *, limit: int = FAULT_LIMIT) -> list[TraceFault]:

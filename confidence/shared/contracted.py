@@ -6,7 +6,7 @@ which another one comes later in the match, and the first tick where the window 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from confidence.shared.records import Records
 
-__all__ = ["Node", "TooManyCellsError", "contracted", "reversed_nodes", "without_implied"]
+__all__ = ["Apart", "Node", "TooManyCellsError", "contracted", "reversed_nodes", "without_implied"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -57,24 +57,33 @@ class Node(NamedTuple):
         return self.source >= 0 and self.source == other.source
 
 
-def without_implied(nodes: Sequence[Node], window: int, kept: Node | None = None) -> list[Node]:
-    """Return the events that decide whether a match of events in this order is one, and the one ``kept``.
+class Apart(NamedTuple):
+    """Two events of a match, by their places, of which the other one is so many ticks after the one."""
+
+    one: int
+    other: int
+    least: int
+    most: int
+
+
+def without_implied(nodes: Sequence[Node], window: int, kept: Collection[int] = ()) -> list[int]:
+    """Return which events decide whether a match of events in this order is one, those ``kept`` among them.
 
     Of records that come one after the other those in between follow from the first and the last one. Where
     the window does not bind, an event at either end that can be nowhere else says nothing.
     """
-    found = list(nodes)
-    if found[-1].last - found[0].first < window:
-        while len(found) > 1 and found[0] is not kept and _certain(found[0], found[1]):
+    found = list(range(len(nodes)))
+    if nodes[-1].last - nodes[0].first < window:
+        while len(found) > 1 and found[0] not in kept and _certain(nodes[found[0]], nodes[found[1]]):
             del found[0]
-        while len(found) > 1 and found[-1] is not kept and _certain(found[-2], found[-1]):
+        while len(found) > 1 and found[-1] not in kept and _certain(nodes[found[-2]], nodes[found[-1]]):
             del found[-1]
-    inner = [
-        node
-        for before, node, after in zip(found, found[1:], found[2:], strict=False)
-        if node is kept or not (node.follows(before) and after.follows(node))
+    ends = {found[0], found[-1]}
+    return [
+        n
+        for n in found
+        if n in ends or n in kept or not (nodes[n].follows(nodes[n - 1]) and nodes[n + 1].follows(nodes[n]))
     ]
-    return [found[0], *inner, *found[-1:]] if len(found) > 1 else found
 
 
 def _certain(one: Node, other: Node) -> bool:
@@ -91,7 +100,12 @@ def reversed_nodes(nodes: Sequence[Node]) -> list[Node]:
 
 
 def contracted(
-    nodes: Sequence[Node], window: int, most: int, possible: bool = False, by: int | None = None
+    nodes: Sequence[Node],
+    window: int,
+    most: int,
+    possible: bool = False,
+    by: int | None = None,
+    apart: Sequence[Apart] = (),
 ) -> Float64:
     """Return the probability that events are a match, by the tick of the last one: (n,) float64.
 
@@ -106,6 +120,8 @@ def contracted(
         Return 1 where the probability is positive instead, however small it is.
     by : int, optional
         By the tick of this event instead.
+    apart : sequence of Apart
+        What else is asked.
     """
     count = len(nodes)
     seen: dict[int, int] = {}
@@ -117,9 +133,11 @@ def contracted(
                 linked[j] = seen[node.source]
                 until[seen[node.source]] = j
             seen[node.source] = j
-    binds = nodes[-1].last - nodes[0].first >= window
-    if binds:
-        until[0] = count - 1
+    asked = list(apart)
+    if nodes[-1].last - nodes[0].first >= window:
+        asked.append(Apart(0, count - 1, 0, window - 1))
+    for pair in asked:
+        until[pair.one] = max(until[pair.one], pair.other)
     if by is not None:
         until[by] = count
     found, axes = nodes[0].law, [0]
@@ -144,11 +162,14 @@ def contracted(
             found = found * _step(other, node).reshape(shape)
         else:
             found = found * node.law
-        if binds and j == count - 1:
-            shape = [1] * len(axes)
-            shape[0], shape[-1] = len(nodes[0].law), len(node.law)
-            spread = np.arange(len(node.law)) + node.first - nodes[0].first
-            found = found * (spread - np.arange(len(nodes[0].law))[:, None] < window).reshape(shape)
+        for pair in asked:
+            if pair.other == j:
+                one = nodes[pair.one]
+                shape = [1] * len(axes)
+                shape[axes.index(pair.one)], shape[-1] = len(one.law), len(node.law)
+                spread = np.arange(len(node.law)) - np.arange(len(one.law))[:, None]
+                spread += node.first - one.first
+                found = found * ((spread >= pair.least) & (spread <= pair.most)).reshape(shape)
         over = tuple(place for place, axis in enumerate(axes[:-1]) if until[axis] <= j)
         found = found.sum(axis=over)
         axes = [axis for place, axis in enumerate(axes) if place not in over]

@@ -13,9 +13,22 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from tests.oracle import Clock, Event, Match, Query, answer_literally, no, one, plus, seq
+from tests.oracle import (
+    Clock,
+    Event,
+    Match,
+    Predicate,
+    Query,
+    answer_literally,
+    no,
+    one,
+    plus,
+    seq,
+)
+from tests.oracle.strategies import Apart
 from uncertain_cep.executor import Slicing, execute
 from uncertain_cep.plan import MatchOptions, make_plan
+from uncertain_cep.testing.model import Mention
 from uncertain_cep.testing.worlds import worlds
 
 NAMES = "hg"
@@ -146,6 +159,32 @@ def test_all_that_forbids_where_the_order_is_known(
     names = "v0, v2" if negated else "v0, v1, v2"
     query = f"PATTERN SEQ(A v0, {inner}, A v2) WHERE {strategy}({names}) WITHIN {window}"
     _check(wanted, uc.match(table_of(events), query))
+
+
+@st.composite
+def _conditions(draw: st.DrawFn, variables: list[str]) -> tuple[str, Predicate]:
+    """Draw a condition on one time, or on the difference of two, as text and for the oracle."""
+    relation, bound = draw(st.sampled_from(["<", "<=", "="])), draw(st.integers(-3, 4))
+    names = draw(st.permutations(variables))[: draw(st.integers(1, 2))]
+    text = f"{' - '.join(f'TIME({name})' for name in names)} {relation} {bound}"
+    return text, Predicate(tuple(map(Mention.read, names)), Apart(relation, bound))
+
+
+@given(
+    st.sampled_from(["A v0, B v1", "A v0, B+ v1[]", "A v0, B v1, A v2"]),
+    st.integers(1, 9),
+    traces(),
+    st.data(),
+)
+def test_conditions_on_times(pattern: str, window: int, events: list[Event], data: st.DataObject) -> None:
+    parts = [part.split() for part in pattern.split(", ")]
+    items = [plus("B", "v1") if "+" in kind else one(kind, name) for kind, name in parts]
+    names = [name.replace("[]", "[i]") for _, name in parts]
+    drawn = data.draw(st.lists(_conditions(names), min_size=1, max_size=2))
+    times = tuple(predicate for _, predicate in drawn)
+    wanted = _wanted(Query(seq(*items), window, times=times), events)
+    where = " AND ".join(text for text, _ in drawn)
+    _check(wanted, uc.match(table_of(events), f"PATTERN SEQ({pattern}) WHERE {where} WITHIN {window}"))
 
 
 def _spans(events: list[Event]) -> list[tuple[int, int]]:
@@ -298,7 +337,7 @@ def test_what_is_not_known_of_an_order(columns: dict[str, list[Any]], said: str)
     [
         ("PATTERN SEQ(A a, !B b, A c) WITHIN 9", ["h", "h", "g"], "source h.*what forbids events"),
         ("PATTERN AND(A a, B b) WITHIN 9", ["h", "h", "g"], r"source h.*AND\(...\) with events of several"),
-        ("PATTERN SEQ(A a, B b) WHERE TIME(b) - TIME(a) < 3 WITHIN 9", ["h", "h", "h"], "TIME"),
+        ("PATTERN SEQ(A a, !A n, B b) WHERE TIME(b) - TIME(a) < 3 WITHIN 9", ["h", "h", "h"], "TIME"),
         ("PATTERN SEQ(A a, B b, !A c) WITHIN 9", ["h", "h", "h"], "a negation at the end"),
     ],
 )

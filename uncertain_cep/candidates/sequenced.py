@@ -58,7 +58,7 @@ class SequencedEvents:
         """Return a plan and bounds of times, ticks, by which all matches are found, and more than these.
 
         Ticks are so short that events of a source that share one are in order. Where the order is total, each
-        event has one tick.
+        event has one tick. Conditions on times are left out.
         """
         scale = int(self.tie.max()) + 1
         low, high = (0, 0) if self.is_total else (self.low, self.high)
@@ -75,7 +75,8 @@ class SequencedEvents:
             window += int((self.upper - self.lower).max())
             upper = lower
         window = min(window, span) * scale
-        return replace(plan, bound=replace(plan.bound, window=window)), lower, upper
+        bound = replace(plan.bound, window=window, times=())
+        return replace(plan, bound=bound, distances=None), lower, upper
 
     def in_order(self, rows: Int64) -> Int64:
         """Return the places of the events of matches, (l, k) rows, in the order that is total."""
@@ -216,8 +217,8 @@ def _is_by_source(plan: EvaluationPlan) -> bool:
 def _check(plan: EvaluationPlan, found: SequencedEvents) -> None:
     """Refuse a pattern that takes no events that sequences put in order."""
     ends = {0, len(plan.components)} & {negation.after for negation in plan.negations}
-    if plan.bound.times:
-        _refuse(found, "TIME(...)")
+    if plan.bound.times and (plan.order is not None or plan.forbids):
+        _refuse(found, "TIME(...) beside AND(...) and what forbids events")
     if not found.is_total and plan.order is not None:
         _refuse(found, "AND(...) with events of several sources, or uncertain by theirs,")
     if not found.is_total and plan.forbids:

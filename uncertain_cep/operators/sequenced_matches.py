@@ -13,14 +13,21 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.shared.contracted import Node, TooManyCellsError, contracted, reversed_nodes, without_implied
+from confidence.shared.contracted import (
+    Apart,
+    Node,
+    TooManyCellsError,
+    contracted,
+    reversed_nodes,
+    without_implied,
+)
 from confidence.shared.held import Offsets, OwnTimes
 from uncertain_cep.candidates.own_times import SharedClocks, shared_clocks
 from uncertain_cep.candidates.sequenced import SequencedEvents
@@ -28,6 +35,7 @@ from uncertain_cep.config import MOST_OFFSETS, MOST_RECORD_CELLS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.shared_clocks import weigher
+from uncertain_cep.operators.time_templates import TimeTemplates
 from uncertain_cep.plan import EvaluationPlan
 
 __all__ = ["SequenceWeigher", "sequence_weigher"]
@@ -59,11 +67,11 @@ def sequence_weigher(
     def weighed(chunk: MatchBatch) -> MatchBatch:
         many = len(chunk.lower)
         lower, upper, confidence = np.zeros(many, np.int64), np.full(many, -1), np.zeros(many)
-        for which, rows in _by_length(chunk):
-            if events.is_total and len(rows) > 1:
+        for which, rows, counts in _by_counts(chunk):
+            if events.is_total and len(rows) > 1 and not plan.bound.times:
                 # All is in order, so that only the window is left to ask for.
                 rows = np.take_along_axis(rows, events.in_order(rows)[[0, -1]], axis=0)
-            lower[which], upper[which], confidence[which] = weigh(rows)
+            lower[which], upper[which], confidence[which] = weigh(rows, counts)
         error = None if chunk.std_error is None else chunk.std_error * confidence
         if chunk.confidence is not None:
             confidence *= chunk.confidence
@@ -87,8 +95,12 @@ def _no_clocks(events: SequencedEvents) -> SharedClocks:
     )
 
 
-def _by_length(chunk: MatchBatch) -> Iterator[tuple[Int64, Int64]]:
-    """Yield which matches have so many events, (k,) int64, and the rows of these, (l, k) int64, in order."""
+Counts = tuple[int, ...]
+"""How many events a match has of each component."""
+
+
+def _by_counts(chunk: MatchBatch) -> Iterator[tuple[Int64, Int64, Counts]]:
+    """Yield which matches have so many events, (k,) int64, the rows of these, (l, k) int64, and how many."""
     many = len(chunk.lower)
     parts = chunk.of_components
     sizes = [np.ones(many, np.int64) if series is None else np.diff(series.start) for _, series in parts]
@@ -97,9 +109,10 @@ def _by_length(chunk: MatchBatch) -> Iterator[tuple[Int64, Int64]]:
     match = np.concatenate([np.repeat(np.arange(many), size) for size in sizes])
     rows = rows[np.argsort(match, kind="stable")]
     start = np.cumsum(total) - total
-    for length in np.unique(total).tolist():
-        which = np.flatnonzero(total == length)
-        yield which, rows[start[which] + np.arange(length)[:, None]]
+    kinds, kind = np.unique(np.stack(sizes), axis=1, return_inverse=True)
+    for number, counts in enumerate(kinds.T.tolist()):
+        which = np.flatnonzero(kind.reshape(-1) == number)
+        yield which, rows[start[which] + np.arange(sum(counts))[:, None]], tuple(counts)
 
 
 Weighed = tuple[Int64, Int64, Float64]
@@ -108,14 +121,29 @@ Described = tuple[float, int, int]
 """Confidence and range of a match."""
 
 
+class Asked(NamedTuple):
+    """What conditions on times ask of the events of a match."""
+
+    apart: tuple[Apart, ...] = ()
+    within: tuple[tuple[int, int, int], ...] = ()
+    """Events, by their places, and the first and last ticks that they may have."""
+
+    @property
+    def kept(self) -> set[int]:
+        """The events that are spoken of."""
+        return {place for pair in self.apart for place in pair[:2]} | {place for place, _, _ in self.within}
+
+
 class SequenceWeigher:
     """What gives ranges and confidences of matches of one length, whose events come one after the other.
 
     Where the order of all events is known, an event at either end may be left out, and those in between.
     """
 
-    def __init__(self, events: SequencedEvents, clocks: SharedClocks, window: int) -> None:
-        self._events, self._clocks, self._window = events, clocks, window
+    def __init__(
+        self, events: SequencedEvents, clocks: SharedClocks, window: int, templates: TimeTemplates | None
+    ) -> None:
+        self._events, self._clocks, self._window, self._templates = events, clocks, window, templates
         self._known: dict[Any, Described | None] = {}
         self._laws: dict[Any, Float64] = {}
 
@@ -124,10 +152,13 @@ class SequenceWeigher:
         """Return the weigher of the matches of a plan among the events of a table."""
         times = events.lower + events.low, events.upper + events.high
         clocks, _ = shared_clocks(plan, table, events.pmfs, *times)
-        return cls(events, clocks or _no_clocks(events), plan.window)
+        templates = TimeTemplates(plan, table) if plan.bound.times else None
+        return cls(events, clocks or _no_clocks(events), plan.window, templates)
 
-    def __call__(self, rows: Int64) -> Weighed:
+    def __call__(self, rows: Int64, counts: Counts) -> Weighed:
         """Return ranges and confidences of matches, (l, k) rows."""
+        if self._templates is not None:
+            return self._timed(rows, counts)
         of_records = (self._events.cluster[rows] >= 0).any(axis=0)
         found = np.zeros(rows.shape[1], np.int64), np.full(rows.shape[1], -1), np.zeros(rows.shape[1])
         for some, weigh in ((~of_records, self._moved), (of_records, self._summed)):
@@ -183,11 +214,53 @@ class SequenceWeigher:
         upper = np.where(alone, upper + events.high[rows[0]], upper)
         return np.where(possible, lower, 0), np.where(possible, upper, -1), confidence
 
-    def _held(self, rows: Int64, least: Int64) -> Described | None:
+    def _timed(self, rows: Int64, counts: Counts) -> Weighed:
+        """Weigh matches with conditions on times."""
+        events, many = self._events, rows.shape[1]
+        lower, upper, confidence = np.zeros(many, np.int64), np.full(many, -1), np.zeros(many)
+        least = 1 - events.rises(rows).astype(np.int64)
+        for n, asked in enumerate(self._asked(rows, counts)):
+            if asked is None:
+                continue
+            own, source = rows[:, n], events.source[rows[:, n]]
+            if asked.within or (source != source[0]).any():
+                weighed = self._held(own, least[:, n], asked)
+            else:
+                weighed = self._one(own, np.zeros_like(own), least[:, n], asked)
+                offset = int(events.low[own[0]]), int(events.high[own[0]])
+                weighed = weighed and (weighed[0], weighed[1] + offset[0], weighed[2] + offset[1])
+            if weighed is not None:
+                confidence[n], lower[n], upper[n] = weighed
+        return lower, upper, confidence
+
+    def _asked(self, rows: Int64, counts: Counts) -> Iterator[Asked | None]:
+        """Yield for each match, (l, k) rows, what is asked of it; None if it cannot be."""
+        events, places = self._events, []
+        possible = ~_backward(events.cluster[rows], events.place[rows])
+        lows, highs = np.zeros((2, 0, rows.shape[1]), np.int64)
+        if self._templates is not None:
+            instances = self._templates.own(counts)
+            bounds = [self._templates.bounds_of_all(instance, rows.T) for instance in instances]
+            places = [(instance.earlier, instance.later) for instance in instances]
+            if bounds:
+                lows, highs = np.array(bounds).transpose(1, 0, 2)
+        for is_met, low_of, high_of in zip(possible.tolist(), lows.T.tolist(), highs.T.tolist(), strict=True):
+            apart, within = [], []
+            for (one, other), low, high in zip(places, low_of, high_of, strict=True):
+                is_met &= low <= high and (one != other or low <= 0 <= high)
+                if one < 0:
+                    within.append((other, low, high))
+                elif one < other:
+                    apart.append(Apart(one, other, low, high))
+                elif one > other:
+                    apart.append(Apart(other, one, -high, -low))
+            yield Asked(tuple(apart), tuple(within)) if is_met else None
+
+    def _held(self, rows: Int64, least: Int64, asked: Asked = Asked()) -> Described | None:  # noqa: B008
         """Weigh a match by going through the offsets of its sources; None if it cannot be."""
         total, begins, ends = 0.0, [], []
         for weight, moved in self._offsets(rows):
-            found = self._one(rows, moved, least)
+            found = self._one(rows, moved, least, asked)
             if found is not None:
                 total += weight * found[0]
                 begins.append(found[1])
@@ -218,16 +291,22 @@ class SequenceWeigher:
         at = -1 if number < 0 else int(clocks.offsets.offset[number])
         return np.full(size, 1.0 / size) if at < 0 else clocks.values[at : at + size]
 
-    def _one(self, rows: Int64, moved: Int64, least: Int64) -> Described | None:
+    def _one(
+        self,
+        rows: Int64,
+        moved: Int64,
+        least: Int64,
+        asked: Asked = Asked(),  # noqa: B008
+    ) -> Described | None:
         """Weigh a match whose sources have these offsets; None if it cannot be."""
-        nodes, kinds = self._nodes(rows, moved, least)
-        base = nodes[0].first
+        nodes, kinds, base = self._nodes(rows, moved, least, asked)
         if kinds in self._known:
             known = self._known[kinds]
         else:
             checkpoint()
             with self._naming(rows):
-                known = self._described(nodes, bool((self._events.pmfs.offset[rows] >= 0).any()))
+                known = self._described(nodes, asked, bool((self._events.pmfs.offset[rows] >= 0).any()))
+            known = known and (known[0], known[1] - base, known[2] - base)
             if len(self._known) < _MOST_REMEMBERED:
                 self._known[kinds] = known
         return known and (known[0], known[1] + base, known[2] + base)
@@ -238,18 +317,23 @@ class SequenceWeigher:
         try:
             yield
         except TooManyCellsError as error:
-            clusters = self._events.cluster[rows]
-            names = [self._events.name_of(int(clusters[clusters >= 0][0]))]
+            sources = np.unique(self._events.source[rows])
+            names = [self._events.names[source] for source in sources[sources >= 0].tolist()]
             raise _too_many(names, error.cells) from None
 
-    def _nodes(self, rows: Int64, moved: Int64, least: Int64) -> tuple[list[Node], tuple[Any, ...]]:
-        """Return the events of a match whose sources have these offsets, and what matches alike agree on."""
+    def _nodes(
+        self, rows: Int64, moved: Int64, least: Int64, asked: Asked
+    ) -> tuple[list[Node], tuple[Any, ...], int]:
+        """Return the events of a match whose sources have these offsets, and what matches alike agree on.
+
+        What these agree on counts from a tick, which is the last that is returned.
+        """
         nodes = [
             self._node(row, offset, step)
             for row, offset, step in zip(rows.tolist(), moved.tolist(), [1, *least.tolist()], strict=True)
         ]
         base = nodes[0].first
-        return nodes, tuple(
+        kinds = tuple(
             (
                 node.first - base, len(node.law), node.least, sources.index(node.source), id(node.records),
                 node.place, node.moved - base, at,
@@ -257,6 +341,13 @@ class SequenceWeigher:
             for sources in [[node.source for node in nodes]]
             for node, at in zip(nodes, self._events.pmfs.offset[rows].tolist(), strict=True)
         )  # fmt: skip
+        for place, low, high in asked.within:
+            node = nodes[place]
+            begin = min(max(low - node.first, 0), len(node.law))
+            end = max(min(high - node.first + 1, len(node.law)), begin)
+            nodes[place] = node._replace(first=node.first + begin, law=node.law[begin:end])
+        within = tuple((place, low - base, high - base) for place, low, high in asked.within)
+        return nodes, (kinds, asked.apart, within), base
 
     def moved(self, rows: Int64) -> tuple[SharedClocks, Int64]:
         """Return the clocks of matches without records, (l, k) rows, one place behind the other, and moves.
@@ -270,62 +361,76 @@ class SequenceWeigher:
         times = OwnTimes(own.clock[mine], own.lower[mine] + by, own.upper[mine] + by, own.offset[mine])
         return replace(self._clocks, own=times, has_law=self._clocks.has_law[mine]), shift
 
-    def law(self, rows: Int64, by: int) -> tuple[int, Float64]:
+    def law(self, rows: Int64, by: int, counts: Counts) -> tuple[int, Float64]:
         """Return P(match, and one of its events at a tick), from a first tick on, (n,) float64.
 
         ``rows``, (l,), are the match, and ``by`` the place of the event among them.
         """
+        (asked,) = self._asked(rows[:, None], counts)
         events = self._events
         own, source = int(rows[by]), events.source[rows]
         first, size = int(events.lower[own]), int(events.upper[own] - events.lower[own]) + 1
         least = 1 - events.rises(rows[:, None])[:, 0].astype(np.int64)
-        if _backward(events.cluster[rows][:, None], events.place[rows][:, None])[0]:
+        if asked is None:
             return first, np.zeros(1)
         low, high = int(events.low[own]), int(events.high[own])
-        if not (source == source[0]).all():
+        if asked.within or (source != source[0]).any():
             found = np.zeros(size + high - low)
             for weight, moved in self._offsets(rows):
                 begin = int(moved[by]) - low
-                found[begin : begin + size] += weight * self._by_tick(rows, moved, least, by)
+                found[begin : begin + size] += weight * self._by_tick(rows, moved, least, by, asked)
             return first + low, found
         # The offset is that of all, so it is independent of whether they are a match.
-        law = self._by_tick(rows, np.zeros_like(rows), least, by)
+        law = self._by_tick(rows, np.zeros_like(rows), least, by, asked)
         return first + low, np.convolve(law, self._offset_law(own))
 
-    def _by_tick(self, rows: Int64, moved: Int64, least: Int64, by: int) -> Float64:
-        """Return P(match, and one of its events at a tick) for the ticks of its source."""
-        nodes, kinds = self._nodes(rows, moved, least)
+    def _by_tick(self, rows: Int64, moved: Int64, least: Int64, by: int, asked: Asked) -> Float64:
+        """Return P(match, and one of its events at a tick) for all ticks that it has alone."""
+        nodes, kinds, _ = self._nodes(rows, moved, least, asked)
         found = self._laws.get((kinds, by))
         if found is None:
             checkpoint()
-            if not _ranges(*_bounds(nodes), self._window)[2][0]:
-                return np.zeros(len(nodes[by].law))
-            needed = without_implied(nodes, self._window, nodes[by])
-            place = next(n for n, node in enumerate(needed) if node is nodes[by])
-            with self._naming(rows):
-                found = contracted(needed, self._window, MOST_RECORD_CELLS, by=place)
+            first = int(self._events.lower[rows[by]] + moved[by])
+            found = np.zeros(int(self._events.upper[rows[by]] - self._events.lower[rows[by]]) + 1)
+            if _ranges(*_bounds(nodes), self._window)[2][0]:
+                begin = nodes[by].first - first
+                with self._naming(rows):
+                    found[begin : begin + len(nodes[by].law)] = self._contracted(nodes, asked, by)
             if (len(self._laws) + 1) * len(found) < _MOST_REMEMBERED:
                 self._laws[kinds, by] = found
         return found
 
-    def _described(self, nodes: list[Node], holes: bool) -> Described | None:
-        """Return confidence and range of a match, counted from the first tick of its first event."""
+    def _contracted(self, nodes: list[Node], asked: Asked, by: int | None = None) -> Float64:
+        """Return the probability of a match, by the tick of an event, of any if none is asked for."""
+        kept = asked.kept if by is None else asked.kept | {by}
+        needed = without_implied(nodes, self._window, kept)
+        if len(needed) == 1 and by is None and not kept:
+            return np.ones(1)
+        at = {n: place for place, n in enumerate(needed)}
+        apart = [pair._replace(one=at[pair.one], other=at[pair.other]) for pair in asked.apart]
+        return contracted(
+            [nodes[n] for n in needed], self._window, MOST_RECORD_CELLS, by=None if by is None else at[by],
+            apart=apart,
+        )  # fmt: skip
+
+    def _described(self, nodes: list[Node], asked: Asked, holes: bool) -> Described | None:
+        """Return confidence and range of a match, counted from the tick at which its laws begin."""
         most, window = MOST_RECORD_CELLS, self._window
         lower, upper, possible = _ranges(*_bounds(nodes), window)
         if not possible[0]:
             return None
-        begin, end, base = int(lower[0]), int(upper[0]), nodes[0].first
-        if holes:
-            ends = np.flatnonzero(contracted(nodes, window, most, possible=True))
-            begins = np.flatnonzero(contracted(reversed_nodes(nodes), window, most, possible=True))
+        begin, end = int(lower[0]), int(upper[0])
+        if holes or asked.apart:
+            last = len(nodes) - 1
+            backward = [pair._replace(one=last - pair.other, other=last - pair.one) for pair in asked.apart]
+            ends = np.flatnonzero(contracted(nodes, window, most, possible=True, apart=asked.apart))
+            begins = np.flatnonzero(
+                contracted(reversed_nodes(nodes), window, most, possible=True, apart=backward)
+            )
             if not len(ends):
                 return None
             begin, end = nodes[0].last - int(begins[-1]), nodes[-1].first + int(ends[-1])
-        needed = without_implied(nodes, window)
-        confidence = 1.0
-        if len(needed) > 1:
-            confidence = min(float(contracted(needed, window, most).sum()), 1.0)
-        return confidence, begin - base, end - base
+        return min(float(self._contracted(nodes, asked).sum()), 1.0), begin, end
 
     def _node(self, row: int, moved: int, least: int) -> Node:
         events = self._events

@@ -105,12 +105,12 @@ def groups_in_order(
     events = events._replace(offset=flat_pmfs(others, events.row)[0])
     sizes = np.diff(events.start)
     summed = np.logical_or.reduceat(sequences.cluster[events.row] >= 0, events.start[:-1])
+    summed |= sequences.is_total or bool(plan.bound.times)
     unspoiled = np.ones(len(sizes))
     if sequences.is_total:
-        summed[:] = True
         unspoiled = _unspoiled(plan, table, events, sequences, exists)
     if summed.any():
-        yield np.flatnonzero(summed), OrderedChains(events, sequences, weigher, unspoiled)
+        yield np.flatnonzero(summed), OrderedChains(plan, events, sequences, weigher, unspoiled)
     for size in np.unique(sizes[~summed]).tolist():
         some = np.flatnonzero(~summed & (sizes == size))
         rises = sequences.rises(events.row[events.start[some] + np.arange(size)[:, None]]).sum(axis=0)

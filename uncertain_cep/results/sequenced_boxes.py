@@ -16,6 +16,7 @@ from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.candidates.sequenced import SequencedEvents
 from uncertain_cep.config import LAWS_KEPT
 from uncertain_cep.operators.sequenced_matches import SequenceWeigher
+from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.box_parts import Boxes, Events
 
 __all__ = ["Confidences", "MovedMatches", "OrderedChains"]
@@ -44,22 +45,28 @@ class OrderedChains:
     """
 
     def __init__(
-        self, events: Events, sequences: SequencedEvents, weigher: SequenceWeigher, unspoiled: Float64
+        self,
+        plan: EvaluationPlan,
+        events: Events,
+        sequences: SequencedEvents,
+        weigher: SequenceWeigher,
+        unspoiled: Float64,
     ) -> None:
         self._events, self._sequences, self._weigher = events, sequences, weigher
-        self._unspoiled = unspoiled
+        self._unspoiled, self._plan = unspoiled, plan
         self._law = lru_cache(LAWS_KEPT)(self._summed)
 
     def _summed(self, match: int, event: int) -> tuple[int, Float64, Float64]:
         """Return the law of an event's time with its match from a first tick on, and its sums."""
         begin, end = self._events.start[match : match + 2].tolist()
         rows, by = self._events.row[begin:end], event - begin
-        if self._sequences.is_total:
+        if self._sequences.is_total and not self._plan.bound.times:
             order = self._sequences.in_order(rows[:, None])[:, 0]
             place = int(np.flatnonzero(order == by)[0])
             chosen = np.unique([0, place, len(rows) - 1])
             rows, by = rows[order[chosen]], int(np.searchsorted(chosen, place))
-        first, law = self._weigher.law(rows, by)
+        counts = np.bincount(self._events.component[begin:end], minlength=len(self._plan.components))
+        first, law = self._weigher.law(rows, by, tuple(counts.tolist()))
         law = law * self._unspoiled[match]
         return first, law, np.concatenate(([0.0], np.cumsum(law)))
 

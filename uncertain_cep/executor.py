@@ -248,8 +248,6 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         pmfs, while_found = None, while_found and sequences.is_total
     elif plan.clocks:
         clocks, pmfs = shared_clocks(plan, table, pmfs, *ticks)
-    if clocks is not None:
-        plan.refuse_doubtful()
     by_row = plan.counts or best_only or later is not None or exists is not None
     by_row = by_row or clocks is not None or sequences is not None
     payload = None if by_row else id_payload(plan, table)

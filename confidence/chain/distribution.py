@@ -93,7 +93,7 @@ def running_sums(lower, upper, offset, pmf, head, tail):
                 tail[k] = total
 
 
-def doubtful(pmfs: Pmfs, offset: Int64, probability: Float64) -> tuple[Pmfs, Int64]:
+def doubtful(pmfs: Pmfs, offset: Int64, probability: Float64, own: Int64 | None = None) -> tuple[Pmfs, Int64]:
     """Return what tells the laws of events that happened with some probability, if at all.
 
     Parameters
@@ -102,6 +102,8 @@ def doubtful(pmfs: Pmfs, offset: Int64, probability: Float64) -> tuple[Pmfs, Int
     offset : (n,) int64
         Of the events if they happened.
     probability : (n,) float64
+    own : (n,) int64 or None
+        The same as ``offset``, given the offsets of their clocks: two less than what is returned says so.
 
     Returns
     -------
@@ -113,8 +115,9 @@ def doubtful(pmfs: Pmfs, offset: Int64, probability: Float64) -> tuple[Pmfs, Int
     if not len(chosen):
         return pmfs, offset
     coded = offset.copy()
-    coded[chosen] = DOUBTFUL - (len(pmfs.values) + 2 * np.arange(len(chosen)))
-    records = np.stack((probability[chosen], offset[chosen].astype(np.float64)), axis=1).ravel()
+    laws = [law[chosen].astype(np.float64) for law in (offset, own) if law is not None]
+    coded[chosen] = DOUBTFUL - (len(pmfs.values) + 2 * len(laws) * np.arange(len(chosen)))
+    records = np.stack([part for law in laws for part in (probability[chosen], law)], axis=1).ravel()
     return Pmfs(*(np.concatenate((array, records)) for array in pmfs)), coded
 
 

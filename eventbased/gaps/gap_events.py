@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.chain.distribution import DOUBTFUL
 from confidence.chain.uniform import tight_bounds
 from confidence.gaps import chains
 from confidence.kernel import kernel
@@ -352,7 +353,9 @@ def collect(pools, pool, first, above, until, gap, conditions, scratch, asked, f
         at = mark[row]
         low, high, offset = pools.lower[x], pools.upper[x], pools.offset[x]
         if held.start.shape[0]:
-            low, high, offset = _given(held, row, low, high, offset)
+            low, high, law = _given(held, row, low, high, offset)
+            # Of what may not have happened the law by its clock comes next to that of its time.
+            offset = offset - 2 if offset <= DOUBTFUL and law > DOUBTFUL else law
         if high > above and low < until and at != mark.shape[0]:
             free = True
             if slot >= 0 and begin < end:

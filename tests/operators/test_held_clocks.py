@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cases.clocks import by_clocks
+from tests.cases.existence import doubtful
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases, reading_cases
 from tests.cases.options import option_cases
@@ -39,6 +40,21 @@ def test_options(case: NestedCase) -> None:
 
 @given(by_clocks(timed_cases(most=4)))
 def test_conditions_on_times(case: LanguageCase) -> None:
+    case.check()
+
+
+@given(doubtful(by_clocks(language_cases(most=4))))
+def test_what_may_not_have_happened(case: LanguageCase) -> None:
+    case.check()
+
+
+@given(doubtful(by_clocks(st.sampled_from(["SA", "SAO"]).flatmap(lambda kinds: nested_cases(kinds, 4)))))
+def test_sets_of_what_may_not_have_happened(case: NestedCase) -> None:
+    case.check()
+
+
+@given(doubtful(by_clocks(timed_cases(most=4))))
+def test_conditions_on_times_of_what_may_not_have_happened(case: LanguageCase) -> None:
     case.check()
 
 

@@ -13,14 +13,12 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.cases.clocks import by_clocks
+from tests.cases.existence import doubtful
 from tests.cases.language import LanguageCase, language_cases
 from tests.cases.nested import NestedCase, nested_cases
 from tests.executor.test_shared_clocks import table_of, text, traces
 from tests.oracle import Event, Query, one, seq
 from tests.results.test_posteriors import check, check_law
-from uncertain_cep.errors import OptionError
-from uncertain_cep.plan import MatchOptions, make_plan
-from uncertain_cep.results.boxes import weighed_matches
 from uncertain_cep.testing.worlds import times_given
 
 TYPES = st.sampled_from(["AB", "ABA", "AAB", "ABAB"])
@@ -114,19 +112,7 @@ def test_the_options_of_functions_that_look_at_matches() -> None:
         uc.posteriors(matches, table, query, sources=0)  # type: ignore[arg-type]
 
 
-def test_what_forbids_doubtful_events_is_refused_before_anything_is_weighed() -> None:
-    table = pa.table(
-        {
-            "type": ["A", "B", "N"], "id": [1, 2, 3], "lower": [0, 3, 2], "upper": [4, 7, 5],
-            "source": ["h", "h", None], "offset_lower": [0, 0, None], "offset_upper": [4, 4, None],
-            "probability": [None, None, 0.5],
-        }
-    )  # fmt: skip
-    query = "PATTERN OR(SEQ(A a, B b), SEQ(A c, !N n, B d)) WITHIN 9"
-    said = r"forbidding events that may not have happened \(probability\) does not support that yet"
-    with pytest.raises(OptionError, match=said):
-        uc.match(table, query)
-    matches = uc.match(table, query, sources=False)
-    plan = make_plan(uc.parse(query), table.schema, MatchOptions())
-    with pytest.raises(OptionError, match=said):
-        next(weighed_matches(plan, table, matches.slice(0, 1)))
+@given(doubtful(by_clocks(language_cases(most=4))), st.booleans())
+def test_what_forbids_may_not_have_happened(case: LanguageCase, listed: bool) -> None:
+    note(case.text())
+    check(case, listed)

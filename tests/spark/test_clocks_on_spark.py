@@ -14,7 +14,8 @@ from pyspark.sql import functions as f
 import uncertain_cep as uc
 from tests.spark.streams import pieces_of, put, reading, run
 from tests.spark.test_file_workers import found_by, scanned, work_of
-from tests.spark.traces import as_rows
+from tests.spark.test_joined_events import by_match
+from tests.spark.traces import as_rows, to_spark
 from uncertain_cep.spark import file_tasks, match, match_to_parquet
 from uncertain_cep.spark.dataframes import from_arrow_schema
 
@@ -191,6 +192,14 @@ def test_records_that_depend_on_each_other_travel_together(
         expected = as_rows(uc.match(table, query))
         assert expected
         assert as_rows(match(frame, query, **spread).toArrow()) == expected
+
+
+def test_when_records_happened(spark: SparkSession) -> None:
+    table, query = ordered(40), "PATTERN SEQ(A a, B b) WITHIN 12"
+    matches = uc.match(table, query)
+    here = by_match(uc.posteriors(matches, table, query).to_pylist())
+    there = uc.posteriors(to_spark(spark, matches), to_spark(spark, table), query)
+    assert by_match([row.asDict(recursive=True) for row in there.collect()]) == here
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,9 @@ class Existence:
         found: NDArray[np.bool_] = self.probability >= 1.0
         return found
 
-    def forbidding(self, pmfs: Pmfs, offset: Int64, rows: Int64 | slice) -> tuple[Pmfs, Int64]:
+    def forbidding(
+        self, pmfs: Pmfs, offset: Int64, rows: Int64 | slice, own: Int64 | None = None
+    ) -> tuple[Pmfs, Int64]:
         """Return what tells the laws of the events of some rows where they must stay out of gaps.
 
         Parameters
@@ -41,12 +43,14 @@ class Existence:
         offset : (k,) int64
             Of these events, if they happened.
         rows : (k,) int64 or slice
+        own : (k,) int64 or None
+            The laws by their clocks.
 
         See Also
         --------
         confidence.chain.distribution.doubtful : what is returned.
         """
-        return doubtful(pmfs, offset, self.probability[rows])
+        return doubtful(pmfs, offset, self.probability[rows], own)
 
 
 def as_evaluated(plan: EvaluationPlan, exists: Existence | None) -> EvaluationPlan:

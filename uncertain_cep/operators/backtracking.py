@@ -107,7 +107,8 @@ class BacktrackingSearch:
             self._offset, self._pmfs = clocks.laws(*context.ticks)
         forbidding = self._offset
         if context.existence is not None:
-            self._pmfs, forbidding = context.existence.forbidding(self._pmfs, self._offset, slice(None))
+            own = None if clocks is None else clocks.own.offset
+            self._pmfs, forbidding = context.existence.forbidding(self._pmfs, self._offset, slice(None), own)
         self._forbidden = forbidden_events(
             plan, table, selection, context.ticks, laid.first, rows, laid.source[:count], forbidding
         )

@@ -130,11 +130,6 @@ class EvaluationPlan:
                 "their times as independent, sources=False, or leave these columns out"
             )
 
-    def refuse_doubtful(self) -> None:
-        """Raise an OptionError if what is forbidden may not have happened: for events that share clocks."""
-        if self.doubtful:
-            self.refuse_clocks(f"forbidding events that may not have happened ({self.names.probability})")
-
     @property
     def sequences(self) -> bool:
         """Whether there are sequences that may tell the order of events of one source."""

@@ -20,7 +20,7 @@ from eventbased import confidences_of_matches, describe_chosen, describe_uncerta
 from eventbased.gaps.gap_events import NO_BOXES, Gathered, MatchEvents, forbidden_in, take_match, unmark
 from eventbased.gaps.set_gaps import SetConfidences
 from eventbased.search.state import FoundMatches
-from uncertain_cep.candidates.existence import Existence, as_evaluated, existence
+from uncertain_cep.candidates.existence import Existence, existence
 from uncertain_cep.candidates.layout import laid_out
 from uncertain_cep.candidates.own_times import SharedClocks, shared_clocks, times_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
@@ -60,7 +60,7 @@ def weighed_matches(
     Raises
     ------
     OptionError
-        See `matched_events` and `EvaluationPlan.refuse_doubtful`; of any branch, before one is yielded.
+        See `matched_events` and `sequenced`; of any branch, before one is yielded.
     """
     names, domain = plan.names, plan.domain
     given = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
@@ -69,9 +69,6 @@ def weighed_matches(
     orders = [sequenced(branch, table, pmfs, lower, upper) for branch in branches]
     clocks, others = shared_clocks(plan, table, pmfs, lower, upper) if plan.clocks else (None, pmfs)
     exists = existence(table, names.probability)
-    for branch, order in zip(branches, orders, strict=True):
-        if clocks is not None and order is None:
-            as_evaluated(branch, exists).refuse_doubtful()
     for found, order in zip(matched_events(plan, table, matches), orders, strict=True):
         events = Events(
             np.append(found.begins, len(found.match)), found.component, found.row, lower[found.row],

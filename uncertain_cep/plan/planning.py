@@ -300,7 +300,8 @@ def _planned(
     if bound.times and is_linear(bound.pattern) and not (negated[0] or negated[-1]):
         singles = [part.variable for part in bound.components if not part.negated]
         if not any(part.kleene for part in bound.components):
-            bound = replace(bound, window=span_of(bound.times, singles, bound.window, domain))
+            step = 0 if names_clocks(schema, options) and names.sequence in schema.names else 1
+            bound = replace(bound, window=span_of(bound.times, singles, bound.window, domain, step))
     return EvaluationPlan(
         bound=bound,
         names=names,

@@ -101,15 +101,20 @@ def literal_bounds(
 
 
 def span_of(
-    conditions: Sequence[TimeCondition], variables: Sequence[str], window: int, domain: TimeDomain
+    conditions: Sequence[TimeCondition],
+    variables: Sequence[str],
+    window: int,
+    domain: TimeDomain,
+    step: int = 1,
 ) -> int:
     """Return the ticks that a sequence of single events can span: the window, or less by literal conditions.
 
     The longest of all that the bounds between components leave, by the shortest paths over them (Floyd and
-    Warshall). O(l^3).
+    Warshall). O(l^3). Each event is at least ``step`` ticks after the one ahead: 0 where sequences may tell
+    the order within a tick.
     """
     length = len(variables)
-    most = [[0 if i == j else FAR if i < j else -1 for j in range(length)] for i in range(length)]
+    most = [[0 if i == j else FAR if i < j else -step for j in range(length)] for i in range(length)]
     for _, (i, j, low, high) in literal_bounds(conditions, variables, domain):
         most[i][j], most[j][i] = min(most[i][j], high), min(most[j][i], -low)
     for k in range(length):

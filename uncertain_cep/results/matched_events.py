@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -216,8 +216,8 @@ def events_table(plan: EvaluationPlan, table: pa.Table, matches: pa.Table) -> pa
     return found.replace_schema_metadata(table.schema.metadata)
 
 
-def check_own_columns(names: list[str]) -> None:
+def check_own_columns(names: list[str], own: Sequence[str] = OWN_COLUMNS) -> None:
     """Raise OptionError if the events have a column that the result adds."""
-    for name in OWN_COLUMNS:
+    for name in own:
         if name in names:
             raise OptionError(f"the events have a column {name}, which the result adds: rename it")

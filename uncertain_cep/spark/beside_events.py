@@ -81,10 +81,11 @@ def beside_events(
     check_orders(events, plan)
     keys = {name: column(name).cast(events.schema[name].dataType) for name in plan.partition_attributes}
     given = [
-        (f.monotonically_increasing_id() if number is None else number).alias(OWN_COLUMNS[0]),
         *(key.alias(name) for name, key in keys.items()),
         *(column(component.variable) for component in plan.components),
     ]
+    named = unused_name(arrow_schema(matches.select(*given)), OWN_COLUMNS[0])
+    given.insert(0, (f.monotonically_increasing_id() if number is None else number).alias(named))
     held = matches.select(*given)
     of_matches = arrow_schema(held)
     nothing = compute(wanted.empty_table(), of_matches.empty_table())

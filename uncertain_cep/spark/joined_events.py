@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import and_, or_
 
@@ -19,43 +20,55 @@ __all__ = ["joined_events"]
 
 
 def joined_events(
-    matches: DataFrame, events: DataFrame, query: Query, options: MatchOptions, number: Column | None = None
+    matches: DataFrame,
+    events: DataFrame,
+    query: Query,
+    options: MatchOptions,
+    number: Column | None = None,
+    names: Sequence[str] = OWN_COLUMNS,
 ) -> DataFrame:
-    """Return the events of matches in long form, see `uncertain_cep.events_of`, by any ``number``."""
+    """Return the events of matches in long form, see `uncertain_cep.events_of`, by any ``number``.
+
+    ``names`` are those of the columns in front of the events' own.
+    """
     events = whole_numbers(events, options.names)
     schema = noted_schema(events, options.names)
     plan = make_plan(query, schema, options)
     check_columns_of(plan, matches.columns)
-    check_own_columns(events.columns)
+    check_own_columns(events.columns, names)
     given = (options.names.id, *plan.partition_attributes)
     held = [unused_name(schema, f"matched {place}") for place in range(len(given))]
-    match, variable, position = OWN_COLUMNS
+    match, *of_event = (*names, held[0])
     # In one step with explode, Spark would number what that returns.
     numbered = matches.select(
         (f.monotonically_increasing_id() if number is None else number).alias(match),
         *(column(name).alias(own) for name, own in zip(given[1:], held[1:], strict=True)),
-        f.concat(*(_entries(part, held[0]) for part in plan.components)).alias("taken"),
+        f.concat(*(_entries(part, of_event) for part in plan.components)).alias("taken"),
     ).withColumn("taken", f.explode("taken"))
-    parts = (f.col("taken").getField(name).alias(name) for name in (variable, position, held[0]))
+    parts = (f.col("taken").getField(name).alias(name) for name in of_event)
     flat = numbered.select(match, *map(column, held[1:]), *parts)
     # Beside those that a variable takes other events may have the same id.
     takes: dict[str, Column] = {}
     branches = plan.branches or (plan,)
     for branch, conditions in zip(branches, candidate_filters(plan, events.schema).components, strict=True):
         named = zip((part.variable for part in branch.components), conditions, strict=False)
-        takes |= {name: (column(variable) == name) & found for name, found in named}
+        takes |= {name: (column(of_event[0]) == name) & found for name, found in named}
     same = [column(own) == column(name) for name, own in zip(given, held, strict=True)]
     joined = flat.join(events, reduce(and_, same, reduce(or_, takes.values())), "left")
-    return joined.select(*OWN_COLUMNS, *map(column, events.columns))
+    return joined.select(*map(column, (*names, *events.columns)))
 
 
-def _entries(component: PlannedComponent, id: str) -> Column:
-    """Return the events of a variable, none in another branch of OR, as a list: variable, position, id."""
+def _entries(component: PlannedComponent, names: Sequence[str]) -> Column:
+    """Return the events of a variable, none in another branch of OR, as a list: variable, position, id.
+
+    ``names`` are what these three are called.
+    """
+    variable, position, id = names
     held = column(component.variable)
 
     def entry(event: Column, place: Column) -> Column:
-        named = f.lit(component.variable).alias(OWN_COLUMNS[1])
-        return f.struct(named, (place + 1).cast("long").alias(OWN_COLUMNS[2]), event.alias(id))
+        named = f.lit(component.variable).alias(variable)
+        return f.struct(named, (place + 1).cast("long").alias(position), event.alias(id))
 
     found = f.transform(held if component.kleene else f.array(held), entry)
     return f.filter(f.when(held.isNotNull(), found).otherwise(f.array()), lambda one: one.isNotNull())

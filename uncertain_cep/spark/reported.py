@@ -43,6 +43,7 @@ from uncertain_cep.reporting.gathered import (
     report_plan,
     totals_of,
 )
+from uncertain_cep.results.matched_events import OWN_COLUMNS
 from uncertain_cep.results.pictures import Pictures, pictures_of
 from uncertain_cep.results.ranking import least_passing
 from uncertain_cep.spark.beside_events import beside_events
@@ -98,6 +99,11 @@ class _Reported:
     def keys(self) -> list[str]:
         """The columns that tell matches apart."""
         return [*self.plan.partition_attributes, *(part.variable for part in self.plan.components)]
+
+    @property
+    def beside(self) -> list[str]:
+        """Names for the columns in front of those that the events of matches have."""
+        return [unused_name(self.schema, name) for name in OWN_COLUMNS]
 
     @property
     def number(self) -> str:
@@ -298,7 +304,7 @@ def _among(reported: _Reported, raw: DataFrame, query: Query) -> DataFrame:
     events = reported.needed
     if not plan.forbids and not plan.orders:
         # Other events change nothing.
-        joined = joined_events(raw, events, query, reported.asked.options)
+        joined = joined_events(raw, events, query, reported.asked.options, names=reported.beside)
         events = joined.select(*map(column, events.columns)).distinct()
     return matches_frame(events, query, options, doubts=Doubts())
 
@@ -343,15 +349,16 @@ def _drawn(
     matches = _numbered(reported, every)
     if "invented" in tables and tables["invented"].num_rows:
         # Their ranges are of stamps, which may be far from the intervals.
+        beside = reported.beside
         joined = joined_events(
-            matches, reported.needed, reported.asked.query, reported.asked.options, column(number)
+            matches, reported.needed, reported.asked.query, reported.asked.options, column(number), beside
         )
         lower, upper = column(plan.names.lower), column(plan.names.upper)
-        ranges = joined.groupBy("match").agg(
+        ranges = joined.groupBy(column(beside[0]).alias(number)).agg(
             f.min(lower).alias("range_lower"), f.max(upper).alias("range_upper")
         )
         matches = matches.drop("range_lower", "range_upper")
-        matches = matches.join(ranges.withColumnRenamed("match", number), number)
+        matches = matches.join(ranges, number)
     matches = _kept(held, matches)
     candidates = events if plan.orders else events.filter(candidate_filters(plan, events.schema).anywhere)
     wanted = reported.schema.append(pa.field(number, pa.int64()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -31,18 +31,13 @@ from uncertain_cep.meter import current_meter
 from uncertain_cep.operators.batch import MatchBatch, happened
 from uncertain_cep.operators.context import ExecutionContext, Threshold
 from uncertain_cep.operators.counters import Counters
-from uncertain_cep.operators.sequenced_matches import sequence_weigher
-from uncertain_cep.operators.shared_clocks import weigher
 from uncertain_cep.operators.table import kernels_of, operator_of
 from uncertain_cep.optimizer.choice import choose
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, plan_of_reading
 from uncertain_cep.plan.result_columns import SortKey
-from uncertain_cep.results.buckets import evaluate_bucketed
-from uncertain_cep.results.expected_counts import bucketed_counts, counts_of_matches, expected_counts
 from uncertain_cep.results.having import had, kept_by_having
 from uncertain_cep.results.projection import id_payload, to_batch, widened
 from uncertain_cep.results.ranking import least_passing, passing
-from uncertain_cep.results.sequenced_counts import buckets_in_order
 from uncertain_cep.results.top_k import RisingThreshold, best_chunk
 from uncertain_cep.threads import available_cores, side_by_side
 from uncertain_cep.traces.checks import check_model
@@ -60,6 +55,7 @@ __all__ = [
 
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+Batches = Callable[[], Iterator[pa.RecordBatch]]
 
 
 def execute_within(
@@ -141,8 +137,25 @@ def execute(
         check_table(plan, table, file)
     if doubts is not None:
         doubts.look(table)
-    given = _Given(table, slicing, batch_rows, owned, doubts, threads, LookedUp())
-    yield from _found(plan, given, counters)
+    times = cache(partial(_times, plan, table))
+    given = _Given(table, slicing, batch_rows, owned, doubts, threads, LookedUp(), times, file)
+    yield from _asked(plan, given, counters)()
+
+
+class _Times(NamedTuple):
+    """The times of events, whatever the pattern."""
+
+    given: tuple[Int64, Int64]
+    """Each (n,) int64. The bounds in the table, ticks."""
+    pmfs: ExplicitPmfs | None
+    lower: Int64
+    upper: Int64
+    """Each (n,) int64. Bounds without ticks of probability 0 at the ends."""
+
+
+def _times(plan: EvaluationPlan, table: pa.Table) -> _Times:
+    given = ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
+    return _Times(given, *times_of(plan, table, *given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,37 +169,75 @@ class _Given:
     doubts: Doubts | None
     threads: int
     looked_up: LookedUp
+    times: Callable[[], _Times]
+    file: str | None
 
 
-def _found(plan: EvaluationPlan, given: _Given, counters: Counters | None) -> Iterator[pa.RecordBatch]:
-    """Yield the matches of a plan, those of its branches one after the other."""
+def _asked(plan: EvaluationPlan, given: _Given, counters: Counters | None) -> Batches:
+    """Return what yields the matches of a plan, once nothing speaks against any branch of OR.
+
+    Readings, which may be many, are asked one after the other.
+    """
     if plan.counted is not None and plan.bound.every is None and (plan.clocks or not plan.is_plain):
-        yield from counts_of_matches(plan, _found(plan.counted, given, counters))
-        return
+        from uncertain_cep.results.expected_counts import counts_of_matches
+
+        counted = _asked(plan.counted, given, counters)
+        return lambda: counts_of_matches(plan, counted())
     if plan.branches:
-        for number, branch in _branches(plan, given):
-            if plan.counts:
-                bound = replace(branch.bound, query=plan.query, by=plan.bound.by, every=plan.bound.every)
-                branch = replace(branch, bound=bound, output_schema=plan.output_schema, counted=branch)
-            found = _found(branch, given, counters and counters.of_branch(number))
-            left_out = branch.bound.left_out
-            yield from found if plan.counts else (widened(plan, batch, left_out) for batch in found)
-        return
-    table, slicing = given.table, given.slicing
-    if slicing is None or not _searched(plan):
-        yield from _evaluated(plan, given, counters)
-        return
-    # A search may begin with any event of a slice, and events forbid whatever slice owns them.
-    numbers = np.asarray(table.column(slicing.column).to_numpy())
+        if plan.readings is None:
+            # All branches are held at once, in one chunk of the events.
+            given = replace(given, table=_needed(plan, given))
+        branches = (
+            (branch, _asked(_counted_as(plan, branch), given, counters and counters.of_branch(number)))
+            for number, branch in _branches(plan, given)
+        )
+        parts = branches if plan.readings is not None else _let_go(list(branches))
+        return lambda: _in_turn(plan, parts)
+    if given.slicing is None or not _searched(plan):
+        return _evaluated(plan, given, counters)
+    return partial(_by_slice, plan, given, given.slicing, counters)
+
+
+def _counted_as(plan: EvaluationPlan, branch: EvaluationPlan) -> EvaluationPlan:
+    """Return a branch as the plan of what is counted, if anything is."""
+    if not plan.counts:
+        return branch
+    bound = replace(branch.bound, query=plan.query, by=plan.bound.by, every=plan.bound.every)
+    return replace(branch, bound=bound, output_schema=plan.output_schema, counted=branch)
+
+
+def _let_go(
+    parts: list[tuple[EvaluationPlan, Batches]],
+) -> Iterator[tuple[EvaluationPlan, Batches]]:
+    """Yield branches, each held no longer than it takes."""
+    while parts:
+        yield parts.pop(0)
+
+
+def _in_turn(
+    plan: EvaluationPlan, parts: Iterator[tuple[EvaluationPlan, Batches]]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the matches of branches, one after the other."""
+    for branch, found in parts:
+        left_out = branch.bound.left_out
+        yield from found() if plan.counts else (widened(plan, batch, left_out) for batch in found())
+
+
+def _by_slice(
+    plan: EvaluationPlan, given: _Given, slicing: Slicing, counters: Counters | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the matches of slices in which a search may begin with any event, and any forbids."""
+    numbers = np.asarray(given.table.column(slicing.column).to_numpy())
     for number in np.unique(numbers).tolist():
-        part = table.filter(pa.array(numbers == number))
+        part = given.table.filter(pa.array(numbers == number))
         if plan.orders:
-            check_table(plan, part, file)
+            check_table(plan, part, given.file)
         begin = slicing.origin + number * slicing.length
         lower = ticks_of(part, plan.names.lower, plan)
         mine = (lower >= begin) & (lower < begin + slicing.length)
-        one = _Given(part, None, given.batch_rows, mine, None, 1, LookedUp())
-        yield from _evaluated(plan, one, counters)
+        times = cache(partial(_times, plan, part))
+        one = _Given(part, None, given.batch_rows, mine, None, 1, LookedUp(), times, given.file)
+        yield from _evaluated(plan, one, counters)()
 
 
 def _branches(plan: EvaluationPlan, given: _Given) -> Iterator[tuple[int, EvaluationPlan]]:
@@ -200,8 +251,8 @@ def _branches(plan: EvaluationPlan, given: _Given) -> Iterator[tuple[int, Evalua
         return
     if not constants_hold(plan) or not table.num_rows:
         return
-    _, lower, upper = times_of(plan, table, *_given_ticks(plan, table))
-    whole, selection = all_candidates(plan, table, lower, upper, given.slicing, given.looked_up)
+    times = given.times()
+    whole, selection = all_candidates(plan, table, times.lower, times.upper, given.slicing, given.looked_up)
     if given.doubts is not None and plan.window >= min(len(branch.components) for branch in plan.branches):
         given.doubts.counted(whole, selection.sizes)
     possible = possible_readings(plan, readings, selection)
@@ -214,18 +265,28 @@ def _branches(plan: EvaluationPlan, given: _Given) -> Iterator[tuple[int, Evalua
         yield numbers[choice], plan.branches[numbers[choice]]
 
 
-def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -> Iterator[pa.RecordBatch]:
-    """Yield the matches among events of the model; with ``owned`` those whose owner's event is."""
-    table, slicing, owned, threads = given.table, given.slicing, given.owned, given.threads
+def _needed(plan: EvaluationPlan, given: _Given) -> pa.Table:
+    """Return the columns that a plan needs, each in one chunk."""
+    own = [] if given.slicing is None else [given.slicing.column]
+    return given.table.select([*plan.required_columns, *own]).combine_chunks()
+
+
+def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -> Batches:
+    """Return what yields the matches among events of the model; with ``owned`` those whose owner's event is.
+
+    Raises what speaks against them.
+    """
+    slicing, owned, threads = given.slicing, given.owned, given.threads
     batch_rows, doubts = given.batch_rows, given.doubts
-    if not constants_hold(plan) or not table.num_rows:
-        return
-    columns = [*plan.required_columns, *([] if slicing is None else [slicing.column])]
-    table = table.select(columns).combine_chunks()
+    if not constants_hold(plan) or not given.table.num_rows:
+        return lambda: iter(())
+    table = _needed(plan, given)
     asked = plan
-    plan, selection, pmfs, ticks, sequences = _selected(plan, table, slicing, given.looked_up)
+    times = given.times()
+    pmfs = times.pmfs
+    plan, selection, ticks, sequences = _selected(plan, table, times, slicing, given.looked_up)
     if plan.order is None and plan.window < len(plan.components):
-        return
+        return lambda: iter(())
     exists = existence(table, plan.names.probability)
     plan = as_evaluated(plan, exists)
     if doubts is not None:
@@ -236,7 +297,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         selection = selection.with_first(owned[selection.rows[plan.owner]], plan.owner)
     selection = feasible(plan, selection)
     if selection.empty:
-        return
+        return lambda: iter(())
     query = plan.query
     ranked = query.order_by_confidence and query.limit is not None and not query.non_overlapping
     best_only = ranked and not plan.compressed
@@ -244,6 +305,8 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     weighed = clocks = None
     while_found = plan.needs_confidence
     if sequences is not None:
+        from uncertain_cep.operators.sequenced_matches import sequence_weigher
+
         weighed = sequence_weigher(sequences, asked, table)
         pmfs, while_found = None, while_found and sequences.is_total
     elif plan.clocks:
@@ -253,6 +316,8 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     payload = None if by_row else id_payload(plan, table)
     batch_rows = min(batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1))
     if clocks is not None and plan.is_plain and query.strategy == "skip_till_any_match":
+        from uncertain_cep.operators.shared_clocks import weigher
+
         weighed = weigher(clocks, plan.window, plan.needs_confidence)
         while_found = while_found and not clocks.has_law.any()
     context = ExecutionContext(
@@ -299,15 +364,20 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         return replace(context, tree=choose(inner, table, candidates).tree)
 
     def batches(part: Selection) -> Iterator[pa.RecordBatch]:
-        if plan.counts and not _searched(plan):
-            yield from expected_counts(plan, table, part, pmfs, exists, found)
-        elif plan.counts:
-            bucketed = (
-                _owned(evaluate_bucketed(context.among(part)), later)
-                if sequences is None
-                else buckets_in_order(asked, table, sequences, exists, matches(part))
-            )
-            yield from bucketed_counts(plan, table, bucketed)
+        if plan.counts:
+            # Imports much that matches do without.
+            from uncertain_cep.results.buckets import evaluate_bucketed
+            from uncertain_cep.results.expected_counts import bucketed_counts, expected_counts
+
+            if not _searched(plan):
+                yield from expected_counts(plan, table, part, pmfs, exists, found)
+            elif sequences is None:
+                yield from bucketed_counts(plan, table, _owned(evaluate_bucketed(context.among(part)), later))
+            else:
+                from uncertain_cep.results.sequenced_counts import buckets_in_order
+
+                bucketed = buckets_in_order(asked, table, sequences, exists, matches(part))
+                yield from bucketed_counts(plan, table, bucketed)
         else:
             for chunk in matches(part, _threshold(plan, pmfs) if rising is None else rising.threshold):
                 wanted = confident(plan, chunk)
@@ -321,18 +391,22 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
 
     if counters is not None:
         threads = 1
-    # Planned once, before threads ask for the tree.
-    with_tree()
-    if best_only:
-        best = best_chunk(plan, table, selection, having, threads)
-        if best is not None and len(best.lower):
-            yield to_batch(plan, table, best, False)
-        return
-    tasks: Sequence[Callable[[], Iterator[pa.RecordBatch]]]
-    tasks = [partial(_of_part, batches, part) for part in parts_of(plan, selection, threads)]
-    if (meter := current_meter()) is not None:
-        tasks = meter.count(tasks)
-    yield from _limited(plan, side_by_side(threads, tasks))
+
+    def run() -> Iterator[pa.RecordBatch]:
+        # Planned once, before threads ask for the tree.
+        with_tree()
+        if best_only:
+            best = best_chunk(plan, table, selection, having, threads)
+            if best is not None and len(best.lower):
+                yield to_batch(plan, table, best, False)
+            return
+        tasks: Sequence[Batches]
+        tasks = [partial(_of_part, batches, part) for part in parts_of(plan, selection, threads)]
+        if (meter := current_meter()) is not None:
+            tasks = meter.count(tasks)
+        yield from _limited(plan, side_by_side(threads, tasks))
+
+    return run
 
 
 def _of_part(
@@ -401,7 +475,7 @@ def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:
 def candidates(plan: EvaluationPlan, table: pa.Table, doubts: Doubts | None = None) -> Selection:
     """Check a table of events, and return the candidates of each component of an OR-free pattern."""
     check_table(plan, table)
-    selection = _selected(plan, table, None)[1]
+    selection = _selected(plan, table, _times(plan, table), None)[1]
     if doubts is not None:
         doubts.about(plan)
         doubts.look(table)
@@ -417,16 +491,19 @@ def check_table(plan: EvaluationPlan, table: pa.Table, file: str | None = None) 
 
 
 def _selected(
-    plan: EvaluationPlan, table: pa.Table, slicing: Slicing | None, looked_up: LookedUp | None = None
-) -> tuple[EvaluationPlan, Selection, ExplicitPmfs | None, tuple[Int64, Int64], SequencedEvents | None]:
-    """Return the plan to search by, the candidates, their pmfs and times, and what sequences say of them."""
-    given = _given_ticks(plan, table)
-    pmfs, lower, upper = times_of(plan, table, *given)
-    sequences = sequenced(plan, table, pmfs, lower, upper)
+    plan: EvaluationPlan,
+    table: pa.Table,
+    times: _Times,
+    slicing: Slicing | None,
+    looked_up: LookedUp | None = None,
+) -> tuple[EvaluationPlan, Selection, tuple[Int64, Int64], SequencedEvents | None]:
+    """Return the plan to search by, the candidates, all events' times, and what sequences say of them."""
+    lower, upper = times.lower, times.upper
+    sequences = sequenced(plan, table, times.pmfs, lower, upper)
     if sequences is not None:
         plan, lower, upper = sequences.searched(plan)
-    selection = select(plan, table, lower, upper, given[0], slicing, looked_up)
-    return plan, selection, pmfs, (lower, upper), sequences
+    selection = select(plan, table, lower, upper, times.given[0], slicing, looked_up)
+    return plan, selection, (lower, upper), sequences
 
 
 def constants_hold(plan: EvaluationPlan) -> bool:
@@ -440,11 +517,6 @@ def constants_hold(plan: EvaluationPlan) -> bool:
 
 def _no_column(column: object) -> NoReturn:
     raise AssertionError(f"{column} in a predicate without variables")
-
-
-def _given_ticks(plan: EvaluationPlan, table: pa.Table) -> tuple[Int64, Int64]:
-    """Return the bounds of the events' times, ticks."""
-    return ticks_of(table, plan.names.lower, plan), ticks_of(table, plan.names.upper, plan)
 
 
 def ticks_of(table: pa.Table, name: str, plan: EvaluationPlan) -> Int64:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pytest
 from hypothesis import given, note
 
 import uncertain_cep as uc
@@ -33,3 +35,12 @@ def test_ties_of_confidence_are_ordered_by_signature(case: NestedCase) -> None:
     for number in range(1, len(rows)):
         if confidence[number - 1] == confidence[number] and rows[number - 1][0] == rows[number][0]:
             assert sort_key(rows[number - 1][1]) < sort_key(rows[number][1])
+
+
+def test_all_branches_are_asked_before_the_first_match() -> None:
+    types = pa.array(["A", "B", "C", "C"])
+    table = pa.table({"type": types, "id": [1, 2, 3, 3], "lower": [1, 2, 3, 4], "upper": [1, 2, 3, 4]})
+    assert uc.match(table, "PATTERN SEQ(A a, B b) WITHIN 9").num_rows == 1
+    for branches in ("SEQ(A a, B b), SEQ(C c, C d)", "SEQ(C c, C d), SEQ(A a, B b)"):
+        with pytest.raises(uc.TraceError, match="has this id"):
+            next(uc.iter_matches(table, f"PATTERN OR({branches}) WITHIN 9"))

@@ -361,6 +361,13 @@ def test_what_sequences_do_not_support_yet_is_refused(query: str, source: list[s
     uc.match(events, query, sources=False)
 
 
+def test_no_match_comes_before_a_later_branch_is_refused() -> None:
+    apart = _file(lower=[0, 4], upper=[5, 9])
+    assert uc.match(apart, "PATTERN OR(SEQ(A a, B b), SEQ(B c, A d)) WITHIN 9").num_rows == 1
+    with pytest.raises(uc.OptionError, match="a negation at the end"):
+        next(uc.iter_matches(apart, "PATTERN OR(SEQ(A a, B b), SEQ(A c, B d, !A e)) WITHIN 9"))
+
+
 def test_streams_know_no_ordered_sources() -> None:
     query = "PATTERN SEQ(A a, B b) WITHIN 9"
     with pytest.raises(

@@ -20,7 +20,6 @@ from uncertain_cep.limits import Limits, looked_at
 from uncertain_cep.operators.table import kernels_of
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.result_columns import SortKey
-from uncertain_cep.results.expected_counts import merged_counts
 from uncertain_cep.results.ranking import ranked
 from uncertain_cep.threads import waited_for
 
@@ -40,6 +39,8 @@ def finished(
     NON OVERLAPPING, else O(matches). The limits are looked at where that takes long.
     """
     if plan.counts:
+        from uncertain_cep.results.expected_counts import merged_counts
+
         return merged_counts(plan, batches)
     limit = plan.query.limit
     ordered = plan.query.is_ordered

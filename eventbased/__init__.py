@@ -7,7 +7,6 @@ from eventbased.describe import (
     describe_uncertain,
     matches_of_spans,
 )
-from eventbased.gaps.next_match import EventArrays, NextConfidences, next_limits
 from eventbased.joins.join_state import PASS, JoinState, start_join
 from eventbased.joins.pivot_join import PAUSED, join
 from eventbased.layout import Candidates, SharedEvents, lay_out, partition_bases
@@ -18,9 +17,7 @@ __all__ = [
     "PASS",
     "PAUSED",
     "Candidates",
-    "EventArrays",
     "JoinState",
-    "NextConfidences",
     "SharedEvents",
     "choose_non_overlapping",
     "confidences_of_matches",
@@ -33,7 +30,6 @@ __all__ = [
     "join",
     "lay_out",
     "matches_of_spans",
-    "next_limits",
     "partition_bases",
     "start_join",
 ]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from confidence.config import NEVER
-from eventbased import next_limits
+from eventbased.gaps.next_match import next_limits
 from eventbased.search.sequences import completions
 from eventbased.search.state import SearchCandidates, SequenceLimits
 from uncertain_cep.candidates.match_windows import time_differences

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from confidence import Limits, Pmfs
 from confidence.config import FEW_STEPS
-from eventbased import EventArrays, NextConfidences
 from eventbased.gaps import next_match
-from eventbased.gaps.next_match import Bytecode
+from eventbased.gaps.next_match import Bytecode, EventArrays, NextConfidences
 from eventbased.gaps.survival_tables import Classes, crowded
 from eventbased.incremental.candidate_pool import CandidatePool, RunBytecode
 from tests.confidence.test_forbidden import Chain, Interval, intervals

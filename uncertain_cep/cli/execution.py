@@ -32,7 +32,6 @@ from uncertain_cep.executor import execute_within
 from uncertain_cep.optimizer.memory import keep_on_disk
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.query import Query, attributes_in
-from uncertain_cep.results.composition import with_matches
 from uncertain_cep.results.order import finished
 from uncertain_cep.traces.reading import LoadedTrace, load_traces
 from uncertain_cep.wording import counted
@@ -151,6 +150,9 @@ def _matches_in_process(
         ticks = of_ticks(loaded.tick, loaded.floored)
         notes = [f"read {counted(table.num_rows, 'event')}{ticks}{_dropped(loaded.dropped)}"]
         for name, query in matching.before:
+            # Imports much that a single query does without.
+            from uncertain_cep.results.composition import with_matches
+
             doubts = Doubts()
             matches = _matches_of(matching, name, query, loaded, table, update, doubts)
             notes.append(f"{name}: {counted(matches.num_rows, 'match', 'matches')}")

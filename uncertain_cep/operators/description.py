@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +30,10 @@ from uncertain_cep.config import LONGEST_PMF_CHAIN
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext, Threshold
-from uncertain_cep.operators.joined_times import TimedChoices
-from uncertain_cep.operators.next_match import NextMatches
+
+if TYPE_CHECKING:
+    from uncertain_cep.operators.joined_times import TimedChoices
+    from uncertain_cep.operators.next_match import NextMatches
 
 __all__ = ["MatchDescription", "long_chain", "matches_among", "pooled"]
 
@@ -93,14 +95,19 @@ class MatchDescription:
         self.computed = self.wanted or self.is_next
         self.chains = new_chains(len(plan.components), layout.w) if self.wanted else None
         timed = context.conditioned
-        self._timed = None
+        # Both import much that most joins do without.
+        self._timed: TimedChoices | None = None
         if timed is not None:
+            from uncertain_cep.operators.joined_times import TimedChoices
+
             # By the ticks as they were before candidates were moved.
             span = replace(context, plan=timed).span
             self._timed = TimedChoices(timed, context.table, layout.rows, context.ticks, pmfs, span)
         self.has_errors = self.is_next or self._timed is not None
-        self._next = None
+        self._next: NextMatches | None = None
         if self.is_next:
+            from uncertain_cep.operators.next_match import NextMatches
+
             self._next = NextMatches(plan, context.table, layout, bytecode, pmfs, context.existence)
         self.limit = none if self._next is None else self._next.limit
         self._offset = none if pmfs is None else pmfs.offset[layout.rows]

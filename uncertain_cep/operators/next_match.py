@@ -10,10 +10,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence import CostlyMatchError, Limits, Pmfs
-from eventbased import EventArrays, NextConfidences, next_limits
 from eventbased.gaps.few_forbidden import FewForbidden
 from eventbased.gaps.nearest import filter_gaps
-from eventbased.gaps.next_match import Bytecode
+from eventbased.gaps.next_match import Bytecode, EventArrays, NextConfidences, next_limits
 from eventbased.gaps.survival_tables import Classes
 from eventbased.joins.join_state import JoinBytecode
 from uncertain_cep.candidates.existence import Existence

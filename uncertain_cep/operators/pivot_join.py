@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, steps_per_call
+from confidence.config import EVER
 from eventbased import PASS, PAUSED, describe_matches, join, start_join
 from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE
-from eventbased.gaps.next_match import UNLIMITED
 from eventbased.narrowing import narrowed
 from uncertain_cep.candidates.layout import Layout, layouts, loader
 from uncertain_cep.config import LEAST_BLOCK_ROWS
@@ -63,7 +63,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
             return
         if len(limit) and taken_off.any():
             following = np.repeat(np.append(taken_off[1:], 0), np.diff(candidates.first))
-            limit = np.where(limit == UNLIMITED, limit, limit - following)
+            limit = np.where(limit == EVER, limit, limit - following)
     # Numba types a kernel at its calls.
     kernel: Any = join
     exhausted = False

@@ -9,13 +9,9 @@ from typing import Final
 import numpy as np
 
 from uncertain_cep.candidates.moved import moved
-from uncertain_cep.operators.backtracking import backtracking_search
 from uncertain_cep.operators.batch import MatchBatch
-from uncertain_cep.operators.compressed import compressed_search
 from uncertain_cep.operators.context import ExecutionContext
-from uncertain_cep.operators.incremental import run_pool
 from uncertain_cep.operators.pivot_join import pivot_join
-from uncertain_cep.operators.timed_choices import timed_choices
 from uncertain_cep.operators.tree_join import tree_join
 from uncertain_cep.plan import EvaluationPlan
 
@@ -40,11 +36,42 @@ class Operator:
     """Whether the optimizer chooses the tree of the context."""
 
 
+# Each of these imports much that a join does without.
+
+
 def _point_based(context: ExecutionContext) -> Iterator[MatchBatch]:
-    """Yield the matches by the point-based framework, which few calls need."""
+    """Yield the matches by the point-based framework."""
     from uncertain_cep.operators.points import point_based_search
 
     yield from point_based_search(context)
+
+
+def _backtracked(context: ExecutionContext) -> Iterator[MatchBatch]:
+    """Yield the matches by a backtracking search."""
+    from uncertain_cep.operators.backtracking import backtracking_search
+
+    yield from backtracking_search(context)
+
+
+def _compressed(context: ExecutionContext) -> Iterator[MatchBatch]:
+    """Yield choices of the other components, with what a Kleene component adds to each."""
+    from uncertain_cep.operators.compressed import compressed_search
+
+    yield from compressed_search(context)
+
+
+def _chosen_apart(context: ExecutionContext) -> Iterator[MatchBatch]:
+    """Yield the matches among choices of another evaluation."""
+    from uncertain_cep.operators.timed_choices import timed_choices
+
+    yield from timed_choices(context)
+
+
+def _run_by_run(context: ExecutionContext) -> Iterator[MatchBatch]:
+    """Yield the matches of a pool of runs."""
+    from uncertain_cep.operators.incremental import run_pool
+
+    yield from run_pool(context)
 
 
 def _single_events(context: ExecutionContext) -> Iterator[MatchBatch]:
@@ -90,14 +117,14 @@ OPERATORS: Final = (
         "partial-order search",
         "AND(...) takes its events in any order",
         lambda plan: plan.order is not None,
-        backtracking_search,
+        _backtracked,
         "searches in sets",
     ),
     Operator(
         "compressed search",
         'kleene="compressed" lists the events of the Kleene component for each choice of the others',
         lambda plan: plan.compressed,
-        compressed_search,
+        _compressed,
         "compressed searches",
     ),
     Operator(
@@ -110,7 +137,7 @@ OPERATORS: Final = (
         "choices, weighed by their times",
         "evaluation= names what chooses events; conditions on times, or what may spoil, weigh its choices",
         _chooses_apart,
-        timed_choices,
+        _chosen_apart,
         "backtracking searches",
     ),
     Operator(
@@ -132,21 +159,21 @@ OPERATORS: Final = (
         "backtracking search",
         "Kleene components, negation, contiguity and conditions on times are no plain join",
         lambda plan: not plan.is_plain,
-        backtracking_search,
+        _backtracked,
         "backtracking searches",
     ),
     Operator(
         "backtracking search",
         "what is next is weighed for given offsets of the clocks that events share",
         lambda plan: plan.clocks and plan.query.strategy == "skip_till_next_match",
-        backtracking_search,
+        _backtracked,
         "backtracking searches",
     ),
     Operator(
         "pool of runs",
         "evaluation= names an incremental method",
         lambda plan: plan.evaluation in ("any_state", "selectivity"),
-        run_pool,
+        _run_by_run,
         "incremental methods",
     ),
     Operator(

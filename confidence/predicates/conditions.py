@@ -179,12 +179,19 @@ def scratch(conditions: Conditions, depth: int) -> Scratch:
     )
 
 
-@kernel
+@kernel(inline=True)
 def accumulate(conditions, work, component, depth):
     """Bring the accumulators of a component up to its event at ``depth``.
 
     O(accumulators); DISTINCT and STDDEV look at the events before it again.
     """
+    # Most components have none, and a call passes every array.
+    if conditions.accumulator_start[component] < conditions.accumulator_start[component + 1]:
+        _accumulate(conditions, work, component, depth)
+
+
+@kernel
+def _accumulate(conditions, work, component, depth):
     place = work.element[depth]
     first = work.start[component] == depth
     for q in range(conditions.accumulator_start[component], conditions.accumulator_start[component + 1]):

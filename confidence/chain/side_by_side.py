@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from confidence.chain import written_out
 from confidence.config import MOST_EXACT_TICKS
 
-__all__ = ["CHAINS", "Chains", "confidences", "fill_confidences", "new_chains"]
+__all__ = ["CHAINS", "LENGTHS", "Chains", "confidences", "fill_confidences", "new_chains"]
 
 Float64 = NDArray[np.float64]
 
@@ -26,9 +26,10 @@ cache holds."""
 _SPARE: Final = 24
 """Places behind the last chain that may be written; so many that columns do not share lines of a cache."""
 
-_KERNELS: Final[dict[int, Any]] = {
-    length: getattr(written_out, f"chains_of_{length}") for length in range(2, 9)
-}
+LENGTHS: Final = range(2, 9)
+"""How many events a chain may have to be written side by side."""
+
+_KERNELS: Final[dict[int, Any]] = {length: getattr(written_out, f"chains_of_{length}") for length in LENGTHS}
 
 
 class Chains(NamedTuple):

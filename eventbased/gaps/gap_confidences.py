@@ -14,10 +14,20 @@ from confidence.chain.exact import redo_exactly
 from confidence.chain.tick_pairs import MOST_EDGES
 from confidence.gaps import chains
 from confidence.gaps.chains import BUDGET, DONE, INEXACT, NO_SPACE, SPENT, TOO_DEAR, Limits
-from confidence.gaps.describing import ALL, COSTLY, PAUSED, SPACE, Described, Space, describe_each
+from confidence.gaps.describing import (
+    ALL,
+    COSTLY,
+    PAUSED,
+    SPACE,
+    CostlyMatchError,
+    Described,
+    Space,
+    describe_each,
+)
 from confidence.gaps.monte_carlo import weighed_gaps
 from confidence.kernel import kernel
 from confidence.predicates.conditions import Conditions, Scratch
+from eventbased.gaps.free_matches import describe_free, forbids
 from eventbased.gaps.gap_events import (
     NO_OFFSETS,
     ForbiddenEvents,
@@ -28,6 +38,7 @@ from eventbased.gaps.gap_events import (
     Placed,
     forbidden_in,
     intervals_given,
+    some_of,
     take_match,
     unmark,
 )
@@ -36,6 +47,8 @@ __all__ = ["GapConfidences", "gap_confidences"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+_Asked = tuple[Placed, Int64, ForbiddenEvents, GapRules, Conditions, Pmfs, bool, Scratch]
 
 
 @kernel(allocates=True)
@@ -163,6 +176,29 @@ class GapConfidences:
         CostlyMatchError
             If a match takes too many steps.
         """
+        asked = candidates, offsets, pools, rules, conditions, pmfs, wanted, scratch
+        if len(held.start) or matches.boxes.shape[1] or forbids(rules):
+            self._describe(matches, asked, out, held)
+            return
+        left = describe_free(matches, candidates, offsets, self._window, wanted, out)
+        if len(left):
+            columns = np.empty(len(left), np.int64), np.empty(len(left), np.int64), *np.empty((2, len(left)))
+            try:
+                self._describe(some_of(matches, left), asked, columns, held)
+            except CostlyMatchError as error:
+                raise CostlyMatchError(int(left[error.match]), error.steps) from None
+            for column, values in zip(out, columns, strict=True):
+                column[left] = values
+
+    def _describe(
+        self,
+        matches: MatchEvents,
+        asked: _Asked,
+        out: tuple[Int64, Int64, Float64, Float64],
+        held: HeldOffsets,
+    ) -> None:
+        """Do what :meth:`describe` does, one match after the other."""
+        candidates, offsets, pools, rules, conditions, pmfs, wanted, scratch = asked
         kernel: Any = gap_confidences
         space = self._space
 

@@ -34,6 +34,7 @@ __all__ = [
     "contiguity_limits",
     "forbidden_in",
     "intervals_given",
+    "some_of",
     "take_match",
     "unmark",
 ]
@@ -67,6 +68,15 @@ class MatchEvents(NamedTuple):
     place: Int64
     component: Int64
     boxes: Int64 = NO_BOXES
+
+
+def some_of(matches: MatchEvents, which: Int64) -> MatchEvents:
+    """Return some matches, in this order; the same one may come several times."""
+    sizes = np.diff(matches.start)[which]
+    start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
+    event = np.repeat(matches.start[:-1][which] - start[:-1], sizes) + np.arange(start[-1])
+    boxes = matches.boxes[:, event] if matches.boxes.shape[1] else matches.boxes
+    return MatchEvents(start, matches.place[event], matches.component[event], np.ascontiguousarray(boxes))
 
 
 class Placed(NamedTuple):

@@ -34,6 +34,7 @@ from eventbased.gaps.gap_events import (
     Placed,
     collect,
     forbidden_in,
+    some_of,
     take_match,
     unmark,
 )
@@ -225,7 +226,7 @@ class HeldConfidences:
 
         alone = np.flatnonzero(counts == 0)
         if len(alone):
-            some = matches if len(alone) == found else _taken(matches, alone)
+            some = matches if len(alone) == found else some_of(matches, alone)
             for column, value in zip(out, inner(some, alone, None), strict=False):
                 column[alone] = value
         rest = np.flatnonzero(counts > 0)
@@ -347,7 +348,7 @@ class HeldConfidences:
         chosen = there[:, kept].T
         given = HeldOffsets(self.own, start, clock[:, kept].T[chosen], value[:, kept].T[chosen], now)
         which = rest[n[kept]]
-        lowest, highest, confidence, error = inner(_taken(matches, which), which, given)
+        lowest, highest, confidence, error = inner(some_of(matches, which), which, given)
         possible = lowest <= highest
         highest = highest + np.where(apart, high - low, 0)[kept]
         return n[kept], weight[kept], (lowest, highest, confidence, error, possible)
@@ -391,7 +392,7 @@ class HeldConfidences:
             start = np.arange(many + 1) * len(clocks)
             given = HeldOffsets(self.own, start, np.tile(clocks, many), part.T.reshape(-1).copy(), now)
             which = np.full(many, match)
-            _, _, confidence, error = inner(_taken(matches, which), which, given)
+            _, _, confidence, error = inner(some_of(matches, which), which, given)
             values.append(confidence)
             errors.append(error)
         found = np.concatenate(values)
@@ -424,12 +425,3 @@ class _Sums:
         np.add.at(self.error, match, weight * error)
         np.minimum.at(self.lower, match[possible], lower[possible])
         np.maximum.at(self.upper, match[possible], upper[possible])
-
-
-def _taken(matches: MatchEvents, which: Int64) -> MatchEvents:
-    """Return some matches, in this order; the same one may come several times."""
-    sizes = np.diff(matches.start)[which]
-    start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-    event = np.repeat(matches.start[:-1][which] - start[:-1], sizes) + np.arange(start[-1])
-    boxes = matches.boxes[:, event] if matches.boxes.shape[1] else matches.boxes
-    return MatchEvents(start, matches.place[event], matches.component[event], np.ascontiguousarray(boxes))

@@ -1,0 +1,90 @@
+"""Ranges and confidences of matches that nothing forbids, for all matches of one length in a few steps."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.budget import checkpoint
+from confidence.chain.side_by_side import LENGTHS, confidences
+from eventbased.gaps.gap_events import GapRules, MatchEvents, Placed
+
+__all__ = ["describe_free", "forbids"]
+
+Int64 = NDArray[np.int64]
+Float64 = NDArray[np.float64]
+
+_EACH: Final = 64
+"""Passes over the events of matches, roughly, as steps of a kernel."""
+
+
+def forbids(rules: GapRules) -> bool:
+    """Return whether anything can be forbidden in a gap."""
+    return bool(len(rules.negated)) or rules.between >= 0 or bool((rules.taking >= 0).any())
+
+
+def describe_free(
+    matches: MatchEvents,
+    placed: Placed,
+    offsets: Int64,
+    window: int,
+    wanted: bool,
+    out: tuple[Int64, Int64, Float64, Float64],
+) -> Int64:
+    """Fill ranges, confidences and standard errors of matches that nothing forbids.
+
+    Parameters
+    ----------
+    matches : MatchEvents
+        Without boxes.
+    placed : Placed
+    offsets : (rows,) int64
+        Where the probabilities of an event start; -1 for uniform.
+    window : int
+        W, ticks.
+    wanted : bool
+        Whether confidences are.
+    out
+        See :func:`eventbased.gaps.gap_confidences.gap_confidences`.
+
+    Returns
+    -------
+    (m,) int64
+        The matches that this is not for, ascending: they have more events than chains are written out for,
+        times that are not uniform, or a sum that cancels. Their places are overwritten, too.
+
+    Notes
+    -----
+    O(l^3) a match. The range is that of the valid bounds, tightened by the window (Zhang, Diao, Immerman,
+    PVLDB 3(1), 2010, sections 4.1 and C.1).
+    """
+    out_lower, out_upper, out_confidence, out_error = out
+    sizes = np.diff(matches.start)
+    is_left = np.zeros(len(sizes), dtype=np.bool_)
+    for size in np.unique(sizes).tolist():
+        which = np.flatnonzero(sizes == size)
+        if size > max(LENGTHS) or window < size:
+            is_left[which] = True
+            continue
+        checkpoint(_EACH * size * len(which))
+        position = np.arange(size)[:, None]
+        places = matches.place[matches.start[which] + position]
+        shift = placed.base[places] + position
+        low, high = placed.lower[places] - shift, placed.upper[places] - shift
+        w = window - size
+        valid_low = np.maximum.accumulate(low)
+        valid_high = np.minimum.accumulate(high[::-1])[::-1]
+        first = np.maximum(valid_low[0], valid_low[-1] - w)
+        last = np.minimum(valid_high[-1], valid_high[0] + w)
+        can_be = (valid_low <= valid_high).all(axis=0) & (valid_low[-1] - w <= valid_high[0])
+        out_lower[which] = np.where(can_be, first, 0)
+        out_upper[which] = np.where(can_be, last + size - 1, -1)
+        values = np.where(can_be, 1.0, 0.0)
+        if wanted and size > 1:
+            values[can_be] = np.minimum(confidences(low[:, can_be], high[:, can_be], w), 1.0)
+        out_confidence[which] = values
+        out_error[which] = 0.0
+        is_left[which] = (offsets[placed.row[places]] >= 0).any(axis=0) | np.isnan(values)
+    return np.flatnonzero(is_left)

@@ -65,11 +65,13 @@ def weighed_matches(
     names, domain = plan.names, plan.domain
     given = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
     pmfs, lower, upper = times_of(plan, table, *given)
-    branches = plan.branches or (plan,)
-    orders = [sequenced(branch, table, pmfs, lower, upper) for branch in branches]
+    parts = [
+        (found, sequenced(found.plan, table, pmfs, lower, upper))
+        for found in matched_events(plan, table, matches)
+    ]
     clocks, others = shared_clocks(plan, table, pmfs, lower, upper) if plan.clocks else (None, pmfs)
     exists = existence(table, names.probability)
-    for found, order in zip(matched_events(plan, table, matches), orders, strict=True):
+    for found, order in parts:
         events = Events(
             np.append(found.begins, len(found.match)), found.component, found.row, lower[found.row],
             upper[found.row], flat_pmfs(others, found.row)[0],

@@ -26,6 +26,7 @@ __all__ = [
     "leading_comparison",
     "next_related",
     "related",
+    "value_at",
 ]
 
 STACK_DEPTH: Final = 64
@@ -33,6 +34,9 @@ STACK_DEPTH: Final = 64
 
 SLOT_BITS: Final = 24
 """Of the argument that names two slots, those of the second one."""
+
+SECOND_SLOT: Final = (1 << SLOT_BITS) - 1
+"""Mask for the second one."""
 
 
 class Opcode(enum.IntEnum):
@@ -146,17 +150,30 @@ def _applied(function, x):
 
 
 @kernel(inline=True)
-def related(relation, x, y):
-    """Return whether a value compares with another as :func:`leading_comparison` says."""
+def value_at(real, at, null_at, ints, floats, nulls):
+    """Return whether there is a value at a place, and the value as int64 and as float64, one of them 0."""
+    if nulls[null_at]:
+        return False, 0, 0.0
+    if real:
+        return True, 0, floats[at]
+    return True, ints[at], 0.0
+
+
+@kernel(inline=True)
+def related(relation, real, x, p, y, q):
+    """Return whether ``x`` compares with ``y`` as a relation says; ``p`` with ``q`` where it is ``real``."""
+    below = p < q if real else x < y
+    same = p == q if real else x == y
     if relation == BELOW:
-        return x < y
+        return below
     if relation == NOT_ABOVE:
-        return x <= y
-    if relation == ABOVE:
-        return x > y
-    if relation == NOT_BELOW:
-        return x >= y
-    return (x == y) == (relation == SAME)
+        return below or same
+    if relation == SAME:
+        return same
+    if relation == OTHER:
+        return not same
+    above = p > q if real else x > y
+    return above or (same and relation == NOT_BELOW)
 
 
 @kernel
@@ -174,11 +191,9 @@ def leading_comparison(code, row, row_stop, slots, component):
     """
     if row == row_stop or code[row, 0] < ARE_EQUAL:
         return UNRELATED, False, 0, 0
-    left, right = code[row, 1] >> SLOT_BITS, code[row, 1] & ((1 << SLOT_BITS) - 1)
-    relation = code[row, 0] - ARE_EQUAL
-    real = relation >= ARE_EQUAL_F - ARE_EQUAL
-    if real:
-        relation -= ARE_EQUAL_F - ARE_EQUAL
+    left, right = code[row, 1] >> SLOT_BITS, code[row, 1] & SECOND_SLOT
+    real = code[row, 0] >= ARE_EQUAL_F
+    relation = code[row, 0] - (ARE_EQUAL_F if real else ARE_EQUAL)
     if slots[left, 0] == component:
         return relation, real, left, right
     if slots[right, 0] == component:
@@ -187,37 +202,18 @@ def leading_comparison(code, row, row_stop, slots, component):
 
 
 @kernel
-def next_related(relation, values, nulls, shift, null_shift, y, start, stop):
+def next_related(
+    relation, real, ints, floats, nulls, shift, null_shift, number, real_number, start, stop
+):  # fmt: skip
     """Return the first of some candidates whose value compares with another as asked, ``stop`` if none does.
 
-    Candidate i has ``values[shift + i]``, which is null if ``nulls[null_shift + i]``.
+    The value of candidate i is at ``shift + i``, whether it is null at ``null_shift + i``.
     """
-    i = start
-    while i < stop and (nulls[null_shift + i] or not related(relation, values[shift + i], y)):
-        i += 1
-    return i
-
-
-@kernel
-def _compares(op, argument, ints, floats, nulls, slots, chosen):
-    """Return whether the values of two slots compare as the opcode says; neither is null then."""
-    left, right = argument >> SLOT_BITS, argument & ((1 << SLOT_BITS) - 1)
-    i, j = chosen[slots[left, 0]], chosen[slots[right, 0]]
-    if i < 0 or j < 0 or nulls[slots[left, 2] + i] or nulls[slots[right, 2] + j]:
-        return False
-    if op >= ARE_EQUAL_F:
-        p, q = floats[slots[left, 1] + i], floats[slots[right, 1] + j]
-        if op == IS_LESS_F:
-            return p < q
-        if op == IS_LESS_EQUAL_F:
-            return p <= q
-        return p == q if op == ARE_EQUAL_F else p != q
-    x, y = ints[slots[left, 1] + i], ints[slots[right, 1] + j]
-    if op == IS_LESS:
-        return x < y
-    if op == IS_LESS_EQUAL:
-        return x <= y
-    return x == y if op == ARE_EQUAL else x != y
+    for i in range(start, stop):
+        known, x, p = value_at(real, shift + i, null_shift + i, ints, floats, nulls)
+        if known and related(relation, real, x, p, number, real_number):
+            return i
+    return stop
 
 
 @kernel
@@ -244,7 +240,15 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
         op = code[row, 0]
         argument = code[row, 1]
         if op >= ARE_EQUAL:
-            if not _compares(op, argument, ints, floats, nulls, slots, chosen):
+            first, second = argument >> SLOT_BITS, argument & SECOND_SLOT
+            i, j = chosen[slots[first, 0]], chosen[slots[second, 0]]
+            if i < 0 or j < 0:
+                return False
+            reals = op >= ARE_EQUAL_F
+            relation = op - (ARE_EQUAL_F if reals else ARE_EQUAL)
+            known, x, p = value_at(reals, slots[first, 1] + i, slots[first, 2] + i, ints, floats, nulls)
+            also, y, q = value_at(reals, slots[second, 1] + j, slots[second, 2] + j, ints, floats, nulls)
+            if not (known and also and related(relation, reals, x, p, y, q)):
                 return False
         elif op < 0:
             if absent[top] or whole[top] == 0:

@@ -22,7 +22,14 @@ from confidence.gaps.describing import ALL, COSTLY, PAUSED, SPACE, CostlyMatchEr
 from confidence.gaps.forbidden import forbidden_confidence
 from confidence.gaps.monte_carlo import weighed_gaps
 from confidence.kernel import kernel
-from confidence.predicates.bytecode import STACK_DEPTH, holds
+from confidence.predicates.bytecode import (
+    STACK_DEPTH,
+    UNRELATED,
+    holds,
+    leading_comparison,
+    related,
+    value_at,
+)
 from eventbased.config import FEW_FORBIDDEN, MOST_SPREAD
 from eventbased.galloping import first_above
 from eventbased.gaps.survival_tables import (
@@ -204,6 +211,9 @@ def next_confidences(
     tabled = np.empty(length, np.bool_)
     tabled[0] = False
     inverse = np.empty(2 * MOST_SPREAD)
+    code, ints, floats, nulls, slots = (
+        bytecode.code, bytecode.ints, bytecode.floats, bytecode.nulls, bytecode.slots,
+    )  # fmt: skip
     for n in range(first_match, count):
         if progress[SPENT] >= progress[BUDGET]:
             return n, PAUSED, (0, 0, 0, 0)
@@ -230,6 +240,17 @@ def next_confidences(
             earliest = a[j - 1] + j - 1
             latest = b[j] + j
             row, row_stop = bytecode.start[j], bytecode.start[j + 1]
+            weight = length + row_stop - row
+            plain = row == row_stop
+            relation, is_real, own_slot, other = leading_comparison(code, row, row_stop, slots, j)
+            comparable, shift, null_shift, number, real_number = True, 0, 0, 0, 0.0
+            if relation != UNRELATED:
+                row += 1
+                shift, null_shift = slots[own_slot, 1], slots[own_slot, 2]
+                k = chosen[slots[other, 0]]
+                comparable, number, real_number = value_at(
+                    is_real, slots[other, 1] + k, slots[other, 2] + k, ints, floats, nulls
+                )
             own_place = chosen[j]
             of_component = group[n] * length + j
             before = found
@@ -238,16 +259,21 @@ def next_confidences(
                 start, stop = classes.start[c], classes.stop[c]
                 x = first_above(others.lower, start, stop, earliest - j - classes.longest[c], start)
                 begun = x
-                while x < stop and others.lower[x] + j < latest:
+                while comparable and x < stop and others.lower[x] + j < latest:
                     free = others.upper[x] + j > earliest
+                    if free and relation != UNRELATED:
+                        place = others.place[x]
+                        known, y, p = value_at(
+                            is_real, shift + place, null_shift + place, ints, floats, nulls
+                        )
+                        free = known and related(relation, is_real, y, p, number, real_number)
                     for k in range(length):
                         free = free and others.event[x] != own.event[matches[k, n]]
                     if free and row < row_stop:
                         chosen[j] = others.place[x]
                         free = holds(
-                            bytecode.code, row, row_stop, bytecode.ints, bytecode.floats, bytecode.nulls,
-                            bytecode.slots, chosen, whole, real, absent,
-                        )  # fmt: skip
+                            code, row, row_stop, ints, floats, nulls, slots, chosen, whole, real, absent
+                        )
                         chosen[j] = own_place
                     if (
                         free
@@ -278,11 +304,11 @@ def next_confidences(
                                 alone += 1
                         forbidden.gaps[at, j] = True
                     x += 1
-                progress[SPENT] += float((x - begun) * (length + row_stop - row))
+                progress[SPENT] += float((x - begun) * weight)
             tabled[j] = False
             if tables is not None:
                 spread = latest - earliest + 1
-                tabled[j] = alone >= FEW_FORBIDDEN and spread <= MOST_SPREAD and row == row_stop
+                tabled[j] = alone >= FEW_FORBIDDEN and spread <= MOST_SPREAD and plain
                 if tabled[j]:
                     if spread > tables.free.shape[2]:
                         return n, SPREAD, (spread, 0, 0, 0)

@@ -43,6 +43,7 @@ from confidence.predicates.bytecode import (
     leading_comparison,
     next_related,
     related,
+    value_at,
 )
 from eventbased.config import SPARE
 from eventbased.galloping import first_above
@@ -187,14 +188,13 @@ def _extend(
             trace_back(ordered, blocks, level, r, chosen)
         if relation != UNRELATED:
             k = chosen[slots[other, 0]]
-            if nulls[slots[other, 2] + k]:
+            known, number, real_number = value_at(
+                is_real, slots[other, 1] + k, slots[other, 2] + k, ints, floats, nulls
+            )
+            if not known:
                 r += 1
                 i = FRESH
                 continue
-            if is_real:
-                real_number = floats[slots[other, 1] + k]
-            else:
-                number = ints[slots[other, 1] + k]
         if overlaps:
             for s in range(level + 1):
                 e = event[chosen[ordered[s]]]
@@ -238,12 +238,10 @@ def _extend(
                     if relation != UNRELATED:
                         begin = i
                         until = min(stop, i + most_steps - steps)
-                        if is_real:
-                            i = next_related(
-                                relation, floats, nulls, values, own_nulls, real_number, i, until
-                            )
-                        else:
-                            i = next_related(relation, ints, nulls, values, own_nulls, number, i, until)
+                        i = next_related(
+                            relation, is_real, ints, floats, nulls, values, own_nulls, number, real_number,
+                            i, until,
+                        )  # fmt: skip
                         steps += i - begin
                         if i == until:
                             continue
@@ -255,11 +253,8 @@ def _extend(
                         for s in range(takens):
                             free = free and taken[s] != i
                         if free and relation != UNRELATED:
-                            free = not nulls[own_nulls + i]
-                            if is_real:
-                                free = free and related(relation, floats[values + i], real_number)
-                            else:
-                                free = free and related(relation, ints[values + i], number)
+                            known, x, q = value_at(is_real, values + i, own_nulls + i, ints, floats, nulls)
+                            free = known and related(relation, is_real, x, q, number, real_number)
                         if free and row < row_stop:
                             chosen[j] = i
                             free = holds(

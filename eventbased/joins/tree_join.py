@@ -25,7 +25,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.kernel import kernel
-from confidence.predicates.bytecode import STACK_DEPTH, UNRELATED, holds, leading_comparison, related
+from confidence.predicates.bytecode import (
+    STACK_DEPTH,
+    UNRELATED,
+    holds,
+    leading_comparison,
+    related,
+    value_at,
+)
 from eventbased.galloping import first_above
 from eventbased.joins.join_state import BEGIN, PARENT, SIZE, JoinBytecode
 
@@ -295,14 +302,13 @@ def extend(count, block, step, inputs, asked, cursor, most_steps, room, spans):
                 chosen[s] = block[s, r]
         if relation != UNRELATED:
             k = chosen[slots[other, 0]]
-            if nulls[slots[other, 2] + k]:
+            known, number, real_number = value_at(
+                is_real, slots[other, 1] + k, slots[other, 2] + k, ints, floats, nulls
+            )
+            if not known:
                 i = FRESH
                 r += 1
                 continue
-            if is_real:
-                real_number = floats[slots[other, 1] + k]
-            else:
-                number = ints[slots[other, 1] + k]
         while c < classes:
             bucket = g * classes + c
             stop = start[bucket + 1]
@@ -337,11 +343,8 @@ def extend(count, block, step, inputs, asked, cursor, most_steps, room, spans):
                                 free = free and candidates[t, i] != taken[x]
                     if free and relation != UNRELATED:
                         k = candidates[side, i]
-                        free = not nulls[null_shift + k]
-                        if is_real:
-                            free = free and related(relation, floats[shift + k], real_number)
-                        else:
-                            free = free and related(relation, ints[shift + k], number)
+                        known, y, q = value_at(is_real, shift + k, null_shift + k, ints, floats, nulls)
+                        free = known and related(relation, is_real, y, q, number, real_number)
                     if free and paired:
                         free = _pairs_hold(pairs, block, r, candidates, i, inputs)
                     if free and row < row_stop:

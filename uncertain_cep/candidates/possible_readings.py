@@ -86,7 +86,7 @@ def possible_readings(plan: EvaluationPlan, readings: Readings, selection: Selec
     times = _covered(plan, selection)
     # Sequences put events of one tick in order.
     walk = _Walk(readings.items, times, _window(plan, selection), 0 if plan.sequences else 1)
-    yield from walk.onward((), _Reached([], []))
+    yield from walk.onward((), _Reached([], []), None)
 
 
 def _window(plan: EvaluationPlan, selection: Selection) -> int:
@@ -121,6 +121,14 @@ def _covered(plan: EvaluationPlan, selection: Selection) -> dict[str, Int64]:
     return covered
 
 
+_Ahead = tuple[int, list[_Reached | None]]
+
+
+def _variables(branch: Branch) -> list[str]:
+    """Return the variables of a branch that take events."""
+    return [part.variable for part in components_of(branch.pattern) if not part.negated]
+
+
 @dataclass(frozen=True, slots=True)
 class _Walk:
     items: tuple[tuple[Branch, ...], ...]
@@ -129,32 +137,40 @@ class _Walk:
     step: int
     """By how many ticks an event follows one before it at least."""
 
-    def onward(self, chosen: Choice, reached: _Reached) -> Iterator[Choice]:
-        """Yield the choices that begin with some and can be."""
+    def onward(self, chosen: Choice, reached: _Reached, ahead: _Ahead | None) -> Iterator[Choice]:
+        """Yield the choices that begin with some and can be.
+
+        ``ahead`` has, if that is known, what the next item that has to take an event reaches from here.
+        """
         checkpoint()
-        if len(chosen) == len(self.items):
+        place = len(chosen)
+        if place == len(self.items):
             if reached.first:
                 yield chosen
             return
-        if not self._can_go_on(len(chosen), reached):
+        ahead = ahead or self._ahead(place, reached)
+        required, behind = ahead
+        if not any(behind):
             return
-        for number, branch in enumerate(self.items[len(chosen)]):
-            found = self._taken(branch, reached)
+        taken = behind if place == required else self._all_taken(place, reached)
+        for number, found in enumerate(taken):
             if found is not None:
-                yield from self.onward((*chosen, number), found)
+                yield from self.onward((*chosen, number), found, ahead if found is reached else None)
 
-    def _can_go_on(self, place: int, reached: _Reached) -> bool:
-        """Return whether the next item that has to take an event can, whatever is between."""
-        for item in self.items[place:]:
-            found = (self._taken(branch, reached) for branch in item)
-            if all(any(not part.negated for part in components_of(branch.pattern)) for branch in item):
-                return any(one is not None for one in found)
-        return True
+    def _ahead(self, place: int, reached: _Reached) -> _Ahead:
+        """Look at the next item from a place on that has to take an event; at the place behind all else."""
+        for required in range(place, len(self.items)):
+            if all(map(_variables, self.items[required])):
+                return required, self._all_taken(required, reached)
+        return len(self.items), [reached]
+
+    def _all_taken(self, place: int, reached: _Reached) -> list[_Reached | None]:
+        return [self._taken(branch, reached) for branch in self.items[place]]
 
     def _taken(self, branch: Branch, reached: _Reached) -> _Reached | None:
         """Return what is reached behind an item; None if some of its components can take no event there."""
         own: list[Int64] = []
-        variables = [part.variable for part in components_of(branch.pattern) if not part.negated]
+        variables = _variables(branch)
         if not variables:
             return reached
         behind = reached.last if reached.last is reached.first else [*reached.last, *reached.first]

@@ -266,8 +266,8 @@ def all_checks(
             process = start(beside, log)
             failed = failing(checks)
             say(f"pytest: {' '.join(map(str, others[1:]))}")
-            codes = [run(others)]
-            codes.insert(0, ended(process))
+            others_code = run(others)
+            codes = [ended(process), others_code]
         sys.stdout.write(BESIDE_LOG.read_text(errors="replace"))
         sys.stdout.flush()
         for name, code, cache in zip(("pytest beside it", "pytest"), codes, caches, strict=True):

@@ -11,6 +11,7 @@ from uncertain_cep.query.functions import DATE_PARTS, FUNCTIONS, MOST_DIGITS, TY
 from uncertain_cep.query.kinds import NUMBERS, Kinds, as_text, remedy, shown
 from uncertain_cep.query.text_patterns import groups_of, like_regex, regex_fault
 from uncertain_cep.query.typed import KIND_NAMES, Apply, Constant, Kind, Operator, TypedExpression
+from uncertain_cep.wording import counted
 
 __all__ = ["Calls"]
 
@@ -196,7 +197,7 @@ class Calls(Kinds):
                 most = groups_of(str(values[1]))
                 if len(values) < 3 or 0 <= int(values[2] or 0) <= most:
                     return True
-                self.refuse(f"this regular expression has {most} groups", position)
+                self.refuse(f"this regular expression has {counted(most, 'group')}", position)
             case _:
                 return True
         return False

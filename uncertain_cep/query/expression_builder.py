@@ -18,6 +18,7 @@ from uncertain_cep.query.functions import FUNCTIONS, function_name, nearest_func
 from uncertain_cep.query.syntax import Expression, Position, children_of, expressions_in
 from uncertain_cep.query.typed import parse_time
 from uncertain_cep.query.walks import with_leaves
+from uncertain_cep.wording import counted
 
 __all__ = [
     "MAX_DEPTH",
@@ -159,8 +160,9 @@ class ExpressionBuilder(Transformer_NonRecursive[Token, Any]):
             self._refuse(f"unknown function {token}{hint}", position)
         most = len(function.takes)
         if count < function.least or (count > most and not function.repeats):
-            wanted = f"at least {function.least}" if count < function.least else f"at most {most}"
-            self._refuse(f"{function.written} takes {wanted} values, and here are {count}", position)
+            way, number = ("least", function.least) if count < function.least else ("most", most)
+            wanted = counted(number, "value")
+            self._refuse(f"{function.written} takes at {way} {wanted}, not {count}", position)
         return syntax.Call(name, tuple(children[1:]), position)
 
     def cast(self, children: list[Any]) -> Expression:

@@ -220,6 +220,14 @@ def test_what_raw_stamps_invent(shown: Shown, tmp_path: Path) -> None:
     assert page.locator("#matches tr.row").count() == 1
 
 
+def test_without_stamps_the_page_speaks_of_interval_middles(shown: Shown, tmp_path: Path) -> None:
+    table = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [0, 3], "upper": [8, 6], "host": ["h", "h"]})
+    uc.report(table, QUERY, tmp_path / "report.html")
+    page = shown.open(tmp_path / "report.html")
+    expect(page.locator("#totals")).to_contain_text("On interval middles there is 1 match")
+    expect(page.locator("body")).not_to_contain_text("raw stamps")
+
+
 def test_one_clock_is_told(shown: Shown, tmp_path: Path) -> None:
     events = pa.table({"type": ["A", "B"], "id": [1, 2], "lower": [5, 7], "upper": [15, 17],
                        "source": ["h", "h"], "offset_lower": [-5, -5], "offset_upper": [5, 5]})  # fmt: skip

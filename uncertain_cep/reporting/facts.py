@@ -248,6 +248,6 @@ def _assumed(asked: Asked, plan: EvaluationPlan, trace: TraceFacts) -> list[str]
         lines.append(f"{doubtful} may not have happened, each by itself, as their probabilities say.")
     if trace.stamped < trace.events:
         rest = trace.events - trace.stamped
-        which = "Every event" if not trace.stamped else f"{counted(rest, 'event')} without a stamp"
-        lines.append(f"Raw stamps: {which} stands in the middle of its interval there.")
+        which = f"Of {counted(rest, 'event')} there is no stamp" if trace.stamped else "No event has a stamp"
+        lines.append(f"{which}: in the comparison each stands in the middle of its interval.")
     return lines

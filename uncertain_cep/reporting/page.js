@@ -56,6 +56,20 @@
   const found = sets.found;
   const size = (set) => (set.columns.length ? set.columns[0].values.length : 0);
 
+  // Without stamps, the answer is compared with that at the middle of each interval.
+  const basis = facts.raw.stamped === 0
+    ? {
+      name: "interval middles", short: "the middles", suppose: "Had each event happened in the middle of its interval",
+      same: "has the same middle as", before: "has its middle before",
+      misfit: "In the middle of their intervals these events do not fit the pattern.", fit: "In the middle of their intervals these events match.",
+    }
+    : {
+      name: "raw stamps", short: "raw", suppose: "Had the stamps been taken at their word",
+      same: "has the very stamp of", before: "is stamped before",
+      misfit: "Taken at their word, the stamps do not fit the pattern.", fit: "By their stamps these events match.",
+    };
+  const kinds = { found: "All", missed: `Missed by ${basis.name}`, invented: `Invented by ${basis.name}` };
+
   // --- a match as a drawing -------------------------------------------------------------------------
   function timeline(set, n, box) {
     const [own, spoiling] = set.drawn[n];
@@ -153,10 +167,10 @@
     const raw = facts.raw;
     const said = make("div", { class: "verdict" });
     if (raw.matches === null) said.append(make("p", { class: "note" }, "There are too many matches to compare with those on raw stamps."));
-    else if (!raw.missed && !raw.invented) said.append(make("p", {}, `Raw stamps give ${count(raw.matches, "match", "matches")}: none is impossible, and none that is likely is missing.`));
+    else if (!raw.missed && !raw.invented) said.append(make("p", {}, `On ${basis.name} there ${raw.matches === 1 ? "is" : "are"} ${count(raw.matches, "match", "matches")}: none is impossible, and none that is likely is missing.`));
     else
       said.append(
-        make("h3", {}, "Had the stamps been taken at their word"),
+        make("h3", {}, basis.suppose),
         make("p", {}, make("b", { class: "missed" }, whole(raw.missed)), ` likely ${raw.missed === 1 ? "match" : "matches"} would have been missed, and `,
           make("b", { class: "invented" }, whole(raw.invented)), ` of ${whole(raw.matches)} found would be impossible.`),
       );
@@ -170,11 +184,11 @@
     const named = (one) => `${typeOf(one.place)} ${one.variable}`;
     if (set === sets.missed && turned > 0) {
       const [first, second] = [each[turned - 1], each[turned]];
-      const relation = first.at === second.at ? "has the very stamp of" : "is stamped before";
-      return [make("b", {}, "Missed by raw stamps. "), `${named(second)} ${relation} ${named(first)}, which the pattern asks for first. But neither time is exact: with probability `, make("b", {}, percent(p)), " they happened in the right order."];
+      const relation = first.at === second.at ? basis.same : basis.before;
+      return [make("b", {}, `${kinds.missed}. `), `${named(second)} ${relation} ${named(first)}, which the pattern asks for first. But neither time is exact: with probability `, make("b", {}, percent(p)), " they happened in the right order."];
     }
-    if (set === sets.missed) return [make("b", {}, "Missed by raw stamps. "), "Taken at their word, the stamps do not fit the pattern. Given how uncertain they are, it matched with probability ", make("b", {}, percent(p)), "."];
-    if (set === sets.invented) return [make("b", { class: "invented" }, "Invented by raw stamps. "), "By their stamps these events match. Their times cannot have been so."];
+    if (set === sets.missed) return [make("b", {}, `${kinds.missed}. `), `${basis.misfit} Given how uncertain the times are, it matched with probability `, make("b", {}, percent(p)), "."];
+    if (set === sets.invented) return [make("b", { class: "invented" }, `${kinds.invented}. `), `${basis.fit} Their times cannot have been so.`];
     return ["The likeliest match: it happened with probability ", make("b", {}, percent(p)), ", at no other time than the shaded one."];
   }
   function example() {
@@ -273,7 +287,6 @@
   const info = make("span", { class: "note", "aria-live": "polite" });
   const back = make("button", { type: "button", onclick: () => turn(-1) }, "Previous");
   const forth = make("button", { type: "button", onclick: () => turn(1) }, "Next");
-  const kinds = { found: "All", missed: "Missed by raw stamps", invented: "Invented by raw stamps" };
   const texts = {};
   function textOf(name, i) {
     if (!texts[name]) {
@@ -321,7 +334,7 @@
   function cell(set, column, i) {
     const value = column.values[i];
     if (column.name === "confidence" && column.role === "end") {
-      const tag = set === found && missed(i) ? make("span", { class: "tag", title: "not found on raw stamps" }, "missed by raw") : null;
+      const tag = set === found && missed(i) ? make("span", { class: "tag", title: `not found on ${basis.name}` }, `missed by ${basis.short}`) : null;
       return make("td", {}, make("span", { class: "sure" }, make("i", { style: `--p:${100 * value}%` }), percent(value)), " ", tag);
     }
     const text = shown(column, value);

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from uncertain_cep.boundary import guarded, public
-from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.config import BATCH_ROWS, MAX_MATCHES, MOST_BATCH_ROWS
 from uncertain_cep.durations import Duration
 from uncertain_cep.errors import OptionError
@@ -293,7 +293,7 @@ def _batches(
 ) -> tuple[EvaluationPlan, Iterator[pa.RecordBatch]]:
     table = event_table(events, options.names)
     plan = remembered_plan(query, table.schema, options)
-    return plan, execute_within(plan, table, options, Doubts())
+    return plan, execute_within(plan, table, options, Diagnostics())
 
 
 @public
@@ -384,7 +384,7 @@ def explained(
         schema = table.schema
     plan = make_plan(parsed, schema, options)
     with looked_at(options.limit):
-        facts = plan_facts(plan, table, Doubts(), analyze=analyze)
+        facts = plan_facts(plan, table, Diagnostics(), analyze=analyze)
         if format == "text":
             return explain_plan(facts, spark)
         return json.dumps(plan_dict(facts) | ({} if spark is None else {"spark": spark}), indent=2)

@@ -182,7 +182,7 @@ WORTH_DROPPING: Final = 0.1
 
 # What a call warns of: a look that takes next to nothing beside `--only throughput`.
 
-DOUBT_SAMPLE: Final = 16_384
+DIAGNOSED_ROWS: Final = 16_384
 """Rows that tell how far the values of a column go."""
 
 FIRST_ROWS: Final = 4096

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.kernel import plainly
-from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.existence import as_evaluated, existence
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.moved import moved
@@ -59,7 +59,7 @@ Batches = Callable[[], Iterator[pa.RecordBatch]]
 
 
 def execute_within(
-    plan: EvaluationPlan, table: pa.Table, options: MatchOptions, doubts: Doubts
+    plan: EvaluationPlan, table: pa.Table, options: MatchOptions, diagnostics: Diagnostics
 ) -> Iterator[pa.RecordBatch]:
     """Evaluate a plan on a table, within the limits that the options set on time, batches and matches.
 
@@ -73,7 +73,7 @@ def execute_within(
     most = options.max_matches if plan.collects else None
     found = 0
     threads = available_cores() if options.threads is None else options.threads
-    batches = execute(plan, table, batch_rows=options.batch_rows, doubts=doubts, threads=threads)
+    batches = execute(plan, table, batch_rows=options.batch_rows, diagnostics=diagnostics, threads=threads)
     seconds = plain_seconds(table.num_rows, kernels_of(plan))
     for batch in within(options.limit, plainly(seconds, batches)):
         found += batch.num_rows
@@ -91,7 +91,7 @@ def execute(
     batch_rows: int = BATCH_ROWS,
     file: str | None = None,
     counters: Counters | None = None,
-    doubts: Doubts | None = None,
+    diagnostics: Diagnostics | None = None,
     threads: int = 1,
 ) -> Iterator[pa.RecordBatch]:
     """Evaluate a plan on a table of events and yield the matches in batches.
@@ -111,7 +111,7 @@ def execute(
         Where the table comes from, for error messages.
     counters : Counters or None
         Receives the numbers of partial matches where events are joined, along a tree or in pattern order.
-    doubts : Doubts or None
+    diagnostics : Diagnostics or None
         Warns of what is sound but may not be what was meant; None: nobody does. Not with ``slicing``.
     threads : int
         Most threads that look for matches at once. With ``counters`` there is one.
@@ -131,14 +131,14 @@ def execute(
     announce_compilation()
     if batch_rows < 1:
         raise OptionError(f"batch_rows is {batch_rows}: it must be at least 1")
-    if doubts is not None:
-        doubts.about(plan)
+    if diagnostics is not None:
+        diagnostics.about(plan)
     if slicing is None or not plan.orders:
         check_table(plan, table, file)
-    if doubts is not None:
-        doubts.look(table)
+    if diagnostics is not None:
+        diagnostics.look(table)
     times = cache(partial(_times, plan, table))
-    given = _Given(table, slicing, batch_rows, owned, doubts, threads, LookedUp(), times, file)
+    given = _Given(table, slicing, batch_rows, owned, diagnostics, threads, LookedUp(), times, file)
     yield from _asked(plan, given, counters)()
 
 
@@ -166,7 +166,7 @@ class _Given:
     slicing: Slicing | None
     batch_rows: int
     owned: Mask | None
-    doubts: Doubts | None
+    diagnostics: Diagnostics | None
     threads: int
     looked_up: LookedUp
     times: Callable[[], _Times]
@@ -253,8 +253,10 @@ def _branches(plan: EvaluationPlan, given: _Given) -> Iterator[tuple[int, Evalua
         return
     times = given.times()
     whole, selection = all_candidates(plan, table, times.lower, times.upper, given.slicing, given.looked_up)
-    if given.doubts is not None and plan.window >= min(len(branch.components) for branch in plan.branches):
-        given.doubts.counted(whole, selection.sizes)
+    if given.diagnostics is not None and plan.window >= min(
+        len(branch.components) for branch in plan.branches
+    ):
+        given.diagnostics.counted(whole, selection.sizes)
     possible = possible_readings(plan, readings, selection)
     if plan.is_open:
         for number, choice in enumerate(possible):
@@ -277,7 +279,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     Raises what speaks against them.
     """
     slicing, owned, threads = given.slicing, given.owned, given.threads
-    batch_rows, doubts = given.batch_rows, given.doubts
+    batch_rows, diagnostics = given.batch_rows, given.diagnostics
     if not constants_hold(plan) or not given.table.num_rows:
         return lambda: iter(())
     table = _needed(plan, given)
@@ -289,8 +291,8 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         return lambda: iter(())
     exists = existence(table, plan.names.probability)
     plan = as_evaluated(plan, exists)
-    if doubts is not None:
-        doubts.counted(plan, selection.sizes)
+    if diagnostics is not None:
+        diagnostics.counted(plan, selection.sizes)
     # The events of a Kleene component that come first are among those that come later.
     later = owned if plan.components[plan.owner].kleene else None
     if owned is not None and later is None:
@@ -472,14 +474,14 @@ def confident(plan: EvaluationPlan, chunk: MatchBatch) -> MatchBatch:
     return chunk.keep(passing(chunk.confidence, least))
 
 
-def candidates(plan: EvaluationPlan, table: pa.Table, doubts: Doubts | None = None) -> Selection:
+def candidates(plan: EvaluationPlan, table: pa.Table, diagnostics: Diagnostics | None = None) -> Selection:
     """Check a table of events, and return the candidates of each component of an OR-free pattern."""
     check_table(plan, table)
     selection = _selected(plan, table, _times(plan, table), None)[1]
-    if doubts is not None:
-        doubts.about(plan)
-        doubts.look(table)
-        doubts.counted(plan, selection.sizes)
+    if diagnostics is not None:
+        diagnostics.about(plan)
+        diagnostics.look(table)
+        diagnostics.counted(plan, selection.sizes)
     return selection
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from uncertain_cep.boundary import public
-from uncertain_cep.candidates.doubts import EMPTY_TRACE, Doubts
+from uncertain_cep.candidates.diagnostics import EMPTY_TRACE, Diagnostics
 from uncertain_cep.errors import OptionError, TraceFault, UncertainCepError, warn
 from uncertain_cep.executor import candidates
 from uncertain_cep.plan import EvaluationPlan, make_plan
@@ -117,11 +117,11 @@ def validated(
         if not report.events:
             warn(EMPTY_TRACE)
         return Validation(report, None)
-    doubts = Doubts()
-    doubts.about(plan)
+    diagnostics = Diagnostics()
+    diagnostics.about(plan)
     for branch in plan.branches or (plan,):
-        candidates(branch, loaded.table, doubts)
-    return Validation(report, doubts.summary())
+        candidates(branch, loaded.table, diagnostics)
+    return Validation(report, diagnostics.summary())
 
 
 def _loaded(given: Any, schema: GivenSchema, format: str | None, tick: str | None) -> LoadedTrace:

@@ -30,7 +30,7 @@ NOTED: Final = {
 }
 """What notes a fault, and the error that lists it."""
 
-WARNED_OF: Final = re.compile(r"doubts|inference|compiling|raw_stamps")
+WARNED_OF: Final = re.compile(r"diagnostics|inference|compiling|raw_stamps")
 """Modules in which lists of warnings are made and handed on."""
 
 NO_WARNING: Final = ("candidates: ", "How uncertain", "uncertain-cep: ")

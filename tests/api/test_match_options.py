@@ -61,11 +61,11 @@ BESIDE: Final[dict[Callable[..., Any], dict[str, object]]] = {
     uc.iter_matches: {"progress": None},
     uc.explain: {"analyze": False, "format": "text"},
     match_on_spark: {
-        "partitions": None, "slice_length": None, "prune": None, "doubts": None, "buckets": None,
+        "partitions": None, "slice_length": None, "prune": None, "diagnostics": None, "buckets": None,
         "metrics": "uncertain_cep", **STREAMING
     },
     match_to_parquet: {
-        "partitions": None, "slice_length": None, "prune": None, "doubts": None, "overwrite": False,
+        "partitions": None, "slice_length": None, "prune": None, "diagnostics": None, "overwrite": False,
         "progress": None,
     },
     uc.IncrementalMatcher: {"largest_interval": None, "slice_length": None},

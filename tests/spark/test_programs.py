@@ -40,7 +40,7 @@ def programs(spark: SparkSession) -> Iterator[Fuzzer[Calls]]:
             "folder": (f"{folder}/a", Path(folder, "b"), f"file://{folder}/c", "nowhere://x/y"),
             **dict.fromkeys(("partitions", "buckets", "files_per_batch"), (None, 1, 3, 0)),
             **dict.fromkeys(("prune", "overwrite"), (None, True, False)),
-            "doubts": (None,),
+            "diagnostics": (None,),
         }
 
         def used(result: object) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import pyarrow as pa
 
 from uncertain_cep import __version__
-from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.cli.arguments import Compression, Format, TraceOptions, compression_of_name
 from uncertain_cep.cli.batch_writers import write_batches
 from uncertain_cep.cli.outputs import describe_result, result_written_aside
@@ -113,30 +113,30 @@ def _deliver_in_process(matching: Matching, destination: Destination) -> int:
     if destination.out is None or destination.as_file:
         with (
             _file_or_stdout(destination) as sink,
-            _matches_in_process(matching, printed=destination.out is None) as (schema, batches, doubts),
+            _matches_in_process(matching, printed=destination.out is None) as (schema, batches, diagnostics),
         ):
             count = write_batches(batches, schema, sink, format_name, destination.compression)
-        _explain_nothing(count, doubts)
+        _explain_nothing(count, diagnostics)
         return count
     with result_written_aside(Path(destination.out), overwrite=destination.overwrite) as aside:
         aside.mkdir()
-        with _matches_in_process(matching) as (schema, batches, doubts):
+        with _matches_in_process(matching) as (schema, batches, diagnostics):
             count = write_batches(batches, schema, aside / f"part-00000.{format_name}", format_name)
         describe_result(aside, matching.facts(format_name, count))
-    _explain_nothing(count, doubts)
+    _explain_nothing(count, diagnostics)
     return count
 
 
-def _explain_nothing(count: int, doubts: Doubts) -> None:
+def _explain_nothing(count: int, diagnostics: Diagnostics) -> None:
     """Say of an empty result how many candidates there were for its matches."""
     if not count:
-        note(doubts.summary())
+        note(diagnostics.summary())
 
 
 @contextmanager
 def _matches_in_process(
     matching: Matching, *, printed: bool = False
-) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch], Doubts]]:
+) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch], Diagnostics]]:
     """Yield the columns of the matches, their batches, and what counts the candidates meanwhile."""
     columns = matching.columns
     without_pandas()
@@ -153,21 +153,21 @@ def _matches_in_process(
             # Imports much that a single query does without.
             from uncertain_cep.results.composition import with_matches
 
-            doubts = Doubts()
-            matches = _matches_of(matching, name, query, loaded, table, update, doubts)
+            diagnostics = Diagnostics()
+            matches = _matches_of(matching, name, query, loaded, table, update, diagnostics)
             notes.append(f"{name}: {counted(matches.num_rows, 'match', 'matches')}")
-            notes += [] if matches.num_rows else [f"{name}: {doubts.summary()}"]
+            notes += [] if matches.num_rows else [f"{name}: {diagnostics.summary()}"]
             table = with_matches(table, matches, name)
         plan = plan_of(matching.query, loaded, table, matching.options)
         announced_kernels()
     for line in notes:
         note(line)
     with _faults_by_file(matching, plan), working("matching", beside_rows=printed) as update:
-        doubts = Doubts()
-        batches = _counted(execute_within(plan, table, matching.options, doubts), update)
+        diagnostics = Diagnostics()
+        batches = _counted(execute_within(plan, table, matching.options, diagnostics), update)
         if plan.needs_all:
             batches = iter(finished(plan, batches, matching.options.limit).to_batches())
-        yield plan.output_schema, batches, doubts
+        yield plan.output_schema, batches, diagnostics
 
 
 def _dropped(rows: int) -> str:
@@ -181,7 +181,7 @@ def _matches_of(
     loaded: LoadedTrace,
     table: pa.Table,
     update: Callable[[str], None],
-    doubts: Doubts,
+    diagnostics: Diagnostics,
 ) -> pa.Table:
     """Return the matches of one of the queries before the last one."""
     options = matching.options_before
@@ -189,7 +189,7 @@ def _matches_of(
     announced_kernels()
     update(f"matching {name}")
     with _faults_by_file(matching, plan):
-        batches = _counted(execute_within(plan, table, options, doubts), update)
+        batches = _counted(execute_within(plan, table, options, diagnostics), update)
         return finished(plan, batches, options.limit)
 
 
@@ -256,7 +256,7 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
 
     spark = session_with_kernels(master)
     options = matching.options
-    doubts = Doubts()
+    diagnostics = Diagnostics()
 
     def tell(done: int, parts: int) -> None:
         update(f"matching on Spark: {done:,} of {counted(parts, 'task')} done")
@@ -273,13 +273,20 @@ def _write_on_spark(matching: Matching, folder: str, destination: Destination, m
         )
         if destination.format_name == "parquet":
             count = matches_to_parquet(
-                events, matching.query, folder, options, overwrite=destination.overwrite, doubts=doubts
+                events,
+                matching.query,
+                folder,
+                options,
+                overwrite=destination.overwrite,
+                diagnostics=diagnostics,
             )
         else:
-            matches, rows = _counted_frame(matches_frame(events, matching.query, options, doubts=doubts))
+            matches, rows = _counted_frame(
+                matches_frame(events, matching.query, options, diagnostics=diagnostics)
+            )
             write_matches(matches, folder, destination.format_name, overwrite=destination.overwrite)
             count = rows()
-    _explain_nothing(count, doubts)
+    _explain_nothing(count, diagnostics)
     return count
 
 

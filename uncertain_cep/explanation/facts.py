@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from confidence.kernel import plain_for
-from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.existence import as_evaluated, existence
 from uncertain_cep.candidates.match_windows import feasible
 from uncertain_cep.candidates.moved import moved
@@ -112,7 +112,7 @@ class PlanFacts:
 
 
 def plan_facts(
-    plan: EvaluationPlan, table: pa.Table | None, doubts: Doubts, *, analyze: bool = False
+    plan: EvaluationPlan, table: pa.Table | None, diagnostics: Diagnostics, *, analyze: bool = False
 ) -> list[PlanFacts]:
     """Return the facts of each branch of a plan, or of the plan itself.
 
@@ -125,23 +125,23 @@ def plan_facts(
     TraceError
         If the table is not one of events.
     """
-    doubts.about(plan)
+    diagnostics.about(plan)
     with plain_for(0.0 if table is None else plain_seconds(table.num_rows, kernels_of(plan))):
         if plan.readings is not None and plan.is_open:
             longest = plan_of_reading(plan, covering_choices(plan.readings.items)[0])
-            facts = _facts(longest, table, doubts, plan if analyze else None)
+            facts = _facts(longest, table, diagnostics, plan if analyze else None)
             return [replace(facts, readings=plan.readings.count)]
         parts = plan.branches or (plan,)
-        return [_facts(part, table, doubts, part if analyze else None) for part in parts]
+        return [_facts(part, table, diagnostics, part if analyze else None) for part in parts]
 
 
 def _facts(
-    plan: EvaluationPlan, table: pa.Table | None, doubts: Doubts, run: EvaluationPlan | None
+    plan: EvaluationPlan, table: pa.Table | None, diagnostics: Diagnostics, run: EvaluationPlan | None
 ) -> PlanFacts:
     """Return the facts of an OR-free plan; with what a run told, if one is to be made."""
     if table is None:
         return PlanFacts(plan)
-    selection = candidates(plan, table, doubts)
+    selection = candidates(plan, table, diagnostics)
     plan = as_evaluated(plan, existence(table, plan.names.probability))
     kept = feasible(plan, selection)
     joined, candidates_, _ = moved(plan, kept)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.candidates.existence import existence
 from uncertain_cep.config import CONFIDENCE_TOLERANCE, SHOWN_MATCHES
 from uncertain_cep.errors import OptionError
@@ -182,8 +182,8 @@ def gathered(asked: Asked, table: pa.Table) -> Answer:
     options = asked.options
     plan = report_plan(asked, table.schema)
     names, domain = plan.names, plan.domain
-    doubts = Doubts()
-    found = finished(plan, execute_within(plan, table, options, doubts))
+    diagnostics = Diagnostics()
+    found = finished(plan, execute_within(plan, table, options, diagnostics))
     begin, end = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
     stamps, has = stamps_of(plan, table, asked.stamp)
     comparison = compared(plan, table, options, stamps, has)
@@ -199,7 +199,7 @@ def gathered(asked: Asked, table: pa.Table) -> Answer:
             parts.append((name, kept, pictures_of(plan, table, kept, PARTS)))
     return Answer(
         plan=plan,
-        explained=explain_plan(plan_facts(plan, table, doubts)),
+        explained=explain_plan(plan_facts(plan, table, diagnostics)),
         totals=totals_of(
             len(confidence),
             float(confidence.sum()),
@@ -218,7 +218,7 @@ def gathered(asked: Asked, table: pa.Table) -> Answer:
         if comparison.raw is None
         else [key in comparison.keys for key in keys_of(plan, table, shown)],
         raw=_raw(comparison),
-        nothing="" if found.num_rows else doubts.summary(),
+        nothing="" if found.num_rows else diagnostics.summary(),
     )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.config import FAULT_LIMIT
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan, MatchOptions, make_plan
@@ -73,7 +73,7 @@ def task_numbers(frame: DataFrame, work: FileWork) -> DataFrame:
 
 
 def run_on_files(
-    frame: DataFrame, work: FileWork, run: Callable[..., Iterator[pa.RecordBatch]], doubts: Doubts
+    frame: DataFrame, work: FileWork, run: Callable[..., Iterator[pa.RecordBatch]], diagnostics: Diagnostics
 ) -> dict[str, int]:
     """Run tasks over the files of a frame; return the files that they wrote with their numbers of matches.
 
@@ -81,7 +81,7 @@ def run_on_files(
     ----------
     run : callable
         Is given the numbers of tasks, and yields what `write_files` does.
-    doubts : Doubts
+    diagnostics : Diagnostics
         Receives how many candidates each component has.
 
     Raises
@@ -102,7 +102,7 @@ def run_on_files(
             check_unique_ids(needed, plan, candidate_filters(plan, needed.schema))
     sizes = iter(np.sum([json.loads(row["candidates"]) for row in told], axis=0).tolist())
     for branch in plan.branches or (plan,):
-        doubts.counted(branch, [next(sizes) for _ in branch.components])
+        diagnostics.counted(branch, [next(sizes) for _ in branch.components])
     return {row["name"]: row["rows"] for row in told if row["name"] is not None}
 
 

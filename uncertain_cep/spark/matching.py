@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from uncertain_cep.boundary import public
-from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.durations import Duration
 from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import Slicing
@@ -112,7 +112,7 @@ def match(
     latency_weight: float = 0.0,
     sources: bool = True,
     parameters: Mapping[str, Any] | None = None,
-    doubts: Doubts | None = None,
+    diagnostics: Diagnostics | None = None,
     largest_interval: Duration | int | None = None,
     idle_after: Duration | None = None,
     duplicates: str = "error",
@@ -137,7 +137,7 @@ def match(
         Whether to drop, before the events are shuffled, all those of a key in a time slice in which some
         component of every match has no candidate; it takes another pass over the events. Default: if there
         are many candidates and counts say that at most a quarter of the slices of keys stay.
-    doubts : Doubts, optional
+    diagnostics : Diagnostics, optional
         Receives how many candidates each component has.
     largest_interval, idle_after, duplicates
         For a streaming frame, as for `uncertain_cep.match`; there ``partitions`` and ``prune`` mean nothing.
@@ -200,7 +200,7 @@ def match(
         parameters=values_of(parameters),
     )
     stream = StreamOptions(largest_interval, idle_after, duplicates, None, buckets, metrics)
-    return matches_frame(frame, query, options, Spread(partitions, slice_length, prune), doubts, stream)
+    return matches_frame(frame, query, options, Spread(partitions, slice_length, prune), diagnostics, stream)
 
 
 def matches_frame(
@@ -208,7 +208,7 @@ def matches_frame(
     query: str | Query,
     options: MatchOptions,
     spread: Spread = Spread(),
-    doubts: Doubts | None = None,
+    diagnostics: Diagnostics | None = None,
     stream: StreamOptions = StreamOptions(),  # noqa: B008
 ) -> DataFrame:
     """Do what `match` does, with its options in three."""
@@ -222,12 +222,12 @@ def matches_frame(
             "largest_interval=, idle_after=, duplicates=, buckets= and metrics= are for streams, and this "
             "frame is none: leave them out, or read the events with spark.readStream"
         )
-    doubts = Doubts() if doubts is None else doubts
-    prepared = prepare(frame, query, options, spread, doubts)
+    diagnostics = Diagnostics() if diagnostics is None else diagnostics
+    prepared = prepare(frame, query, options, spread, diagnostics)
     paths = noted_files(frame)
     if prepared.work is not None:
         check = partial(check_files, work=prepared.work)
-        run_on_files(frame, prepared.work, check, doubts)
+        run_on_files(frame, prepared.work, check, diagnostics)
         paths = list(prepared.work.files.paths)
     return noting_files(as_frame(prepared, frame.sparkSession), paths)
 
@@ -292,7 +292,7 @@ def prepare(
     query: str | Query,
     options: MatchOptions = MatchOptions(),  # noqa: B008
     spread: Spread = Spread(),
-    doubts: Doubts | None = None,
+    diagnostics: Diagnostics | None = None,
 ) -> PreparedMatch:
     """Plan a query on a frame, look through its events and spread the candidates; errors as of `match`.
 
@@ -313,8 +313,8 @@ def prepare(
         raise OptionError(
             f"a tick of {plan.domain.describe()} is too short: Spark keeps times to the microsecond"
         )
-    doubts = Doubts() if doubts is None else doubts
-    doubts.about(plan)
+    diagnostics = Diagnostics() if diagnostics is None else diagnostics
+    diagnostics.about(plan)
     noted = (schema.metadata or {}).get(TICK_METADATA)
     tick = None if noted is None else noted.decode()
     if spread.by_files and spread.slice_length is None and not spread.prune and not plan.orders:
@@ -332,7 +332,7 @@ def prepare(
     check_offsets_agree(needed, plan)
     check_orders(needed, plan)
     for branch, sizes in zip(plan.branches or (plan,), statistics.components, strict=True):
-        doubts.counted(branch, sizes)
+        diagnostics.counted(branch, sizes)
     arrow = pa.schema([schema.field(name) for name in plan.required_columns])
     if not statistics.first:
         return PreparedMatch(plan, None, arrow, None)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.config import COMPARED_MATCHES, SHOWN_MATCHES
 from uncertain_cep.errors import OptionError
 from uncertain_cep.explanation.facts import plan_facts
@@ -129,8 +129,8 @@ def gathered_on_spark(asked: Asked, frame: DataFrame) -> Answer:
         # Fails before anything is computed.
         stamps_of(plan, schema.empty_table(), asked.stamp)
         reported = _Reported(asked, events, plan, schema)
-        doubts = Doubts()
-        found = matches_frame(frame, asked.query, options, doubts=doubts)
+        diagnostics = Diagnostics()
+        found = matches_frame(frame, asked.query, options, diagnostics=diagnostics)
         found = _kept(held, found.withColumn(reported.number, f.monotonically_increasing_id()))
         totals, histogram, moments = _summed(plan, found)
         order = () if plan.query.is_ordered else (column("confidence").desc(),)
@@ -140,7 +140,7 @@ def gathered_on_spark(asked: Asked, frame: DataFrame) -> Answer:
         return Answer(
             plan=plan,
             explained=explain_plan(
-                plan_facts(plan, None, Doubts()), describe_reading(frame, asked.query, options)
+                plan_facts(plan, None, Diagnostics()), describe_reading(frame, asked.query, options)
             ),
             totals=totals,
             histogram=histogram,
@@ -151,7 +151,7 @@ def gathered_on_spark(asked: Asked, frame: DataFrame) -> Answer:
             parts=[(name, rows, pictures[name]) for name, rows in {"found": shown, **tables}.items()],
             given=given,
             raw=raw,
-            nothing="" if totals["matches"] else doubts.summary(),
+            nothing="" if totals["matches"] else diagnostics.summary(),
         )
 
 
@@ -261,13 +261,13 @@ def _compared(
     query = unchosen(plan.query)
     raw_events = _at_stamps(reported)
     without = replace(options, confidence=False, sources=False)
-    raw = _few(held, matches_frame(raw_events, query, without, doubts=Doubts()))
+    raw = _few(held, matches_frame(raw_events, query, without, diagnostics=Diagnostics()))
     if raw is None:
         return None, {"matches": None}, {}
     likely, possible = found.filter(column("confidence") >= least_passing(LIKELY)), found
     if query != plan.query:
         better = replace(query, min_confidence=LIKELY)
-        likely = matches_frame(reported.events, better, options, doubts=Doubts())
+        likely = matches_frame(reported.events, better, options, diagnostics=Diagnostics())
         possible = _among(reported, raw, query)
     if _few(held, likely) is None:
         return None, {"matches": None}, {}
@@ -306,7 +306,7 @@ def _among(reported: _Reported, raw: DataFrame, query: Query) -> DataFrame:
         # Other events change nothing.
         joined = joined_events(raw, events, query, reported.asked.options, names=reported.beside)
         events = joined.select(*map(column, events.columns)).distinct()
-    return matches_frame(events, query, options, doubts=Doubts())
+    return matches_frame(events, query, options, diagnostics=Diagnostics())
 
 
 def _at_stamps(reported: _Reported) -> DataFrame:

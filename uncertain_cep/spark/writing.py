@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from uncertain_cep.aside import written_aside
 from uncertain_cep.boundary import public
-from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.errors import OptionError
 from uncertain_cep.meter import meter_for
 from uncertain_cep.plan import Approximation, MatchOptions
@@ -95,7 +95,7 @@ def match_to_parquet(
     latency_weight: float = 0.0,
     sources: bool = True,
     parameters: Mapping[str, Any] | None = None,
-    doubts: Doubts | None = None,
+    diagnostics: Diagnostics | None = None,
     progress: bool | None = None,
 ) -> int:
     """Write the matches of a query as a folder of Parquet files and return their number.
@@ -122,7 +122,7 @@ def match_to_parquet(
     with nullcontext() if meter is None else tasks_told(frame.sparkSession, meter.tasks):
         try:
             return matches_to_parquet(
-                frame, query, folder, options, spread, overwrite=overwrite, doubts=doubts
+                frame, query, folder, options, spread, overwrite=overwrite, diagnostics=diagnostics
             )
         finally:
             if meter is not None:
@@ -137,18 +137,18 @@ def matches_to_parquet(
     spread: Spread = Spread(),  # noqa: B008
     *,
     overwrite: bool = False,
-    doubts: Doubts | None = None,
+    diagnostics: Diagnostics | None = None,
 ) -> int:
     """Do what `match_to_parquet` does, with its options in two."""
     local = local_path(folder)
     if overwrite:
         check_output_place(folder, files_read(frame))
-    doubts = Doubts() if doubts is None else doubts
-    prepared = prepare(frame, query, options, spread, doubts)
+    diagnostics = Diagnostics() if diagnostics is None else diagnostics
+    prepared = prepare(frame, query, options, spread, diagnostics)
     work = prepared.work
     if local is None or prepared.plan.needs_all:
         if work is not None:
-            run_on_files(frame, work, partial(check_files, work=work), doubts)
+            run_on_files(frame, work, partial(check_files, work=work), diagnostics)
         matches = as_frame(prepared, frame.sparkSession)
         write_matches(matches, folder, overwrite=overwrite)
         return frame.sparkSession.read.parquet(str(folder) if local is None else as_spark_path(local)).count()
@@ -159,7 +159,7 @@ def matches_to_parquet(
         written: dict[str, int] = {}
         if work is not None:
             write_parts = partial(write_files, work=work, folder=str(attempts))
-            written = run_on_files(frame, work, write_parts, doubts)
+            written = run_on_files(frame, work, write_parts, diagnostics)
         elif prepared.candidates is not None:
             write = partial(
                 write_partition,

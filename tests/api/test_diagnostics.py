@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from uncertain_cep.candidates import doubts
-from uncertain_cep.candidates.doubts import Doubts
+from uncertain_cep.candidates import diagnostics
+from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.config import TYPE_ROWS
 from uncertain_cep.executor import execute
 from uncertain_cep.plan import make_plan
@@ -131,7 +131,7 @@ def test_what_is_said(ask: Ask, query: str, messages: list[str]) -> None:
 @ASKS
 def test_an_empty_trace(ask: Ask) -> None:
     query = "PATTERN SEQ(Start a, OR(CPU b, Stpo c)) WITHIN 20"
-    assert said(ask, TRACE.slice(0, 0), query) == [doubts.EMPTY_TRACE]
+    assert said(ask, TRACE.slice(0, 0), query) == [diagnostics.EMPTY_TRACE]
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_times_with_a_zone_compared_with_times_without() -> None:
 
 
 def test_a_large_table_is_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doubts, "DOUBT_SAMPLE", 10)
+    monkeypatch.setattr(diagnostics, "DIAGNOSED_ROWS", 10)
     n = 1000
     table = pa.table(
         {"type": ["A"] * n, "id": range(n), "lower": range(n), "upper": range(n), "v": np.linspace(0, 100, n)}
@@ -272,12 +272,12 @@ def test_a_candidate_is_found_wherever_it_is(data: st.DataObject, types: list[st
     )
     query = "PATTERN SEQ(A a, !B b, C c) WHERE a.v > 1 AND b.v > 1 WITHIN 20"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(doubts, "FIRST_ROWS", data.draw(st.sampled_from([1, 2, 4096])))
-        patch.setattr(doubts, "FEW_ROWS", data.draw(st.sampled_from([0, 256])))
-        patch.setattr(doubts, "FEW_TYPES", data.draw(st.sampled_from([0, 16])))
+        patch.setattr(diagnostics, "FIRST_ROWS", data.draw(st.sampled_from([1, 2, 4096])))
+        patch.setattr(diagnostics, "FEW_ROWS", data.draw(st.sampled_from([0, 256])))
+        patch.setattr(diagnostics, "FEW_TYPES", data.draw(st.sampled_from([0, 16])))
         lines = said(uc.match, table, query)
     if not types:
-        assert lines == [doubts.EMPTY_TRACE]
+        assert lines == [diagnostics.EMPTY_TRACE]
         return
     can_be = {
         "a": [i for i in range(n) if types[i] == "A" and values[i] == 2],
@@ -304,17 +304,17 @@ def test_a_candidate_is_found_wherever_it_is(data: st.DataObject, types: list[st
     ],
 )
 def test_candidates_in_one_line(query: str, line: str) -> None:
-    found = Doubts()
+    found = Diagnostics()
     plan = make_plan(uc.parse(f"PATTERN {query} WITHIN 20"), TRACE.schema)
-    for _ in execute(plan, TRACE, doubts=found):
+    for _ in execute(plan, TRACE, diagnostics=found):
         pass
     assert found.summary() == line
 
 
 def test_a_window_that_is_too_short_for_the_pattern() -> None:
-    found = Doubts()
+    found = Diagnostics()
     plan = make_plan(uc.parse("PATTERN SEQ(Start a, CPU b, Stop c) WITHIN 2"), TRACE.schema)
-    assert not list(execute(plan, TRACE, doubts=found))
+    assert not list(execute(plan, TRACE, diagnostics=found))
     assert found.summary() == (
         "candidates: not looked for, as 3 events in a row take 3 ticks, more than WITHIN 2"
     )

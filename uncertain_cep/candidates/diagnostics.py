@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from uncertain_cep.candidates.selection import rows_taken, type_mask
 from uncertain_cep.config import (
-    DOUBT_SAMPLE,
+    DIAGNOSED_ROWS,
     FEW_ROWS,
     FEW_TYPES,
     FIRST_ROWS,
@@ -30,7 +30,7 @@ from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, 
 from uncertain_cep.query.walks import components_of
 from uncertain_cep.traces.instants import warn_of_naive
 
-__all__ = ["EMPTY_TRACE", "Doubts"]
+__all__ = ["EMPTY_TRACE", "Diagnostics"]
 
 EMPTY_TRACE: Final = (
     "the trace has no events: is it the right file, and do its rows pass the schema's conditions?"
@@ -48,7 +48,7 @@ _LONGEST: Final = 200
 """Characters of conditions in a message."""
 
 
-class Doubts:
+class Diagnostics:
     """Warns, each time once, of what one call that matches or explains meets; counts candidates for it.
 
     A cheap look: a type that occurs is found at its first event, columns are sampled, and ``candidates``, of
@@ -311,8 +311,8 @@ def _most(plan: EvaluationPlan, table: pa.Table, types: tuple[str, ...], name: s
     if name not in table.column_names or kind_of(table.schema.field(name).type) not in ("int", "float"):
         return None
     rows = table.select(list(dict.fromkeys((plan.names.type, name))))
-    if rows.num_rows > DOUBT_SAMPLE:
-        rows = rows.take(pa.array(np.linspace(0, rows.num_rows - 1, DOUBT_SAMPLE).astype(np.int64)))
+    if rows.num_rows > DIAGNOSED_ROWS:
+        rows = rows.take(pa.array(np.linspace(0, rows.num_rows - 1, DIAGNOSED_ROWS).astype(np.int64)))
     mask = type_mask(rows, plan.names.type, types, {})
     column = rows.column(name) if mask is None else rows.column(name).filter(pa.array(mask))
     if pa.types.is_dictionary(column.type):

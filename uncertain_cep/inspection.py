@@ -252,24 +252,24 @@ def report(
     True
     """
     from uncertain_cep.reporting.facts import report_facts
-    from uncertain_cep.reporting.gathered import Asked, gathered
+    from uncertain_cep.reporting.gathered import ReportRequest, gathered
     from uncertain_cep.reporting.page import page_of
 
     options = MatchOptions(
         names=Names.of(names), tick=tick, sources=sources, limit=Limits.of(timeout, memory_limit)
     )
-    asked = Asked(query_of(query, values_of(parameters)), options, stamp, title=title)
+    request = ReportRequest(query_of(query, values_of(parameters)), options, stamp, title=title)
     if library_of(events) == "pyspark":
         from uncertain_cep.spark.reported import gathered_on_spark
 
         if memory_limit is not None:
             raise OptionError("memory_limit= is for frames in this process: workers have limits of their own")
-        answer = gathered_on_spark(asked, events)
+        answer = gathered_on_spark(request, events)
     else:
         table = event_table(events, options.names)
         with looked_at(options.limit):
-            answer = gathered(asked, table)
-    page = page_of(report_facts(asked, answer))
+            answer = gathered(request, table)
+    page = page_of(report_facts(request, answer))
     if path is not None:
         Path(path).write_text(page, encoding="utf-8")
     return page

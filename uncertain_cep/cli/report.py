@@ -33,7 +33,7 @@ from uncertain_cep.wording import counted
 if TYPE_CHECKING:
     from uncertain_cep.plan import MatchOptions
     from uncertain_cep.query import Query
-    from uncertain_cep.reporting.gathered import Answer, Asked
+    from uncertain_cep.reporting.gathered import Answer, ReportRequest
 
 __all__ = ["report", "write_report"]
 
@@ -102,18 +102,18 @@ def write_report(
     ``master`` is None for the in-process engine.
     """
     from uncertain_cep.reporting.facts import report_facts
-    from uncertain_cep.reporting.gathered import Asked
+    from uncertain_cep.reporting.gathered import ReportRequest
     from uncertain_cep.reporting.page import page_of
     from uncertain_cep.traces.raw_stamps import rules_of
 
-    asked = Asked(query, options, None, rules_of(columns.schema), title)
+    request = ReportRequest(query, options, None, rules_of(columns.schema), title)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UncertainCepWarning)
         if master is None:
-            asked, answer = _in_process(asked, traces, columns, caught)
+            request, answer = _in_process(request, traces, columns, caught)
         else:
-            asked, answer = _on_spark(asked, traces, columns, caught, master)
-    facts = report_facts(asked, answer)
+            request, answer = _on_spark(request, traces, columns, caught, master)
+    facts = report_facts(request, answer)
     path.write_text(page_of(facts), encoding="utf-8")
     return facts["totals"]["matches"], _said(caught)
 
@@ -124,8 +124,11 @@ def _said(caught: Sequence[warnings.WarningMessage]) -> list[str]:
 
 
 def _in_process(
-    asked: Asked, traces: Sequence[str], columns: TraceOptions, caught: Sequence[warnings.WarningMessage]
-) -> tuple[Asked, Answer]:
+    request: ReportRequest,
+    traces: Sequence[str],
+    columns: TraceOptions,
+    caught: Sequence[warnings.WarningMessage],
+) -> tuple[ReportRequest, Answer]:
     from uncertain_cep.limits import looked_at
     from uncertain_cep.reporting.gathered import gathered
     from uncertain_cep.traces.raw_stamps import with_raw_stamps
@@ -138,24 +141,24 @@ def _in_process(
         loaded.warn()
         table, stamp = with_raw_stamps(loaded, traces, columns.schema)
     announced_kernels()
-    asked = replace(asked, stamp=stamp, warnings=_said(caught))
-    with working("matching"), looked_at(asked.options.limit):
-        return asked, gathered(asked, table)
+    request = replace(request, stamp=stamp, warnings=_said(caught))
+    with working("matching"), looked_at(request.options.limit):
+        return request, gathered(request, table)
 
 
 def _on_spark(
-    asked: Asked,
+    request: ReportRequest,
     traces: Sequence[str],
     columns: TraceOptions,
     caught: Sequence[warnings.WarningMessage],
     master: str,
-) -> tuple[Asked, Answer]:
+) -> tuple[ReportRequest, Answer]:
     from uncertain_cep.cli.execution import check_for_spark, session_with_kernels
     from uncertain_cep.spark.jobs import stopped_in_time, tasks_told
     from uncertain_cep.spark.reading import read_traces
     from uncertain_cep.spark.reported import gathered_on_spark
 
-    check_for_spark(asked.options, master)
+    check_for_spark(request.options, master)
     spark = session_with_kernels(master)
 
     def tell(done: int, parts: int) -> None:
@@ -164,8 +167,8 @@ def _on_spark(
     with (
         working("matching on Spark") as update,
         tasks_told(spark, tell),
-        stopped_in_time(spark, asked.options.limit),
+        stopped_in_time(spark, request.options.limit),
     ):
         events = read_traces(spark, traces, columns.schema, format=columns.format, tick=columns.tick)
-        asked = replace(asked, warnings=_said(caught))
-        return asked, gathered_on_spark(asked, events)
+        request = replace(request, warnings=_said(caught))
+        return request, gathered_on_spark(request, events)

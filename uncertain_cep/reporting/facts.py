@@ -15,7 +15,7 @@ from uncertain_cep import __version__
 from uncertain_cep.durations import format_duration
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.reporting.comparison import stamps_of
-from uncertain_cep.reporting.gathered import SPOILING_SHOWN, Answer, Asked, Moments, TraceFacts
+from uncertain_cep.reporting.gathered import SPOILING_SHOWN, Answer, Moments, ReportRequest, TraceFacts
 from uncertain_cep.reporting.in_words import title_of, words_of
 from uncertain_cep.results.pictures import Pictures
 from uncertain_cep.wording import counted
@@ -57,15 +57,15 @@ class Clock:
         }
 
 
-def report_facts(asked: Asked, answer: Answer) -> dict[str, Any]:
+def report_facts(request: ReportRequest, answer: Answer) -> dict[str, Any]:
     """Return what a page shows of an answer."""
     plan = answer.plan
     clock = Clock(plan, answer.trace.first)
-    events, places = _events(asked, answer, clock)
+    events, places = _events(request, answer, clock)
     facts: dict[str, Any] = {
-        "title": asked.title or title_of(asked.query),
+        "title": request.title or title_of(request.query),
         "words": words_of(plan),
-        "query": asked.query.text_with_values,
+        "query": request.query.text_with_values,
         "version": __version__,
         "clock": clock.described(),
         "variables": [
@@ -91,8 +91,8 @@ def report_facts(asked: Asked, answer: Answer) -> dict[str, Any]:
         "raw": answer.raw if answer.given is None else answer.raw | {"stamped": answer.trace.stamped},
         "events": events,
         "plan": answer.explained,
-        "assumed": _assumed(asked, plan, answer.trace),
-        "warnings": list(asked.warnings),
+        "assumed": _assumed(request, plan, answer.trace),
+        "warnings": list(request.warnings),
         "nothing": answer.nothing,
     }
     for name, rows, drawn in answer.parts:
@@ -152,18 +152,18 @@ def _plain(value: Any) -> Any:
     return text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]} ..."
 
 
-def _events(asked: Asked, answer: Answer, clock: Clock) -> tuple[dict[str, Any], Int64]:
+def _events(request: ReportRequest, answer: Answer, clock: Clock) -> tuple[dict[str, Any], Int64]:
     """Return the events that are drawn, column by column, and for each row of the table its place there."""
     plan, table, names = answer.plan, answer.table, answer.plan.names
     rows = np.unique(np.concatenate([np.concatenate((one.row, one.spoiling)) for _, _, one in answer.parts]))
     places = np.full(table.num_rows, -1)
     places[rows] = np.arange(len(rows))
     taken = table.take(pa.array(rows))
-    model = {names.type, names.id, names.lower, names.upper, names.pmf, names.tick, asked.stamp}
+    model = {names.type, names.id, names.lower, names.upper, names.pmf, names.tick, request.stamp}
     model.update(names.clocks if plan.clocks else ())
     attributes = [name for name in taken.column_names if name not in model]
     begin, end = plan.domain.ticks(taken.column(names.lower)), plan.domain.ticks(taken.column(names.upper))
-    stamp, has = stamps_of(plan, taken, asked.stamp)
+    stamp, has = stamps_of(plan, taken, request.stamp)
     found = {
         "type": taken.column(names.type).cast(pa.string()).to_pylist(),
         "id": [_plain(value) for value in taken.column(names.id).to_pylist()],
@@ -216,9 +216,9 @@ def _independence(plan: EvaluationPlan, trace: TraceFacts) -> str:
     )
 
 
-def _assumed(asked: Asked, plan: EvaluationPlan, trace: TraceFacts) -> list[str]:
+def _assumed(request: ReportRequest, plan: EvaluationPlan, trace: TraceFacts) -> list[str]:
     """Return what the answer takes for granted."""
-    lines = [*asked.notes]
+    lines = [*request.notes]
     tick = plan.domain.tick_nanoseconds
     lines.append("A tick has no length in time." if tick is None else f"A tick is {format_duration(tick)}.")
     lines.append(f"{counted(trace.events, 'event')}, {trace.certain:,} of them with a certain time.")

@@ -34,10 +34,10 @@ __all__ = [
     "SPOILING_SHOWN",
     "TOP",
     "Answer",
-    "Asked",
     "Group",
     "Kind",
     "Moments",
+    "ReportRequest",
     "TraceFacts",
     "bars_of_time",
     "gathered",
@@ -81,8 +81,8 @@ _ROUND_LENGTHS: Final[tuple[int, ...]] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a report is about."""
+class ReportRequest:
+    """What a report is to show."""
 
     query: Query
     options: MatchOptions
@@ -167,9 +167,9 @@ class Answer:
     """Why there are no matches."""
 
 
-def report_plan(asked: Asked, schema: pa.Schema) -> EvaluationPlan:
+def report_plan(request: ReportRequest, schema: pa.Schema) -> EvaluationPlan:
     """Return the plan of a query on events; OptionError if it returns expected counts."""
-    plan = make_plan(asked.query, schema, asked.options)
+    plan = make_plan(request.query, schema, request.options)
     if plan.counts:
         raise OptionError(
             "a report shows matches, and the query returns expected counts: ask for the matches"
@@ -177,15 +177,15 @@ def report_plan(asked: Asked, schema: pa.Schema) -> EvaluationPlan:
     return plan
 
 
-def gathered(asked: Asked, table: pa.Table) -> Answer:
+def gathered(request: ReportRequest, table: pa.Table) -> Answer:
     """Match the events of a table, and return what a report shows of the answer."""
-    options = asked.options
-    plan = report_plan(asked, table.schema)
+    options = request.options
+    plan = report_plan(request, table.schema)
     names, domain = plan.names, plan.domain
     diagnostics = Diagnostics()
     found = finished(plan, execute_within(plan, table, options, diagnostics))
     begin, end = domain.ticks(table.column(names.lower)), domain.ticks(table.column(names.upper))
-    stamps, has = stamps_of(plan, table, asked.stamp)
+    stamps, has = stamps_of(plan, table, request.stamp)
     comparison = compared(plan, table, options, stamps, has)
     confidence = np.asarray(found.column("confidence").to_numpy())
     if plan.query.is_ordered:

@@ -32,10 +32,10 @@ from uncertain_cep.reporting.gathered import (
     SPOILING_SHOWN,
     TOP,
     Answer,
-    Asked,
     Group,
     Kind,
     Moments,
+    ReportRequest,
     TraceFacts,
     bars_of_time,
     grouped_by,
@@ -81,9 +81,9 @@ _DRAWN: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class _Reported:
-    """What is asked, and the frame of events."""
+    """The request, and the frame of events."""
 
-    asked: Asked
+    request: ReportRequest
     events: DataFrame
     plan: EvaluationPlan
     schema: pa.Schema
@@ -112,12 +112,12 @@ class _Reported:
         return unused_name(pa.schema(pa.field(field.name, pa.int64()) for field in fields), "number")
 
 
-def gathered_on_spark(asked: Asked, frame: DataFrame) -> Answer:
+def gathered_on_spark(request: ReportRequest, frame: DataFrame) -> Answer:
     """Match the events of a frame, and return what a report shows of the answer.
 
     The driver holds as many matches as a page does, and the events that are drawn with them.
     """
-    spark, options = frame.sparkSession, asked.options
+    spark, options = frame.sparkSession, request.options
     if frame.isStreaming:
         raise OptionError("a streaming frame has no end: report on a table of its events")
     with ExitStack() as held:
@@ -125,12 +125,12 @@ def gathered_on_spark(asked: Asked, frame: DataFrame) -> Answer:
         held.enter_context(worker_errors())
         events = _for_python(whole_numbers(frame, options.names))
         schema = noted_schema(events, options.names)
-        plan = report_plan(asked, schema)
+        plan = report_plan(request, schema)
         # Fails before anything is computed.
-        stamps_of(plan, schema.empty_table(), asked.stamp)
-        reported = _Reported(asked, events, plan, schema)
+        stamps_of(plan, schema.empty_table(), request.stamp)
+        reported = _Reported(request, events, plan, schema)
         diagnostics = Diagnostics()
-        found = matches_frame(frame, asked.query, options, diagnostics=diagnostics)
+        found = matches_frame(frame, request.query, options, diagnostics=diagnostics)
         found = _kept(held, found.withColumn(reported.number, f.monotonically_increasing_id()))
         totals, histogram, moments = _summed(plan, found)
         order = () if plan.query.is_ordered else (column("confidence").desc(),)
@@ -140,7 +140,7 @@ def gathered_on_spark(asked: Asked, frame: DataFrame) -> Answer:
         return Answer(
             plan=plan,
             explained=explain_plan(
-                plan_facts(plan, None, Diagnostics()), describe_reading(frame, asked.query, options)
+                plan_facts(plan, None, Diagnostics()), describe_reading(frame, request.query, options)
             ),
             totals=totals,
             histogram=histogram,
@@ -241,7 +241,7 @@ def _trace_facts(reported: _Reported) -> TraceFacts:
         f.count_if(given(names.probability).cast("double") < 1),
         f.count(source),
         f.count_distinct(source),
-        f.count(given(reported.asked.stamp)),
+        f.count(given(reported.request.stamp)),
     ).collect()
     number, certain, first, listed, doubtful, named, clocks, stamped = counts
     each = events.groupBy(column(names.type).cast("string").alias("type")).agg(
@@ -257,7 +257,7 @@ def _compared(
     held: ExitStack, reported: _Reported, found: DataFrame, shown: pa.Table
 ) -> tuple[list[bool] | None, dict[str, int | None], dict[str, pa.Table]]:
     """Return which matches shown raw stamps give, the numbers, and the missed and invented matches shown."""
-    plan, options = reported.plan, reported.asked.options
+    plan, options = reported.plan, reported.request.options
     query = unchosen(plan.query)
     raw_events = _at_stamps(reported)
     without = replace(options, confidence=False, sources=False)
@@ -300,18 +300,18 @@ def _few(held: ExitStack, matches: DataFrame) -> DataFrame | None:
 
 def _among(reported: _Reported, raw: DataFrame, query: Query) -> DataFrame:
     """Return the possible matches, all of those that raw stamps give among them."""
-    plan, options = reported.plan, replace(reported.asked.options, confidence=False)
+    plan, options = reported.plan, replace(reported.request.options, confidence=False)
     events = reported.needed
     if not plan.forbids and not plan.orders:
         # Other events change nothing.
-        joined = joined_events(raw, events, query, reported.asked.options, names=reported.beside)
+        joined = joined_events(raw, events, query, reported.request.options, names=reported.beside)
         events = joined.select(*map(column, events.columns)).distinct()
     return matches_frame(events, query, options, diagnostics=Diagnostics())
 
 
 def _at_stamps(reported: _Reported) -> DataFrame:
     """Return the events as they are if stamps were times."""
-    plan, stamp = reported.plan, reported.asked.stamp
+    plan, stamp = reported.plan, reported.request.stamp
     names = dict.fromkeys((*plan.required_columns, *([] if stamp is None else [stamp])))
     given = pa.schema([reported.schema.field(name) for name in names], reported.schema.metadata)
     nothing = given.empty_table()
@@ -351,7 +351,7 @@ def _drawn(
         # Their ranges are of stamps, which may be far from the intervals.
         beside = reported.beside
         joined = joined_events(
-            matches, reported.needed, reported.asked.query, reported.asked.options, column(number), beside
+            matches, reported.needed, reported.request.query, reported.request.options, column(number), beside
         )
         lower, upper = column(plan.names.lower), column(plan.names.upper)
         ranges = joined.groupBy(column(beside[0]).alias(number)).agg(

@@ -137,8 +137,8 @@ def compile_conditions(
     safe, ranks = _prepared(predicates, values)
     compiler = _ConditionCompiler(components, first, values, ranks)
     stages = _staged(safe, variables, kleene, negated)
-    asked = [condition for found in stages for condition in found]
-    ordered = [condition.predicate for condition in asked]
+    staged = [condition for found in stages for condition in found]
+    ordered = [condition.predicate for condition in staged]
     rows = [0]
     for predicate in ordered:
         compiler.predicate(predicate)
@@ -148,7 +148,7 @@ def compile_conditions(
     positive = 3 * length
     accumulators = _Accumulators(compiler, len(components))
     mentions, running, aggregates = [], [], []
-    for condition in asked:
+    for condition in staged:
         columns = tuple(dict.fromkeys(columns_in(condition.predicate)))
         mentions.append(_mentions(columns, compiler))
         running.append(_running(columns, components, kleene, condition))
@@ -206,8 +206,8 @@ def _with_sums(expression: TypedExpression, extremes: Callable[[Column], tuple[i
     return expression
 
 
-class _Asked(NamedTuple):
-    """A condition and when it is asked: of the events of a component (-1: none) from one on."""
+class _Staged(NamedTuple):
+    """A condition and the events that it is evaluated for: of a component (-1: none) from one on."""
 
     predicate: TypedExpression
     component: int = -1
@@ -219,19 +219,19 @@ def _staged(
     variables: Sequence[str],
     kleene: Sequence[bool],
     negated: Sequence[str],
-) -> list[list[_Asked]]:
-    """Return predicates by when they are asked.
+) -> list[list[_Staged]]:
+    """Return predicates by when they are evaluated.
 
     For each positive component: of its first event alone, of every event, when it is complete; then for each
-    negated component. What mentions ``c[2]`` is known when the component is complete, and asked of every
+    negated component. What mentions ``c[2]`` is known when the component is complete, and evaluated for every
     event from the second on too, so as not to go on for nothing.
     """
-    stages: list[list[_Asked]] = [[] for _ in range(3 * len(variables) + len(negated))]
+    stages: list[list[_Staged]] = [[] for _ in range(3 * len(variables) + len(negated))]
     for predicate in predicates:
         mentioned = variables_of(predicate)
         absent = [n for n, variable in enumerate(negated) if variable in mentioned]
         if absent:
-            stages[3 * len(variables) + absent[0]].append(_Asked(predicate))
+            stages[3 * len(variables) + absent[0]].append(_Staged(predicate))
             continue
         last = max(variables.index(variable) for variable in mentioned)
         parts = [column for column in columns_in(predicate) if column.variable == variables[last]]
@@ -242,9 +242,9 @@ def _staged(
         stage = 2 if whole else 0 if kleene[last] and initial else 1
         numbers = [found.index for found in parts if isinstance(found.index, int)]
         if stage == 1 and max(numbers, default=0) > 0:
-            stages[3 * last + 1].append(_Asked(predicate, last, max(numbers) - 1))
+            stages[3 * last + 1].append(_Staged(predicate, last, max(numbers) - 1))
             stage = 2
-        stages[3 * last + stage].append(_Asked(predicate))
+        stages[3 * last + stage].append(_Staged(predicate))
     return stages
 
 
@@ -259,10 +259,10 @@ def _mentions(columns: Iterable[Column], compiler: _ConditionCompiler) -> list[l
 
 
 def _running(
-    columns: Iterable[Column], components: Mapping[str, int], kleene: Sequence[bool], asked: _Asked
+    columns: Iterable[Column], components: Mapping[str, int], kleene: Sequence[bool], condition: _Staged
 ) -> list[list[int]]:
     """Return the Kleene components that columns use event by event, and from which event on."""
-    found: dict[int, int] = {} if asked.component < 0 else {asked.component: asked.least}
+    found: dict[int, int] = {} if condition.component < 0 else {condition.component: condition.least}
     for column in columns:
         component = components[column.variable]
         if component >= len(kleene) or not kleene[component]:

@@ -28,7 +28,7 @@ Gather = Callable[[Int64], tuple[list[tuple[int, int, int, int]], NDArray[np.boo
 """Returns row, law and interval of the events that some rules forbid a match, and which rules, (x, k) bool.
 The law is where probabilities start, -1 for uniform.
 
-The rules are those of :func:`eventbased.gaps.asked_gaps.forbidden_by_rule`, the k-th negation in the place
+The rules are those of :func:`eventbased.gaps.shape_rules.forbidden_by_rule`, the k-th negation in the place
 -2 - k.
 """
 
@@ -181,12 +181,12 @@ class TimedMatch:
         rules = self._shape.rules
         if not rules or gather is None:
             return []
-        asks = np.empty((len(rules), 9), dtype=np.int64)
+        rule_rows = np.empty((len(rules), 9), dtype=np.int64)
         for k, rule in enumerate(rules):
             above = max(int(grid.first[event]) + offset for event, offset in rule.span.lowers) - 1
             until = min(int(grid.last[event]) + offset for event, offset in rule.span.uppers) + 1
-            asks[k] = rule.pool, above, until, *rule.asked, rule.component, rule.stop
-        events, forbids = gather(asks)
+            rule_rows[k] = rule.pool, above, until, *rule.conditions, rule.component, rule.stop
+        events, forbids = gather(rule_rows)
         found = []
         for (row, law, low, high), which in zip(events, forbids, strict=True):
             spans = [self._span(rules[k], row) for k in np.flatnonzero(which).tolist()]

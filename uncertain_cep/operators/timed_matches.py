@@ -21,7 +21,6 @@ from confidence.chain.distribution import Intervals
 from confidence.gaps.chains import room_for
 from confidence.predicates.conditions import Conditions, Scratch
 from confidence.timed.factors import TooManyCellsError
-from eventbased.gaps.asked_gaps import forbidden_by_rule
 from eventbased.gaps.gap_events import (
     NO_OFFSETS,
     ForbiddenEvents,
@@ -31,6 +30,7 @@ from eventbased.gaps.gap_events import (
     MatchEvents,
     Placed,
 )
+from eventbased.gaps.shape_rules import forbidden_by_rule
 from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.operators.time_templates import TimeTemplates
 from uncertain_cep.operators.timed_match import TimedMatch
@@ -194,18 +194,20 @@ class TimedConfidences:
         scratch: Scratch,
         offsets: Int64,
         held: HeldOffsets,
-        asks: Int64,
+        rule_rows: Int64,
     ) -> tuple[list[tuple[int, int, int, int]], NDArray[np.bool_]]:
         """Return what :data:`uncertain_cep.operators.timed_match.Gather` does, for match n."""
         size = int(matches.start[n + 1] - matches.start[n])
         # Behind the events, as all_hold has the negated ones.
         start = len(scratch.element) - len(self._plan.negations)
-        asks[:, 3] = np.where(asks[:, 3] < -1, start - asks[:, 3] - 2, asks[:, 3])
+        rule_rows[:, 3] = np.where(rule_rows[:, 3] < -1, start - rule_rows[:, 3] - 2, rule_rows[:, 3])
         while True:
-            gathered = Gathered(self._mark, offsets, room_for(self._room, len(asks)), held)
+            gathered = Gathered(self._mark, offsets, room_for(self._room, len(rule_rows)), held)
             match = Intervals(*np.empty((3, size), dtype=np.int64))
             kernel: Any = forbidden_by_rule
-            found = kernel(pools, matches, n, candidates, asks, self._conditions, scratch, gathered, match)
+            found = kernel(
+                pools, matches, n, candidates, rule_rows, self._conditions, scratch, gathered, match
+            )
             if found >= 0:
                 events = gathered.forbidden
                 columns = events.event, events.offset, events.lower, events.upper

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from confidence.predicates.conditions import Conditions
 from confidence.timed.bounds import UNBOUND, Bounds
 from confidence.timed.forbidden_spans import Span
-from eventbased.gaps.asked_gaps import AskedRules
 from eventbased.gaps.gap_events import GapRules
+from eventbased.gaps.shape_rules import ShapeRules
 from uncertain_cep.operators.time_templates import OTHER, Instance, TimeTemplates
 from uncertain_cep.plan import EvaluationPlan
 
@@ -28,7 +28,8 @@ class Rule:
 
     pool: int
     span: Span
-    asked: tuple[int, int, int, int]
+    conditions: tuple[int, int, int, int]
+    """Place of the event, begin and end of what is evaluated for it, and the newest component."""
     component: int
     stop: int
     instances: list[Instance]
@@ -54,7 +55,7 @@ class Shape:
     """How many events there are."""
     is_chain: bool
     """Whether they happen one after the other."""
-    asked: AskedRules
+    shape_rules: ShapeRules
     """What finds the events that the rules forbid; negations have the places -2, -3 .."""
     constraints: tuple[Int64, Int64, Int64, Int64]
     """The sides of the rules' constraints, how many each rule has, and the bounds of the gaps alone, of the
@@ -133,10 +134,11 @@ class Shapes:
                     order[last, first] = max(low, 1 - window), min(high, window - 1)
                     order.pop((first, last), None)
         rules = list(self._rules_of(counts, start, firsts, lasts))
-        asked = self._templates.own(counts)
+        instances = self._templates.own(counts)
         return Shape(
-            order, firsts, lasts, asked, rules, total, plan.order is None, _asked(rules), _constraints(rules)
-        )
+            order, firsts, lasts, instances, rules, total, plan.order is None, _shape_rules(rules),
+            _constraints(rules),
+        )  # fmt: skip
 
     def _rules_of(
         self, counts: tuple[int, ...], start: Sequence[int], firsts: list[int], lasts: list[int]
@@ -150,10 +152,10 @@ class Shapes:
                 number = event - start[j]
                 if (pool := int(self._gaps.taking[j])) >= 0:
                     begin = int(conditions.stages[j, 0 if number == 0 else 1])
-                    asked = (event, begin, int(conditions.stages[j, 2]), j)
+                    evaluated = (event, begin, int(conditions.stages[j, 2]), j)
                     known = (*counts[:j], number + 1)
                     instances = self._templates.of_next(known, part.variable, number)
-                    yield Rule(pool, span, asked, j, event + 1, instances)
+                    yield Rule(pool, span, evaluated, j, event + 1, instances)
                 elif self._gaps.between >= 0:
                     yield Rule(self._gaps.between, span, (-1, 0, 0, -1), -1, 0, [])
         length = len(counts)
@@ -161,9 +163,11 @@ class Shapes:
             behind, ahead = self._sides(k, start)
             lowers = tuple((event, 1) for event in behind) or tuple((event, 1 - window) for event in lasts)
             uppers = tuple((event, -1) for event in ahead) or tuple((event, window - 1) for event in firsts)
-            asked = (-2 - k, int(conditions.negated[k]), int(conditions.negated[k + 1]), -1)
+            evaluated = (-2 - k, int(conditions.negated[k]), int(conditions.negated[k + 1]), -1)
             instances = self._templates.of_negated(counts, negation.component.variable)
-            yield Rule(int(self._gaps.negated[k]), Span(lowers, uppers, {}), asked, -1, length + k, instances)
+            yield Rule(
+                int(self._gaps.negated[k]), Span(lowers, uppers, {}), evaluated, -1, length + k, instances
+            )
 
     def _sides(self, k: int, start: Sequence[int]) -> tuple[list[int], list[int]]:
         """Return the events that end the gap of a negation behind them, and before them; none at an end."""
@@ -186,15 +190,15 @@ class Shapes:
         return behind, [] if gap.place == "trailing" else events(gap.before)
 
 
-def _asked(rules: Sequence[Rule]) -> AskedRules:
+def _shape_rules(rules: Sequence[Rule]) -> ShapeRules:
     """Return what finds the events that some rules forbid."""
-    asks = [(rule.pool, 0, 0, *rule.asked, rule.component, rule.stop) for rule in rules]
+    rule_rows = [(rule.pool, 0, 0, *rule.conditions, rule.component, rule.stop) for rule in rules]
     ends = [
         [(*end, behind) for behind in (1, 0) for end in (rule.span.lowers if behind else rule.span.uppers)]
         for rule in rules
     ]
-    return AskedRules(
-        np.array(asks, dtype=np.int64).reshape(-1, 9),
+    return ShapeRules(
+        np.array(rule_rows, dtype=np.int64).reshape(-1, 9),
         np.cumsum([0, *map(len, ends)]),
         np.array([end for own in ends for end in own], dtype=np.int64).reshape(-1, 3),
     )

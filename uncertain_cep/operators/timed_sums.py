@@ -19,7 +19,6 @@ from confidence.timed.bounds import UNBOUND
 from confidence.timed.forbidden_tables import Others, spans
 from confidence.timed.summed_matches import SummedTimes, describe_summed, tighten_all
 from confidence.timed.tables import tables
-from eventbased.gaps.asked_gaps import FoundEvents, forbidden_of_all
 from eventbased.gaps.gap_events import (
     ForbiddenEvents,
     Gathered,
@@ -28,6 +27,7 @@ from eventbased.gaps.gap_events import (
     Placed,
     intervals_given,
 )
+from eventbased.gaps.shape_rules import FoundEvents, forbidden_of_all
 from uncertain_cep.config import MOST_CELLS_IN_TABLE, MOST_TIMED_CELLS
 from uncertain_cep.operators.time_templates import TimeTemplates
 from uncertain_cep.operators.timed_shapes import Shape
@@ -42,7 +42,7 @@ _FIRST_ROOM: Final = 1 << 14
 
 
 class Gathering(NamedTuple):
-    """What finds the events that gaps forbid, see :func:`eventbased.gaps.asked_gaps.forbidden_of_all`."""
+    """What finds the events that gaps forbid, see :func:`eventbased.gaps.shape_rules.forbidden_of_all`."""
 
     pools: ForbiddenEvents
     conditions: Conditions | None
@@ -166,15 +166,15 @@ class TimedSums:
             yield 0, FoundEvents(zeros, nothing, nothing, nothing, nothing, zeros[:1], nothing)
             return
         kernel: Any = forbidden_of_all
-        rules = self._shape.asked
-        asks = rules.asks.copy()
+        rules = self._shape.shape_rules
+        rule_rows = rules.rule_rows.copy()
         # Behind the events, as all_hold has the negated ones.
-        places = len(gathering.scratch.element) - gathering.negations - asks[:, 3] - 2
-        asks[:, 3] = np.where(asks[:, 3] < -1, places, asks[:, 3])
-        rules = rules._replace(asks=asks)
+        places = len(gathering.scratch.element) - gathering.negations - rule_rows[:, 3] - 2
+        rule_rows[:, 3] = np.where(rule_rows[:, 3] < -1, places, rule_rows[:, 3])
+        rules = rules._replace(rule_rows=rule_rows)
         match = Intervals(*np.empty((3, self._shape.total), dtype=np.int64))
         begin, sizes = 0, enlarged((64, _FIRST_ROOM), (0, 0))
-        rows, forbidden = _room(len(self._chosen), sizes, len(asks))
+        rows, forbidden = _room(len(self._chosen), sizes, len(rule_rows))
         while begin < len(self._chosen):
             checkpoint()
             gathered = Gathered(gathering.mark, self._offsets, forbidden, self._held)
@@ -188,8 +188,8 @@ class TimedSums:
                 begin = done
             else:
                 sizes = enlarged(sizes, (0, room) if room else (sizes[0] + 1, 0))
-                checkpoint(8 * (sizes[0] * (4 + len(asks)) + 6 * sizes[1]))
-                rows, forbidden = _room(len(self._chosen), sizes, len(asks))
+                checkpoint(8 * (sizes[0] * (4 + len(rule_rows)) + 6 * sizes[1]))
+                rows, forbidden = _room(len(self._chosen), sizes, len(rule_rows))
 
     def _others(self, begin: int, found: FoundEvents) -> Others:
         """Return the events that may be forbidden some matches, with the constraints of what forbids them."""

@@ -10,24 +10,24 @@ from numpy.typing import NDArray
 from confidence.kernel import kernel
 from eventbased.gaps.gap_events import collect, take_match, unmark
 
-__all__ = ["AskedRules", "FoundEvents", "forbidden_by_rule", "forbidden_of_all"]
+__all__ = ["FoundEvents", "ShapeRules", "forbidden_by_rule", "forbidden_of_all"]
 
 Int64 = NDArray[np.int64]
 
 
-class AskedRules(NamedTuple):
+class ShapeRules(NamedTuple):
     """What forbids events in gaps of matches with the same numbers of events.
 
     Attributes
     ----------
-    asks : (k, 9) int64
+    rule_rows : (k, 9) int64
         For each rule what :func:`forbidden_by_rule` takes, whose second and third column are overwritten.
     end_start : (k + 1,) int64, ends : (m, 3) int64
         For each rule what its events are between: a number of an event of the match, what is added to its
         time, and whether they are behind that or before it.
     """
 
-    asks: Int64
+    rule_rows: Int64
     end_start: Int64
     ends: Int64
 
@@ -55,7 +55,7 @@ class FoundEvents(NamedTuple):
 
 
 @kernel
-def forbidden_by_rule(pools, matches, n, candidates, asks, conditions, scratch, gathered, match):
+def forbidden_by_rule(pools, matches, n, candidates, rule_rows, conditions, scratch, gathered, match):
     """List the events that some rules forbid a match; return their number, -1 without room.
 
     Parameters
@@ -65,9 +65,9 @@ def forbidden_by_rule(pools, matches, n, candidates, asks, conditions, scratch, 
     n : int64
         The match.
     candidates : eventbased.gaps.gap_events.Placed
-    asks : (k, 9) int64
+    rule_rows : (k, 9) int64
         For each rule: the pool; the ticks that events end after and start before; what
-        :func:`confidence.predicates.conditions.all_hold` is asked of: the place of the event, begin, end and
+        :func:`confidence.predicates.conditions.all_hold` evaluates: the place of the event, begin, end and
         newest; and the component whose events end before a place, or -1, and that place.
     conditions : confidence.predicates.conditions.Conditions
     scratch : confidence.predicates.conditions.Scratch
@@ -80,14 +80,14 @@ def forbidden_by_rule(pools, matches, n, candidates, asks, conditions, scratch, 
     first = matches.place[matches.start[n]]
     found = 0
     k = 0
-    while k < asks.shape[0] and found >= 0:
-        component = asks[k, 7]
+    while k < rule_rows.shape[0] and found >= 0:
+        component = rule_rows[k, 7]
         stop = scratch.stop[max(component, 0)]
         if component >= 0:
-            scratch.stop[component] = asks[k, 8]
+            scratch.stop[component] = rule_rows[k, 8]
         found = collect(
-            pools, asks[k, 0], first, asks[k, 1], asks[k, 2], k, conditions, scratch,
-            (asks[k, 3], asks[k, 4], asks[k, 5], asks[k, 6]), found, gathered,
+            pools, rule_rows[k, 0], first, rule_rows[k, 1], rule_rows[k, 2], k, conditions, scratch,
+            (rule_rows[k, 3], rule_rows[k, 4], rule_rows[k, 5], rule_rows[k, 6]), found, gathered,
         )  # fmt: skip
         if component >= 0:
             scratch.stop[component] = stop
@@ -113,7 +113,7 @@ def forbidden_of_all(
         Which of them to begin with.
     first, last : (k, l) int64
         The ticks of their events, inclusive; nothing is forbidden a match whose first event has none.
-    rules : AskedRules
+    rules : ShapeRules
     budget : int64
         After how many steps to come back; the match that exceeds them is finished.
     out : FoundEvents
@@ -129,28 +129,28 @@ def forbidden_of_all(
     out.start[0] = 0
     out.rule_start[0] = 0
     scratch.steps[0] = 0
-    asks, forbidden = rules.asks, gathered.forbidden
+    rule_rows, forbidden = rules.rule_rows, gathered.forbidden
     for c in range(begin, chosen.shape[0]):
         if scratch.steps[0] > budget:
             return c, 0
         count = out.start[c - begin]
         if first[c, 0] <= last[c, 0]:
-            for k in range(asks.shape[0]):
-                asks[k, 1], asks[k, 2] = -(2**63) + 1, 2**63 - 1
+            for k in range(rule_rows.shape[0]):
+                rule_rows[k, 1], rule_rows[k, 2] = -(2**63) + 1, 2**63 - 1
                 for e in range(rules.end_start[k], rules.end_start[k + 1]):
                     event, offset = rules.ends[e, 0], rules.ends[e, 1]
                     if rules.ends[e, 2]:
-                        asks[k, 1] = max(asks[k, 1], first[c, event] + offset - 1)
+                        rule_rows[k, 1] = max(rule_rows[k, 1], first[c, event] + offset - 1)
                     else:
-                        asks[k, 2] = min(asks[k, 2], last[c, event] + offset + 1)
+                        rule_rows[k, 2] = min(rule_rows[k, 2], last[c, event] + offset + 1)
             found = forbidden_by_rule(
-                pools, matches, chosen[c], candidates, asks, conditions, scratch, gathered, match
+                pools, matches, chosen[c], candidates, rule_rows, conditions, scratch, gathered, match
             )
             if found < 0:
                 return c, 0
             marked = 0
             for x in range(found):
-                for k in range(asks.shape[0]):
+                for k in range(rule_rows.shape[0]):
                     marked += forbidden.gaps[x, k]
             if count + found > out.row.shape[0] or out.rule_start[count] + marked > out.rule.shape[0]:
                 return c, max(count + found, out.rule_start[count] + marked)
@@ -158,7 +158,7 @@ def forbidden_of_all(
                 out.row[count], out.offset[count] = forbidden.event[x], forbidden.offset[x]
                 out.lower[count], out.upper[count] = forbidden.lower[x], forbidden.upper[x]
                 to = out.rule_start[count]
-                for k in range(asks.shape[0]):
+                for k in range(rule_rows.shape[0]):
                     if forbidden.gaps[x, k]:
                         out.rule[to] = k
                         to += 1

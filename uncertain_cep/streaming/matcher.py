@@ -39,11 +39,11 @@ from uncertain_cep.plan import (
 from uncertain_cep.query import Query, query_of, values_of
 from uncertain_cep.results.having import had
 from uncertain_cep.results.projection import to_batch
-from uncertain_cep.streaming.asked_matches import asked
 from uncertain_cep.streaming.event_buffer import RetainedEvents
 from uncertain_cep.streaming.given_events import events_given, length_of_tick, tick_given
 from uncertain_cep.streaming.micro_batches import SlicedEvaluation
 from uncertain_cep.streaming.reoptimisation import UsedPlan
+from uncertain_cep.streaming.residual import residual
 from uncertain_cep.streaming.single_events import SingleEvents
 from uncertain_cep.streaming.snapshots import packed_snapshot, unpacked_snapshot
 from uncertain_cep.streaming.stream_methods import BY_SLICES, method_of, refuse
@@ -203,7 +203,7 @@ class IncrementalMatcher:
         if method in BY_SLICES:
             self._sliced = SlicedEvaluation(self.plan, schema, slice_length or self.plan.window)
         possible = self._possible and length > 1 and self._sliced is None
-        # Conditions on times are asked of the choices that runs find.
+        # Runs find choices of events, for which conditions on times are evaluated afterwards.
         found_by = without_times(self.plan) if self.plan.bound.times else self.plan
         self._evaluation = RunEvaluation(found_by, self._ids) if possible else None
         self._nothing = pa.RecordBatch.from_pylist([], schema=self.plan.batch_schema)
@@ -446,7 +446,7 @@ class IncrementalMatcher:
         chunk = MatchBatch(events, matches.lower, matches.upper, confidence, matches.std_error)
         if are_ids:
             return self._batch(chunk, None)
-        return self._batch(asked(self.plan, chunk, self._retained.table), self._retained.table)
+        return self._batch(residual(self.plan, chunk, self._retained.table), self._retained.table)
 
     def _ids(self, numbers: Int64) -> list[Any]:
         rows = pa.array(self._retained.rows(numbers))
@@ -460,7 +460,7 @@ class IncrementalMatcher:
         rows = selection.rows[0]
         confidence = np.ones(len(rows)) if self.plan.needs_confidence else None
         chunk = MatchBatch(rows[None, :], selection.lower[0], selection.upper[0], confidence)
-        return self._batch(asked(self.plan, chunk, table), table)
+        return self._batch(residual(self.plan, chunk, table), table)
 
     def _batch(self, chunk: MatchBatch | None, table: pa.Table | None = None) -> pa.RecordBatch:
         """Return matches as they are shown; without a table their events are ids."""

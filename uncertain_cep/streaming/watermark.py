@@ -22,10 +22,10 @@ _NOTHING_KNOWN: Final = -(2**62)
 
 def types_that_matter(plan: EvaluationPlan) -> frozenset[str]:
     """Return the types of the events that matter to a plan; empty if those of any type do."""
-    asked = [component.types for component in plan.components]
-    asked += [negation.component.types for negation in plan.negations]
-    any_type = not all(asked) or plan.query.strategy.endswith("contiguity")
-    return frozenset() if any_type else frozenset(name for types in asked for name in types)
+    named = [component.types for component in plan.components]
+    named += [negation.component.types for negation in plan.negations]
+    any_type = not all(named) or plan.query.strategy.endswith("contiguity")
+    return frozenset() if any_type else frozenset(name for types in named for name in types)
 
 
 class ArrivalPromise:

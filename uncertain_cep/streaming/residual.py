@@ -1,4 +1,4 @@
-"""What else is asked of matches that runs find: conditions on times, and whether their events happened."""
+"""What runs leave to be evaluated of the matches that they find: conditions on times, and existence."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from uncertain_cep.operators.batch import MatchBatch, chances
 from uncertain_cep.operators.joined_times import TimedChoices
 from uncertain_cep.plan import EvaluationPlan
 
-__all__ = ["asked"]
+__all__ = ["residual"]
 
 
-def asked(plan: EvaluationPlan, chunk: MatchBatch, table: pa.Table) -> MatchBatch:
+def residual(plan: EvaluationPlan, chunk: MatchBatch, table: pa.Table) -> MatchBatch:
     """Return the matches with the ranges and confidences that conditions on times and existence leave.
 
     Parameters

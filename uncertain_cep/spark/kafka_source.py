@@ -36,7 +36,7 @@ _SCHEMA: Final = pa.schema(
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch(InputPartition):
+class _OffsetRange(InputPartition):
     """The messages of a partition from one offset up to, but without, another one."""
 
     partition: int
@@ -59,7 +59,7 @@ class KafkaMessages(DataSource):
 
 
 class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Asks the brokers which offsets there are; each task reads a stretch of a partition by itself."""
+    """Asks the brokers which offsets there are; each task reads a range of a partition by itself."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._servers, self._topic = options["servers"], options["topic"]
@@ -86,11 +86,11 @@ class _Reader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last = {str(number): high for number, (_, high) in self._bounds().items()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
-        stretches = (_Stretch(int(number), start.get(number, 0), stop) for number, stop in end.items())
-        return [stretch for stretch in stretches if stretch.start < stretch.end]
+        ranges = (_OffsetRange(int(number), start.get(number, 0), stop) for number, stop in end.items())
+        return [offsets for offsets in ranges if offsets.start < offsets.end]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, _Stretch)
+        assert isinstance(partition, _OffsetRange)
         yield from _read(self._servers, self._topic, partition)
 
     def _bounds(self) -> dict[int, tuple[int, int]]:
@@ -151,26 +151,26 @@ def first_messages(servers: str, topic: str, most: int) -> pa.Table:
         batch
         for number, (low, high) in bounds.items()
         if low < high
-        for batch in _read(servers, topic, _Stretch(number, low, min(high, low + each)))
+        for batch in _read(servers, topic, _OffsetRange(number, low, min(high, low + each)))
     ]
     return pa.Table.from_batches(batches, _SCHEMA)
 
 
-def _read(servers: str, topic: str, stretch: _Stretch) -> Iterator[pa.RecordBatch]:
-    """Yield the messages of a stretch. Some offsets have none: marks of transactions, compacted ones."""
+def _read(servers: str, topic: str, offsets: _OffsetRange) -> Iterator[pa.RecordBatch]:
+    """Yield the messages of a range of offsets. Some have none: marks of transactions, compacted ones."""
     consumer = _consumer(servers)
     try:
-        consumer.assign([TopicPartition(topic, stretch.partition, stretch.start)])
-        behind = stretch.start
+        consumer.assign([TopicPartition(topic, offsets.partition, offsets.start)])
+        behind = offsets.start
         # Counted and not read off a clock, on which a machine that stood still would have waited, too.
         waited = 0.0
-        while behind < stretch.end:
+        while behind < offsets.end:
             # It waits for all that it is asked for, and the last offsets may have no message.
-            found = consumer.consume(min(KAFKA_ROWS, stretch.end - behind), timeout=KAFKA_POLL_SECONDS)
+            found = consumer.consume(min(KAFKA_ROWS, offsets.end - behind), timeout=KAFKA_POLL_SECONDS)
             waited = 0.0 if found else waited + KAFKA_POLL_SECONDS
             if waited > KAFKA_SECONDS:
                 raise RuntimeEnvironmentError(
-                    f"Kafka at {servers} gave no message of {topic}, partition {stretch.partition}, from "
+                    f"Kafka at {servers} gave no message of {topic}, partition {offsets.partition}, from "
                     f"offset {behind} within {KAFKA_SECONDS:g} s"
                 )
             messages = []
@@ -180,13 +180,13 @@ def _read(servers: str, topic: str, stretch: _Stretch) -> Iterator[pa.RecordBatc
                     behind = int(message.offset() or 0) + 1
                     messages.append(message)
                 elif error.code() == KafkaError._PARTITION_EOF:
-                    behind = stretch.end
+                    behind = offsets.end
                 else:
                     raise RuntimeEnvironmentError(
-                        f"Kafka at {servers}, topic {topic}, partition {stretch.partition}, offset {behind}: "
+                        f"Kafka at {servers}, topic {topic}, partition {offsets.partition}, offset {behind}: "
                         f"{error.str()}"
                     )
-            yield _batch([message for message in messages if (message.offset() or 0) < stretch.end])
+            yield _batch([message for message in messages if (message.offset() or 0) < offsets.end])
     except KafkaException as error:
         raise _unreachable(servers, error) from error
     finally:

@@ -29,7 +29,7 @@ Bounds = list[tuple[int, int]]
 
 
 @dataclass(slots=True)
-class _Stretch:
+class _LeafRange:
     """Candidates of a tree's first leaf, one after the other, for which right subtrees are evaluated."""
 
     bounds: Bounds
@@ -38,7 +38,7 @@ class _Stretch:
     stop: int = 0
     """Which of the first leaf's they are, by rising A."""
     counted: list[tuple[Node, int]] = field(default_factory=list)
-    """Nodes of right subtrees and how many partial matches they have that no earlier stretch has."""
+    """Nodes of right subtrees and how many partial matches they have that no earlier range has."""
     held: int = 0
     """The most partial matches of a right subtree."""
 
@@ -105,8 +105,8 @@ class TreeSearch:
         begin, size, given_up = 0, len(chosen), 1
         while begin < len(chosen):
             part = chosen[begin : begin + size]
-            stretch = _Stretch(self._around(chain.first, part), begin, begin + len(part))
-            steps = self._steps(chain, stretch)
+            leaf_range = _LeafRange(self._around(chain.first, part), begin, begin + len(part))
+            steps = self._steps(chain, leaf_range)
             if steps is None and len(part) > 1:
                 size = (len(part) + 1) // 2
                 continue
@@ -116,10 +116,10 @@ class TreeSearch:
                 given_up *= 2
                 yield from self._joined(self._instead, part, self._around(chain.first, part), last_rows)
             else:
-                self._count(stretch.counted)
+                self._count(leaf_range.counted)
                 yield from self._run(chain, part, steps, last_rows)
                 given_up = 1
-                if 3 * stretch.held <= self._materialised_rows:
+                if 3 * leaf_range.held <= self._materialised_rows:
                     size *= 2
             begin += len(part)
 
@@ -148,7 +148,7 @@ class TreeSearch:
                 self._counters.add(node, number)
 
     def _joined(self, chain: JoinChain, chosen: Int64, bounds: Bounds, last_rows: int) -> Iterator[Int64]:
-        steps = self._steps(chain, _Stretch(bounds))
+        steps = self._steps(chain, _LeafRange(bounds))
         assert steps is not None
         yield from self._run(chain, chosen, steps, last_rows)
 
@@ -160,15 +160,15 @@ class TreeSearch:
             self._length, chain.first, chosen, steps, self._inputs, last_rows, self._block_rows, counted
         )
 
-    def _steps(self, chain: JoinChain, stretch: _Stretch) -> list[JoinStep] | None:
+    def _steps(self, chain: JoinChain, leaf_range: _LeafRange) -> list[JoinStep] | None:
         """Return the steps of a chain; None if a right subtree has too many partial matches."""
         steps = []
         for join in chain.joins:
             if isinstance(join.right, int):
                 right = self._candidate_side(join, join.right)
-                least, most = stretch.bounds[join.right]
+                least, most = leaf_range.bounds[join.right]
             else:
-                found = self._materialised(join.right, stretch)
+                found = self._materialised(join.right, leaf_range)
                 if found is None:
                     return None
                 of_components = dict(zip(join.right_components, found, strict=True))
@@ -187,19 +187,19 @@ class TreeSearch:
             self._sides[id(join)] = right_of_candidates(self._candidates, component, key, join.index.size)
         return self._sides[id(join)]
 
-    def _materialised(self, chain: JoinChain, stretch: _Stretch) -> Int64 | None:
+    def _materialised(self, chain: JoinChain, leaf_range: _LeafRange) -> Int64 | None:
         """Return the partial matches of a chain, (t, n) int64; None if they are too many."""
-        steps = self._steps(chain, stretch)
+        steps = self._steps(chain, leaf_range)
         if steps is None:
             return None
-        starts = self._within(chain.first, *stretch.bounds[chain.first])
-        starts = starts[self._meeting(chain.first, starts, stretch.begin, stretch.stop)]
+        starts = self._within(chain.first, *leaf_range.bounds[chain.first])
+        starts = starts[self._meeting(chain.first, starts, leaf_range.begin, leaf_range.stop)]
 
         def count(step: int, found: Int64) -> None:
             number = len(found)
-            if stretch.begin:
-                number -= int(self._meeting(chain.first, found, 0, stretch.begin).sum())
-            stretch.counted.append((chain.joins[step].components, number))
+            if leaf_range.begin:
+                number -= int(self._meeting(chain.first, found, 0, leaf_range.begin).sum())
+            leaf_range.counted.append((chain.joins[step].components, number))
 
         components = list(chain.joins[-1].components)
         parts = [np.empty((len(components), 0), dtype=np.int64)]
@@ -212,7 +212,7 @@ class TreeSearch:
             if rows > self._materialised_rows:
                 return None
             parts.append(block[components])
-        stretch.held = max(stretch.held, rows)
+        leaf_range.held = max(leaf_range.held, rows)
         return np.concatenate(parts, axis=1)
 
     def _within(self, component: int, least: int, most: int) -> Int64:

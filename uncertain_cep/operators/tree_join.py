@@ -39,7 +39,7 @@ def tree_join(
     -----
     Every tree gives the same matches. Work is that of the partial matches of its nodes, and of the right rows
     that order, window and equalities let them see. Right subtrees are evaluated near the candidates of the
-    first leaf, for one stretch of these after the other, each as long as the limit on their rows allows.
+    first leaf, for one range of these after the other, each as long as the limit on their rows allows.
     """
     for layout in layouts(context.plan, context.candidates):
         yield from _matches(context, layout, block_rows, materialised_rows)

@@ -51,13 +51,13 @@ class SurvivalTables(NamedTuple):
 
     Attributes
     ----------
-    owner : (l, r, 3) int64
-        The partition and the time s of each row, and the last time t it is filled for; partition -1 if none.
+    key : (l, r, 3) int64
+        The partition and the time s that each row is for, and the last time t it is filled for; -1 if none.
     free : (l, r, k) float64
         S(s, s + 1), S(s, s + 2), ...
     """
 
-    owner: Int64
+    key: Int64
     free: Float64
 
 
@@ -172,7 +172,7 @@ def survive(edge, at, j, partition, ticks, own, among, others, classes, pmfs, ta
     """
     a, b, a_next, b_next = ticks
     low, high, offset = own
-    owner, free = tables.owner, tables.free
+    key, free = tables.key, tables.free
     width = b_next - a_next + 1
     if among and offset < 0:
         # One over its own factor, by the ticks of its interval that are not in between.
@@ -181,13 +181,13 @@ def survive(edge, at, j, partition, ticks, own, among, others, classes, pmfs, ta
         for k in range(fewest, min(size, high - a_next + 1 + max(b + 1 - low, 0)) + 1):
             inverse[k - fewest] = float(size) / float(k)
     for s in range(a, min(b, b_next - 1) + 1):
-        row = (s + 40503 * partition) & (owner.shape[1] - 1)
-        if owner[j, row, 0] != partition or owner[j, row, 1] != s:
-            owner[j, row, 0] = partition
-            owner[j, row, 1] = owner[j, row, 2] = s
-        if owner[j, row, 2] < b_next:
-            _fill(j, row, partition, s, owner[j, row, 2] + 1, b_next, others, classes, pmfs, tables)
-            owner[j, row, 2] = b_next
+        row = (s + 40503 * partition) & (key.shape[1] - 1)
+        if key[j, row, 0] != partition or key[j, row, 1] != s:
+            key[j, row, 0] = partition
+            key[j, row, 1] = key[j, row, 2] = s
+        if key[j, row, 2] < b_next:
+            _fill(j, row, partition, s, key[j, row, 2] + 1, b_next, others, classes, pmfs, tables)
+            key[j, row, 2] = b_next
         begin = max(a_next, s + 1)
         place = at + (s - a) * width - a_next
         if not among:

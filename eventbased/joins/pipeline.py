@@ -129,7 +129,7 @@ class _Level:
         self.full = False
         self._step, self._inputs = step, inputs
         self._cursor = np.array([0, 0, FRESH], dtype=np.int64)
-        self._asked = np.empty((3, rows), dtype=np.int64)
+        self._probe = np.empty((3, rows), dtype=np.int64)
         self._begun = False
 
     def extend(self, out: Int64, filled: int, spans: Int64) -> int:
@@ -139,10 +139,10 @@ class _Level:
         join: Any = extend
         write: Any = append
         if not self._begun:
-            ask(self.count, self.block, self._step, self._inputs, self._asked)
+            ask(self.count, self.block, self._step, self._inputs, self._probe)
             self._begun = True
         count, found = join(
-            self.count, self.block, self._step, self._inputs, self._asked, self._cursor, steps_per_call(),
+            self.count, self.block, self._step, self._inputs, self._probe, self._cursor, steps_per_call(),
             out.shape[1] - filled, spans,
         )  # fmt: skip
         write(self.block, self._step, spans, count, out, filled)

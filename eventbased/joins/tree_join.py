@@ -138,8 +138,8 @@ class JoinStep(NamedTuple):
 
 
 @kernel
-def reach(count, block, step, inputs, asked):
-    """Set what each left row asks of the right rows.
+def reach(count, block, step, inputs, probe):
+    """Set the probe of each left row: what it asks of the right rows.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def reach(count, block, step, inputs, asked):
         The candidate of each row's components.
     step : JoinStep
     inputs : JoinInputs
-    asked : (3, k) int64
+    probe : (3, k) int64
         Overwritten: what ``last`` of a right row has to reach, what ``first`` has to keep to, and its group;
         -1 if no right row has equal values.
 
@@ -157,7 +157,7 @@ def reach(count, block, step, inputs, asked):
     -----
     O(s + e) for each row, and O(log g) where groups are searched for.
     """
-    lo, hi, group = asked[0], asked[1], asked[2]
+    lo, hi, group = probe[0], probe[1], probe[2]
     right, slack, equated, limit = step.right, step.slack, step.equated, inputs.limit
     lower, upper, codes = inputs.lower, inputs.upper, inputs.codes
     components = right.components
@@ -219,7 +219,7 @@ def _pairs_hold(pairs, block, r, candidates, i, inputs):
 
 
 @kernel(allocates=True)
-def extend(count, block, step, inputs, asked, cursor, most_steps, room, spans):
+def extend(count, block, step, inputs, probe, cursor, most_steps, room, spans):
     """Find the right rows that go with left rows, from a cursor on; return the numbers of spans and pairs.
 
     It pauses after ``most_steps`` or without ``room``. It is done when the cursor is behind the last row.
@@ -228,7 +228,7 @@ def extend(count, block, step, inputs, asked, cursor, most_steps, room, spans):
     ----------
     count, block, step, inputs
         See :func:`reach`.
-    asked : (3, k) int64
+    probe : (3, k) int64
         From :func:`reach`.
     cursor : (3,) int64
         The left row, and the class and right row, to go on with; the last one FRESH for a new left row.
@@ -243,9 +243,9 @@ def extend(count, block, step, inputs, asked, cursor, most_steps, room, spans):
     Notes
     -----
     O(log d + right rows between ``lo`` and ``hi`` in the group) for each left row, d being how far the bounds
-    move from one to the next; where intervals are equally long and nothing else is asked, O(log) for a span.
+    move from one to the next; where intervals are equally long and nothing else is tested, O(log) for a span.
     """
-    lo, hi, group = asked[0], asked[1], asked[2]
+    lo, hi, group = probe[0], probe[1], probe[2]
     right, pairs, row_stop = step.right, step.pairs, step.row_stop
     # Read from their tuples once, not for each candidate.
     code, ints, floats = inputs.bytecode.code, inputs.bytecode.ints, inputs.bytecode.floats

@@ -15,7 +15,7 @@ _EVENTS = 1_000_000
 
 
 def consume(events: pa.Table, query: str, *, confidence: bool) -> int:
-    """Return the number of matches, read batch by batch and let go of."""
+    """Return the number of matches, read batch by batch and dropped."""
     return sum(batch.num_rows for batch in uc.iter_matches(events, query, confidence=confidence))
 
 

@@ -103,7 +103,7 @@ class PmfPool:
         return moved
 
     def keep(self, lower: Int64, upper: Int64, offset: Int64) -> Int64:
-        """Let go of all probabilities but those of some candidates; return where these start now."""
+        """Drop all probabilities but those of some candidates; return where these start now."""
         pmf, self._count = self.pmf, 0
         self.pmf, self.head, self.tail = np.zeros((3, 0))
         return self.add(lower, upper, offset, pmf)

@@ -83,7 +83,7 @@ FIRST_FOUND: Final = 1 << 16
 """Matches that there is room for at first."""
 
 PART_ROWS: Final = 1 << 16
-"""Candidates fed before what became useless is let go of."""
+"""Candidates fed before what became useless is dropped."""
 
 SETTLED_ROWS: Final = 1024
 """Rows of the pools below which compacting them is not worth a pass."""

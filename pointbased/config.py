@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 POINTS_PER_STEP: Final = 1 << 14
-"""About as many point events are expanded, matched and let go of before the next ones."""
+"""About as many point events are expanded, matched and dropped before the next ones."""
 
 MOST_RUNS: Final = 50_000_000
 """Most runs held at a time, 24 bytes each."""

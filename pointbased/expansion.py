@@ -2,7 +2,7 @@
 
 What waits for its time are the intervals, rather than their points: those that have not begun in
 :mod:`pointbased.store`, the others each with the first tick not expanded yet. The points of a step are
-made, put in order and let go of.
+made, put in order and dropped.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Results written aside and moved into place, so that half of one is never seen, whatever ends the program.
 
 A result is made in a folder beside its place, ``.NAME.*.partial``, which this process holds a lock on. The
-system lets go of the lock when the process ends, however that happens. So the next one that writes there can
+system releases the lock when the process ends, however that happens. So the next one that writes there can
 tell what was left behind from what another process is still at. Where folders cannot be locked, as on some
 network file systems and on Windows, nothing is taken for left behind.
 """

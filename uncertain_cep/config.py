@@ -367,7 +367,7 @@ PLANS_LISTED: Final = 1000
 """Plans that are listed, the last ones."""
 
 FEW_HELD: Final = 1024
-"""Events, or partitions, below which it is not worth a pass to let go of some."""
+"""Events, or partitions, below which it is not worth a pass to drop some."""
 
 STREAM_BUCKETS: Final = 8
 """Parts that the state of a stream on Spark has by default. Each costs some milliseconds a batch."""

@@ -191,7 +191,7 @@ def _asked(plan: EvaluationPlan, given: _Given, counters: Counters | None) -> Ba
             (branch, _asked(_counted_as(plan, branch), given, counters and counters.of_branch(number)))
             for number, branch in _branches(plan, given)
         )
-        parts = branches if plan.readings is not None else _let_go(list(branches))
+        parts = branches if plan.readings is not None else _released(list(branches))
         return lambda: _in_turn(plan, parts)
     if given.slicing is None or not _searched(plan):
         return _evaluated(plan, given, counters)
@@ -206,7 +206,7 @@ def _counted_as(plan: EvaluationPlan, branch: EvaluationPlan) -> EvaluationPlan:
     return replace(branch, bound=bound, output_schema=plan.output_schema, counted=branch)
 
 
-def _let_go(
+def _released(
     parts: list[tuple[EvaluationPlan, Batches]],
 ) -> Iterator[tuple[EvaluationPlan, Batches]]:
     """Yield branches, each held no longer than it takes."""

@@ -1,7 +1,7 @@
 """Candidates held by an incremental method: a pool of arrays that grow by doubling and are compacted.
 
 A candidate is an event at a component that can take it. It is appended once, named by its *index* in the
-pool, and let go of when nothing refers to it any more; compacting moves the rest together and tells
+pool, and dropped when nothing refers to it any more; compacting moves the rest together and tells
 everyone who holds indices where they went.
 """
 
@@ -188,7 +188,7 @@ class CandidatePool:
         return np.asarray(self.arrays.component[: self.count] == self._compiled.component[slot])
 
     def compact(self, used: Mask) -> Int64:
-        """Keep the candidates that are used, in order, and return the new index of each; -1 if let go of.
+        """Keep the candidates that are used, in order, and return the new index of each; -1 if dropped.
 
         O(count) and the probabilities kept.
         """

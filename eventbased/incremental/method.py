@@ -107,7 +107,7 @@ class IncrementalMethod:
         """Make room for more partitions."""
 
     def _release(self) -> tuple[Int64, Int64]:
-        """Return what ``safe`` lets go of the candidates held back, as :meth:`_arrive` does."""
+        """Return the candidates held back that ``safe`` releases, as :meth:`_arrive` does."""
         return np.zeros(0, dtype=np.int64), np.zeros((0, 2), dtype=np.int64)
 
     def _drop_out_of_date(self, safe: int) -> None:
@@ -236,7 +236,7 @@ class IncrementalMethod:
                     # What waits, and what is to be fed, is the same until the end: looked at once.
                     behind, rest = self._floor(safe), self._smallest_from(order)
                 if self.runs.size >= self._partitions:
-                    self.runs.let_go_of_dead(np.minimum(behind, rest[done]))
+                    self.runs.evict_dead(np.minimum(behind, rest[done]))
                 self.runs.make_room(int(order[done]), self.pool.arrays)
 
     def _smallest_from(self, order: Int64) -> Int64:
@@ -259,9 +259,9 @@ class IncrementalMethod:
         return floor
 
     def _tidy(self, safe: int) -> None:
-        """Let go of what is out of reach of what is still to come, if a pass is worth it."""
+        """Drop what is out of reach of what is still to come, if a pass is worth it."""
         if self._worth_a_pass(safe):
-            self._let_go(safe)
+            self._evict(safe)
 
     def _worth_a_pass(self, safe: int) -> bool:
         size = self.size
@@ -272,13 +272,13 @@ class IncrementalMethod:
             return False
         return self._tidied_at == NEVER or safe - self._tidied_at > self._reach // 2
 
-    def let_go(self) -> None:
-        """Let go of all that is out of reach now, worth a pass or not. O(size + partitions)."""
-        self._let_go(self.safe)
+    def evict(self) -> None:
+        """Drop all that is out of reach now, worth a pass or not. O(size + partitions)."""
+        self._evict(self.safe)
 
-    def _let_go(self, safe: int) -> None:
+    def _evict(self, safe: int) -> None:
         self._drop_out_of_date(safe)
-        self.runs.let_go_of_dead(self._floor(safe))
+        self.runs.evict_dead(self._floor(safe))
         used = np.zeros(self.pool.count, dtype=np.bool_)
         self.runs.mark(used)
         used[self._waiting()] = True

@@ -271,7 +271,7 @@ def feed(order, start, floor, prefixes, length, w, candidates, bytecode, most_st
 
 
 @kernel
-def _let_go_of_dead(pool, lists, floor):
+def _evict_dead(pool, lists, floor):
     """Move the runs that can still grow together, and relink their lists."""
     runs, head, held = pool.rows, pool.head, pool.held
     top = pool.state[TOP]
@@ -380,12 +380,12 @@ class RunPool:
         rows = grown(self.arrays.rows, 2 * self.size + met + 1, axis=0)
         self.arrays = self.arrays._replace(rows=rows, completed=completed)
 
-    def let_go_of_dead(self, floor: Int64) -> None:
-        """Let go of the runs that nothing can complete, given the floor of each partition, ticks. O(size)."""
-        _let_go_of_dead(self.arrays, self._lists, floor)
+    def evict_dead(self, floor: Int64) -> None:
+        """Drop the runs that nothing can complete, given the floor of each partition, ticks. O(size)."""
+        _evict_dead(self.arrays, self._lists, floor)
 
     def mark(self, used: NDArray[np.bool_]) -> None:
-        """Mark the candidates that runs hold; dead runs were let go of."""
+        """Mark the candidates that runs hold; dead runs were dropped."""
         _mark(self.arrays, self.length, used)
 
     def move(self, mapping: Int64) -> None:

@@ -233,7 +233,7 @@ def test_an_event_right_at_the_bound_still_extends_a_run(kind: type[IncrementalM
     found = [pushed(method, [Event(3, 0, 7, 8, (2,)), Event(2, 0, 3, 6, (1,))])]
     # The last tick at which component 0 can be before event 2.
     found.append(advanced(method, 5))
-    method.let_go()
+    method.evict()
     found.append(pushed(method, [Event(1, 0, 5, 5, (0,))]))
     found.append(advanced(method))
     assert signatures(found) == [(1, 2, 3)]

@@ -60,7 +60,7 @@ class Recent(Generic[Held]):
                 self._held.popitem(last=False)
 
     def clear(self) -> None:
-        """Let go of everything."""
+        """Drop everything."""
         with self._lock:
             self._held.clear()
 

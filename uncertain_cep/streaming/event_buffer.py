@@ -175,7 +175,7 @@ class RetainedEvents:
         return len(self) > 2 * self._settled + FEW_HELD
 
     def keep(self, numbers: Int64) -> None:
-        """Let go of all events but those of these numbers, which may repeat."""
+        """Drop all events but those of these numbers, which may repeat."""
         kept = np.unique(numbers)
         self._table = self.table.take(pa.array(self.rows(kept))) if len(kept) else self.table.slice(0, 0)
         if self._shown is not None:

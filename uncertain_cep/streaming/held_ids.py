@@ -1,7 +1,7 @@
 """Which ids the events of a stream have, so that one that is used twice is found whatever slices it is in.
 
 An id is kept in the part of the state that its value says, until its event is in no slice any more. All ids
-of a part are compared whenever some of them are let go of: two events that are held at the same time are
+of a part are compared whenever some of them are dropped: two events that are held at the same time are
 together then.
 """
 
@@ -43,7 +43,7 @@ class BlobStore(Protocol):
         """Keep a blob."""
 
     def remove(self, slice: int, part: int) -> None:
-        """Let go of a blob."""
+        """Drop a blob."""
 
 
 def id_pieces(
@@ -100,7 +100,7 @@ class HeldIds:
     least: int = EVER
 
     def learn(self, layout: StreamLayout, store: BlobStore, new: Sequence[pa.Table], bound: int) -> None:
-        """Keep the ids of new events, and let go of those whose events are in no slice any more.
+        """Keep the ids of new events, and drop those whose events are in no slice any more.
 
         TraceError says which are used twice.
         """

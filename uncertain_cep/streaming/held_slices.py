@@ -1,4 +1,4 @@
-"""A part of a stream's state: slices of time are held until they are final, then matched and let go of.
+"""A part of a stream's state: slices of time are held until they are final, then matched and dropped.
 
 Nothing here knows Spark: what is kept between batches goes through a `Store`.
 """

@@ -295,7 +295,7 @@ class IncrementalMatcher:
         ----------
         time : int (ticks) or, for timestamp columns, a datetime, pandas Timestamp or numpy datetime64
         of_type : str, optional
-            The type of events that this is true of. Matches become final, and events are let go of, once it
+            The type of events that this is true of. Matches become final, and events are dropped, once it
             is known of every type that the pattern names.
 
         Raises
@@ -470,11 +470,11 @@ class IncrementalMatcher:
         return had(self.plan, to_batch(self.plan, table, kept, table is None))
 
     def _tidy(self) -> None:
-        """Let go of events, partitions and strings that nothing in the method names any more."""
+        """Drop events, partitions and strings that nothing in the method names any more."""
         assert self._evaluation is not None
         method = self._evaluation.method
         if self._retained.crowded or self._partitions.crowded or self._closed:
-            method.let_go()
+            method.evict()
             self._retained.keep(method.pool.arrays.event[: method.pool.count])
             self._evaluation.forget_strings()
             method.forget(self._partitions.forget(method.in_use()))

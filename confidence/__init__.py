@@ -9,7 +9,7 @@ from confidence.chain.uniform import (
     confidence_of_two,
     tight_bounds,
 )
-from confidence.counts.expected import Covered, covered_stretches, event_rates, expected_by_bucket
+from confidence.counts.expected import Covered, event_rates, expected_by_bucket, merged_intervals
 from confidence.counts.first_times import confidences_by_bucket
 from confidence.counts.repeated import repeated_choices, repeated_uses, running_totals
 from confidence.gaps.chains import Forbidden, Limits, workspace
@@ -29,12 +29,12 @@ __all__ = [
     "confidence_of_three",
     "confidence_of_two",
     "confidences_by_bucket",
-    "covered_stretches",
     "event_rates",
     "exact_chain_confidence",
     "expected_by_bucket",
     "forbidden_confidence",
     "gap_confidence",
+    "merged_intervals",
     "repeated_choices",
     "repeated_uses",
     "running_sums",

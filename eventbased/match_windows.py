@@ -1,4 +1,4 @@
-"""Stretches of time in which the events of a match can lie: unions of intervals, cut down by one another.
+"""Segments of time in which the events of a match can lie: unions of intervals, restricted by one another.
 
 The match windows of Cadonna, Gamper and Böhlen count, in a window that slides over a stream, which
 components have an event in a possible order (EDBT, sections 4.3 and 5). With uncertain times an event covers
@@ -18,7 +18,7 @@ __all__ = ["grouped", "restricted", "touching", "union"]
 
 @kernel(allocates=True)
 def union(lower, upper):
-    """Return the stretches that intervals cover together.
+    """Return the segments that intervals cover together.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def union(lower, upper):
     Returns
     -------
     (2, m) int64
-        First and last tick of each stretch, ascending, with a gap between any two. O(n).
+        First and last tick of each segment, ascending, with a gap between any two. O(n).
     """
     times = np.empty((2, lower.shape[0]), np.int64)
     count = 0
@@ -49,14 +49,14 @@ def restricted(times, others, least, most):
     Parameters
     ----------
     times, others : (2, m) int64, (2, k) int64
-        Stretches, see :func:`union`.
+        Segments, see :func:`union`.
     least, most : int64
         Ticks; negative where the other times come later.
 
     Returns
     -------
     (2, r) int64
-        Stretches. O(m + k).
+        Segments. O(m + k).
     """
     count, other_count = times.shape[1], others.shape[1]
     found = np.empty((2, count + other_count), np.int64)
@@ -87,7 +87,7 @@ def restricted(times, others, least, most):
 
 @kernel
 def touching(lower, upper, partition, shift, times, hint, out):
-    """Find the intervals that have a tick in some stretches.
+    """Find the intervals that have a tick in some segments.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def touching(lower, upper, partition, shift, times, hint, out):
     shift : (partitions,) int64
         Where on the line a partition lies.
     times : (2, m) int64
-        Stretches, see :func:`union`.
+        Segments, see :func:`union`.
     hint : (partitions,) int64
         Working memory, from 0 to m.
     out : (n,) int64

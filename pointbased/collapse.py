@@ -45,7 +45,7 @@ from confidence.predicates.conditions import Conditions, Scratch, all_hold
 from pointbased.automaton import Automaton
 from pointbased.columns import NONE
 from pointbased.match_buffer import Buffer, Candidates, recall
-from pointbased.witnesses import Witnesses, stretch, without
+from pointbased.witnesses import Witnesses, span_of, without
 
 __all__ = ["NO_MATCHES", "Collapse", "CostlySignatureError", "PointMatches"]
 
@@ -215,7 +215,7 @@ def _searches(candidates, witnesses, rules, work, length, own):
         elif gap < size:
             above, until = row[own[gap - 1], col.LOWER], row[own[gap], col.UPPER]
         rows[k, 0], rows[k, 1] = pool, gap
-        rows[k, 2], rows[k, 3] = stretch(witnesses, pool, candidates.group[own[0], pool], above, until)
+        rows[k, 2], rows[k, 3] = span_of(witnesses, pool, candidates.group[own[0], pool], above, until)
     return rows
 
 

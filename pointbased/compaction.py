@@ -1,4 +1,4 @@
-"""Letting go of what no point can reach any more."""
+"""Compaction: what no point can reach any more is dropped."""
 
 from __future__ import annotations
 

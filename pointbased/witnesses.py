@@ -12,7 +12,7 @@ from confidence.config import EVER, NEVER
 from confidence.kernel import kernel
 from pointbased.match_buffer import Candidates
 
-__all__ = ["Witnesses", "index_witnesses", "set_limits", "stretch", "without"]
+__all__ = ["Witnesses", "index_witnesses", "set_limits", "span_of", "without"]
 
 
 class Witnesses(NamedTuple):
@@ -81,7 +81,7 @@ def _extremes(upper, start, highest, smallest):
 
 
 @kernel
-def stretch(witnesses, pool, group, above, until):
+def span_of(witnesses, pool, group, above, until):
     """Return the span, begin and end, of the witnesses that may end after a tick and begin before another.
 
     Parameters

@@ -24,7 +24,7 @@ from confidence.budget import checkpoint, multiplications_per_call
 from confidence.chain.distribution import DOUBTFUL
 from confidence.kernel import kernel
 
-__all__ = ["Covered", "Sliding", "covered_stretches", "event_rates", "expected_by_bucket", "slide"]
+__all__ = ["Covered", "Sliding", "event_rates", "expected_by_bucket", "merged_intervals", "slide"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -34,14 +34,14 @@ PAUSED: Final = 0
 
 
 class Covered(NamedTuple):
-    """The ticks at which something can happen: c stretches of them, T ticks in all.
+    """The ticks at which something can happen: c segments of them, T ticks in all.
 
     Attributes
     ----------
     starts : (c,) int64
-        First tick of each stretch, ascending.
+        First tick of each segment, ascending.
     places : (c + 1,) int64
-        Covered ticks before each stretch; at the end, all of them.
+        Covered ticks before each segment; at the end, all of them.
     """
 
     starts: Int64
@@ -69,8 +69,8 @@ class Sliding(NamedTuple):
 
 
 @kernel
-def covered_stretches(order, lower, upper, starts, stops):
-    """Merge intervals into stretches without gaps and return how many there are. O(n).
+def merged_intervals(order, lower, upper, starts, stops):
+    """Merge intervals into segments without gaps and return how many there are. O(n).
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def covered_stretches(order, lower, upper, starts, stops):
     lower, upper : (n,) int64
         Ticks, inclusive.
     starts, stops : (n,) int64
-        Overwritten: the first tick of each stretch and the one behind its last.
+        Overwritten: the first tick of each segment and the one behind its last.
     """
     count = 0
     for n in range(order.shape[0]):
@@ -95,7 +95,7 @@ def covered_stretches(order, lower, upper, starts, stops):
 
 @kernel
 def _place(covered, t, hint):
-    """Return the stretch of a tick and the tick's place among those covered. O(log n), O(1) near the hint."""
+    """Return the segment of a tick and the tick's place among those covered. O(log n), O(1) near the hint."""
     starts = covered.starts
     count = starts.shape[0]
     low = hint
@@ -151,11 +151,11 @@ def event_rates(events, pmf, covered, out):
     high = np.zeros(out.shape[0] + 1)
     low = np.zeros(out.shape[0] + 1)
     active = np.zeros(out.shape[0] + 1, np.int32)
-    stretch = 0
+    segment = 0
     for i in range(lower.shape[0]):
         happened, start = _happened(offset[i], pmf)
         if start < 0:
-            stretch, place = _place(covered, lower[i], stretch)
+            segment, place = _place(covered, lower[i], segment)
             ticks = upper[i] - lower[i] + 1
             p = happened / float(ticks)
             _add_to(high, low, place, p)
@@ -176,13 +176,13 @@ def event_rates(events, pmf, covered, out):
     for i in range(lower.shape[0]):
         happened, start = _happened(offset[i], pmf)
         if start >= 0:
-            stretch, place = _place(covered, lower[i], stretch)
+            segment, place = _place(covered, lower[i], segment)
             for k in range(upper[i] - lower[i] + 1):
                 out[place + k] += happened * pmf[start + k]
 
 
 @kernel
-def slide(rates, covered, shift, window, every, budget, sliding, out_stretch, out_bucket, out_value):
+def slide(rates, covered, shift, window, every, budget, sliding, out_segment, out_bucket, out_value):
     """Write the expected number of matches by the bucket of the first event's time, as far as a budget goes.
 
     Parameters
@@ -193,9 +193,9 @@ def slide(rates, covered, shift, window, every, budget, sliding, out_stretch, ou
         Multiplications after which to pause.
     sliding : Sliding
         All numbers are 0 at first.
-    out_stretch, out_bucket : (k,) int64; out_value : (k,) float64
-        Overwritten: a stretch, first tick of a bucket and expected number of matches that begin in both,
-        where it is above 0. Room for every bucket of every stretch.
+    out_segment, out_bucket : (k,) int64; out_value : (k,) float64
+        Overwritten: a segment, first tick of a bucket and expected number of matches that begin in both,
+        where it is above 0. Room for every bucket of every segment.
 
     Returns
     -------
@@ -206,33 +206,33 @@ def slide(rates, covered, shift, window, every, budget, sliding, out_stretch, ou
     length, total = rates.shape
     starts, places = covered
     at, suffix, prefix, rows = sliding.at, sliding.suffix, sliding.prefix, sliding.rows
-    s, stretch, block, middle, right, right_stretch = at[0], at[1], at[2], at[3], at[4], at[5]
+    s, segment, block, middle, right, right_segment = at[0], at[1], at[2], at[3], at[4], at[5]
     filled, joined, bucket, bucket_stop, began, written = at[6], at[7], at[8], at[9], at[10], at[11]
     value = sliding.value[0]
     left = int(max(budget / float(length * length), 1.0))
     need = FINISHED
     while s < total:
-        while s >= places[stretch + 1]:
+        while s >= places[segment + 1]:
             if value > 0.0:
-                out_stretch[written], out_bucket[written], out_value[written] = stretch, bucket, value
+                out_segment[written], out_bucket[written], out_value[written] = segment, bucket, value
                 written += 1
                 value = 0.0
-            stretch += 1
+            segment += 1
             began = 0
             bucket = 0
-        tick = starts[stretch] + s - places[stretch]
-        if every > 0 and (began == 0 or tick - shift[stretch] >= bucket_stop):
+        tick = starts[segment] + s - places[segment]
+        if every > 0 and (began == 0 or tick - shift[segment] >= bucket_stop):
             if value > 0.0:
-                out_stretch[written], out_bucket[written], out_value[written] = stretch, bucket, value
+                out_segment[written], out_bucket[written], out_value[written] = segment, bucket, value
                 written += 1
                 value = 0.0
-            bucket = (tick - shift[stretch]) // every * every
+            bucket = (tick - shift[segment]) // every * every
             bucket_stop = bucket + every
         began = 1
         while right < total:
-            while right >= places[right_stretch + 1]:
-                right_stretch += 1
-            if starts[right_stretch] + right - places[right_stretch] > tick + window - 1:
+            while right >= places[right_segment + 1]:
+                right_segment += 1
+            if starts[right_segment] + right - places[right_segment] > tick + window - 1:
                 break
             right += 1
         if s >= middle:
@@ -275,9 +275,9 @@ def slide(rates, covered, shift, window, every, budget, sliding, out_stretch, ou
             value += rates[0, s] * inside
         s += 1
     if need == FINISHED and value > 0.0:
-        out_stretch[written], out_bucket[written], out_value[written] = stretch, bucket, value
+        out_segment[written], out_bucket[written], out_value[written] = segment, bucket, value
         written += 1
-    at[0], at[1], at[2], at[3], at[4], at[5] = s, stretch, block, middle, right, right_stretch
+    at[0], at[1], at[2], at[3], at[4], at[5] = s, segment, block, middle, right, right_segment
     at[6], at[7], at[8], at[9], at[10], at[11] = filled, joined, bucket, bucket_stop, began, written
     sliding.value[0] = value
     return written, need
@@ -293,18 +293,18 @@ def expected_by_bucket(
     rates : (l, T) float64
         Expected number of events of each component at each covered tick.
     covered : Covered
-        Stretches whose events must not meet are further apart than the window.
+        Segments whose events must not meet are further apart than the window.
     shift : (c,) int64
-        To be taken off the ticks of a stretch before they are put in buckets.
+        To be taken off the ticks of a segment before they are put in buckets.
     window : int
         W, ticks; a tick plus the window stays within int64.
     every : int
-        Length of a bucket, ticks; buckets start at its multiples. 0: one bucket for each stretch.
+        Length of a bucket, ticks; buckets start at its multiples. 0: one bucket for each segment.
 
     Returns
     -------
-    stretch, bucket : (k,) int64; value : (k,) float64
-        A stretch, first tick of a bucket and expected number of matches that begin in both, where it is above
+    segment, bucket : (k,) int64; value : (k,) float64
+        A segment, first tick of a bucket and expected number of matches that begin in both, where it is above
         0.
 
     Notes

@@ -57,10 +57,10 @@ def running_totals(rates, high, low):
 def _covered_before(covered, t):
     """Return how many covered ticks are before a tick. O(log c)."""
     starts, places = covered
-    stretch = np.searchsorted(starts, t, side="right") - 1
-    if stretch < 0:
+    segment = np.searchsorted(starts, t, side="right") - 1
+    if segment < 0:
         return np.int64(0)
-    return places[stretch] + min(t - starts[stretch], places[stretch + 1] - places[stretch])
+    return places[segment] + min(t - starts[segment], places[segment + 1] - places[segment])
 
 
 @kernel
@@ -185,18 +185,18 @@ def _weight(block):
 
 @kernel(allocates=True)
 def _part_of_line(covered, begin, end):
-    """Return the first place between two ticks, the last excluded, and the stretches there."""
+    """Return the first place between two ticks, the last excluded, and the segments there."""
     starts, places = covered
     first = _covered_before(covered, begin)
-    stretch = max(np.searchsorted(starts, begin, side="right") - 1, 0)
-    if first == places[stretch + 1]:
-        stretch += 1
-    count = max(np.searchsorted(starts, end, side="left") - stretch, 0)
+    segment = max(np.searchsorted(starts, begin, side="right") - 1, 0)
+    if first == places[segment + 1]:
+        segment += 1
+    count = max(np.searchsorted(starts, end, side="left") - segment, 0)
     own_starts = np.empty(count, np.int64)
     own_places = np.zeros(count + 1, np.int64)
     for k in range(count):
-        own_starts[k] = max(starts[stretch + k], begin)
-        own_places[k] = max(places[stretch + k], first) - first
+        own_starts[k] = max(starts[segment + k], begin)
+        own_places[k] = max(places[segment + k], first) - first
     own_places[count] = _covered_before(covered, end) - first
     return first, Covered(own_starts, own_places)
 
@@ -231,9 +231,9 @@ def _add_chains(rows, covered, shift, window, every, weight, first_bucket, sums)
         np.zeros(12, np.int64), np.zeros(1), np.empty((length, length)), np.empty((length, length)),
         np.empty((total, length)),
     )  # fmt: skip
-    stretch, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
+    segment, bucket, value = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
     budget = float(2 * (total + 1) * length * length)
-    found, _ = slide(rows, covered, shifts, window, every, budget, sliding, stretch, bucket, value)
+    found, _ = slide(rows, covered, shifts, window, every, budget, sliding, segment, bucket, value)
     for k in range(found):
         place = bucket[k] // every - first_bucket if every > 0 else 0
         sums[place] += weight * value[k]

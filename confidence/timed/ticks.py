@@ -1,7 +1,7 @@
 """Sums over explicit probabilities of times with bounds on each difference of neighbours, tick by tick.
 
-A sum over the ticks between two distances is one over a moving stretch of as many ticks. The sums of each
-block of that length, from its start and to its end, give any such stretch as one of each: nothing is
+A sum over the ticks between two distances is one over a sliding window of as many ticks. The sums of each
+block of that length, from its start and to its end, give any such window as one of each: nothing is
 subtracted.
 """
 

@@ -14,10 +14,10 @@ from confidence import (
     Covered,
     Intervals,
     confidences_by_bucket,
-    covered_stretches,
     event_rates,
     exact_chain_confidence,
     expected_by_bucket,
+    merged_intervals,
 )
 from tests.cases.budgets import budget
 
@@ -48,7 +48,7 @@ def _layout(
     upper = [np.array([high for _, high in part], dtype=np.int64) for part in components]
     low, high = np.concatenate(lower), np.concatenate(upper)
     starts, stops = np.empty_like(low), np.empty_like(low)
-    count = covered_stretches(np.argsort(low, kind="stable"), low, high, starts, stops)
+    count = merged_intervals(np.argsort(low, kind="stable"), low, high, starts, stops)
     places = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(stops[:count] - starts[:count])))
     return Covered(starts[:count].copy(), places), lower, upper
 

@@ -1,4 +1,4 @@
-"""Stretches of time against plain sets of ticks."""
+"""Segments of time against plain sets of ticks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _ticks(intervals: list[tuple[int, int]]) -> set[int]:
     return {tick for low, length in intervals for tick in range(low, low + length + 1)}
 
 
-def _stretches(times: Int64) -> set[int]:
+def _segments(times: Int64) -> set[int]:
     starts, stops = times.tolist()
     assert all(start <= stop for start, stop in zip(starts, stops, strict=True))
     assert all(stop + 1 < start for stop, start in zip(stops, starts[1:], strict=False))
@@ -32,7 +32,7 @@ def _stretches(times: Int64) -> set[int]:
 
 @given(_INTERVALS)
 def test_union(intervals: list[tuple[int, int]]) -> None:
-    assert _stretches(union(*_bounds(sorted(intervals)))) == _ticks(intervals)
+    assert _segments(union(*_bounds(sorted(intervals)))) == _ticks(intervals)
 
 
 @given(_INTERVALS, _INTERVALS, st.integers(-9, 9), st.integers(-9, 9))
@@ -45,21 +45,21 @@ def test_restricted(
         for tick in _ticks(intervals)
         if any(tick - other in range(least, most + 1) for other in _ticks(others))
     }
-    assert _stretches(restricted(times, other_times, least, most)) == expected
+    assert _segments(restricted(times, other_times, least, most)) == expected
 
 
 @given(
     _INTERVALS, st.lists(st.tuples(st.integers(0, 2), st.integers(-20, 20), st.integers(0, 6)), max_size=9)
 )
-def test_touching_and_grouped(stretches: list[tuple[int, int]], found: list[tuple[int, int, int]]) -> None:
+def test_touching_and_grouped(segments: list[tuple[int, int]], found: list[tuple[int, int, int]]) -> None:
     partition = np.array([number for number, _, _ in found], dtype=np.int64)
     lower, upper = _bounds([(low, length) for _, low, length in found])
     shift = np.array([-100, 0, 100], dtype=np.int64)
-    times = union(*_bounds(sorted(stretches)))
+    times = union(*_bounds(sorted(segments)))
     out, hint = np.empty(len(found), dtype=np.int64), np.zeros(3, dtype=np.int64)
     count = touching(lower, upper, partition, shift, times, hint, out)
     moved = [(low + 100 * number - 100, length) for number, low, length in found]
-    expected = [i for i, one in enumerate(moved) if _ticks([one]) & _ticks(stretches)]
+    expected = [i for i, one in enumerate(moved) if _ticks([one]) & _ticks(segments)]
     assert out[:count].tolist() == expected
     lifted_lower, lifted_upper = np.empty_like(lower), np.empty_like(upper)
     ascends = grouped(lower, upper, partition, shift, lifted_lower, lifted_upper)

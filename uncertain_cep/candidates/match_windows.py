@@ -38,7 +38,7 @@ def feasible(plan: EvaluationPlan, selection: Selection) -> Selection:
     component has a candidate that can happen before it, or behind it, within the window (the necessary match
     conditions of Cadonna, Gamper and Böhlen, EDBT, section 4.3, with "is before" read as "can be before").
     Those times are unions of intervals, cut down by one another from the rarest component on: O(n l^2) for as
-    many stretches as candidates, O(n) where these are dense; O(n log n) more if the candidates of a partition
+    many segments as candidates, O(n) where these are dense; O(n log n) more if the candidates of a partition
     do not come in the order of time. To go on until nothing changes drops hardly more, and takes longer.
     """
     if not plan.match_windows or selection.empty or len(plan.components) < 2:
@@ -125,7 +125,7 @@ class _Part(NamedTuple):
         return cls(None, lower, upper, partition, shift)
 
     def times(self) -> Int64:
-        """Return the stretches that they cover."""
+        """Return the segments that they cover."""
         lower, upper = np.empty_like(self.lower), np.empty_like(self.upper)
         if not grouped(self.lower, self.upper, self.partition, self.shift, lower, upper):
             order = np.argsort(lower, kind="stable")

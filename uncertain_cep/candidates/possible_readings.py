@@ -57,7 +57,7 @@ def all_candidates(
 class _Reached(NamedTuple):
     """Where the events of the first item of a reading that takes any can be, and those of the last so far.
 
-    Stretches of time for each component, see :func:`eventbased.match_windows.union`.
+    Segments of time for each component, see :func:`eventbased.match_windows.union`.
     """
 
     first: list[Int64]
@@ -81,7 +81,7 @@ def possible_readings(plan: EvaluationPlan, readings: Readings, selection: Selec
     -----
     A walk over the items, depth first: what the first items of a reading take is looked at once for all that
     begin so, and left where the next item that has to take an event cannot. O(n) for each such beginning, for
-    n stretches of time.
+    n segments of time.
     """
     times = _covered(plan, selection)
     # Sequences put events of one tick in order.

@@ -1,4 +1,4 @@
-"""Logs of time services, as bounds of one clock, an epoch for each stretch between two lines."""
+"""Logs of time services, as bounds of one clock, an epoch for each interval between two lines."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read_clock_log(path: str | Path, format: LogFormat, *, host: str) -> pa.Tabl
     Returns
     -------
     pyarrow.Table
-        A row for each stretch between two lines: ``host``; ``from`` and ``until``, timestamps by the clock;
+        A row for each interval between two lines: ``host``; ``from`` and ``until``, timestamps by the clock;
         ``offset_lo`` and ``offset_hi``, durations, the least and the most to add to get true time. For
         ``clock_offset(table, epoch=("from", "until"))``; put the tables of several hosts together by
         `pyarrow.concat_tables`.
@@ -68,8 +68,8 @@ def read_clock_log(path: str | Path, format: LogFormat, *, host: str) -> pa.Tabl
     -----
     Each line of chrony bounds the error since the line before, and while it was not synchronised there is no
     bound. ClockBound's are plus and minus half the distance of the two, ntpd's, of the peer that it sets
-    the clock by, the offset plus and minus dispersion and half the delay. These two speak of one moment, so a
-    stretch has whatever the lines at both its ends allow.
+    the clock by, the offset plus and minus dispersion and half the delay. These two speak of one moment, so
+    an interval has whatever the lines at both its ends allow.
 
     Examples
     --------

@@ -69,10 +69,10 @@ def formulas_of(conditions: Conditions, count: int) -> tuple[Formulas, Attribute
 
 
 def _apart(array: NDArray[Any], starts: Int64, count: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return an array without the stretches of ``count`` elements that start at some places, and those."""
-    stretches = np.empty((len(starts), count), dtype=array.dtype)
+    """Return an array without the slices of ``count`` elements that start at some places, and those."""
+    slices = np.empty((len(starts), count), dtype=array.dtype)
     kept = np.ones(len(array), dtype=np.bool_)
-    for stretch, start in zip(stretches, starts.tolist(), strict=True):
-        stretch[:] = array[start : start + count]
+    for taken, start in zip(slices, starts.tolist(), strict=True):
+        taken[:] = array[start : start + count]
         kept[start : start + count] = False
-    return array[kept], stretches
+    return array[kept], slices

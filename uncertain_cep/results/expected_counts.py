@@ -25,7 +25,7 @@ from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.projection import taken
 from uncertain_cep.results.repeated_uses import (
     Counts,
-    Stretches,
+    Segments,
     repeated_counts,
     shared_rows,
     without_repeated,
@@ -130,24 +130,24 @@ class _Counting:
         shift, line, _ = partition_bases(
             selection.lower, selection.upper, selection.partition, selection.partitions, window + 1
         )
-        stretches = Stretches(selection, shift) if line <= LONGEST_LINE else None
-        if stretches is None or stretches.ticks > MOST_COVERED_TICKS:
+        segments = Segments(selection, shift) if line <= LONGEST_LINE else None
+        if segments is None or segments.ticks > MOST_COVERED_TICKS:
             if selection.partitions > 1:
                 for half in selection.halves():
                     yield from self.at_once(half)
             else:
                 yield from self.added_up(selection)
             return
-        rates = self._rates(selection, stretches)
+        rates = self._rates(selection, segments)
         every = plan.bound.every or 0
         found, bucket, value = expected_by_bucket(
-            rates, stretches.covered, shift[stretches.partition], window, every
+            rates, segments.covered, shift[segments.partition], window, every
         )
-        counts = Counts(stretches.partition[found], bucket, value).summed()
+        counts = Counts(segments.partition[found], bucket, value).summed()
         shared = shared_rows(table, selection)
         if len(shared):
             whole = float(counts.value.sum())
-            less = repeated_counts(plan, selection, shared, stretches, rates, shift, window, self.pmfs, whole)
+            less = repeated_counts(plan, selection, shared, segments, rates, shift, window, self.pmfs, whole)
             if less is None:
                 yield from self.added_up(selection)
                 return
@@ -163,17 +163,17 @@ class _Counting:
             rows[selection.partition[0]] = selection.rows[0]
         yield from _batches(plan, table, counts._replace(part=rows[counts.part]))
 
-    def _rates(self, selection: Selection, stretches: Stretches) -> Float64:
+    def _rates(self, selection: Selection, segments: Segments) -> Float64:
         """Return the expected number of events of each component at each covered tick, (l, T) float64."""
-        checkpoint(8 * len(selection.rows) * stretches.ticks)
-        rates = np.empty((len(selection.rows), stretches.ticks))
+        checkpoint(8 * len(selection.rows) * segments.ticks)
+        rates = np.empty((len(selection.rows), segments.ticks))
         for j, rows in enumerate(selection.rows):
             offset, values = flat_pmfs(self.pmfs, rows)
             if self.existence is not None:
                 given = Pmfs(values, values, values)
                 (values, *_), offset = self.existence.forbidding(given, offset, rows)
-            lower, upper = stretches.lifted[j]
-            event_rates(Intervals(lower, upper, offset), values, stretches.covered, rates[j])
+            lower, upper = segments.lifted[j]
+            event_rates(Intervals(lower, upper, offset), values, segments.covered, rates[j])
         return rates
 
     def added_up(self, selection: Selection) -> Iterator[pa.RecordBatch]:

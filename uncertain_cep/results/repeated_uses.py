@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from confidence import Covered, Intervals, covered_stretches, repeated_choices, repeated_uses, running_totals
+from confidence import Covered, Intervals, merged_intervals, repeated_choices, repeated_uses, running_totals
 from confidence.budget import checkpoint, multiplications_per_call, pieces
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
 from uncertain_cep.candidates.selection import Selection
@@ -25,7 +25,7 @@ from uncertain_cep.config import (
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.results.buckets import summed
 
-__all__ = ["Counts", "Stretches", "repeated_counts", "shared_rows", "without_repeated"]
+__all__ = ["Counts", "Segments", "repeated_counts", "shared_rows", "without_repeated"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -47,7 +47,7 @@ class Counts(NamedTuple):
         return Counts(*summed(*self))
 
 
-class Stretches:
+class Segments:
     """The ticks that candidates cover, partitions one behind the other on one time line."""
 
     def __init__(self, selection: Selection, shift: Int64) -> None:
@@ -59,7 +59,7 @@ class Stretches:
         lower, upper = map(np.concatenate, zip(*self.lifted, strict=True))
         order = np.argsort(lower, kind="stable")
         starts, stops = np.empty_like(lower), np.empty_like(lower)
-        count = covered_stretches(order, lower, upper, starts, stops)
+        count = merged_intervals(order, lower, upper, starts, stops)
         lengths = stops[:count] - starts[:count]
         places = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
         self.covered = Covered(starts[:count].copy(), places)
@@ -90,9 +90,7 @@ class _Shared(NamedTuple):
     offset: Int64
 
     @classmethod
-    def of(
-        cls, selection: Selection, rows: Int64, stretches: Stretches, pmfs: ExplicitPmfs | None
-    ) -> _Shared:
+    def of(cls, selection: Selection, rows: Int64, segments: Segments, pmfs: ExplicitPmfs | None) -> _Shared:
         uses = np.zeros((len(rows), len(selection.rows)), dtype=np.bool_)
         lower, upper, partition = np.zeros((3, len(rows)), dtype=np.int64)
         for j, candidates in enumerate(selection.rows):
@@ -100,7 +98,7 @@ class _Shared(NamedTuple):
             own = rows[place] == candidates
             place = place[own]
             uses[place, j] = True
-            lower[place], upper[place] = stretches.lifted[j][0][own], stretches.lifted[j][1][own]
+            lower[place], upper[place] = segments.lifted[j][0][own], segments.lifted[j][1][own]
             if selection.partition is not None:
                 partition[place] = selection.partition[j][own]
         offset, _ = flat_pmfs(pmfs, rows)
@@ -140,7 +138,7 @@ def repeated_counts(
     plan: EvaluationPlan,
     selection: Selection,
     shared: Int64,
-    stretches: Stretches,
+    segments: Segments,
     rates: Float64,
     shift: Int64,
     window: int,
@@ -162,22 +160,22 @@ def repeated_counts(
     whole : float
         The expected number of matches with repeated uses.
     """
-    events = _Shared.of(selection, shared, stretches, pmfs)
+    events = _Shared.of(selection, shared, segments, pmfs)
     every = plan.bound.every or 0
     ticks = (events.upper - events.lower + 1).astype(np.float64)
     boxes = np.ones(len(shared)) if not every else (ticks + window) // every + 3
     most = float(MOST_REPEATED_STEPS)
     if len(rates) > MOST_CLOSED:
         most = min(most, STEPS_PER_MATCH * whole)
-    steps = events.steps(window, every, stretches.ticks)
+    steps = events.steps(window, every, segments.ticks)
     if steps.sum() > most or boxes.sum() > COUNT_BATCH:
         return None
     pmf = flat_pmfs(pmfs, shared)[1]
     of_events = Intervals(events.lower, events.upper, events.offset), pmf, shift[events.partition]
     closed = len(rates) <= MOST_CLOSED
     if closed:
-        checkpoint(16 * len(rates) * (stretches.ticks + 1))
-        totals = np.empty((2, len(rates), stretches.ticks + 1))
+        checkpoint(16 * len(rates) * (segments.ticks + 1))
+        totals = np.empty((2, len(rates), segments.ticks + 1))
         running_totals(rates, totals[0], totals[1])
     else:
         bits = events.uses @ np.left_shift(1, np.arange(len(rates)))
@@ -189,12 +187,12 @@ def repeated_counts(
         out = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
         if closed:
             count = repeated_uses(
-                events.uses, *of_events, stretches.covered, totals[0], totals[1], window, every, part.start,
+                events.uses, *of_events, segments.covered, totals[0], totals[1], window, every, part.start,
                 part.stop, begin, end, out,
             )  # fmt: skip
         else:
             count = repeated_choices(
-                bits, *of_events, rates, stretches.covered, window, every, events.apart, part.start,
+                bits, *of_events, rates, segments.covered, window, every, events.apart, part.start,
                 part.stop, begin, end, out,
             )  # fmt: skip
         own = events.partition[out[0][:count]], out[1][:count], out[2][:count]

@@ -289,7 +289,7 @@ class Prices:
     probe: float
     """To look at two partial matches that order, window and equalities let go together, or at a candidate."""
     ask: float
-    """To ask what predicates say of them."""
+    """To evaluate predicates of them."""
     partial: float
     """To keep a partial match."""
     sort: float
@@ -311,7 +311,7 @@ PIVOT_PRICES: Final = Prices(
 BACKTRACKING_PRICES: Final = Prices(
     candidate=0.0, search=0.0, probe=30.0, ask=100.0, partial=1000.0, sort=0.0, match=4000.0
 )
-"""Of the backtracking search, whose matches are asked whether their gaps can be free of what is forbidden."""
+"""Of the backtracking search, which looks whether the gaps of a match can be free of what is forbidden."""
 
 MOST_TAKEN: Final = 1000.0
 """Events that a Kleene component is expected to take one after the other at most."""

@@ -176,7 +176,7 @@ class _Given:
 def _asked(plan: EvaluationPlan, given: _Given, counters: Counters | None) -> Batches:
     """Return what yields the matches of a plan, once nothing speaks against any branch of OR.
 
-    Readings, which may be many, are asked one after the other.
+    Readings, which may be many, are evaluated one after the other.
     """
     if plan.counted is not None and plan.bound.every is None and (plan.clocks or not plan.is_plain):
         from uncertain_cep.results.expected_counts import counts_of_matches

@@ -143,7 +143,7 @@ def test_what_leaving_out_means_is_warned_of() -> None:
         (
             SPOILT,
             "SEQ(A a, B? b, !N n, C c) WHERE n.k = b.k WITHIN 20",
-            "n.k = b.k is not asked where b is left",
+            "n.k = b.k is not evaluated where b is left",
         ),
     ):
         with pytest.warns(uc.UncertainCepWarning, match=said):

@@ -144,7 +144,7 @@ def _of_options(plan: EvaluationPlan) -> Iterator[str]:
         absent = [name for name in mentioned if name in parts and parts[name].negated]
         if absent and (left_out := sorted(mentioned & optional)):
             text = format_expression(predicate)
-            yield f"{text} is not asked where {left_out[0]} is left out: every {absent[0]} forbids there"
+            yield f"{text} is not evaluated where {left_out[0]} is left out: every {absent[0]} forbids there"
     keys = {
         frozenset(part.variable for part in branch.components): {
             frozenset(zip((part.variable for part in branch.components), key.columns, strict=True))

@@ -69,7 +69,7 @@ def forbidden_events(
     rows, index : (m,) int64
         Of the candidates in their layout: the row, and the place among the component's as selected.
     offset : (n,) int64 or None
-        Of all rows, as of :class:`confidence.chain.distribution.Intervals`; None: confidences are not asked.
+        Of all rows, as of :class:`confidence.chain.distribution.Intervals`; None: confidences are not needed.
     """
     starts = rows[: first[1]]
     limit = np.zeros(0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Predicates compiled to the conditions that the backtracking search asks."""
+"""Predicates compiled to the conditions that the backtracking search evaluates."""
 
 from __future__ import annotations
 

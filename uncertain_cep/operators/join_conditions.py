@@ -75,7 +75,7 @@ def distances(
 
 
 def joined_predicates(plan: EvaluationPlan) -> tuple[TypedExpression, ...]:
-    """Return the predicates across components that a join has to ask."""
+    """Return the predicates across components that a join has to evaluate."""
     distances = plan.distances
     return plan.joined if distances is None else tuple(p for p in plan.joined if p not in distances.implied)
 

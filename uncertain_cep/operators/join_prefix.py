@@ -1,7 +1,7 @@
 """The join prefix: single components that are joined before a backtracking search takes the others.
 
 Kleene components come last: they take their events between those of the single ones that are chosen already.
-Negated ones are asked about when all others are chosen: what they forbid takes nothing from the choice.
+Negated ones are looked at when all others are chosen: what they forbid takes nothing from the choice.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ranges and confidences of the choices of a join, of which conditions on times are asked."""
+"""Ranges and confidences of the choices of a join, under conditions on times."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Int64 = NDArray[np.int64]
 
 
 class TimedChoices:
-    """What a plan asks of the times of a sequence of single events, for choices among a layout's candidates.
+    """Conditions on the times of a sequence of single events, for choices among a layout's candidates.
 
     ``rows``, (n,) int64, are those of the candidates, ``ticks`` the bounds of all rows, ``span`` the window.
     """

@@ -91,7 +91,7 @@ def _joined(context: ExecutionContext) -> Iterator[MatchBatch]:
 
 
 def _chooses_apart(plan: EvaluationPlan) -> bool:
-    """Return whether another evaluation finds choices, of which more is asked than it can tell."""
+    """Return whether another evaluation finds choices, which have conditions that it cannot evaluate."""
     least = 2 if plan.evaluation != "point" else 1
     return (
         (bool(plan.bound.times) or plan.doubtful)

@@ -40,7 +40,7 @@ class Instance:
 
 
 class TimeTemplates:
-    """The conditions of a plan on times: what each asks of matches, and its bounds for their events."""
+    """The conditions of a plan on times: the instances of each in a match, and its bounds of events."""
 
     def __init__(self, plan: EvaluationPlan, table: pa.Table) -> None:
         self.conditions = plan.bound.times
@@ -54,16 +54,16 @@ class TimeTemplates:
         self._own = [k for k, found in enumerate(self.conditions) if not found.variables & negated]
 
     def own(self, counts: tuple[int, ...]) -> list[Instance]:
-        """Return what is asked of the events of a match with so many of each component."""
+        """Return the conditions on the events of a match with so many of each component."""
         return self._remembered(counts, None, self._own, OTHER, None)
 
     def of_negated(self, counts: tuple[int, ...], variable: str) -> list[Instance]:
-        """Return what is asked of an event for it to be that of a negated component."""
+        """Return the conditions that an event has to meet as that of a negated component."""
         asked = [k for k, found in enumerate(self.conditions) if variable in found.variables]
         return self._remembered(counts, variable, asked, OTHER, None)
 
     def of_next(self, counts: tuple[int, ...], variable: str, number: int) -> list[Instance]:
-        """Return what is asked of an event for it to be taken as event ``number`` of a component.
+        """Return the conditions that an event has to meet as event ``number`` of a component.
 
         ``counts`` are the events of the components before it, and ``number + 1`` of its own; the last is it.
         """

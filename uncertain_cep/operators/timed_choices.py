@@ -1,6 +1,6 @@
 """Conditions on times by another evaluation: it finds choices of events, which are weighed as any others.
 
-It is not asked the conditions, nor what the strategy and negations forbid, so that it finds more choices
+It evaluates neither the conditions nor what the strategy and negations forbid, so that it finds more choices
 than matches, and no fewer. So is it where what is forbidden may not have happened.
 """
 
@@ -79,7 +79,7 @@ class _Choices(BacktrackingSearch):
 
 
 def without_times(plan: EvaluationPlan) -> EvaluationPlan:
-    """Return the plan of the choices of events that can be matches, whatever they are asked of times."""
+    """Return the plan of the choices of events that can be matches, whatever their conditions on times."""
     query = replace(
         plan.query, strategy="skip_till_any_match", min_confidence=None, having=None, order_by=(),
         order_by_confidence=False, limit=None, non_overlapping=False,

@@ -44,7 +44,7 @@ class _Paths(NamedTuple):
         window: int,
         rows: Int64,
     ) -> _Paths:
-        """Return matches with (k, l) int64 intervals and rows, of which conditions are asked."""
+        """Return matches with (k, l) int64 intervals and rows, under conditions."""
         each = len(lower) if any(instance.events for instance in asked) else 1
         g, h = np.full((each, lower.shape[1]), 1), np.full((each, lower.shape[1]), UNBOUND)
         windows = np.full(each, window)

@@ -1,4 +1,4 @@
-"""What is asked of the times of matches with certain numbers of events: order, window, conditions, gaps."""
+"""Constraints on the times of matches of one shape: order, window, conditions, gaps."""
 
 from __future__ import annotations
 

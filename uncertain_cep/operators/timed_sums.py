@@ -104,7 +104,7 @@ class TimedSums:
         tighten(self._times)
 
     def _bounds(self, lower: Int64, upper: Int64) -> tuple[Int64, Int64, Int64]:
-        """Return whose differences are bound, and how; what is asked of single times narrows their ticks."""
+        """Return whose differences are bound, and how; conditions on single times narrow their ticks."""
         columns: dict[tuple[int, int], tuple[Any, Any]] = {**self._shape.order}
         for instance in self._shape.own:
             low, high = self._templates.bounds_of_all(instance, self._rows)

@@ -55,7 +55,7 @@ def _matches(
     load = loader(plan, context.table, layout)
     prepared = PreparedPredicates(joined_predicates(plan), variables, layout.candidates.first, load)
     is_next = plan.query.strategy == "skip_till_next_match"
-    # What else a component could have taken is asked in the order of the pattern.
+    # What else a component could have taken is looked for in the order of the pattern.
     start = prepared.in_orders(orders[: int(is_next)])
     bounds: list[LiteralBound] = []
     if plan.distances is not None:

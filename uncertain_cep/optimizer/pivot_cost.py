@@ -62,7 +62,7 @@ def pivot_passes(model: CostModel) -> PivotPasses:
     more = more * np.where(np.tri(length, k=-1, dtype=np.bool_), around, 1.0)[:, None, :]
     found_some = -np.expm1(-np.minimum(more / np.maximum(feasible, 1e-300)[:, :, None], 700.0))
     complete = np.where(bound[:, :, None] & singles, 1.0, found_some).prod(axis=2)
-    # A partial match meets as many candidates as order and window leave, before any predicate is asked.
+    # A partial match meets as many candidates as order and window leave, before any predicate is evaluated.
     here = feasible * share
     reach = np.minimum(here[:, 1:] / np.maximum(here[:, :-1], 1e-300), one[orders[:, 1:]])
     found = matches * share * complete

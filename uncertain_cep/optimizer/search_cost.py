@@ -32,7 +32,7 @@ class SearchStep:
     """Its number among the single components; -1 for a Kleene one."""
     candidates: int
     asked: int
-    """Predicates across components that can be asked once it is bound."""
+    """Predicates across components that can be evaluated once it is bound."""
 
 
 @dataclass(frozen=True, slots=True)

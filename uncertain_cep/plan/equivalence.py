@@ -132,7 +132,7 @@ def partition_keys(bound: BoundQuery) -> Equivalences:
         common = [name for name in bound.equivalences if (variables[0], name) in group]
         common = common or sorted(set(names[0]).intersection(*names))[:1]
         free = frozenset[str]() if bound.gaps is None else bound.gaps.contiguous
-        # What contiguity forbids is asked nothing: it is no component that may call a key otherwise.
+        # What contiguity forbids has no predicates: it is no component that may call a key otherwise.
         tied = [
             frozenset(common) if variable in free else _tied(variable, group, pairs) for variable in negated
         ]

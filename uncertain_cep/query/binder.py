@@ -124,8 +124,8 @@ class BoundQuery:
     def branches(self) -> tuple[BoundQuery, ...]:
         """Return the query's branches without OR.
 
-        Each is asked the predicates that it has all variables of. One with a negated variable, which is the
-        only one there, is so asked of the readings that have it.
+        Each has the predicates that it has all variables of. One with a negated variable, which is the
+        only one there, so belongs to the readings that have it.
         """
         found = map(self.of_branch, branches_of(self.pattern))
         return tuple(branch for branch in found if branch is not None)

@@ -16,9 +16,9 @@ __all__ = ["NamedGaps", "named_gaps"]
 
 @dataclass(frozen=True, slots=True)
 class NamedGaps:
-    """A pattern with a negation in each gap that has a strategy, and what these ask, of times as well.
+    """A pattern with a negation in each gap that has a strategy, and their predicates, on times as well.
 
-    Of those negations ``contiguous`` are asked nothing, and of these ``untied`` not even the partition.
+    Of those negations ``contiguous`` have no predicates, and of these ``untied`` not even the partition.
     """
 
     pattern: Pattern

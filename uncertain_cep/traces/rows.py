@@ -288,7 +288,7 @@ def _condition_columns(where: str | None) -> list[str]:
 
 
 def meets(where: str, raw: pa.Table) -> BoolArray:
-    """Return which rows meet a condition, (n,) bool; a TraceError says that it cannot be asked of them."""
+    """Return which rows meet a condition, (n,) bool; a TraceError says that it cannot be evaluated."""
     from uncertain_cep.expressions.vectorised import evaluate_mask
     from uncertain_cep.query import bind_row_condition, parse_row_condition
 

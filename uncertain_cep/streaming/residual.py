@@ -10,7 +10,7 @@ import pyarrow as pa
 from uncertain_cep.candidates.existence import existence
 from uncertain_cep.candidates.pmfs import explicit_pmfs
 from uncertain_cep.executor import ticks_of
-from uncertain_cep.operators.batch import MatchBatch, chances
+from uncertain_cep.operators.batch import MatchBatch, happened
 from uncertain_cep.operators.joined_times import TimedChoices
 from uncertain_cep.plan import EvaluationPlan
 
@@ -55,7 +55,5 @@ def _happened(plan: EvaluationPlan, chunk: MatchBatch, table: pa.Table) -> Match
     if exists is None:
         return chunk
     numbered = np.arange(chunk.events.size).reshape(chunk.events.shape)
-    chance, possible = chances(replace(chunk, events=numbered), exists.probability)
-    confidence = None if chunk.confidence is None else chunk.confidence * chance
-    error = None if chunk.std_error is None else chunk.std_error * chance
-    return replace(chunk, confidence=confidence, std_error=error).keep(possible)
+    weighed = happened(replace(chunk, events=numbered), exists.probability)
+    return replace(weighed, events=chunk.events.ravel()[weighed.events])

@@ -197,12 +197,13 @@ class Case:
                 isinstance(left, Attribute)
                 and isinstance(right, Attribute)
                 and left.variable != right.variable
-                and self._kind(left.name) == self._kind(right.name)
+                and self.kind(left.name) == self.kind(right.name)
             ):
                 return {(left.variable, left.name), (right.variable, right.name)}
         return None
 
-    def _kind(self, name: str) -> str:
+    def kind(self, name: str) -> str:
+        """Return the kind of an attribute."""
         type_ = self.trace.types.get(name, pa.int64())
         if pa.types.is_integer(type_):
             return "int"

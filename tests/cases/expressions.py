@@ -204,6 +204,33 @@ def _arithmetic(sign: str, values: list[Value]) -> Value:
     return math.fmod(left, right)
 
 
+_CHOOSING = ("case", "coalesce", "least", "greatest")
+_KINDS = {int: "int", float: "float", str: "string", bool: "bool", type(None): "null"}
+
+
+def kind_of(expression: Expression, column: Callable[[str], str]) -> str:
+    """Return the kind of an expression, from those of columns; ``null`` if it has no other value.
+
+    What chooses among numbers is a float if one of them is, whichever it chooses: a column has one type.
+    """
+    if isinstance(expression, Attribute):
+        return column(expression.name)
+    if isinstance(expression, Constant):
+        return _KINDS[type(expression.constant)]
+    sign = expression.operator
+    kinds = [kind_of(operand, column) for operand in expression.operands]
+    if sign in ("nullif", "abs", "floor"):
+        return kinds[0]
+    if sign in _CHOOSING:
+        found = [kind for kind in kinds[sign == "case" :] if kind != "null"]
+        return "float" if "float" in found else (found or ["null"])[0]
+    if sign not in (*_LEVELS, "negate"):
+        return {"length": "int", "lower": "string"}.get(sign, "bool")
+    if "null" in kinds:
+        return "null"
+    return "float" if sign == "/" or "float" in kinds else "int"
+
+
 def conjuncts(condition: Expression) -> list[Expression]:
     """Return the conditions that are joined by AND, as the query language sees them."""
     if isinstance(condition, Apply) and condition.operator == "and":

@@ -116,3 +116,17 @@ def test_the_options_of_functions_that_look_at_matches() -> None:
 def test_what_forbids_may_not_have_happened(case: LanguageCase, listed: bool) -> None:
     note(case.text())
     check(case, listed)
+
+
+@pytest.mark.parametrize("pmf_ticks", [0, 1000])
+def test_a_pmf_of_one_tick_says_nothing_of_the_offset(pmf_ticks: int) -> None:
+    table = pa.table(
+        {
+            "type": ["A", "B"], "id": [1, 2], "lower": [0, 0], "upper": [0, 2], "pmf": [None, [1.0]],
+            "source": [None, "h"], "offset_lower": [None, 0], "offset_upper": [None, 2],
+        }
+    )  # fmt: skip
+    for pattern, mean, median in (("SEQ(B b)", 1.0, 1), ("SEQ(A a, B b)", 1.5, 1)):
+        query = f"PATTERN {pattern} WITHIN 5"
+        *_, row = uc.posteriors(uc.match(table, query), table, query, pmf_ticks=pmf_ticks).to_pylist()
+        assert (row["mean"], row["q50"]) == (mean, median)

@@ -17,10 +17,10 @@ from uncertain_cep.executor import execute_within
 from uncertain_cep.explanation.as_json import plan_dict, query_dict
 from uncertain_cep.explanation.facts import plan_facts
 from uncertain_cep.explanation.text import explain_plan, explain_query
-from uncertain_cep.limits import Limits, looked_at
+from uncertain_cep.limits import looked_at
 from uncertain_cep.meter import metered
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan, remembered_plan
-from uncertain_cep.query import Query, query_of, values_of
+from uncertain_cep.query import Query, query_of
 from uncertain_cep.results.order import finished
 from uncertain_cep.streaming.stream_layout import StreamOptions
 from uncertain_cep.timedomain import Names
@@ -162,21 +162,7 @@ def match(
     >>> uc.match(events, "PATTERN SEQ(A a, B b) WITHIN 4").to_pylist()
     [{'a': 7, 'b': 8, 'range_lower': 1, 'range_upper': 4, 'confidence': 0.625}]
     """
-    options = MatchOptions(
-        names=Names.of(names),
-        tick=tick,
-        evaluation=evaluation,
-        confidence=confidence,
-        approximate=Approximation.of(approximate),
-        kleene=kleene,
-        planner=planner,
-        latency_weight=latency_weight,
-        sources=sources,
-        parameters=values_of(parameters),
-        threads=threads,
-        max_matches=max_matches,
-        limit=Limits.of(timeout, memory_limit),
-    )
+    options = MatchOptions.among(locals())
     stream = StreamOptions(largest_interval, idle_after, duplicates)
     given: Any = events
     result: Any
@@ -265,22 +251,7 @@ def iter_matches(
             "iter_matches reads frames in this process: use match, whose result is a Spark frame"
         )
     batch_rows = min(batch_rows, MOST_BATCH_ROWS)
-    options = MatchOptions(
-        names=Names.of(names),
-        tick=tick,
-        evaluation=evaluation,
-        confidence=confidence,
-        approximate=Approximation.of(approximate),
-        kleene=kleene,
-        planner=planner,
-        latency_weight=latency_weight,
-        sources=sources,
-        parameters=values_of(parameters),
-        threads=threads,
-        max_matches=max_matches,
-        batch_rows=batch_rows,
-        limit=Limits.of(timeout, memory_limit),
-    )
+    options = MatchOptions.among(locals())
     plan, batches = _batches(events, query, options)
     batches = metered(progress, batches)
     if not plan.needs_all:
@@ -347,16 +318,7 @@ def explain(
     >>> "window" in text
     True
     """
-    options = MatchOptions(
-        names=Names.of(names),
-        tick=tick,
-        evaluation=evaluation,
-        planner=planner,
-        latency_weight=latency_weight,
-        sources=sources,
-        parameters=values_of(parameters),
-        limit=Limits.of(timeout, memory_limit),
-    )
+    options = MatchOptions.among(locals())
     return explained(query, events, options, analyze=analyze, format=format)
 
 

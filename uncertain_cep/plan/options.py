@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast, get_args
 
@@ -12,7 +13,7 @@ from uncertain_cep.config import BATCH_ROWS
 from uncertain_cep.durations import Duration, duration_text
 from uncertain_cep.errors import OptionError
 from uncertain_cep.limits import Limits
-from uncertain_cep.query import Parameters
+from uncertain_cep.query import Parameters, values_of
 from uncertain_cep.timedomain import Names
 
 __all__ = [
@@ -160,6 +161,18 @@ class MatchOptions:
     sources: bool = True
     parameters: Parameters = ()
     limit: Limits | None = None
+
+    @classmethod
+    def among(cls, given: Mapping[str, Any]) -> MatchOptions:
+        """Return the options among the arguments of a public function, by name, in any form that it takes."""
+        forms: dict[str, Callable[[Any], Any]] = {
+            "names": Names.of,
+            "approximate": Approximation.of,
+            "parameters": values_of,
+        }
+        options = {name: given[name] for name in cls.__slots__ if name in given}
+        options |= {name: form(options[name]) for name, form in forms.items() if name in options}
+        return cls(**options, limit=Limits.of(given.get("timeout"), given.get("memory_limit")))
 
     def __post_init__(self) -> None:
         self._check_values()

@@ -19,7 +19,7 @@ from uncertain_cep.errors import OptionError
 from uncertain_cep.executor import Slicing
 from uncertain_cep.plan import Approximation, EvaluationPlan, MatchOptions, make_plan
 from uncertain_cep.plan.result_columns import SortKey
-from uncertain_cep.query import Query, query_of, values_of
+from uncertain_cep.query import Query, query_of
 from uncertain_cep.spark.clock_offsets import check_clock_columns, check_offsets_agree
 from uncertain_cep.spark.dataframes import (
     column,
@@ -187,18 +187,7 @@ def match(
         matches = match(events, "PATTERN SEQ(A a, B b) WHERE [host] WITHIN 100")
         matches.write.parquet("matches")
     """
-    options = MatchOptions(
-        names=Names.of(names),
-        tick=tick,
-        evaluation=evaluation,
-        confidence=confidence,
-        approximate=Approximation.of(approximate),
-        kleene=kleene,
-        planner=planner,
-        latency_weight=latency_weight,
-        sources=sources,
-        parameters=values_of(parameters),
-    )
+    options = MatchOptions.among(locals())
     stream = StreamOptions(largest_interval, idle_after, duplicates, None, buckets, metrics)
     return matches_frame(frame, query, options, Spread(partitions, slice_length, prune), diagnostics, stream)
 

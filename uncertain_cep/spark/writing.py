@@ -16,7 +16,7 @@ from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.errors import OptionError
 from uncertain_cep.meter import meter_for
 from uncertain_cep.plan import Approximation, MatchOptions
-from uncertain_cep.query import Query, values_of
+from uncertain_cep.query import Query
 from uncertain_cep.results.output_place import check_output_place, local_path
 from uncertain_cep.spark.dataframes import as_spark_path, files_read
 from uncertain_cep.spark.file_jobs import run_on_files
@@ -105,18 +105,7 @@ def match_to_parquet(
     times as long. With ``progress`` a line on stderr says how many tasks of the session's stages are done; by
     default on a terminal and in a notebook, if the call takes longer than two seconds.
     """
-    options = MatchOptions(
-        names=Names.of(names),
-        tick=tick,
-        evaluation=evaluation,
-        confidence=confidence,
-        approximate=Approximation.of(approximate),
-        kleene=kleene,
-        planner=planner,
-        latency_weight=latency_weight,
-        sources=sources,
-        parameters=values_of(parameters),
-    )
+    options = MatchOptions.among(locals())
     spread = Spread(partitions, slice_length, prune)
     meter = meter_for(progress)
     with nullcontext() if meter is None else tasks_told(frame.sparkSession, meter.tasks):

@@ -18,8 +18,9 @@ from uncertain_cep.executor import Slicing
 from uncertain_cep.plan import make_plan
 from uncertain_cep.query import parse
 from uncertain_cep.spark import match, semi_join
+from uncertain_cep.spark.candidate_counts import GROUPS
 from uncertain_cep.spark.filters import CandidateFilters, candidate_filters
-from uncertain_cep.spark.frame_statistics import GROUPS, FrameStatistics, about_how_many
+from uncertain_cep.spark.frame_statistics import FrameStatistics, about_how_many
 from uncertain_cep.spark.matching import PreparedMatch, Spread, prepare
 from uncertain_cep.spark.semi_join import KeySlices, choose_key_slices
 from uncertain_cep.spark.slicing import Slices

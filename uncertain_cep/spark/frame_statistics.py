@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from itertools import pairwise
+from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -13,20 +16,23 @@ from pyspark.sql import types as t
 from uncertain_cep.config import FAULT_LIMIT, MAX_TICK, PMF_TOLERANCE
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.spark.candidate_counts import COUNTED, GROUP_BITS, counted_candidates
 from uncertain_cep.spark.clock_offsets import knows_clock
-from uncertain_cep.spark.dataframes import column, in_microseconds, in_ticks
+from uncertain_cep.spark.dataframes import (
+    column,
+    from_arrow_schema,
+    in_microseconds,
+    in_ticks,
+    plainly_named,
+)
 from uncertain_cep.spark.filters import CandidateFilters
 from uncertain_cep.spark.ordered_sources import Clusters
 from uncertain_cep.timedomain import check_one_tick
-from uncertain_cep.traces.checks import (
-    check_values,
-)
+from uncertain_cep.traces.checks import check_values
 
-__all__ = ["GROUPS", "FrameStatistics", "about_how_many", "collect_statistics"]
+__all__ = ["FrameStatistics", "about_how_many", "collect_statistics"]
 
-_GROUP_BITS: Final = 3
-GROUPS: Final = 1 << _GROUP_BITS
-"""Groups of keys, told apart by their hashes, of each of which the least hash is looked for."""
+_INTEGERS: Final = (t.ByteType, t.ShortType, t.IntegerType, t.LongType)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,8 @@ class FrameStatistics:
     """About how many combinations of values the candidates have in the columns that matches agree on."""
     components: tuple[tuple[int, ...], ...]
     """For each OR-free pattern the candidates of its components, in pattern order."""
+    ids_apart: bool = False
+    """Whether it is known already that no two of these have the same id."""
 
 
 def collect_statistics(
@@ -70,66 +78,64 @@ def collect_statistics(
         If an event is at fault, candidate or not.
     """
     schema = frame.schema
-    lower, upper = (in_ticks(plan, schema, name) for name in (plan.names.lower, plan.names.upper))
+    names = plan.names
+    lower, upper = (in_ticks(plan, schema, name) for name in (names.lower, names.upper))
+    begin, end = (lower, upper) if clusters is None else clusters.spans(lower, upper)
     faulty = _faulty(plan, schema, tick)
     each = [takes for branch in candidates.components for takes in branch]
-    begin, end = (lower, upper) if clusters is None else clusters.spans(lower, upper)
-    # Each condition is computed once, into a column, instead of once for each aggregate that uses it.
-    marked = frame.select(
-        lower.alias("lower"),
-        f.try_subtract(end, begin).alias("length"),
-        candidates.first.alias("first"),
-        candidates.later.alias("later"),
-        faulty.alias("faulty"),
-        (f.xxhash64(*map(column, candidates.keys)) if candidates.keys else f.lit(0)).alias("key"),
-        *(takes.alias(f"component{number}") for number, takes in enumerate(each)),
-    )
-    first, later = f.col("first"), f.col("later")
-    found = (
-        marked.filter(first | later | f.col("faulty"))
-        .agg(
-            f.count_if("faulty").alias("faulty"),
-            f.count_if(first).alias("first"),
-            f.count_if(later).alias("later"),
-            f.count_if(first | later).alias("candidates"),
-            f.min(f.when(first, f.col("lower"))).alias("earliest"),
-            f.max(f.when(first, f.col("lower"))).alias("latest"),
-            f.max(f.when(first, f.col("length"))).alias("longest"),
-            f.avg(f.when(later, f.col("length"))).alias("mean_length"),
-            *_least_hashes(first | later),
-            *(f.count_if(f"component{number}").alias(f"component{number}") for number in range(len(each))),
-        )
-        .collect()[0]
-    )
-    if found["faulty"]:
-        _report(frame.filter(faulty), plan, found["faulty"], tick)
-    names = ("first", "later", "candidates", "earliest", "latest", "longest", "mean_length")
-    counts = iter([found[f"component{number}"] for number in range(len(each))])
-    components = tuple(tuple(next(counts) for _ in branch) for branch in candidates.components)
-    known: dict[str, Any] = {name: found[name] or 0 for name in names}
-    least = [found[f"hash{group}"] for group in range(GROUPS)]
-    return FrameStatistics(**known, keys=max(about_how_many(least), 1), components=components)
-
-
-def _least_hashes(wanted: Column) -> list[Column]:
-    """Return the least hash of keys in each of some groups of them, for `about_how_many`.
-
-    Spark's approx_count_distinct is more precise, but keeps all aggregates beside it from being compiled.
-    """
-    key = f.col("key")
-    group, rest = key.bitwiseAND(f.lit(GROUPS - 1)), f.shiftrightunsigned(key, _GROUP_BITS)
-    return [
-        f.min(f.when(wanted & (group == number), rest)).alias(f"hash{number}") for number in range(GROUPS)
+    is_whole = isinstance(schema[names.id].dataType, _INTEGERS)
+    columns = [
+        faulty,
+        candidates.first,
+        candidates.later,
+        *each,
+        lower,
+        f.try_subtract(end, begin),
+        f.xxhash64(*map(column, candidates.keys)) if candidates.keys else f.lit(0).cast("long"),
+        (column(names.id) if is_whole else f.lit(None)).cast("long"),
     ]
+    some = plainly_named(frame.filter(candidates.first | candidates.later | faulty).select(*columns))
+    found = some.mapInArrow(counted_candidates, from_arrow_schema(COUNTED)).toArrow()
+    if at_fault := pc.sum(found.column("faulty")).as_py():
+        _report(frame.filter(faulty), plan, at_fault, tick)
+    return _added_up(found, candidates)
 
 
-def about_how_many(least: Sequence[int | None]) -> int:
+def _added_up(found: pa.Table, candidates: CandidateFilters) -> FrameStatistics:
+    """Return the statistics of a frame by what workers counted, batch by batch."""
+    numbers = found.to_pydict()
+    first, later, either = (sum(numbers[name]) for name in ("first", "later", "candidates"))
+    counts = map(sum, zip(*numbers["components"], strict=True))
+    ranges = sorted(ids for ids in numbers["ids"] if ids)
+    least = [
+        min((hash for hash in hashes if hash is not None), default=None)
+        for hashes in zip(*numbers["least"], strict=True)
+    ]
+    return FrameStatistics(
+        first=first,
+        later=later,
+        candidates=either,
+        earliest=_extreme(min, numbers["earliest"]),
+        latest=_extreme(max, numbers["latest"]),
+        longest=_extreme(max, numbers["longest"]),
+        mean_length=sum(numbers["length"]) / max(later, 1),
+        keys=max(about_how_many(least or [None]), 1),
+        components=tuple(tuple(next(counts, 0) for _ in branch) for branch in candidates.components),
+        ids_apart=None not in numbers["ids"] and all(one[1] < two[0] for one, two in pairwise(ranges)),
+    )
+
+
+def _extreme(choose: Callable[..., int], values: Sequence[int | None]) -> int:
+    return choose((value for value in values if value is not None), default=0)
+
+
+def about_how_many(least: Sequence[float | None]) -> int:
     """Return how many different keys there are by the least hash in each group, None without any.
 
     Hashes of a group are the points of a Poisson process, looked at up to the first one. The estimate is the
     most likely rate: groups with a point, by the lengths looked at. Standard error 1 / sqrt(groups).
     """
-    largest = 2.0 ** (64 - _GROUP_BITS)
+    largest = 2.0 ** (64 - GROUP_BITS)
     lengths = [1.0 if point is None else (point + 1) / largest for point in least]
     return round(len(least) * sum(point is not None for point in least) / sum(lengths))
 

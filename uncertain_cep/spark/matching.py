@@ -170,11 +170,12 @@ def match(
 
     Notes
     -----
-    The events are read once here, for counts and extremes of their times, with slices of time a second time
-    for their ids, and again, with ``prune`` twice, when the result is used: ``cache()`` a frame that is dear
-    to compute. Events of files in the order of time are read by the workers, without a shuffle, where the
-    frame holds them all and is not cached; `uncertain_cep.explain` says so. Runs with classic Spark and with
-    Spark Connect, on any master.
+    The events are read once here, for counts and extremes of their times, and again, with ``prune`` twice,
+    when the result is used: ``cache()`` a frame that is dear to compute. With slices of time they are read
+    once more for their ids, unless these are whole numbers that rise from part to part of the frame. Events
+    of files in the order of time are read by the workers, without a shuffle, where the frame holds them all
+    and is not cached; `uncertain_cep.explain` says so. Runs with classic Spark and with Spark Connect, on any
+    master.
 
     Examples
     --------
@@ -328,7 +329,7 @@ def prepare(
     if partitions is None:
         partitions = choose_partitions(statistics, lambda: count_cores(frame.sparkSession))
     slices = choose_slices(plan, statistics, partitions, spread.slice_length)
-    if slices is not None:
+    if slices is not None and not statistics.ids_apart:
         check_unique_ids(needed, plan, candidates)
     slicing = None
     # No component but those of every reading has to be there.

@@ -1,0 +1,88 @@
+"""What Spark's Python workers count of candidates; nothing here imports pyspark.
+
+Spark's own aggregates take as long as reading the rows: they keep some twenty numbers up to date for each
+of them, and none tells whether an id comes again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+__all__ = ["COUNTED", "GROUPS", "GROUP_BITS", "counted_candidates"]
+
+GROUP_BITS: Final = 3
+GROUPS: Final = 1 << GROUP_BITS
+"""Groups of keys, told apart by their hashes, of each of which the least hash is looked for."""
+
+COUNTED: Final = pa.schema(
+    [
+        ("faulty", pa.int64()),
+        ("first", pa.int64()),
+        ("later", pa.int64()),
+        ("candidates", pa.int64()),
+        ("earliest", pa.int64()),
+        ("latest", pa.int64()),
+        ("longest", pa.int64()),
+        ("length", pa.float64()),
+        ("least", pa.list_(pa.float64())),
+        ("components", pa.list_(pa.int64())),
+        ("ids", pa.list_(pa.int64())),
+    ]
+)
+"""Counts of rows; extremes of the first ones' times, null without any; the summed length of the later ones;
+the least hash of each group of keys, null without any; the candidates of each component; and of ids that are
+all different the least and the largest, empty without any, null of others."""
+
+
+def counted_candidates(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yield what is to be known of each batch, a row of `COUNTED`.
+
+    The columns are whether a row is at fault, and whether it can be a first event, any other one, and that of
+    each component; then its ``lower``, its length, the hash of its keys, and its id, null if that is no whole
+    number.
+    """
+    for batch in batches:
+        *kinds, lower, length, key, id = batch.columns
+        faulty, first, later, *components = (np.asarray(kind.to_numpy(False)) for kind in kinds)
+        times, lengths, keys = (np.asarray(pc.fill_null(part, 0)) for part in (lower, length, key))
+        taken = np.logical_or.reduce(components)
+        begins = times[first]
+        found = {
+            "faulty": int(faulty.sum()),
+            "first": int(first.sum()),
+            "later": int(later.sum()),
+            "candidates": int((first | later).sum()),
+            "earliest": int(begins.min()) if len(begins) else None,
+            "latest": int(begins.max()) if len(begins) else None,
+            "longest": int(lengths[first].max()) if len(begins) else None,
+            "length": float(lengths[later].sum(dtype=np.float64)),
+            "least": _least_hashes(keys[first | later]),
+            "components": [int(rows.sum()) for rows in components],
+            "ids": None if id.null_count else _range(np.asarray(id)[taken]),
+        }
+        yield pa.RecordBatch.from_pylist([found], COUNTED)
+
+
+def _least_hashes(keys: NDArray[np.int64]) -> list[float | None]:
+    """Return the least hash of each group of keys, None without any."""
+    hashes = keys.view(np.uint64)
+    groups = (hashes & np.uint64(GROUPS - 1)).astype(np.int64)
+    least = np.full(GROUPS, np.uint64(2**64 - 1))
+    np.minimum.at(least, groups, hashes >> np.uint64(GROUP_BITS))
+    there = np.bincount(groups, minlength=GROUPS) > 0
+    return [float(value) if found else None for value, found in zip(least, there, strict=True)]
+
+
+def _range(ids: NDArray[np.int64]) -> list[int] | None:
+    """Return the least and the largest of ids, nothing without any; None if two are the same."""
+    if not (ids[1:] > ids[:-1]).all():
+        ids = np.sort(ids)
+        if (ids[1:] == ids[:-1]).any():
+            return None
+    return [int(ids[0]), int(ids[-1])] if len(ids) else []

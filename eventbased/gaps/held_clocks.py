@@ -3,12 +3,14 @@
 Given the offsets of the clocks that several of these events name, all times are independent, so that the
 confidence is the mean of confidences given offsets. Those are of the kernels for independent times, with
 bounds moved. Where all these events are of such clocks, only differences to the offset of one of them count:
-nothing is held of one clock, and of two the sum is over the difference.
+nothing is held of one clock, and of two the sum is over the difference. Where many choices are left,
+:mod:`eventbased.gaps.fewer_offsets` may know fewer.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -16,33 +18,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence import CostlyMatchError
-from confidence.arrays import largest, smallest
 from confidence.budget import checkpoint
-from confidence.chain.distribution import Intervals, Pmfs
+from confidence.chain.distribution import Pmfs
 from confidence.config import FEWEST_DRAWS
-from confidence.gaps.chains import Limits, room_for
-from confidence.kernel import kernel
+from confidence.gaps.chains import Limits
 from confidence.predicates.conditions import Conditions, Scratch
-from confidence.shared.held import Offsets, OwnTimes, tight_range
+from confidence.shared.held import tight_range
+from eventbased.gaps.fewer_offsets import Apart, Clocks, ends_of_segments, one_by_one
 from eventbased.gaps.gap_events import (
     NOT_HELD,
     ForbiddenEvents,
     GapRules,
-    Gathered,
     HeldOffsets,
     MatchEvents,
     Placed,
-    collect,
-    forbidden_in,
     some_of,
-    take_match,
-    unmark,
 )
+from eventbased.gaps.in_reach import InReach, in_reach
 
-__all__ = ["HeldConfidences", "TooManyOffsetsError"]
+__all__ = ["HeldConfidences", "Inner", "TooManyOffsetsError"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+
+_FEW_CHOICES: Final = 64
+"""So many choices of offsets are gone through one by one, even where the confidence is constant between."""
 
 _AT_ONCE: Final = 1 << 15
 """Choices of offsets that matches are weighed for in one call."""
@@ -62,87 +62,18 @@ class TooManyOffsetsError(ValueError):
         super().__init__(f"clocks {clocks.tolist()} have too many offsets")
 
 
-@kernel(allocates=True)
-def _shared_in_reach(
-    matches, first_match, candidates, window, pools, rules, is_set, conditions, scratch, gathered, own,
-    counts, start, found_clocks, together,
-):  # fmt: skip
-    """List the clocks that several events of each match, and of what may lie in its gaps, name.
+Inner = Callable[[MatchEvents, Int64, HeldOffsets | None], tuple[NDArray[Any], ...]]
+"""Returns ranges of matches, which are among those given, and means of what is asked, given offsets."""
 
-    Parameters
-    ----------
-    matches, candidates, window, pools, rules, conditions, scratch, gathered
-        As for :func:`eventbased.gaps.gap_confidences.gap_confidences`; no offsets are held.
-    first_match : int64
-        The match to begin with.
-    is_set : bool
-        Whether components are partially ordered: then whatever may lie within the window of an event counts.
-    own : OwnTimes
-    counts : (c,) int64
-        All 0, and so again at the end.
-    start : (k + 1,) int64, found_clocks : (m,) int64
-        Overwritten: the clocks of each match.
-    together : (k,) bool
-        Overwritten: whether all these events are of such clocks.
 
-    Returns
-    -------
-    done : int64
-        Matches done.
-    events, clocks : int64
-        How many events and clocks there has to be room for to go on; 0 if nothing is missing.
-    """
-    count = matches.start.shape[0] - 1
-    forbidden = gathered.forbidden
-    for n in range(first_match, count):
-        size = matches.start[n + 1] - matches.start[n]
-        if size + 2 > forbidden.gaps.shape[1]:
-            return n, size + 2, 0
-        match = Intervals(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
-        bounds = np.empty((4, size), np.int64)
-        take_match(matches, n, candidates, conditions, scratch, gathered, match)
-        found = 0
-        if is_set:
-            above, until = smallest(match.lower) - window, largest(match.upper) + window
-            length = rules.taking.shape[0]
-            for k in range(rules.negated.shape[0]):
-                asked = (scratch.start[length + k], conditions.negated[k], conditions.negated[k + 1], -1)
-                if found >= 0:
-                    found = collect(
-                        pools, rules.negated[k], matches.place[matches.start[n]], above, until, 0, conditions,
-                        scratch, asked, found, gathered,
-                    )  # fmt: skip
-        else:
-            _, found = forbidden_in(
-                pools, rules, conditions, matches, n, match, bounds, window, scratch, gathered
-            )
-        unmark(matches, n, candidates, found, gathered)
-        if found < 0:
-            return n, forbidden.event.shape[0] + 1, 0
-        if start[n] + size + found > found_clocks.shape[0]:
-            return n, 0, start[n] + size + found
-        at = start[n]
-        together[n] = True
-        for again in range(3):
-            for k in range(size + found):
-                if k < size:
-                    clock = own.clock[candidates.row[matches.place[matches.start[n] + k]]]
-                else:
-                    clock = own.clock[forbidden.event[k - size]]
-                if clock < 0:
-                    together[n] = False
-                elif again == 0:
-                    counts[clock] += 1
-                elif again == 1 and counts[clock] == 1:
-                    together[n] = False
-                elif again == 1 and counts[clock] > 1:
-                    found_clocks[at] = clock
-                    at += 1
-                    counts[clock] = -1
-                elif again == 2:
-                    counts[clock] = 0
-        start[n + 1] = at
-    return count, 0, 0
+class _Pieces(NamedTuple):
+    """Offsets, or differences of two, at the ends of segments in which nothing changes but the range."""
+
+    start: Int64
+    """(k + 1,) int64. Where those of each match begin; none: all values are gone through."""
+    value: Int64
+    share: Float64
+    """Each (m,). Half the length of the segment: over one, probabilities are linear."""
 
 
 class _Choices(NamedTuple):
@@ -158,6 +89,7 @@ class _Choices(NamedTuple):
     """(k,) int64. Choices."""
     together: NDArray[np.bool_]
     """(k,) bool. Whether only differences count."""
+    pieces: _Pieces
 
 
 @dataclass(slots=True)
@@ -166,14 +98,13 @@ class HeldConfidences:
 
     inner: Any
     """What describes matches with independent times: it takes offsets held as a last argument."""
-    own: OwnTimes
-    offsets: Offsets
-    values: Float64
+    clocks: Clocks
     window: int
     is_set: bool
     """Whether components are partially ordered."""
+    is_timed: bool
     is_anchored: bool
-    """Whether some condition is on a time itself: then more counts than differences."""
+    """Whether there are conditions on times, and some on a time itself: then more counts than differences."""
     most: int
     """Most choices of offsets to be gone through for one match."""
     limits: Limits
@@ -207,14 +138,9 @@ class HeldConfidences:
         CostlyMatchError, TooManyOffsetsError
             If a match takes too many steps, or has too many choices of offsets.
         """
-        found = len(matches.start) - 1
-        start, clocks, together = self._shared(
-            matches, candidates, offsets, pools, all_rules, conditions, scratch
-        )
-        counts = np.diff(start)
+        reach = self.in_reach(matches, candidates, offsets, pools, all_rules, conditions, scratch)
 
         def inner(some: MatchEvents, which: Int64, held: HeldOffsets | None) -> tuple[NDArray[Any], ...]:
-            """Return the columns of matches, which are among those given."""
             many = len(some.start) - 1
             columns = np.empty(many, np.int64), np.empty(many, np.int64), np.zeros(many), np.zeros(many)
             arguments = (some, candidates, offsets, pools, rules, conditions, pmfs, wanted, scratch)
@@ -222,25 +148,51 @@ class HeldConfidences:
                 self.inner.describe(*arguments, columns[: len(out)], *([] if held is None else [held]))
             except CostlyMatchError as error:
                 raise CostlyMatchError(int(which[error.match]), error.steps) from None
+            columns[2][columns[0] > columns[1]] = 0.0
             return columns
 
+        self.mix(matches, candidates, reach, inner, out)
+        np.minimum(out[2], 1.0, out=out[2])
+
+    def mix(
+        self,
+        matches: MatchEvents,
+        candidates: Placed,
+        reach: InReach,
+        inner: Inner,
+        out: tuple[NDArray[Any], ...],
+        is_product: bool = True,
+    ) -> None:
+        """Fill ranges of matches, and means over offsets of what ``inner`` gives for these.
+
+        Parameters
+        ----------
+        out
+            Ranges, then as many of the columns of ``inner`` as are wanted.
+        is_product : bool
+            Whether what is asked is a confidence: a product over what forbids, given the times of a match.
+        """
+        counts = np.diff(reach.start)
         alone = np.flatnonzero(counts == 0)
         if len(alone):
-            some = matches if len(alone) == found else some_of(matches, alone)
+            some = matches if len(alone) == len(counts) else some_of(matches, alone)
             for column, value in zip(out, inner(some, alone, None), strict=False):
                 column[alone] = value
         rest = np.flatnonzero(counts > 0)
         if not len(rest):
             return
-        now = np.full(len(self.offsets.lower), NOT_HELD)
-        choices = self._choices(rest, start, clocks, together & (matches.boxes.shape[1] == 0))
+        now = np.full(len(self.clocks.offsets.lower), NOT_HELD)
+        choices = self._choices(rest, reach, bool(matches.boxes.shape[1]))
+        split = self._split(rest, reach, matches, choices) if is_product else {}
         dear = choices.total > self.most
-        estimated = self.limits.std_error > 0.0 and len(out) > 3
-        if dear.any() and not estimated:
+        dear[list(split)] = False
+        if dear.any() and not (self.limits.std_error > 0.0 and len(out) > 3):
             held = choices.clocks[:, np.argmax(dear)]
             raise TooManyOffsetsError(held[held >= 0])
-        sums = _Sums(len(rest))
-        few = np.flatnonzero(~dear)
+        sums = _Sums(len(rest), len(out) - 2)
+        together = ~dear
+        together[list(split)] = False
+        few = np.flatnonzero(together)
         ends = np.cumsum(choices.total[few])
         for begin in range(0, int(ends[-1]) if len(few) else 0, _AT_ONCE):
             checkpoint()
@@ -248,20 +200,19 @@ class HeldConfidences:
             match = np.searchsorted(ends, number, side="right")
             number -= (ends - choices.total[few])[match]
             sums.add(*self._weighed(choices, few[match], number, matches, rest, now, inner))
-        lower, upper, confidence, error = sums.lower, sums.upper, sums.confidence, sums.error
         for n in np.flatnonzero(dear).tolist():
             checkpoint()
-            lower[n], upper[n], confidence[n], error[n] = self._estimated(
-                choices.clocks[:, n], matches, candidates, int(rest[n]), now, inner
-            )
-        possible = lower <= upper
-        out[0][rest] = np.where(possible, lower, 0)
-        out[1][rest] = np.where(possible, upper, -1)
-        out[2][rest] = np.where(possible, np.minimum(confidence, 1.0), 0.0)
-        if len(out) > 3:
-            out[3][rest] = error
+            sums.put(n, self._estimated(choices.clocks[:, n], matches, candidates, int(rest[n]), now, inner))
+        for n, apart in split.items():
+            checkpoint()
+            sums.put(n, self._one_by_one(apart, matches, int(rest[n]), now, inner))
+        possible = sums.lower <= sums.upper
+        out[0][rest] = np.where(possible, sums.lower, 0)
+        out[1][rest] = np.where(possible, sums.upper, -1)
+        for column, values in zip(out[2:], sums.means, strict=True):
+            column[rest] = values
 
-    def _shared(
+    def in_reach(
         self,
         matches: MatchEvents,
         candidates: Placed,
@@ -270,49 +221,125 @@ class HeldConfidences:
         rules: GapRules,
         conditions: Conditions,
         scratch: Scratch,
-    ) -> tuple[Int64, Int64, NDArray[np.bool_]]:
-        """Return the clocks of each match that several of its events and of those in its gaps name."""
-        found = len(matches.start) - 1
-        mark = np.full(len(self.own.clock), -1, dtype=np.int64)
-        counts = np.zeros(len(self.offsets.lower), dtype=np.int64)
-        start = np.zeros(found + 1, dtype=np.int64)
-        clocks = np.empty(4 * found + 64, dtype=np.int64)
-        together = np.empty(found, dtype=np.bool_)
-        events = 64
-        shared: Any = _shared_in_reach
-        done = 0
-        gaps = int(np.diff(matches.start).max(initial=0)) + 4
-        while done < found:
-            gathered = Gathered(mark, offsets, room_for(events, gaps))
-            done, more_events, more_clocks = shared(
-                matches, done, candidates, self.window, pools, rules, self.is_set, conditions, scratch,
-                gathered, self.own, counts, start, clocks, together,
-            )  # fmt: skip
-            checkpoint()
-            events = max(events, 2 * more_events)
-            if more_clocks:
-                clocks = np.concatenate((clocks, np.empty(more_clocks, dtype=np.int64)))
-        return start, clocks[: start[-1]], together
+    ) -> InReach:
+        """Return what :func:`eventbased.gaps.in_reach.in_reach` does."""
+        return in_reach(
+            matches, candidates, self.window, offsets, pools, rules, self.is_set, conditions, scratch,
+            self.clocks.own, len(self.clocks.offsets.lower),
+        )  # fmt: skip
 
-    def _choices(self, rest: Int64, start: Int64, clocks: Int64, together: NDArray[np.bool_]) -> _Choices:
+    def _choices(self, rest: Int64, reach: InReach, is_boxed: bool) -> _Choices:
         """Return the choices of offsets of some matches."""
+        start, together = reach.start, reach.together & (not is_boxed)
         counts = (start[rest + 1] - start[rest]).astype(np.int64)
         held = np.full((int(counts.max()), len(rest)), -1)
         for place in range(len(held)):
             there = counts > place
-            held[place, there] = clocks[start[rest[there]] + place]
+            held[place, there] = reach.clocks[start[rest[there]] + place]
         there = held >= 0
         known = np.where(there, held, 0)
-        lower, upper = self.offsets.lower[known], self.offsets.upper[known]
-        uniform = ((self.offsets.offset[known] < 0) | ~there).all(axis=0)
+        lower, upper = self.clocks.offsets.lower[known], self.clocks.offsets.upper[known]
+        uniform = ((self.clocks.offsets.offset[known] < 0) | ~there).all(axis=0)
         apart = together[rest] & (uniform | (counts == 1)) & (not self.is_anchored)
         first = np.where(apart, lower - upper[0], lower)
         last = np.where(apart, upper - lower[0], upper)
         first[0], last[0] = np.where(apart, 0, first[0]), np.where(apart, 0, last[0])
         sizes = np.where(there, last - first + 1, 1)
         total = np.prod(sizes.astype(np.float64), axis=0)
-        beyond = float(self.most) + 1.0
-        return _Choices(held, first, sizes, np.minimum(total, beyond).astype(np.int64), apart)
+        single = (counts == np.where(apart, 2, 1)) & (total > _FEW_CHOICES)
+        many = np.flatnonzero(single) if not (is_boxed or self.is_timed) else rest[:0]
+        pieces = self._pieces(rest, many, reach, held, apart, total)
+        numbers = np.diff(pieces.start)
+        sizes = np.where(numbers > 0, 1, sizes)
+        total = np.where(numbers > 0, numbers, np.minimum(total, float(self.most) + 1.0))
+        return _Choices(held, first, sizes, total.astype(np.int64), apart, pieces)
+
+    def _pieces(
+        self,
+        rest: Int64,
+        some: Int64,
+        reach: InReach,
+        held: Int64,
+        apart: NDArray[np.bool_],
+        total: Float64,
+    ) -> _Pieces:
+        """Return the pieces of those matches, among some, whose events are certain given one offset."""
+        parts: dict[int, tuple[Int64, Float64]] = {}
+        for n in some.tolist():
+            rows = np.unique(reach.events[reach.begin[rest[n]] : reach.begin[rest[n] + 1]])
+            moving, other = held[[1, 0], n].tolist() if apart[n] else (held[0, n], -1)
+            ends = ends_of_segments(self.clocks, rows, moving, other, self.window, float(total[n]))
+            if ends is not None:
+                parts[n] = ends
+        sizes = np.zeros(len(rest) + 1, np.int64)
+        sizes[1 + np.array(list(parts), np.int64)] = [len(value) for value, _ in parts.values()]
+        nothing = np.zeros(0, np.int64), np.zeros(0)
+        values, shares = (np.concatenate(found) for found in zip(nothing, *parts.values(), strict=True))
+        return _Pieces(np.cumsum(sizes), values, shares)
+
+    def _split(
+        self, rest: Int64, reach: InReach, matches: MatchEvents, choices: _Choices
+    ) -> dict[int, Apart]:
+        """Return the matches that take fewer steps with the clocks of forbidden events one by one."""
+        found = {}
+        for n in np.flatnonzero(choices.total > _FEW_CHOICES).tolist():
+            begin, end = reach.begin[rest[n] : rest[n] + 2]
+            behind = begin + matches.start[rest[n] + 1] - matches.start[rest[n]]
+            held = choices.clocks[:, n]
+            apart = one_by_one(
+                self.clocks, reach.events[begin:behind], reach.events[behind:end], held[held >= 0],
+                self.window, not self.is_timed, float(choices.total[n]),
+            )  # fmt: skip
+            if apart is not None:
+                found[n] = apart
+        return found
+
+    def _one_by_one(
+        self, apart: Apart, matches: MatchEvents, match: int, now: Int64, inner: Inner
+    ) -> tuple[float, ...]:
+        """Return range, confidence and standard error of a match, going through clocks one by one."""
+        own = self.clocks.own
+        cases, mine = apart.value.shape
+        # Where the other clocks are out of reach.
+        tops = np.where(own.clock >= 0, own.upper + self.clocks.offsets.upper[own.clock], own.upper)
+        far = int(tops.max()) + self.window + 1 - int(own.lower.min())
+        without = np.concatenate((apart.value, np.full((cases, len(apart.others)), far)), axis=1)
+        parts = [(without, np.zeros(cases, np.int64), np.arange(cases), np.ones(cases))]
+        for number, (offsets, chances) in enumerate(apart.others):
+            case, place = np.nonzero(chances)
+            given = without[case]
+            given[:, mine + number] = offsets[case, place]
+            parts.append((given, np.full(len(case), number + 1), case, chances[case, place]))
+        values, kind, case, chance = (np.concatenate(column) for column in zip(*parts, strict=True))
+        found = self._given(match, apart.clocks, values, matches, now, inner)
+        lower, upper, confidence, error = (np.concatenate(column) for column in zip(*found, strict=True))
+        shape = len(apart.others) + 1, cases
+        means, errors, possible = np.zeros(shape), np.zeros(shape), np.zeros(shape, np.bool_)
+        np.add.at(means, (kind, case), chance * confidence)
+        np.add.at(errors, (kind, case), chance * error)
+        np.logical_or.at(possible, (kind, case), lower <= upper)
+        # Each factor is given the match, whose confidence without them is the first one.
+        shares = np.divide(means[1:], means[0], out=np.zeros_like(means[1:]), where=means[0] > 0.0)
+        good = possible.all(axis=0) & (apart.weight > 0.0)
+        if not good.any():
+            return 1, 0, 0.0, 0.0
+        total = apart.weight @ (means[0] * shares.prod(axis=0))
+        least, most = lower[:cases][good].min(), upper[:cases][good].max()
+        return int(least), int(most), float(total), float(apart.weight @ errors.sum(axis=0))
+
+    def _given(
+        self, match: int, clocks: Int64, values: Int64, matches: MatchEvents, now: Int64, inner: Inner
+    ) -> list[tuple[NDArray[Any], ...]]:
+        """Return what is found of a match given offsets of some clocks, (n, c), a part at a time."""
+        found = []
+        for begin in range(0, len(values), _AT_ONCE):
+            checkpoint()
+            part = values[begin : begin + _AT_ONCE]
+            start = np.arange(len(part) + 1) * len(clocks)
+            held = HeldOffsets(self.clocks.own, start, np.tile(clocks, len(part)), part.ravel(), now)
+            which = np.full(len(part), match)
+            found.append(inner(some_of(matches, which), which, held))
+        return found
 
     def _weighed(
         self,
@@ -322,48 +349,44 @@ class HeldConfidences:
         matches: MatchEvents,
         rest: Int64,
         now: Int64,
-        inner: Any,
+        inner: Inner,
     ) -> tuple[Int64, Float64, tuple[NDArray[Any], ...]]:
-        """Return matches, weights, and ranges, confidences and errors of some choices."""
-        held, sizes, apart = choices.clocks[:, n], choices.sizes[:, n], choices.together[n]
+        """Return matches, weights, and what is found for some choices."""
+        held, sizes, apart, number = choices.clocks[:, n], choices.sizes[:, n], choices.together[n], digit
         there = held >= 0
         clock = np.where(there, held, 0)
-        lower, upper = self.offsets.lower[clock], self.offsets.upper[clock]
+        lower, upper = self.clocks.offsets.lower[clock], self.clocks.offsets.upper[clock]
         value = np.empty_like(held)
         for place in range(len(held) - 1, -1, -1):
             value[place] = choices.first[place, n] + digit % sizes[place]
             digit = digit // sizes[place]
+        at, pieces = choices.pieces.start[n] + number, choices.pieces
+        cut = np.flatnonzero(pieces.start[n + 1] > pieces.start[n])
+        value[apart[cut].astype(np.int64), cut] = pieces.value[at[cut]]
         # Where the first clock's offset can be, with others at differences to it. At its least all are within
         # bounds, which say where forbidden events are looked for.
         low = np.where(there, lower - np.where(apart, value, 0), lower[0]).max(axis=0)
         high = np.where(there, upper - np.where(apart, value, 0), upper[0]).min(axis=0)
         value = np.where(apart, value + low, value)
-        weight = self._weight(clock, there, value)
+        weight = np.where(there, self.clocks.chance(clock, value), 1.0).prod(axis=0)
         widths = np.where(there, upper - lower + 1, 1).prod(axis=0, dtype=np.float64)
         chance = np.maximum(high - low + 1, 0) / widths
         weight = np.where(apart, np.where(there.sum(axis=0) == 1, 1.0, chance), weight)
+        weight[cut] *= pieces.share[at[cut]]
         kept = np.flatnonzero(weight > 0.0)
         count = there[:, kept].sum(axis=0)
         start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(count)))
         chosen = there[:, kept].T
-        given = HeldOffsets(self.own, start, clock[:, kept].T[chosen], value[:, kept].T[chosen], now)
+        given = HeldOffsets(self.clocks.own, start, clock[:, kept].T[chosen], value[:, kept].T[chosen], now)
         which = rest[n[kept]]
-        lowest, highest, confidence, error = inner(some_of(matches, which), which, given)
-        possible = lowest <= highest
-        highest = highest + np.where(apart, high - low, 0)[kept]
-        return n[kept], weight[kept], (lowest, highest, confidence, error, possible)
-
-    def _weight(self, clock: Int64, there: NDArray[np.bool_], value: Int64) -> Float64:
-        """Return the probability of offsets of clocks, each (f, k): (k,) float64."""
-        lower, upper, law = (column[clock] for column in self.offsets)
-        weight = 1.0 / (upper - lower + 1).astype(np.float64)
-        if (law >= 0).any():
-            weight = np.where(law >= 0, self.values[np.where(law >= 0, law + value - lower, 0)], weight)
-        return np.asarray(np.where(there, weight, 1.0).prod(axis=0))
+        lowest, highest, *columns = inner(some_of(matches, which), which, given)
+        # An empty range stays empty.
+        highest = np.where(lowest <= highest, highest + np.where(apart, high - low, 0)[kept], highest)
+        return n[kept], weight[kept], (lowest, highest, *columns)
 
     def _estimated(
-        self, held: Int64, matches: MatchEvents, candidates: Placed, match: int, now: Int64, inner: Any
-    ) -> tuple[int, int, float, float]:
+        self, held: Int64, matches: MatchEvents, candidates: Placed, match: int, now: Int64, inner: Inner
+    ) -> tuple[float, ...]:
         """Return range, confidence and standard error of a match by drawing offsets.
 
         The range holds the tightest one: what forbidden events exclude is not taken off.
@@ -374,54 +397,55 @@ class HeldConfidences:
             raise TooManyOffsetsError(clocks)
         place = matches.place[matches.start[match] : matches.start[match + 1]]
         own = candidates.row[place]
-        known = np.concatenate((self.offsets.lower[clocks], self.own.lower[own], self.own.upper[own]))
+        known = np.concatenate(
+            (self.clocks.offsets.lower[clocks], self.clocks.own.lower[own], self.clocks.own.upper[own])
+        )
         random = np.random.default_rng([self.limits.seed, *(known % 2**32).tolist()])
         value = np.empty((len(clocks), draws), dtype=np.int64)
         for number, clock in enumerate(clocks.tolist()):
-            lower, upper, law = (int(column[clock]) for column in self.offsets)
+            lower, upper, law = (int(column[clock]) for column in self.clocks.offsets)
             if law < 0:
                 value[number] = random.integers(lower, upper, draws, endpoint=True)
             else:
-                chances = self.values[law : law + upper - lower + 1]
+                chances = self.clocks.values[law : law + upper - lower + 1]
                 value[number] = lower + random.choice(len(chances), draws, p=chances / chances.sum())
-        values, errors = [], []
-        for begin in range(0, draws, _AT_ONCE):
-            checkpoint()
-            part = value[:, begin : begin + _AT_ONCE]
-            many = part.shape[1]
-            start = np.arange(many + 1) * len(clocks)
-            given = HeldOffsets(self.own, start, np.tile(clocks, many), part.T.reshape(-1).copy(), now)
-            which = np.full(many, match)
-            _, _, confidence, error = inner(some_of(matches, which), which, given)
-            values.append(confidence)
-            errors.append(error)
-        found = np.concatenate(values)
+        drawn = self._given(match, clocks, value.T, matches, now, inner)
+        found, errors = (np.concatenate(column) for column in list(zip(*drawn, strict=True))[2:4])
         base = candidates.base[place]
         low, high = candidates.lower[place] - base, candidates.upper[place] - base
-        is_held = self.own.clock[own][:, None] == clocks
+        is_held = self.clocks.own.clock[own][:, None] == clocks
         mine = is_held.any(axis=1)
-        low, high = np.where(mine, self.own.lower[own], low), np.where(mine, self.own.upper[own], high)
+        low, high = (
+            np.where(mine, self.clocks.own.lower[own], low),
+            np.where(mine, self.clocks.own.upper[own], high),
+        )
         _, lower, upper = tight_range(
-            low, high, np.where(mine, is_held.argmax(axis=1), -1), self.offsets.lower[clocks],
-            self.offsets.upper[clocks], self.window,
+            low, high, np.where(mine, is_held.argmax(axis=1), -1), self.clocks.offsets.lower[clocks],
+            self.clocks.offsets.upper[clocks], self.window,
         )  # fmt: skip
         # One draw more at either end: a sample without spread is no proof of certainty.
-        variance = float(found.var()) + 1.0 / draws + float((np.concatenate(errors) ** 2).mean())
+        variance = float(found.var()) + 1.0 / draws + float((errors**2).mean())
         return int(lower), int(upper), float(found.mean()), math.sqrt(variance / draws)
 
 
 class _Sums:
     """Sums over choices of offsets, match by match."""
 
-    def __init__(self, count: int) -> None:
-        self.confidence, self.error = np.zeros((2, count))
+    def __init__(self, count: int, columns: int) -> None:
+        self.means = np.zeros((columns, count))
         self.lower = np.full(count, np.iinfo(np.int64).max)
         self.upper = np.full(count, np.iinfo(np.int64).min)
 
     def add(self, match: Int64, weight: Float64, found: tuple[NDArray[Any], ...]) -> None:
         """Add what is found for some choices, of these matches and weights."""
-        lower, upper, confidence, error, possible = found
-        np.add.at(self.confidence, match, np.where(possible, weight * confidence, 0.0))
-        np.add.at(self.error, match, weight * error)
+        lower, upper, *columns = found
+        for mean, values in zip(self.means, columns, strict=False):
+            np.add.at(mean, match, weight * values)
+        possible = lower <= upper
         np.minimum.at(self.lower, match[possible], lower[possible])
         np.maximum.at(self.upper, match[possible], upper[possible])
+
+    def put(self, match: int, found: tuple[float, ...]) -> None:
+        """Set what is found of a match."""
+        self.lower[match], self.upper[match] = int(found[0]), int(found[1])
+        self.means[:, match] = found[2 : 2 + len(self.means)]

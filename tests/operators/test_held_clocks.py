@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import uncertain_cep as uc
+from eventbased.gaps import held_clocks
 from tests.cases.clocks import by_clocks
 from tests.cases.existence import doubtful
 from tests.cases.language import LanguageCase, language_cases
@@ -61,3 +69,74 @@ def test_conditions_on_times_of_what_may_not_have_happened(case: LanguageCase) -
 @given(by_clocks(timed_nested_cases()))
 def test_conditions_on_times_of_sets(case: NestedCase) -> None:
     case.check()
+
+
+@given(by_clocks(language_cases(most=4)))
+def test_segments_that_matches_are_alike_in(case: LanguageCase) -> None:
+    with patch.object(held_clocks, "_FEW_CHOICES", 0):
+        case.check()
+
+
+@given(by_clocks(nested_cases("SA", 4)))
+def test_segments_that_sets_are_alike_in(case: NestedCase) -> None:
+    with patch.object(held_clocks, "_FEW_CHOICES", 0):
+        case.check()
+
+
+def _events(*events: tuple[str, int, str | None], widest: int) -> pa.Table:
+    """Return events of a type, at a time by a clock that is up to so many ticks off."""
+    named = [clock is not None for _, _, clock in events]
+    return pa.table(
+        {
+            "type": [type for type, _, _ in events],
+            "id": list(range(len(events))),
+            "lower": [at for _, at, _ in events],
+            "upper": [at + widest * name for (_, at, _), name in zip(events, named, strict=True)],
+            "source": pa.array([clock for _, _, clock in events], pa.string()),
+            "offset_lower": [0 if name else None for name in named],
+            "offset_upper": [widest if name else None for name in named],
+        }
+    )
+
+
+@pytest.mark.parametrize("widest", [100, 3_000_000])
+def test_the_number_of_ticks_does_not_matter_where_events_are_certain_by_their_clocks(widest: int) -> None:
+    query = f"PATTERN SEQ(A a, !N n, B b) WITHIN {2 * widest}"
+    certain = _events(
+        ("A", 0, None), ("B", widest, None), ("N", 0, "z"), ("N", widest // 3, "z"), widest=widest
+    )
+    (row,) = uc.match(certain, query).to_pylist()
+    # The first forbids but for the least and the largest offset, the other one for the least.
+    assert row["confidence"] == pytest.approx(1 / (widest + 1), rel=1e-9)
+    of_two = _events(("A", 0, "h"), ("B", 10, "h"), ("N", 5, "g"), ("N", 6, "g"), widest=widest)
+    (row,) = uc.match(of_two, query).to_pylist()
+    spoiled = sum(widest + 1 - abs(apart) for apart in range(-5, 5))
+    assert row["confidence"] == pytest.approx(1 - spoiled / (widest + 1) ** 2, rel=1e-9)
+    assert (row["range_lower"], row["range_upper"]) == (0, widest + 10)
+
+
+def test_clocks_of_what_is_forbidden_are_gone_through_one_by_one() -> None:
+    widest = 3_000_000
+    readings = {"x": (5, 20), "y": (0, 30), "z": (0, 3)}
+    forbidden = [("N", at, clock) for clock, known in readings.items() for at in known]
+    query = f"PATTERN SEQ(A a, !N n, B b) WITHIN {2 * widest}"
+    (row,) = uc.match(_events(("A", 0, None), ("B", 10, None), *forbidden, widest=widest), query).to_pylist()
+    # The offsets at which an event of each clock is in the gap.
+    expected = math.prod(1 - spoiling / (widest + 1) for spoiling in (5, 9, 10))
+    assert row["confidence"] == pytest.approx(expected, rel=1e-9)
+    assert (row["range_lower"], row["range_upper"]) == (0, 10)
+
+
+def test_a_match_of_one_clock_and_what_others_forbid() -> None:
+    widest = 300
+    readings = {"x": (5, 20), "y": (0, 30), "z": (100, 103)}
+    forbidden = [("N", at, clock) for clock, known in readings.items() for at in known]
+    query = f"PATTERN SEQ(A a, !N n, B b) WITHIN {2 * widest}"
+    (row,) = uc.match(_events(("A", 0, "h"), ("B", 10, "h"), *forbidden, widest=widest), query).to_pylist()
+    offsets = np.arange(widest + 1)
+    free = np.ones(len(offsets))
+    for known in readings.values():
+        apart = np.array(known)[:, None, None] + offsets - offsets[:, None]
+        free *= 1 - ((apart > 0) & (apart < 10)).any(axis=0).mean(axis=1)
+    assert row["confidence"] == pytest.approx(free.mean(), rel=1e-9)
+    assert (row["range_lower"], row["range_upper"]) == (0, widest + 10)

@@ -19,6 +19,7 @@ from confidence.gaps.unions import Term, Union
 from confidence.predicates.conditions import Conditions, Scratch, scratch
 from eventbased import Candidates
 from eventbased.config import BLOCK_ROWS
+from eventbased.gaps.fewer_offsets import Clocks
 from eventbased.gaps.gap_confidences import GapConfidences
 from eventbased.gaps.gap_events import NO_BOXES, ForbiddenEvents, MatchEvents, Placed
 from eventbased.gaps.held_clocks import HeldConfidences, TooManyOffsetsError
@@ -136,9 +137,10 @@ class BacktrackingSearch:
         self._by_clocks: HeldConfidences | None = None
         if clocks is not None:
             anchored = any(found.earlier is None for found in plan.bound.times)
+            of_events = Clocks(clocks.own, clocks.offsets, clocks.values)
             self._by_clocks = HeldConfidences(
-                self._confidences, clocks.own, clocks.offsets, clocks.values, window, plan.order is not None,
-                anchored, MOST_OFFSETS, limits,
+                self._confidences, of_events, window, plan.order is not None, timed, anchored, MOST_OFFSETS,
+                limits,
             )  # fmt: skip
         # What is taken next in every world is so only if it happened, and no condition on times can fail it.
         skips_to_next = plan.query.strategy == "skip_till_next_match" and not timed

@@ -1,0 +1,183 @@
+"""The events that decide on matches: their own, and those that may lie in their gaps; and their clocks."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confidence.arrays import largest, smallest
+from confidence.budget import checkpoint
+from confidence.chain.distribution import Intervals
+from confidence.gaps.chains import room_for
+from confidence.kernel import kernel
+from confidence.predicates.conditions import Conditions, Scratch
+from confidence.shared.held import OwnTimes
+from eventbased.gaps.gap_events import (
+    ForbiddenEvents,
+    GapRules,
+    Gathered,
+    MatchEvents,
+    Placed,
+    collect,
+    forbidden_in,
+    take_match,
+    unmark,
+)
+
+__all__ = ["InReach", "in_reach"]
+
+Int64 = NDArray[np.int64]
+
+
+class InReach(NamedTuple):
+    """What decides on some matches: their events, and those that may lie in their gaps."""
+
+    start: Int64
+    """(k + 1,) int64. Where the clocks of each match begin."""
+    clocks: Int64
+    """(m,) int64. Those that several of these events name."""
+    together: NDArray[np.bool_]
+    """(k,) bool. Whether all these events are of such clocks."""
+    begin: Int64
+    events: Int64
+    """(k + 1,) and (e,) int64. Where the events of each match begin, and their rows."""
+
+
+@kernel(allocates=True)
+def _list_in_reach(
+    matches, first_match, candidates, window, pools, rules, is_set, conditions, scratch, gathered, own,
+    counts, reach,
+):  # fmt: skip
+    """List the events that decide on each match, and the clocks that several of them name.
+
+    Parameters
+    ----------
+    matches, candidates, window, pools, rules, conditions, scratch, gathered
+        As for :func:`eventbased.gaps.gap_confidences.gap_confidences`; no offsets are held.
+    first_match : int64
+        The match to begin with.
+    is_set : bool
+        Whether components are partially ordered: then whatever may lie within the window of an event counts.
+    own : OwnTimes
+    counts : (c,) int64
+        All 0, and so again at the end.
+    reach : InReach
+        Overwritten. There is room for as many clocks as events.
+
+    Returns
+    -------
+    done : int64
+        Matches done.
+    events, listed : int64
+        How many forbidden events of a match, and events of all, there has to be room for to go on; 0 if
+        nothing is missing.
+    """
+    count = matches.start.shape[0] - 1
+    forbidden = gathered.forbidden
+    for n in range(first_match, count):
+        size = matches.start[n + 1] - matches.start[n]
+        if size + 2 > forbidden.gaps.shape[1]:
+            return n, size + 2, 0
+        match = Intervals(np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64))
+        bounds = np.empty((4, size), np.int64)
+        take_match(matches, n, candidates, conditions, scratch, gathered, match)
+        found = 0
+        if is_set:
+            above, until = smallest(match.lower) - window, largest(match.upper) + window
+            length = rules.taking.shape[0]
+            for k in range(rules.negated.shape[0]):
+                asked = (scratch.start[length + k], conditions.negated[k], conditions.negated[k + 1], -1)
+                if found >= 0:
+                    found = collect(
+                        pools, rules.negated[k], matches.place[matches.start[n]], above, until, 0, conditions,
+                        scratch, asked, found, gathered,
+                    )  # fmt: skip
+        else:
+            _, found = forbidden_in(
+                pools, rules, conditions, matches, n, match, bounds, window, scratch, gathered
+            )
+        unmark(matches, n, candidates, found, gathered)
+        if found < 0:
+            return n, forbidden.event.shape[0] + 1, 0
+        begin = reach.begin[n]
+        if begin + size + found > reach.events.shape[0]:
+            return n, 0, begin + size + found
+        at = reach.start[n]
+        reach.together[n] = True
+        for again in range(3):
+            for k in range(size + found):
+                if k < size:
+                    row = candidates.row[matches.place[matches.start[n] + k]]
+                else:
+                    row = forbidden.event[k - size]
+                reach.events[begin + k] = row
+                clock = own.clock[row]
+                if clock < 0:
+                    reach.together[n] = False
+                elif again == 0:
+                    counts[clock] += 1
+                elif again == 1 and counts[clock] == 1:
+                    reach.together[n] = False
+                elif again == 1 and counts[clock] > 1:
+                    reach.clocks[at] = clock
+                    at += 1
+                    counts[clock] = -1
+                elif again == 2:
+                    counts[clock] = 0
+        reach.start[n + 1] = at
+        reach.begin[n + 1] = begin + size + found
+    return count, 0, 0
+
+
+def in_reach(
+    matches: MatchEvents,
+    candidates: Placed,
+    window: int,
+    offsets: Int64,
+    pools: ForbiddenEvents,
+    rules: GapRules,
+    is_set: bool,
+    conditions: Conditions,
+    scratch: Scratch,
+    own: OwnTimes,
+    clocks: int,
+) -> InReach:
+    """Return the events that decide on each match, and the clocks that several of them name.
+
+    Parameters
+    ----------
+    offsets : (rows,) int64
+        Where the probabilities of each event start; -1 for uniform.
+    is_set : bool
+        Whether components are partially ordered.
+    own : OwnTimes
+        Of all events.
+    clocks : int
+        How many clocks there are.
+    """
+    found = len(matches.start) - 1
+    mark = np.full(len(own.clock), -1, dtype=np.int64)
+    counts = np.zeros(clocks, dtype=np.int64)
+    start, begin = np.zeros((2, found + 1), dtype=np.int64)
+    several, listed = np.empty((2, 4 * found + 64), dtype=np.int64)
+    reach = InReach(start, several, np.empty(found, dtype=np.bool_), begin, listed)
+    events = 64
+    # Numba types a kernel at its calls.
+    list_in_reach: Any = _list_in_reach
+    done = 0
+    gaps = int(np.diff(matches.start).max(initial=0)) + 4
+    while done < found:
+        gathered = Gathered(mark, offsets, room_for(events, gaps))
+        done, more_events, more_listed = list_in_reach(
+            matches, done, candidates, window, pools, rules, is_set, conditions, scratch, gathered, own,
+            counts, reach,
+        )  # fmt: skip
+        checkpoint()
+        events = max(events, 2 * more_events)
+        if more_listed:
+            room = np.empty(more_listed, dtype=np.int64)
+            several, listed = (np.concatenate((part, room)) for part in (reach.clocks, reach.events))
+            reach = reach._replace(clocks=several, events=listed)
+    return reach

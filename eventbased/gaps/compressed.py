@@ -79,6 +79,7 @@ def compressed_matches(
             return n, COSTLY, (int(min(steps, float(MOST_EDGES))), 0, 0, 0)
         filled = list_start[n]
         list_start[n + 1] = filled
+        out_sums[0, n], out_sums[1, n], out_sums[2, n], out_sums[3, n] = sums[0], sums[1], sums[2], 0.0
         if status != DONE:
             out_lower[n] = 0
             out_upper[n] = -1
@@ -94,6 +95,5 @@ def compressed_matches(
         list_start[n + 1] = filled
         out_lower[n] = first
         out_upper[n] = last
-        out_sums[0, n], out_sums[1, n], out_sums[2, n] = sums[0], sums[1], sums[2]
         out_sums[3, n] = elements
     return count, ALL, (0, 0, 0, 0)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
 from tests.cases.cases import Trace
-from tests.cases.language import LanguageCase
-from tests.cases.nested import NestedCase
 from tests.cases.sampling import sampled_from
 from uncertain_cep.testing.model import Clock
 
 __all__ = ["by_clocks"]
 
-CaseT = TypeVar("CaseT", LanguageCase, NestedCase)
+CaseT = TypeVar("CaseT", bound=Any)
 
 
 @st.composite
@@ -33,7 +31,8 @@ def by_clocks(draw: st.DrawFn, cases: st.SearchStrategy[CaseT]) -> CaseT:
         upper, pmf = (event.upper, event.pmf) if jitter or clock is None else (event.lower, None)
         first, last = (0, 0) if clock is None else (clock.lower, clock.upper)
         events.append(replace(event, lower=event.lower + first, upper=upper + last, pmf=pmf, clock=clock))
-    return replace(case, trace=Trace(tuple(events), case.trace.types))
+    changed: CaseT = replace(case, trace=Trace(tuple(events), case.trace.types))
+    return changed
 
 
 @st.composite

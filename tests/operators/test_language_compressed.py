@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import uncertain_cep as uc
 from tests.cases.cases import Trace
+from tests.cases.clocks import by_clocks
 from tests.cases.existence import doubtful
 from tests.cases.language import RELATIONS, language_cases
 from uncertain_cep.executor import Slicing, execute
@@ -185,6 +186,16 @@ def test_small_probabilities_keep_their_digits() -> None:
 
 @given(doubtful(compressed_cases()))
 def test_rows_of_events_that_may_not_have_happened(case: Case) -> None:
+    check(case)
+
+
+@given(by_clocks(compressed_cases()))
+def test_rows_of_events_that_share_clocks(case: Case) -> None:
+    check(case)
+
+
+@given(doubtful(by_clocks(compressed_cases())))
+def test_rows_of_doubtful_events_that_share_clocks(case: Case) -> None:
     check(case)
 
 

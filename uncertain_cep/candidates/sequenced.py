@@ -216,6 +216,8 @@ def _is_by_source(plan: EvaluationPlan) -> bool:
 
 def _check(plan: EvaluationPlan, found: SequencedEvents) -> None:
     """Refuse a pattern that takes no events that sequences put in order."""
+    if plan.compressed:
+        _refuse(found, 'kleene="compressed"')
     ends = {0, len(plan.components)} & {negation.after for negation in plan.negations}
     if plan.bound.times and (plan.order is not None or plan.forbids):
         _refuse(found, "TIME(...) beside AND(...) and what forbids events")

@@ -13,7 +13,7 @@ from confidence.budget import checkpoint
 from confidence.gaps.describing import PAUSED, Described, Space, describe_each
 from confidence.predicates.conditions import Scratch
 from eventbased.gaps.compressed import LISTS, compressed_matches
-from eventbased.gaps.gap_events import Gathered, MatchEvents
+from eventbased.gaps.gap_events import NO_OFFSETS, Gathered, HeldOffsets, MatchEvents
 from eventbased.search.state import FoundMatches
 from uncertain_cep.config import MOST_CONFIDENCE_STEPS
 from uncertain_cep.operators.backtracking import BacktrackingSearch, searched
@@ -99,14 +99,44 @@ class _CompressedSearch(BacktrackingSearch):
         list_start: Int64,
     ) -> Int64:
         """Fill ranges and sums of matches, and return the events in their gaps."""
+        given, forbidden = MatchEvents(*matches), self._forbidden
+        if self._by_clocks is None:
+            return self._listed_given(given, work, out, list_start)
+        listed: list[tuple[Int64, Int64]] = []
+
+        def inner(some: MatchEvents, which: Int64, held: HeldOffsets | None) -> tuple[NDArray[Any], ...]:
+            count = len(some.start) - 1
+            columns = np.empty(count, np.int64), np.empty(count, np.int64), np.empty((4, count))
+            start = np.zeros(count + 1, dtype=np.int64)
+            rows = self._listed_given(some, work, columns, start, held or NO_OFFSETS)
+            listed.append((np.repeat(which, np.diff(start)), rows))
+            return columns[0], columns[1], *columns[2]
+
+        with self._priced(matches):
+            reach = self._by_clocks.in_reach(
+                given, self._placed, self._offset, forbidden.events, forbidden.rules, self._conditions, work
+            )
+            self._by_clocks.mix(given, self._placed, reach, inner, (*out[:2], *out[2]), is_product=False)
+        match, row = np.unique(np.concatenate(listed, axis=1), axis=1)
+        list_start[1:] = np.cumsum(np.bincount(match, minlength=len(list_start) - 1))
+        return np.asarray(row[np.lexsort((self._context.ticks[0][row], match))])
+
+    def _listed_given(
+        self,
+        matches: MatchEvents,
+        work: Scratch,
+        out: tuple[Int64, Int64, NDArray[np.float64]],
+        list_start: Int64,
+        held: HeldOffsets = NO_OFFSETS,
+    ) -> Int64:
+        """Do what :meth:`_listed` does, given offsets of clocks."""
         kernel: Any = compressed_matches
         forbidden = self._forbidden
         if self._plan.bound.times:
-            with self._priced(matches):
+            with self._priced(FoundMatches(*matches[:3])):
                 found: Int64 = self._confidences.describe_lists(
-                    MatchEvents(*matches), self._placed, self._offset, forbidden.events, self._pmfs, work,
-                    out, list_start,
-                )  # fmt: skip
+                    matches, self._placed, self._offset, forbidden.events, self._pmfs, work, out, list_start
+                )
             return found
         space = self._space = self._space or Space()
         rows = np.empty(4 * len(list_start) + 64, dtype=np.int64)
@@ -115,9 +145,9 @@ class _CompressedSearch(BacktrackingSearch):
         def call(done: int) -> Described:
             nonlocal rows
             found: Described = kernel(
-                MatchEvents(*matches), done, self._placed, self._window, self._plan.negations[0].after,
-                forbidden.events, forbidden.rules, self._conditions, self._pmfs, float(MOST_CONFIDENCE_STEPS),
-                work, Gathered(mark, self._offset, space.forbidden), space.work.go_on(),
+                matches, done, self._placed, self._window, self._plan.negations[0].after, forbidden.events,
+                forbidden.rules, self._conditions, self._pmfs, float(MOST_CONFIDENCE_STEPS), work,
+                Gathered(mark, self._offset, space.forbidden, held), space.work.go_on(),
                 (*out, list_start, rows),
             )  # fmt: skip
             done, reason, need = found
@@ -128,6 +158,6 @@ class _CompressedSearch(BacktrackingSearch):
             rows = np.concatenate((rows, np.empty(more, dtype=np.int64)))
             return done, PAUSED, need
 
-        with self._priced(matches):
+        with self._priced(FoundMatches(*matches[:3])):
             describe_each(call, space.grow)
         return rows[: list_start[-1]]

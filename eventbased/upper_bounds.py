@@ -18,6 +18,9 @@ valid factor. What is forbidden, or asked of a match besides, only takes away fr
 (:mod:`confidence.gaps.monte_carlo`) is the confidence without what is forbidden, times an average of at most
 1. What stands on both sides of a compressed Kleene component is in order, too. All of this needs times that
 are independent of each other.
+
+Events of one clock are not. But those of distinct clocks are, wherever they stand side by side in a match,
+and a match is no more likely than that any such part of it is in order.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from eventbased.config import ROUNDING
 from eventbased.joins.join_state import BEGIN, PARENT, SIZE, trace_back
 from eventbased.thresholds import needed
 
-__all__ = ["describe_chosen", "filter_matches", "filter_spans"]
+__all__ = ["bounds_by_clocks", "describe_chosen", "filter_matches", "filter_spans"]
 
 
 @kernel(inline=True)
@@ -48,15 +51,20 @@ def _pairs_out_of_order(lower0, upper0, lower1, upper1):
 
 
 @kernel(inline=True)
-def _in_order(x, y, shift, lower, upper, offset):
-    """Return a bound on P(u_x <= u_y + shift): 1 if one of the two candidates has a pmf of its own."""
-    if offset.shape[0] and (offset[x] >= 0 or offset[y] >= 0):
-        return 1.0
-    low0, high0, low1, high1 = lower[x], upper[x], lower[y] + shift, upper[y] + shift
+def _up_to(low0, high0, low1, high1):
+    """Return a bound on P(u_0 <= u_1) for two independent uniform times."""
     if low0 > high1:
         return 0.0
     size = float(high0 - low0 + 1) * float(high1 - low1 + 1)
     return min(1.0 - _pairs_out_of_order(low0, high0, low1, high1) / size + ROUNDING, 1.0)
+
+
+@kernel(inline=True)
+def _in_order(x, y, shift, lower, upper, offset):
+    """Return a bound on P(u_x <= u_y + shift): 1 if one of the two candidates has a pmf of its own."""
+    if offset.shape[0] and (offset[x] >= 0 or offset[y] >= 0):
+        return 1.0
+    return _up_to(lower[x], upper[x], lower[y] + shift, upper[y] + shift)
 
 
 @kernel(inline=True)
@@ -210,6 +218,53 @@ def filter_matches(chosen, w, lower, upper, offset, least, rank, last_rank, out)
         for j in range(length - 1):
             bound *= _in_order(chosen[j, n], chosen[j + 1, n], 0, lower, upper, offset)
         out[n] = bound >= need
+
+
+@kernel
+def bounds_by_clocks(start, row, clock, lower, upper, slack, window, out):
+    """Fill upper bounds of the confidences of sequences some of whose events share clocks.
+
+    Parameters
+    ----------
+    start : (k + 1,) int64
+        Where the events of each match begin.
+    row : (m,) int64
+        These events.
+    clock : (n,) int64
+        That of each row; -1: none that it shares.
+    lower, upper : (n,) int64
+        Bounds of its time, ticks, without positions subtracted.
+    slack : (n,) int64
+        It is a uniform time over as many ticks less, and something between 0 and so much.
+    window : int64
+        WITHIN, ticks.
+    out : (k,) float64
+        Overwritten. O(l^3) for a match of l events.
+    """
+    for n in range(start.shape[0] - 1):
+        begin, last = start[n], start[n + 1] - 1
+        x, y = row[last], row[begin]
+        spread = 1.0
+        if begin < last and (clock[x] < 0 or clock[x] != clock[y]):
+            spread = _up_to(
+                lower[x], upper[x] - slack[x], lower[y] + slack[y] + window - 1, upper[y] + window - 1
+            )
+        out[n] = spread
+        for first in range(begin, last):
+            likely = 1.0
+            j = first
+            while j < last:
+                x, y = row[j], row[j + 1]
+                is_new = True
+                for k in range(first, j + 1):
+                    is_new = is_new and (clock[y] < 0 or clock[row[k]] != clock[y])
+                if not is_new:
+                    break
+                likely *= _up_to(lower[x], upper[x] - slack[x], lower[y] + slack[y] - 1, upper[y] - 1)
+                j += 1
+            if j == last and first == begin:
+                likely *= spread
+            out[n] = min(out[n], likely)
 
 
 @kernel(allocates=True)

@@ -304,7 +304,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     ranked = query.order_by_confidence and query.limit is not None and not query.non_overlapping
     best_only = ranked and not plan.compressed
     # Sequences that forbid nothing are weighed behind the search, all of them where times are not uniform.
-    weighed = clocks = None
+    weighed = clocks = likely = None
     while_found = plan.needs_confidence
     if sequences is not None:
         from uncertain_cep.operators.sequenced_matches import sequence_weigher
@@ -318,9 +318,11 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     payload = None if by_row else id_payload(plan, table)
     batch_rows = min(batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1))
     if clocks is not None and plan.is_plain and query.strategy == "skip_till_any_match":
-        from uncertain_cep.operators.shared_clocks import weigher
+        from uncertain_cep.operators.shared_clocks import LikelyMatches, weigher
 
         weighed = weigher(clocks, plan.window, plan.needs_confidence)
+        # What is certain by its clock is weighed about as fast as bounds are.
+        likely = LikelyMatches(clocks, plan.window) if clocks.has_law.any() else None
         while_found = while_found and not clocks.has_law.any()
     context = ExecutionContext(
         plan,
@@ -338,11 +340,13 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
     operator = operator_of(plan)
 
     def found(among: Selection, threshold: Threshold | None = None) -> Iterator[MatchBatch]:
-        if clocks is None and weighed is None:
+        if weighed is None:
             return _owned(operator.matches(with_tree().among(among, threshold)), later)
-        # What bounds confidences takes times as independent.
+        # What bounds confidences while joining takes times as independent.
         chunks = _owned(operator.matches(with_tree().among(among)), later)
-        return chunks if weighed is None else map(weighed, chunks)
+        if likely is not None and threshold is not None:
+            chunks = (chunk.keep(likely(chunk, threshold)) for chunk in chunks)
+        return map(weighed, chunks)
 
     def matches(among: Selection, threshold: Threshold | None = None) -> Iterator[MatchBatch]:
         if exists is None:

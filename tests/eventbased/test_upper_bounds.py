@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from confidence import running_sums
 from confidence.predicates.conditions import scratch
+from confidence.shared.held import Offsets, OwnTimes
 from eventbased import filter_matches
 from eventbased.search.backtracking import promising
 from eventbased.search.partial_orders import MOST_EVENTS, order_can_reach
@@ -33,6 +34,8 @@ from eventbased.search.state import (
 from eventbased.thresholds import needed
 from eventbased.time_differences import in_order, in_window, near
 from eventbased.upper_bounds import _in_order as _of_shifted
+from eventbased.upper_bounds import bounds_by_clocks
+from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.expressions.conditions import compile_conditions
 
 Int64 = NDArray[np.int64]
@@ -342,3 +345,62 @@ def test_what_is_kept_in_the_end_reaches_what_is_needed(least: float, share: flo
     if f"{other:.11e}" == f"{least:.11e}":
         assert needed(least) < other
         assert needed(other) < least
+
+
+@st.composite
+def _by_clocks(draw: st.DrawFn) -> tuple[list[tuple[int, Time]], list[Time]]:
+    """Draw the clock and the time by it of each event of a match, and the offsets of the clocks."""
+    clocks = [draw(_times()) for _ in range(draw(st.integers(1, 3)))]
+    events = []
+    for _ in range(draw(st.integers(2, 4))):
+        low, size = draw(st.integers(0, 9)), draw(st.sampled_from([1, 1, 2, 3]))
+        weights = tuple(draw(st.lists(st.integers(1, 3), min_size=size, max_size=size)))
+        own = Time(low, low + size - 1, weights if draw(st.integers(0, 3)) == 0 else None)
+        events.append((draw(st.integers(-1, len(clocks) - 1)), own))
+    return events, clocks
+
+
+@given(_by_clocks(), st.integers(1, 12))
+def test_events_of_distinct_clocks_bound_matches(
+    case: tuple[list[tuple[int, Time]], list[Time]], window: int
+) -> None:
+    events, clocks = case
+
+    def is_match(ticks: tuple[int, ...]) -> bool:
+        offsets = ticks[len(events) :]
+        times = [
+            tick + (offsets[clock] if clock >= 0 else 0)
+            for (clock, _), tick in zip(events, ticks, strict=False)
+        ]
+        return all(s < t for s, t in pairwise(times)) and times[-1] - times[0] < window
+
+    every = [time for _, time in events] + clocks
+    exact = _exact(every, is_match)
+    laws = [time.pmf for time in every]
+    begins = np.cumsum([0, *map(len, laws)])
+    low, high, offset = np.array(
+        [(time.low, time.high, begins[k] if laws[k] else -1) for k, time in enumerate(every)]
+    ).T
+    own, of_clocks = slice(len(events)), slice(len(events), None)
+    shared = SharedClocks(
+        OwnTimes(np.array([clock for clock, _ in events]), low[own], high[own], offset[own]),
+        Offsets(low[of_clocks], high[of_clocks], offset[of_clocks]),
+        np.concatenate(laws),
+        (),
+        offset[own] >= 0,
+    )
+    bound = np.empty(1)
+    row = np.arange(len(events))
+    bounds_by_clocks(np.array([0, len(events)]), row, shared.own.clock, *shared.bounds(), window, bound)
+    assert bound[0] >= exact
+
+
+def test_the_bound_of_two_events_of_distinct_clocks_is_the_confidence() -> None:
+    """Both are certain by their clocks, and the window is long."""
+    bound, column = np.empty(1), np.array
+    bounds_by_clocks(
+        column([0, 2]), column([0, 1]), column([0, 1]), column([0, 2]), column([9, 6]), column([0, 0]), 50,
+        bound,
+    )  # fmt: skip
+    pairs = sum(s < t for s in range(10) for t in range(2, 7))
+    assert pairs / 50 <= bound[0] <= pairs / 50 + 1e-9

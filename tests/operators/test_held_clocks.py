@@ -83,6 +83,20 @@ def test_segments_that_sets_are_alike_in(case: NestedCase) -> None:
         case.check()
 
 
+@given(by_clocks(language_cases(most=4)), st.integers(0, 8), st.integers(1, 3))
+def test_a_least_confidence_leaves_out_what_is_less_likely(case: LanguageCase, at: int, limit: int) -> None:
+    """The threshold is just below, or at, a confidence that occurs."""
+    table = case.trace.table()
+    whole = uc.match(table, case.text("ORDER BY CONFIDENCE DESC")).to_pylist()
+    assert uc.match(table, case.text(f"ORDER BY CONFIDENCE DESC LIMIT {limit}")).to_pylist() == whole[:limit]
+    for place, share in ((at, 1.0), (at + 1, 0.999)):
+        if place < len(whole):
+            least = whole[place]["confidence"] * share
+            kept = [row for row in whole if row["confidence"] >= least * (1 - 1e-9)]
+            tail = f"HAVING CONFIDENCE >= {least:.17f} ORDER BY CONFIDENCE DESC"
+            assert uc.match(table, case.text(tail)).to_pylist() == kept
+
+
 def _events(*events: tuple[str, int, str | None], widest: int) -> pa.Table:
     """Return events of a type, at a time by a clock that is up to so many ticks off."""
     named = [clock is not None for _, _, clock in events]

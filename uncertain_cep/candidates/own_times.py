@@ -77,6 +77,16 @@ class SharedClocks:
             np.where(alone, own.upper, self.offsets.upper[own.clock]),
         )
 
+    def bounds(self) -> tuple[Int64, Int64, Int64]:
+        """Return bounds of the times of events, and how much of each is not its longest uniform part."""
+        own, alone = self.own, self.own.clock < 0
+        none = np.array([[0], [0], [-1]])
+        low, high, law = np.where(alone, none, np.stack(self.offsets)[:, own.clock])
+        parts = ((own.upper - own.lower, own.offset), (high - low, law))
+        uniform = np.maximum(*(np.where(at < 0, length, 0) for length, at in parts))
+        lower, upper = own.lower + low, own.upper + high
+        return lower, upper, upper - lower - uniform
+
     def laws(self, lower: Int64, upper: Int64) -> tuple[Int64, Pmfs]:
         """Return the law of each event's time alone: where its probabilities start, and these.
 

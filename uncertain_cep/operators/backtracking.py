@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ from uncertain_cep.operators.join_prefix import choice_of_singles, choices_of_si
 from uncertain_cep.operators.next_match import ids_by_component, too_dear
 from uncertain_cep.operators.partial_orders import order_confidences, sides_of_gap, sorted_by_id
 from uncertain_cep.operators.series import by_component, event_by_event
-from uncertain_cep.operators.shared_clocks import too_many_offsets
+from uncertain_cep.operators.shared_clocks import LikelyMatches, too_many_offsets
 from uncertain_cep.operators.timed_matches import TimedConfidences
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.query.typed import Column, variables_of
@@ -135,7 +136,13 @@ class BacktrackingSearch:
         # Others of sets are never estimated.
         self._has_errors = plan.order is None or (timed and clocks is None)
         self._by_clocks: HeldConfidences | None = None
+        # What bounds confidences while searching takes times as independent.
+        self._threshold = context.threshold
+        self._likely: Callable[[Int64, Int64], NDArray[np.bool_]] | None = None
         if clocks is not None:
+            self._threshold = None
+            if plan.order is None and context.threshold is not None:
+                self._likely = partial(LikelyMatches(clocks, window).among, context.threshold)
             anchored = any(found.earlier is None for found in plan.bound.times)
             of_events = Clocks(clocks.own, clocks.offsets, clocks.values)
             self._by_clocks = HeldConfidences(
@@ -178,7 +185,7 @@ class BacktrackingSearch:
             yield from self._search(np.full((len(self._kleene), 1), -1), context.counters)
             return
         work = scratch(self._conditions, len(self._kleene))
-        last_rows = BLOCK_ROWS if many or context.threshold is not None else context.batch_rows
+        last_rows = BLOCK_ROWS if many or self._threshold is not None else context.batch_rows
         for chosen in choices_of_singles(
             self._plan, context.tree, self._table, self._laid, self._rows, self._window, last_rows,
             context.counters,
@@ -186,8 +193,8 @@ class BacktrackingSearch:
             if many:
                 yield from self._search(chosen, None)
                 continue
-            if context.threshold is not None:
-                chosen = chosen[:, self._promising(chosen, context.threshold)]
+            if self._threshold is not None:
+                chosen = chosen[:, self._promising(chosen, self._threshold)]
             chunk = self._chunk(event_by_event(chosen), work)
             if len(chunk.lower):
                 yield chunk
@@ -218,7 +225,7 @@ class BacktrackingSearch:
         while status != EXHAUSTED:
             status, found = kernel(
                 self._candidates, self._pattern, self._chain, self._before, self._conditions, self._pruning,
-                self._wanted(self._context.threshold), state, work, choices, steps_per_call(), size, out,
+                self._wanted(self._threshold), state, work, choices, steps_per_call(), size, out,
             )  # fmt: skip
             checkpoint()
             if found:
@@ -264,6 +271,8 @@ class BacktrackingSearch:
     def _chunk(self, matches: FoundMatches, work: Scratch) -> MatchBatch:
         """Return the matches that are possible, with their ranges and confidences."""
         wanted, payload = self._context.with_confidence, self._context.payload
+        if self._likely is not None:
+            matches = _kept(matches, self._likely(matches.start, self._rows[matches.candidate]))
         lower, upper, confidence, std_error = self._described(matches, wanted, work)
         rows = self._rows[matches.candidate]
         events = rows if payload is None else payload[rows]
@@ -367,6 +376,14 @@ class BacktrackingSearch:
             events, soonest, self._forbidden.rules.negated, np.array(stages, dtype=np.int64), behind_of,
             ahead_of, self._base,
         )  # fmt: skip
+
+
+def _kept(matches: FoundMatches, mask: NDArray[np.bool_]) -> FoundMatches:
+    """Return the matches where ``mask``, (m,), is true."""
+    sizes = np.diff(matches.start)
+    kept = np.repeat(mask, sizes)
+    start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes[mask])))
+    return FoundMatches(start, matches.candidate[kept], matches.component[kept])
 
 
 def _too_many_events() -> ConfidenceCostError:

@@ -16,16 +16,38 @@ from numpy.typing import NDArray
 from confidence.budget import checkpoint, multiplications_per_call
 from confidence.shared.held import TOO_MANY, weigh_held
 from confidence.shared.weighing import drop_impossible, weigh_matches
+from eventbased.thresholds import needed
+from eventbased.upper_bounds import bounds_by_clocks
 from uncertain_cep.candidates.own_times import SharedClocks
 from uncertain_cep.config import MOST_OFFSETS, MULTIPLICATIONS_BY_CLOCKS
 from uncertain_cep.errors import ConfidenceCostError
 from uncertain_cep.operators.batch import MatchBatch
+from uncertain_cep.operators.context import Threshold
 from uncertain_cep.operators.description import pooled
 
-__all__ = ["too_many_offsets", "weigher"]
+__all__ = ["LikelyMatches", "too_many_offsets", "weigher"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+class LikelyMatches:
+    """What tells which sequences of events that share clocks can reach a confidence."""
+
+    def __init__(self, clocks: SharedClocks, window: int) -> None:
+        self._arguments = clocks.own.clock, *clocks.bounds(), window
+
+    def __call__(self, chunk: MatchBatch, threshold: Threshold) -> Mask:
+        """Return which matches of single events, which are rows, are of interest."""
+        length, count = chunk.events.shape
+        return self.among(threshold, np.arange(count + 1) * length, chunk.events.T.ravel())
+
+    def among(self, threshold: Threshold, start: Int64, rows: Int64) -> Mask:
+        """Return which matches, whose rows begin at ``start``, (k + 1,) int64, are of interest."""
+        found = np.empty(len(start) - 1)
+        bounds_by_clocks(start, rows, *self._arguments, found)
+        return np.asarray(found >= needed(threshold.least))
 
 
 def weigher(clocks: SharedClocks, window: int, wanted: bool) -> Callable[[MatchBatch], MatchBatch]:

@@ -313,14 +313,13 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         pmfs, while_found = None, while_found and sequences.is_total
     elif plan.clocks:
         clocks, pmfs = shared_clocks(plan, table, pmfs, *ticks)
-    by_row = plan.counts or best_only or later is not None or exists is not None
-    by_row = by_row or clocks is not None or sequences is not None
-    payload = None if by_row else id_payload(plan, table)
+    by_row = plan.counts or best_only or later is not None or exists is not None or sequences is not None
+    ids = None if by_row else id_payload(plan, table)
     batch_rows = min(batch_rows, max(MOST_CELLS // len(plan.batch_schema), 1))
     if clocks is not None and plan.is_plain and query.strategy == "skip_till_any_match":
         from uncertain_cep.operators.shared_clocks import LikelyMatches, weigher
 
-        weighed = weigher(clocks, plan.window, plan.needs_confidence)
+        weighed = weigher(clocks, plan.window, plan.needs_confidence, ids)
         # What is certain by its clock is weighed about as fast as bounds are.
         likely = LikelyMatches(clocks, plan.window) if clocks.has_law.any() else None
         while_found = while_found and not clocks.has_law.any()
@@ -330,7 +329,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
         selection,
         ticks,
         pmfs,
-        payload,
+        ids if weighed is None else None,
         while_found,
         batch_rows,
         counters=counters,
@@ -390,7 +389,7 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
                 if rising is not None and wanted.confidence is not None:
                     wanted = wanted.keep(wanted.confidence >= rising.threshold.least)
                 if len(wanted.lower):
-                    batch = had(plan, to_batch(plan, table, wanted, payload is not None))
+                    batch = had(plan, to_batch(plan, table, wanted, ids is not None))
                     if rising is not None:
                         rising.offer(np.asarray(batch.column("confidence").to_numpy()))
                     yield batch

@@ -12,7 +12,7 @@ from confidence.chain.uniform import chain_confidence, sum_of_three, sum_of_two,
 from confidence.kernel import kernel
 from confidence.shared.rigid import collapse, conditions, pairs_within, rigid_count
 
-__all__ = ["drop_impossible", "weigh_matches"]
+__all__ = ["keep_possible", "weigh_matches"]
 
 Int64 = NDArray[np.int64]
 
@@ -209,15 +209,27 @@ def weigh_matches(events, clock, reading, low, high, window, wanted, part, lower
 
 
 @kernel
-def drop_impossible(events, lower, upper, confidence):
-    """Move the matches whose range is not empty to the front, in this order; return how many. O(l m)."""
+def keep_possible(events, ids, lower, upper, confidence, out):
+    """Move the matches whose range is not empty to the front, in this order; return how many. O(l m).
+
+    Parameters
+    ----------
+    events : (l, m) int64
+        The rows of the events of each match.
+    ids : (n,) int64, or (0,)
+        What to write for each row; the row itself without any.
+    lower, upper : (m,) int64; confidence : (m,) float64
+        Those of matches that cannot happen are overwritten.
+    out : (l, m) int64
+        Overwritten by the events of the others.
+    """
     length, count = events.shape
     kept = 0
     for n in range(count):
         if lower[n] <= upper[n]:
-            if kept < n:
-                for j in range(length):
-                    events[j, kept] = events[j, n]
-                lower[kept], upper[kept], confidence[kept] = lower[n], upper[n], confidence[n]
+            for j in range(length):
+                row = events[j, n]
+                out[j, kept] = ids[row] if ids.shape[0] else row
+            lower[kept], upper[kept], confidence[kept] = lower[n], upper[n], confidence[n]
             kept += 1
     return kept

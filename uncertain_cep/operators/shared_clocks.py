@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint, multiplications_per_call
 from confidence.shared.held import TOO_MANY, weigh_held
-from confidence.shared.weighing import drop_impossible, weigh_matches
+from confidence.shared.weighing import keep_possible, weigh_matches
 from eventbased.thresholds import needed
 from eventbased.upper_bounds import bounds_by_clocks
 from uncertain_cep.candidates.own_times import SharedClocks
@@ -50,7 +50,9 @@ class LikelyMatches:
         return np.asarray(found >= needed(threshold.least))
 
 
-def weigher(clocks: SharedClocks, window: int, wanted: bool) -> Callable[[MatchBatch], MatchBatch]:
+def weigher(
+    clocks: SharedClocks, window: int, wanted: bool, ids: Int64 | None = None
+) -> Callable[[MatchBatch], MatchBatch]:
     """Return what makes of matches, whose events are rows, what their clocks let them be.
 
     It takes batches with confidences of uniform, independent times, or without any where some times are not
@@ -62,15 +64,20 @@ def weigher(clocks: SharedClocks, window: int, wanted: bool) -> Callable[[MatchB
         WITHIN, ticks.
     wanted : bool
         Whether confidences are.
+    ids : (n,) int64 or None
+        What to return for each row; None: the row itself.
     """
     rigid = clocks.rigid()
+    payload = (np.zeros(0, np.int64) if ids is None else ids).view()
+    # Of one type for the kernel, whether Arrow holds it or not.
+    payload.flags.writeable = False
     uneven = clocks.has_law if clocks.has_law.any() else None
 
     def weighed(chunk: MatchBatch) -> MatchBatch:
         length, count = chunk.events.shape
-        events = pooled(length * count, np.int64).reshape(length, count)
+        events, found = np.ascontiguousarray(chunk.events), pooled(length * count, np.int64)
         lower, upper, confidence = pooled(count, np.int64), pooled(count, np.int64), pooled(count, np.float64)
-        events[:], lower[:], upper[:] = chunk.events, chunk.lower, chunk.upper
+        lower[:], upper[:] = chunk.lower, chunk.upper
         confidence[:] = np.nan if chunk.confidence is None else chunk.confidence
         many = max(int(multiplications_per_call()) // MULTIPLICATIONS_BY_CLOCKS, 1)
         for begin in range(0, count, many):
@@ -85,10 +92,11 @@ def weigher(clocks: SharedClocks, window: int, wanted: bool) -> Callable[[MatchB
         elif wanted and np.isnan(confidence.sum()):
             left = np.isnan(confidence)
             _hold(clocks, window, events, wanted, lower, upper, confidence, np.flatnonzero(left))
-        kept = drop_impossible(events, lower, upper, confidence)
+        found = found.reshape(length, count)
+        kept = keep_possible(events, payload, lower, upper, confidence, found)
         return replace(
             chunk,
-            events=events[:, :kept],
+            events=found[:, :kept],
             lower=lower[:kept],
             upper=upper[:kept],
             confidence=confidence[:kept] if wanted else None,

@@ -134,7 +134,7 @@
   function keyOf(set, n) {
     const parts = [];
     const has = set.drawn[n][0].some(([, place]) => events.stamp[place] !== null);
-    parts.push(make("span", {}, "Bars: when an event can have happened; darker: when it did, if this is a match."));
+    parts.push(make("span", {}, "Bars: when an event can have happened; the fuller the colour, the likelier, if this is a match."));
     if (has) parts.push(make("span", {}, " ◆ its stamp."));
     if (set.drawn[n][1].length) parts.push(make("span", {}, " Orange: events that could come between and would spoil it."));
     parts.push(...oneClock(set.drawn[n][0]).map((said) => make("span", {}, said)));
@@ -257,7 +257,7 @@
         );
       });
       const more = group.distinct - group.values.length;
-      box.append(make("div", { class: "panel" }, make("h2", {}, `By ${group.name}`), make("p", { class: "note" }, `Possible, and in dark expected, matches.${more > 0 ? ` ${count(more, "value", "values")} more.` : ""}`), picture));
+      box.append(make("div", { class: "panel" }, make("h2", {}, `By ${group.name}`), make("p", { class: "note" }, `Possible matches, and in full colour the expected ones.${more > 0 ? ` ${count(more, "value", "values")} more.` : ""}`), picture));
     }
   }
 

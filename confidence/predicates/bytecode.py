@@ -160,20 +160,29 @@ def value_at(real, at, null_at, ints, floats, nulls):
 
 
 @kernel(inline=True)
-def related(relation, real, x, p, y, q):
-    """Return whether ``x`` compares with ``y`` as a relation says; ``p`` with ``q`` where it is ``real``."""
-    below = p < q if real else x < y
-    same = p == q if real else x == y
+def _meets(relation, below, same, above):
+    """Return whether two values that compare in a way compare as a relation says."""
     if relation == BELOW:
         return below
     if relation == NOT_ABOVE:
         return below or same
-    if relation == SAME:
-        return same
-    if relation == OTHER:
-        return not same
-    above = p > q if real else x > y
-    return above or (same and relation == NOT_BELOW)
+    if relation == ABOVE:
+        return above
+    if relation == NOT_BELOW:
+        return above or same
+    return same == (relation == SAME)
+
+
+@kernel(inline=True)
+def related(relation, real, at, null_at, ints, floats, nulls, y, q):
+    """Return whether the value at a place, if there is one, compares with ``y``, or ``q`` if it is real."""
+    if nulls[null_at]:
+        return False
+    if real:
+        p = floats[at]
+        return _meets(relation, p < q, p == q, p > q)
+    x = ints[at]
+    return _meets(relation, x < y, x == y, x > y)
 
 
 @kernel
@@ -210,8 +219,7 @@ def next_related(
     The value of candidate i is at ``shift + i``, whether it is null at ``null_shift + i``.
     """
     for i in range(start, stop):
-        known, x, p = value_at(real, shift + i, null_shift + i, ints, floats, nulls)
-        if known and related(relation, real, x, p, number, real_number):
+        if related(relation, real, shift + i, null_shift + i, ints, floats, nulls, number, real_number):
             return i
     return stop
 
@@ -246,9 +254,9 @@ def holds(code, start, stop, ints, floats, nulls, slots, chosen, whole, real, ab
                 return False
             reals = op >= ARE_EQUAL_F
             relation = op - (ARE_EQUAL_F if reals else ARE_EQUAL)
-            known, x, p = value_at(reals, slots[first, 1] + i, slots[first, 2] + i, ints, floats, nulls)
-            also, y, q = value_at(reals, slots[second, 1] + j, slots[second, 2] + j, ints, floats, nulls)
-            if not (known and also and related(relation, reals, x, p, y, q)):
+            i, null_i = slots[first, 1] + i, slots[first, 2] + i
+            known, y, q = value_at(reals, slots[second, 1] + j, slots[second, 2] + j, ints, floats, nulls)
+            if not (known and related(relation, reals, i, null_i, ints, floats, nulls, y, q)):
                 return False
         elif op < 0:
             if absent[top] or whole[top] == 0:

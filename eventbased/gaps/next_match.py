@@ -263,10 +263,10 @@ def next_confidences(
                     free = others.upper[x] + j > earliest
                     if free and relation != UNRELATED:
                         place = others.place[x]
-                        known, y, p = value_at(
-                            is_real, shift + place, null_shift + place, ints, floats, nulls
-                        )
-                        free = known and related(relation, is_real, y, p, number, real_number)
+                        free = related(
+                            relation, is_real, shift + place, null_shift + place, ints, floats, nulls, number,
+                            real_number,
+                        )  # fmt: skip
                     for k in range(length):
                         free = free and others.event[x] != own.event[matches[k, n]]
                     if free and row < row_stop:

@@ -253,8 +253,10 @@ def _extend(
                         for s in range(takens):
                             free = free and taken[s] != i
                         if free and relation != UNRELATED:
-                            known, x, q = value_at(is_real, values + i, own_nulls + i, ints, floats, nulls)
-                            free = known and related(relation, is_real, x, q, number, real_number)
+                            free = related(
+                                relation, is_real, values + i, own_nulls + i, ints, floats, nulls, number,
+                                real_number,
+                            )  # fmt: skip
                         if free and row < row_stop:
                             chosen[j] = i
                             free = holds(

@@ -343,8 +343,17 @@ def extend(count, block, step, inputs, probe, cursor, most_steps, room, spans):
                                 free = free and candidates[t, i] != taken[x]
                     if free and relation != UNRELATED:
                         k = candidates[side, i]
-                        known, y, q = value_at(is_real, shift + k, null_shift + k, ints, floats, nulls)
-                        free = known and related(relation, is_real, y, q, number, real_number)
+                        free = related(
+                            relation,
+                            is_real,
+                            shift + k,
+                            null_shift + k,
+                            ints,
+                            floats,
+                            nulls,
+                            number,
+                            real_number,
+                        )
                     if free and paired:
                         free = _pairs_hold(pairs, block, r, candidates, i, inputs)
                     if free and row < row_stop:

@@ -93,7 +93,10 @@ class Kernel:
     def __call__(self, *arguments: Any) -> Any:
         """Run the kernel, in which way see :func:`plain_for`."""
         global _spent
-        if self.is_loaded or not runs_plain():
+        compiled = self._compiled
+        if compiled is not None and compiled.overloads:
+            return compiled(*arguments)
+        if not runs_plain():
             return self.compiled(*arguments)
         started = perf_counter()
         try:

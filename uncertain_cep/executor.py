@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from typing import NamedTuple, NoReturn
+from functools import partial
+from typing import NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -56,6 +56,7 @@ __all__ = [
 Int64 = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Batches = Callable[[], Iterator[pa.RecordBatch]]
+FoundT = TypeVar("FoundT")
 
 
 def execute_within(
@@ -137,9 +138,21 @@ def execute(
         check_table(plan, table, file)
     if diagnostics is not None:
         diagnostics.look(table)
-    times = cache(partial(_times, plan, table))
+    times = _once(partial(_times, plan, table))
     given = _Given(table, slicing, batch_rows, owned, diagnostics, threads, LookedUp(), times, file)
     yield from _asked(plan, given, counters)()
+
+
+def _once(work: Callable[[], FoundT]) -> Callable[[], FoundT]:
+    """Return a function that does some work when it is first asked, and is made faster than a cache."""
+    done: list[FoundT] = []
+
+    def found() -> FoundT:
+        if not done:
+            done.append(work())
+        return done[0]
+
+    return found
 
 
 class _Times(NamedTuple):
@@ -235,7 +248,7 @@ def _by_slice(
         begin = slicing.origin + number * slicing.length
         lower = ticks_of(part, plan.names.lower, plan)
         mine = (lower >= begin) & (lower < begin + slicing.length)
-        times = cache(partial(_times, plan, part))
+        times = _once(partial(_times, plan, part))
         one = _Given(part, None, given.batch_rows, mine, None, 1, LookedUp(), times, given.file)
         yield from _evaluated(plan, one, counters)()
 
@@ -361,12 +374,13 @@ def _evaluated(plan: EvaluationPlan, given: _Given, counters: Counters | None) -
 
     rising = _rising(plan, pmfs)
 
-    @cache
+    @_once
     def with_tree() -> ExecutionContext:
         if not operator.plans_joins:
             return context
         inner, candidates, _ = moved(plan, selection)
-        return replace(context, tree=choose(inner, table, candidates).tree)
+        tree = choose(inner, table, candidates).tree
+        return context if tree is None else replace(context, tree=tree)
 
     def batches(part: Selection) -> Iterator[pa.RecordBatch]:
         if plan.counts:

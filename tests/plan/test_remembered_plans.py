@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
 from uncertain_cep.config import MOST_PLANS
 from uncertain_cep.errors import QueryError, UncertainCepWarning
+from uncertain_cep.operators.table import operator_of
 from uncertain_cep.plan import MatchOptions, remembered_plan
 from uncertain_cep.query import parse
 from uncertain_cep.timedomain import TICK_METADATA
@@ -52,3 +56,14 @@ def test_the_oldest_plans_go() -> None:
     again = remembered_plan(QUERY, SCHEMA, options)
     assert again is not first
     assert again == first
+
+
+def test_what_is_worked_out_of_a_plan_stays_with_it() -> None:
+    plan = remembered_plan(QUERY, SCHEMA, MatchOptions(tick="1ms"))
+    assert operator_of(plan) is operator_of(plan)
+    assert plan.derived
+    sent = pickle.loads(pickle.dumps(plan))
+    assert sent == plan
+    assert not sent.derived
+    assert not replace(plan, evaluation="point").derived
+    assert operator_of(replace(plan, evaluation="point")) is not operator_of(plan)

@@ -23,9 +23,10 @@ from uncertain_cep.config import (
 from uncertain_cep.errors import warn
 from uncertain_cep.plan import EvaluationPlan, PlannedComponent
 from uncertain_cep.plan.equivalence import partition_keys
+from uncertain_cep.plan.evaluation_plan import once_a_plan
 from uncertain_cep.query import format_expression
 from uncertain_cep.query.expression_text import OPERATOR_SIGNS, quote_name
-from uncertain_cep.query.syntax import Aggregate, Attribute, Binary, Expression, Literal, expressions_in
+from uncertain_cep.query.syntax import Aggregate, Attribute, Binary, Literal, expressions_in
 from uncertain_cep.query.typed import Apply, Column, Constant, TypedExpression, kind_of, variables_of
 from uncertain_cep.query.walks import components_of
 from uncertain_cep.traces.instants import warn_of_naive
@@ -135,16 +136,21 @@ class Diagnostics:
         return f"candidates: not looked for, as {longer}"
 
 
-def _of_options(plan: EvaluationPlan) -> Iterator[str]:
-    """Yield what leaving out optional components silently means for predicates and partitions."""
+@once_a_plan
+def _of_options(plan: EvaluationPlan) -> list[str]:
+    """Return what leaving out optional components silently means for predicates and partitions."""
     parts = {component.variable: component for component in components_of(plan.query.pattern)}
     optional = {name for name, component in parts.items() if not component.least}
+    said: dict[str, None] = {}
     for predicate in plan.bound.predicates if optional else ():
         mentioned = variables_of(predicate)
         absent = [name for name in mentioned if name in parts and parts[name].negated]
         if absent and (left_out := sorted(mentioned & optional)):
             text = format_expression(predicate)
-            yield f"{text} is not evaluated where {left_out[0]} is left out: every {absent[0]} forbids there"
+            message = (
+                f"{text} is not evaluated where {left_out[0]} is left out: every {absent[0]} forbids there"
+            )
+            said[message] = None
     keys = {
         frozenset(part.variable for part in branch.components): {
             frozenset(zip((part.variable for part in branch.components), key.columns, strict=True))
@@ -152,7 +158,6 @@ def _of_options(plan: EvaluationPlan) -> Iterator[str]:
         }
         for branch in plan.branches
     }
-    said: dict[str, None] = {}
     for whole, tied in keys.items():
         for name in sorted(whole & optional):
             rest = whole - {name}
@@ -162,7 +167,7 @@ def _of_options(plan: EvaluationPlan) -> Iterator[str]:
                     said[
                         f"{shown} goes by way of {name}: where {name} is left out, nothing ties the others"
                     ] = None
-    yield from said
+    return list(said)
 
 
 def _missing(types: pa.ChunkedArray, wanted: Iterable[str]) -> list[str]:
@@ -259,6 +264,14 @@ def _no_candidate(part: PlannedComponent, keys: Sequence[str]) -> str:
 
 def _look_at_zones(plan: EvaluationPlan, table: pa.Table) -> None:
     """Warn of times with a zone that are compared with times without one."""
+    for times in _compared_times(plan):
+        warn_of_naive((format_expression(part), table.schema.field(part.name).type) for part in times)
+
+
+@once_a_plan
+def _compared_times(plan: EvaluationPlan) -> list[list[Column]]:
+    """Return the columns of times that stand in one operation, two by two."""
+    found_times = []
     pending = list(plan.bound.predicates)
     while pending:
         found = pending.pop()
@@ -267,43 +280,41 @@ def _look_at_zones(plan: EvaluationPlan, table: pa.Table) -> None:
         pending.extend(found.operands)
         times = [part for part in found.operands if isinstance(part, Column) and part.kind == "time"]
         if len(times) == 2:
-            warn_of_naive((format_expression(part), table.schema.field(part.name).type) for part in times)
+            found_times.append(times)
+    return found_times
 
 
 def _percentages(plan: EvaluationPlan, table: pa.Table) -> Iterator[str]:
     """Yield what to say of columns that are compared with a percentage and go far beyond 1."""
     types = {part.variable: part.types for part in plan.bound.components}
     said = set[str]()
-    for compared in (found for condition in plan.query.where for found in expressions_in(condition)):
+    for variable, name, share in _shares(plan):
+        most = None if name in said else _most(plan, table, types.get(variable, ()), name)
+        if most is None or not most > LARGEST_SHARE:
+            continue
+        said.add(name)
+        yield (
+            f"{100 * share:g}% is {share:g}, but {variable}.{quote_name(name)} goes up to {most:,g}: "
+            f"if it counts in percent, compare it with {100 * share:g}"
+        )
+
+
+@once_a_plan
+def _shares(plan: EvaluationPlan) -> list[tuple[str, str, float]]:
+    """Return variables, their attributes, and the percentages that these are compared with."""
+    found = []
+    for compared in (part for condition in plan.query.where for part in expressions_in(condition)):
         if not isinstance(compared, Binary) or compared.operator not in _COMPARISONS:
             continue
         for value, percentage in ((compared.left, compared.right), (compared.right, compared.left)):
-            name = _attribute(value)
-            if name is None or name in said or not isinstance(percentage, Literal) or not percentage.percent:
-                continue
             # 0% is 0, whatever a column counts in.
-            if not percentage.value:
+            if not isinstance(percentage, Literal) or not percentage.percent or not percentage.value:
                 continue
-            assert isinstance(value, Attribute | Aggregate)
-            most = _most(plan, table, types.get(value.variable, ()), name)
-            if most is None or not most > LARGEST_SHARE:
+            if isinstance(value, Aggregate) and value.function not in ("avg", "min", "max"):
                 continue
-            said.add(name)
-            share = float(percentage.value or 0)
-            written = f"{value.variable}.{quote_name(name)}"
-            yield (
-                f"{100 * share:g}% is {share:g}, but {written} goes up to {most:,g}: "
-                f"if it counts in percent, compare it with {100 * share:g}"
-            )
-
-
-def _attribute(expression: Expression) -> str | None:
-    """Return the attribute that an expression has the magnitude of."""
-    if isinstance(expression, Attribute):
-        return expression.name
-    if isinstance(expression, Aggregate) and expression.function in ("avg", "min", "max"):
-        return expression.name
-    return None
+            if isinstance(value, Attribute | Aggregate) and value.name is not None:
+                found.append((value.variable, value.name, float(percentage.value)))
+    return found
 
 
 def _most(plan: EvaluationPlan, table: pa.Table, types: tuple[str, ...], name: str) -> float | None:

@@ -62,12 +62,12 @@ class Selection:
     @property
     def empty(self) -> bool:
         """Whether some component has no candidate, so that there is no match."""
-        return any(not len(part) for part in self.rows)
+        return not all(map(len, self.rows))
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """How many candidates each component has."""
-        return tuple(len(part) for part in self.rows)
+        return tuple(map(len, self.rows))
 
     def halves(self) -> tuple[Selection, Selection]:
         """Return the candidates in the lower and in the upper half of the partitions."""
@@ -107,16 +107,19 @@ class LookedUp:
     """By type, the rows that have it."""
     values: dict[str, Values] = field(default_factory=dict)
     """By name, the values of columns."""
-    rows: dict[PlannedComponent, Int64] = field(default_factory=dict)
-    """The rows that a component can take."""
+    rows: dict[str, list[tuple[PlannedComponent, Int64]]] = field(default_factory=dict)
+    """By variable, the rows that a component of this name can take: hashes of predicates take longer."""
     ids: dict[tuple[str, ...], Mask] = field(default_factory=dict)
     """By partition attributes, the rows whose ids were found to be used once."""
 
     def rows_of(self, plan: EvaluationPlan, table: pa.Table, component: PlannedComponent) -> Int64:
         """Return what `rows_taken` does."""
-        if component not in self.rows:
-            self.rows[component] = rows_taken(plan, table, component, self.masks, self.values)
-        return self.rows[component]
+        known = self.rows.setdefault(component.variable, [])
+        for other, rows in known:
+            if other is component or other == component:
+                return rows
+        known.append((component, rows_taken(plan, table, component, self.masks, self.values)))
+        return known[-1][1]
 
 
 def looks_back(plan: EvaluationPlan) -> bool:

@@ -98,14 +98,14 @@ Extremes = Callable[[Column], tuple[int, int]]
 
 def within_int64(expression: TypedExpression, extremes: Extremes) -> TypedExpression:
     """Return the expression with every integer operation that could leave int64 turned into float64."""
-    if _can_leave_int64(expression):
-        return _bounded(expression, extremes)[0]
-    return _whatever_the_columns(expression)
+    safe = _whatever_the_columns(expression)
+    return _bounded(expression, extremes)[0] if safe is None else safe
 
 
 @lru_cache(maxsize=256)
-def _whatever_the_columns(expression: TypedExpression) -> TypedExpression:
-    return _bounded(expression, _unbounded)[0]
+def _whatever_the_columns(expression: TypedExpression) -> TypedExpression | None:
+    """Return what an expression becomes on any columns, None if that depends on them."""
+    return None if _can_leave_int64(expression) else _bounded(expression, _unbounded)[0]
 
 
 _WHOLE: Final = frozenset[Kind]({"int", "time", "duration"})
@@ -120,7 +120,6 @@ _GROWING: Final = frozenset({"add", "subtract", "multiply", "negate", "abs"})
 _YEAR: Final = 366 * 86_400 * 10**9
 
 
-@lru_cache(maxsize=256)
 def _can_leave_int64(expression: TypedExpression) -> bool:
     if not isinstance(expression, Apply):
         return False
@@ -177,7 +176,7 @@ def _bounded(expression: TypedExpression, extremes: Extremes) -> tuple[TypedExpr
 
 
 def _remainder(left: Any, right: Any, valid: Mask | None) -> tuple[Any, Mask | None]:
-    if np.ndim(right) == 0 and isinstance(right, (int, np.integer)) and right > 0:
+    if isinstance(right, (int, np.integer)) and right > 0:
         # numpy divides by one constant at several times the speed of its remainder.
         rest = np.asarray(left // right)
         np.multiply(rest, right, out=rest)
@@ -223,7 +222,7 @@ def _evaluate(expression: TypedExpression, load: Callable[[Column], Values]) -> 
     right = parts[1]
     if operator in ("and", "or"):
         return _logic(operator, left, right)
-    if any(operand.kind == "null" for operand in expression.operands):
+    if "null" in (expression.operands[0].kind, expression.operands[1].kind):
         return NULL
     valid = both_valid(left.valid, right.valid)
     if operator in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):

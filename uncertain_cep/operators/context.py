@@ -73,6 +73,8 @@ class ExecutionContext:
 
     def among(self, candidates: Selection, threshold: Threshold | None = None) -> ExecutionContext:
         """Return the same evaluation on some of the candidates, with another threshold if one is given."""
+        if candidates is self.candidates and threshold is None:
+            return self
         return replace(self, candidates=candidates, threshold=threshold or self.threshold)
 
     @property

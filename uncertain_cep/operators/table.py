@@ -14,6 +14,7 @@ from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.pivot_join import pivot_join
 from uncertain_cep.operators.tree_join import tree_join
 from uncertain_cep.plan import EvaluationPlan
+from uncertain_cep.plan.evaluation_plan import once_a_plan
 
 __all__ = ["OPERATORS", "Operator", "kernels_of", "operator_of"]
 
@@ -188,11 +189,13 @@ OPERATORS: Final = (
 """The operators; each plan is taken by the first that takes it."""
 
 
+@once_a_plan
 def operator_of(plan: EvaluationPlan) -> Operator:
     """Return the operator that finds the matches of an OR-free plan."""
     return next(operator for operator in OPERATORS if operator.takes(plan))
 
 
+@once_a_plan
 def kernels_of(plan: EvaluationPlan) -> tuple[str, ...]:
     """Return the groups of kernels that a plan needs, see :data:`uncertain_cep.config.KERNELS`."""
     branches = plan.branches or (plan,)

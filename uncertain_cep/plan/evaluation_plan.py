@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
 from html import escape
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -20,7 +23,9 @@ from uncertain_cep.query.branches import PartialOrder, Term
 from uncertain_cep.query.typed import TypedExpression, columns_in
 from uncertain_cep.timedomain import Names, TimeDomain
 
-__all__ = ["EvaluationPlan", "PlannedComponent", "PlannedNegation"]
+__all__ = ["EvaluationPlan", "PlannedComponent", "PlannedNegation", "once_a_plan"]
+
+FoundT = TypeVar("FoundT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,13 @@ class PlannedNegation:
     component: PlannedComponent
     after: int
     """How many positive components stand before it: 0 for a leading negation, all for a trailing one."""
+
+
+class _Derived(dict[object, Any]):
+    """What was worked out of a plan; it does not travel with it."""
+
+    def __reduce__(self) -> tuple[type[_Derived], tuple[()]]:
+        return _Derived, ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -113,6 +125,8 @@ class EvaluationPlan:
     those of other branches are null."""
     sort_keys: tuple[SortKey, ...] = ()
     """The columns of ORDER BY, unless it is by falling confidence alone."""
+    derived: _Derived = field(init=False, default_factory=_Derived, compare=False)
+    """What `once_a_plan` keeps."""
 
     def __repr__(self) -> str:
         return f"<EvaluationPlan of {self.query!r}, planner {self.planner}>"
@@ -232,8 +246,8 @@ class EvaluationPlan:
         chosen_by = query.is_ordered or query.non_overlapping or self._having_asks_confidence
         if chosen_by and not self.confidence:
             schema = schema.append(pa.field("confidence", pa.float64()))
-        for field in self.unnamed_keys:
-            schema = schema.append(field)
+        for key in self.unnamed_keys:
+            schema = schema.append(key)
         return schema
 
     @property
@@ -269,3 +283,16 @@ class EvaluationPlan:
     def collects(self) -> bool:
         """Whether all matches that the query speaks of end up in one table or in one place."""
         return not self.counts and (self.query.limit is None or self.query.non_overlapping)
+
+
+def once_a_plan(function: Callable[[EvaluationPlan], FoundT]) -> Callable[[EvaluationPlan], FoundT]:
+    """Have what a function tells of a plan alone worked out once, and kept with the plan."""
+
+    @wraps(function)
+    def told(plan: EvaluationPlan) -> FoundT:
+        if function not in plan.derived:
+            plan.derived[function] = function(plan)
+        found: FoundT = plan.derived[function]
+        return found
+
+    return told

@@ -130,17 +130,16 @@ def offset_bounds(plan: EvaluationPlan, table: pa.Table) -> OffsetBounds:
     named = codes >= 0
     low, high = (np.where(named, plan.domain.lengths(table.column(name)), 0) for name in names.clocks[1:])
     cut_low, cut_high, law = np.zeros_like(low), np.zeros_like(low), np.full(len(codes), -1)
+    if names.offset_pmf not in table.column_names or not named.any():
+        return OffsetBounds(codes, low, high, cut_low, cut_high, law, np.zeros(0))
+    clock, first = np.unique(codes, return_index=True)
+    first = first[clock >= 0]
+    pmfs, lower, upper = explicit_pmfs(table.take(pa.array(first)), names.offset_pmf, low[first], high[first])
+    cut_low[named] = (lower - low[first])[codes[named]]
+    cut_high[named] = (high[first] - upper)[codes[named]]
     values = np.zeros(0)
-    if names.offset_pmf in table.column_names and named.any():
-        clock, first = np.unique(codes, return_index=True)
-        first = first[clock >= 0]
-        pmfs, lower, upper = explicit_pmfs(
-            table.take(pa.array(first)), names.offset_pmf, low[first], high[first]
-        )
-        cut_low[named] = (lower - low[first])[codes[named]]
-        cut_high[named] = (high[first] - upper)[codes[named]]
-        if pmfs is not None:
-            law[named], values = pmfs.offset[codes[named]], pmfs.values
+    if pmfs is not None:
+        law[named], values = pmfs.offset[codes[named]], pmfs.values
     return OffsetBounds(codes, low + cut_low, high - cut_high, cut_low, cut_high, law, values)
 
 
@@ -174,30 +173,36 @@ def shared_clocks(
     codes, low, high = offsets.clock, offsets.low, offsets.high
     offset = np.full(len(lower), -1) if pmfs is None else pmfs.offset
     values = np.zeros(0) if pmfs is None else pmfs.values
+    # A row of each clock, and how many it has; one more place for events without a clock, whose code is -1.
+    count = int(codes.max(initial=-1)) + 1
+    row = np.zeros(count + 1, np.int64)
+    row[codes] = np.arange(len(codes))
+    size = np.bincount(codes + 1, minlength=count + 1)
     # An offset that is certain ties no events, nor does a uniform one that a single certain event has.
-    wide = (codes >= 0) & (low < high)
-    own_lower, own_upper = np.where(wide, lower - low, lower), np.where(wide, upper - high, upper)
-    offset = np.where(own_lower < own_upper, offset, -1)
+    is_wide = (np.arange(count + 1) < count) & (low[row] < high[row])
+    ties = is_wide & ((np.roll(size, -1) > 1) | (offsets.law[row] >= 0))
+    own_lower = lower - np.where(is_wide, low[row], 0)[codes]
+    own_upper = upper - np.where(is_wide, high[row], 0)[codes]
+    is_loose = own_lower < own_upper
+    offset = np.where(is_loose, offset, -1)
+    wide = is_wide[codes]
     if pmfs is not None:
         others = np.where(wide, -1, offset)
         pmfs = replace(pmfs, offset=others) if (others >= 0).any() else None
-    often = np.bincount(codes[wide], minlength=1)[np.where(wide, codes, 0)] > 1
-    shared = wide & (often | (own_lower < own_upper) | (offsets.law >= 0))
+    shared = ties[codes] | (wide & is_loose)
     if not shared.any():
         return None, pmfs
-    rows = np.flatnonzero(shared)
-    row_of = np.full(int(codes.max()) + 1, -1)
-    row_of[codes[rows]] = rows
-    found = np.flatnonzero(row_of >= 0)
-    place = row_of[found]
-    number_of = np.zeros(len(row_of), np.int64)
-    number_of[found] = np.arange(len(found))
-    numbers = np.where(shared, number_of[codes], -1)
+    if not shared.all():
+        own_lower, own_upper = np.where(shared, own_lower, lower), np.where(shared, own_upper, upper)
+    named = np.bincount(codes[shared], minlength=count + 1) > 0
+    place = row[named]
+    number = np.where(named, np.cumsum(named) - 1, -1)
+    law = offsets.law[row]
     clocks = SharedClocks(
-        OwnTimes(numbers, np.where(shared, own_lower, lower), np.where(shared, own_upper, upper), offset),
-        Offsets(low[place], high[place], np.where(offsets.law < 0, -1, offsets.law + len(values))[place]),
+        OwnTimes(np.where(shared, number[codes], -1), own_lower, own_upper, offset),
+        Offsets(low[place], high[place], np.where(law < 0, -1, law + len(values))[named]),
         np.concatenate((values, offsets.values)),
         tuple(map(str, table.column(plan.names.source).take(pa.array(place)).to_pylist())),
-        (offset >= 0) | (shared & ((own_lower < own_upper) | (offsets.law >= 0))),
+        (offset >= 0) | (shared & (is_loose | (law >= 0)[codes])),
     )
     return clocks, pmfs

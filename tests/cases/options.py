@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from tests.cases.language import STRATEGIES, conditions, traces, untied
 from tests.cases.nested import NestedCase
 from tests.cases.sampling import sampled_from
 from tests.cases.times import time_conditions
-from uncertain_cep.testing.model import Component, Seq, Strategy
+from uncertain_cep.testing.model import Component, Or, Pattern, Seq, Strategy
 from uncertain_cep.testing.patterns import components
 
-__all__ = ["option_cases", "timed_option_cases"]
+__all__ = ["nested_option_cases", "option_cases", "timed_option_cases"]
 
 _TYPES = [("A",), ("A",), ("B",), ("B",), ("A", "B")]
 _TIMES = [(0, None), (0, 1), (0, 2), (1, 2), (2, 2), (2, None), (1, 1)]
@@ -62,3 +63,20 @@ def timed_option_cases(draw: st.DrawFn, most: int = 5) -> NestedCase:
     case: NestedCase = draw(option_cases(most=most))
     asked = draw(st.lists(time_conditions(components(case.pattern)), max_size=2))
     return replace(case, times=tuple(asked))
+
+
+@st.composite
+def nested_option_cases(draw: st.DrawFn, most: int = 5) -> NestedCase:
+    """Draw such a case in which OR has a choice of some components in a row and those behind them."""
+    case: NestedCase = draw(timed_option_cases(most=most))
+    assert isinstance(case.pattern, Seq)
+    items = case.pattern.items
+    assume(len(items) > 1)
+    begin = draw(st.integers(0, len(items) - 2))
+    middle = draw(st.integers(begin + 1, len(items) - 1))
+    end = draw(st.integers(middle + 1, len(items)))
+    parts = items[begin:middle], items[middle:end]
+    assume(all(any(not item.negated for item in components(Seq(part))) for part in parts))
+    choice: Pattern = Or(tuple(map(Seq, parts)))
+    around = (*items[:begin], choice, *items[end:])
+    return replace(case, pattern=Seq(around) if len(around) > 1 or draw(st.booleans()) else choice)

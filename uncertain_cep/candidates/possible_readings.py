@@ -18,7 +18,7 @@ from uncertain_cep.candidates.selection import LookedUp, Selection, Slicing, par
 from uncertain_cep.plan import EvaluationPlan
 from uncertain_cep.plan.equivalence import PartitionKey
 from uncertain_cep.plan.readings import Choice, Readings
-from uncertain_cep.query.branches import Branch, order_of
+from uncertain_cep.query.branches import Alternative, Branch, order_of
 from uncertain_cep.query.walks import components_of
 
 __all__ = ["all_candidates", "possible_readings"]
@@ -85,8 +85,10 @@ def possible_readings(plan: EvaluationPlan, readings: Readings, selection: Selec
     """
     times = _covered(plan, selection)
     # Sequences put events of one tick in order.
-    walk = _Walk(readings.items, times, _window(plan, selection), 0 if plan.sequences else 1)
-    yield from walk.onward((), _Reached([], []), None)
+    window, step = _window(plan, selection), 0 if plan.sequences else 1
+    for number, found in enumerate(readings.alternatives):
+        for choice in _Walk(found, times, window, step).onward((), _Reached([], []), None):
+            yield number, *choice
 
 
 def _window(plan: EvaluationPlan, selection: Selection) -> int:
@@ -131,7 +133,7 @@ def _variables(branch: Branch) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    items: tuple[tuple[Branch, ...], ...]
+    of: Alternative
     times: dict[str, Int64]
     window: int
     step: int
@@ -144,8 +146,8 @@ class _Walk:
         """
         checkpoint()
         place = len(chosen)
-        if place == len(self.items):
-            if reached.first:
+        if place == len(self.of.items):
+            if self.of.is_reading(chosen):
                 yield chosen
             return
         ahead = ahead or self._ahead(place, reached)
@@ -159,13 +161,13 @@ class _Walk:
 
     def _ahead(self, place: int, reached: _Reached) -> _Ahead:
         """Look at the next item from a place on that has to take an event; at the place behind all else."""
-        for required in range(place, len(self.items)):
-            if all(map(_variables, self.items[required])):
+        for required in range(place, len(self.of.items)):
+            if all(map(_variables, self.of.items[required])):
                 return required, self._all_taken(required, reached)
-        return len(self.items), [reached]
+        return len(self.of.items), [reached]
 
     def _all_taken(self, place: int, reached: _Reached) -> list[_Reached | None]:
-        return [self._taken(branch, reached) for branch in self.items[place]]
+        return [self._taken(branch, reached) for branch in self.of.items[place]]
 
     def _taken(self, branch: Branch, reached: _Reached) -> _Reached | None:
         """Return what is reached behind an item; None if some of its components can take no event there."""

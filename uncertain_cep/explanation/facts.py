@@ -26,7 +26,6 @@ from uncertain_cep.optimizer.pivot_cost import pivot_passes
 from uncertain_cep.plan import plan_of_reading
 from uncertain_cep.plan.evaluation_plan import EvaluationPlan
 from uncertain_cep.plan.trees import Leaf, Tree, components_of
-from uncertain_cep.query.branches import covering_choices
 
 __all__ = ["ChosenPlan", "PlanFacts", "plan_facts"]
 
@@ -128,7 +127,7 @@ def plan_facts(
     diagnostics.about(plan)
     with plain_for(0.0 if table is None else plain_seconds(table.num_rows, kernels_of(plan))):
         if plan.readings is not None and plan.is_open:
-            longest = plan_of_reading(plan, covering_choices(plan.readings.items)[0])
+            longest = plan_of_reading(plan, plan.readings.longest)
             facts = _facts(longest, table, diagnostics, plan if analyze else None)
             return [replace(facts, readings=plan.readings.count)]
         parts = plan.branches or (plan,)

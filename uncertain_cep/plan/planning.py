@@ -24,8 +24,7 @@ from uncertain_cep.query import Query, bind, query_of
 from uncertain_cep.query.binder import BoundComponent, BoundQuery, differences_of_bounds
 from uncertain_cep.query.branches import (
     Branch,
-    branches_of_items,
-    covering_choices,
+    alternatives_of,
     has_countless_readings,
     is_linear,
     order_of,
@@ -105,9 +104,9 @@ def make_plan(
         return _counting_plan(matches, bound, counted, schema)
     pattern = bound.pattern
     is_open = has_countless_readings(pattern)
-    items = branches_of_items(pattern) if isinstance(pattern, Sequence) else ()
-    readings = Readings(bound, items, schema, _without_limit(options), frozenset(), not is_open)
-    branches = tuple(map(readings.of, covering_choices(items))) if is_open else bound.branches()
+    alternatives = alternatives_of(pattern) if is_open or isinstance(pattern, Sequence) else ()
+    readings = Readings(bound, alternatives, schema, _without_limit(options), frozenset(), not is_open)
+    branches = tuple(map(readings.of, readings.covering)) if is_open else bound.branches()
     if len(branches) == 1:
         return _with_controls(_ordered(_planned(branches[0], schema, domain, options), options))
     if options.gives_tree:
@@ -120,7 +119,7 @@ def make_plan(
     found = [partition_keys(branch).keys for branch in branches]
     shared = [key.name for key in found[0] if key.name is not None]
     shared = [name for name in shared if all(name in [key.name for key in keys] for keys in found)]
-    if is_open and not _has_known_keys(items):
+    if is_open and not all(_has_known_keys(found.items) for found in alternatives):
         shared = [name for name in shared if name in bound.equivalences]
     parts = [_branch_plan(branch, schema, domain, options, shared) for branch in branches]
     negated = sum(component.negated for component in bound.components)
@@ -145,7 +144,7 @@ def make_plan(
         plan,
         branches=tuple(controlled),
         required_columns=tuple(needed),
-        readings=replace(readings, keys=frozenset(shared)) if items else None,
+        readings=replace(readings, keys=frozenset(shared)) if alternatives else None,
     )
 
 

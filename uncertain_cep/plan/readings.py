@@ -1,31 +1,30 @@
-"""The readings of a sequence with options: what each takes, made one by one where they are too many."""
+"""The readings of a pattern with options: what each takes, made one by one where they are too many."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 import pyarrow as pa
 
 from uncertain_cep.plan.options import MatchOptions
 from uncertain_cep.query.binder import BoundQuery
-from uncertain_cep.query.branches import Branch, all_choices, joined_branch
-from uncertain_cep.query.syntax import Sequence as Series
+from uncertain_cep.query.branches import Alternative, covering_choices
 from uncertain_cep.query.walks import components_of
 
 __all__ = ["Choice", "Readings"]
 
 Choice = tuple[int, ...]
-"""The number of a branch of each item."""
+"""The number of an alternative, and that of a branch of each of its items."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The readings of a SEQ, each a choice of one branch of every item, and what their plans are made of."""
+    """The readings of a pattern, and what their plans are made of."""
 
     bound: BoundQuery
-    items: tuple[tuple[Branch, ...], ...]
-    """The branches of each item of the sequence."""
+    alternatives: tuple[Alternative, ...]
     schema: pa.Schema
     options: MatchOptions
     keys: frozenset[str]
@@ -36,34 +35,49 @@ class Readings:
     @property
     def count(self) -> int:
         """How many choices there are."""
-        count = 1
-        for item in self.items:
-            count *= len(item)
-        return count
+        return sum(prod(map(len, found.items)) for found in self.alternatives)
 
     @property
     def choices(self) -> Iterator[Choice]:
-        """Those that take an event."""
-        return all_choices(self.items)
+        """Those that are readings."""
+        for number, found in enumerate(self.alternatives):
+            for choice in found.choices:
+                yield number, *choice
+
+    @property
+    def covering(self) -> list[Choice]:
+        """Those of :func:`~uncertain_cep.query.branches.covering_choices`."""
+        return [
+            (number, *choice)
+            for number, found in enumerate(self.alternatives)
+            for choice in covering_choices(found)
+        ]
+
+    @property
+    def longest(self) -> Choice:
+        """The one with most components."""
+        return max(self.covering, key=lambda choice: len(self.of(choice).components))
 
     def of(self, choice: Choice) -> BoundQuery:
-        """Return the query of a reading that takes an event."""
-        pattern = self.bound.pattern
-        assert isinstance(pattern, Series)
-        chosen = [item[number] for item, number in zip(self.items, choice, strict=True)]
-        bound = self.bound.of_branch(joined_branch(pattern, chosen))
+        """Return the query of a reading."""
+        number, *chosen = choice
+        bound = self.bound.of_branch(self.alternatives[number].branch_of(chosen))
         assert bound is not None
         return bound
 
     def that_takes(self, variables: Sequence[str]) -> Choice | None:
         """Return the first choice that takes events for just these variables; None if there is none."""
-        wanted, choice = {*variables}, []
-        for item in self.items:
-            parts = [[part for part in components_of(one.pattern) if not part.negated] for one in item]
-            taken = [{part.variable for part in own} for own in parts]
-            here = wanted & set[str]().union(*taken)
-            if here not in taken:
-                return None
-            choice.append(taken.index(here))
-            wanted -= here
-        return None if wanted else tuple(choice)
+        for number, found in enumerate(self.alternatives):
+            wanted, choice = {*variables}, [number]
+            for item in found.items:
+                parts = [[part for part in components_of(one.pattern) if not part.negated] for one in item]
+                taken = [{part.variable for part in own} for own in parts]
+                here = wanted & set[str]().union(*taken)
+                if here not in taken:
+                    break
+                choice.append(taken.index(here))
+                wanted -= here
+            else:
+                if not wanted and found.is_reading(choice[1:]):
+                    return tuple(choice)
+        return None

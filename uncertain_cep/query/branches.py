@@ -2,39 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
+from math import prod
 from typing import Final, Literal
 
-from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Pattern
+from uncertain_cep.query.syntax import Component, Conjunction, Disjunction, Pattern, Position
 from uncertain_cep.query.syntax import Sequence as Series
 from uncertain_cep.query.walks import components_of
 
 __all__ = [
     "MOST_BRANCHES",
     "MOST_TERMS",
+    "Alternative",
     "Branch",
     "GapPlace",
     "PartialOrder",
     "Term",
-    "all_choices",
+    "alternatives_of",
     "branches_of",
-    "branches_of_items",
     "count_of_expansions",
     "count_of_terms",
     "covering_choices",
     "expansions",
     "has_countless_readings",
     "is_linear",
-    "joined_branch",
     "order_of",
     "set_variables",
     "some_expansions",
 ]
 
 MOST_BRANCHES: Final = 256
-"""Most OR-free patterns that are planned beforehand: of a pattern, or of an item of a SEQ with options."""
+"""Most OR-free patterns that are planned beforehand, of a pattern or of a part of one with options; and most
+alternatives of such a pattern."""
 
 MOST_TERMS: Final = 255
 """Most terms whose sum is the confidence of a signature: eight negations that OR chooses among."""
@@ -183,11 +184,11 @@ def branches_of(pattern: Pattern) -> tuple[Branch, ...]:
         empty = frozenset([pattern.variable] if pattern.kleene else ())
         return Branch(_nothing(pattern), (Term(1, frozenset(), True),), empty), taken
     if isinstance(pattern, Disjunction):
-        return _alternatives(pattern)
-    return tuple(joined_branch(pattern, choice) for choice in product(*map(branches_of, pattern.items)))
+        return _merged(chain.from_iterable(map(branches_of, pattern.items)), pattern.position)
+    return tuple(_joined_branch(pattern, choice) for choice in product(*map(branches_of, pattern.items)))
 
 
-def joined_branch(pattern: Series | Conjunction, choice: Sequence[Branch]) -> Branch:
+def _joined_branch(pattern: Series | Conjunction, choice: Sequence[Branch]) -> Branch:
     """Return the branch of SEQ or AND that has one branch of each item."""
     terms: tuple[Term, ...] = (Term(1, frozenset(), True),)
     for branch in choice:
@@ -197,25 +198,101 @@ def joined_branch(pattern: Series | Conjunction, choice: Sequence[Branch]) -> Br
 
 
 def has_countless_readings(pattern: Pattern) -> bool:
-    """Return whether a SEQ has so many readings that they are planned once events are there."""
-    if not isinstance(pattern, Series) or count_of_expansions(pattern) <= MOST_BRANCHES:
-        return False
+    """Return whether a pattern has so many readings that they are planned once events are there."""
     has_options = any(not component.least for component in components_of(pattern))
-    return has_options and all(count_of_expansions(item) <= MOST_BRANCHES for item in _flat(pattern))
+    return has_options and not _is_small(pattern) and 0 < _count_of_alternatives(pattern) <= MOST_BRANCHES
 
 
-def _flat(pattern: Series) -> Iterator[Pattern]:
-    """Yield the items of a SEQ, those of a SEQ in it one by one."""
-    for item in pattern.items:
-        if isinstance(item, Series):
-            yield from _flat(item)
-        else:
-            yield item
+def _is_small(pattern: Pattern) -> bool:
+    return count_of_expansions(pattern) <= MOST_BRANCHES
 
 
-def branches_of_items(pattern: Series) -> tuple[tuple[Branch, ...], ...]:
-    """Return the branches of each item of a SEQ: one of each make a branch of it, in the order of these."""
-    return tuple(map(branches_of, _flat(pattern)))
+Items = tuple[tuple[Branch, ...], ...]
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Items in a row, of which a reading has one branch each.
+
+    ``taking`` has first and one past the last of items that take an event, one of them at least. Readings in
+    which they do not are those of another alternative, or none.
+    """
+
+    items: Items
+    taking: tuple[Span, ...]
+    taken: tuple[tuple[int, ...], ...]
+    """How many components of each branch of each item take events."""
+
+    @property
+    def choices(self) -> Iterator[tuple[int, ...]]:
+        """The numbers of a branch of each item, for each reading."""
+        return filter(self.is_reading, product(*map(range, map(len, self.items))))
+
+    def is_reading(self, choice: Sequence[int]) -> bool:
+        """Return whether a branch of each item makes a reading of this alternative."""
+        taken = [own[number] for own, number in zip(self.taken, choice, strict=True)]
+        return all(any(taken[first:end]) for first, end in self.taking)
+
+    def branch_of(self, choice: Sequence[int]) -> Branch:
+        """Return what a branch of each item makes."""
+        chosen = [item[number] for item, number in zip(self.items, choice, strict=True)]
+        return _joined_branch(Series((), Position(1, 1)), chosen)
+
+
+def alternatives_of(pattern: Pattern) -> tuple[Alternative, ...]:
+    """Return alternatives that have each reading once.
+
+    A SEQ is one, unless an OR in it has more patterns than are planned beforehand.
+    """
+    return tuple(
+        Alternative(items, ((0, len(items)), *taking), tuple(tuple(map(_takes, item)) for item in items))
+        for items, taking in _rows_of(pattern)
+    )
+
+
+def _rows_of(pattern: Pattern) -> Iterator[tuple[Items, tuple[Span, ...]]]:
+    """Yield items and ``taking`` of each alternative, but for that of all of its items."""
+    if isinstance(pattern, Series):
+        for parts in product(*(list(_rows_of(item)) for item in pattern.items)):
+            items: Items = ()
+            taking: list[Span] = []
+            for own, spans in parts:
+                taking += [(len(items) + first, len(items) + end) for first, end in spans]
+                items += own
+            yield items, tuple(taking)
+    elif _is_small(pattern) or not isinstance(pattern, Disjunction):
+        yield (branches_of(pattern),), ()
+    else:
+        for item in pattern.items:
+            for own, spans in _rows_of(item):
+                yield own, ((0, len(own)), *spans)
+        # Of its items those that take no event can give one signature, so they are one.
+        without = _without_events(pattern)
+        if without:
+            yield (without,), ()
+
+
+def _count_of_alternatives(pattern: Pattern) -> int:
+    """Return how many alternatives there are, without making them; 0 if there are none."""
+    if _is_small(pattern):
+        return 1
+    if not isinstance(pattern, Series | Disjunction):
+        return 0
+    counts = [_count_of_alternatives(item) for item in pattern.items]
+    if isinstance(pattern, Series):
+        return prod(counts)
+    return sum(counts) + bool(_counted(pattern)[1]) if all(counts) else 0
+
+
+def _without_events(pattern: Pattern) -> tuple[Branch, ...]:
+    """Return the branches that take no event."""
+    if isinstance(pattern, Component):
+        return tuple(branch for branch in branches_of(pattern) if not _takes(branch))
+    inner = map(_without_events, pattern.items)
+    if isinstance(pattern, Disjunction):
+        return _merged(chain.from_iterable(inner), pattern.position)
+    return tuple(_joined_branch(pattern, choice) for choice in product(*inner))
 
 
 def _takes(branch: Branch) -> int:
@@ -223,34 +300,23 @@ def _takes(branch: Branch) -> int:
     return sum(not component.negated for component in components_of(branch.pattern))
 
 
-def all_choices(items: Sequence[Sequence[Branch]]) -> Iterator[tuple[int, ...]]:
-    """Yield the numbers of a branch of each item, for each branch of a SEQ that takes an event."""
-    taken = [[_takes(branch) for branch in item] for item in items]
-    for choice in product(*map(range, map(len, items))):
-        if any(own[number] for own, number in zip(taken, choice, strict=True)):
-            yield choice
-
-
-def covering_choices(items: Sequence[Sequence[Branch]]) -> list[tuple[int, ...]]:
+def covering_choices(found: Alternative) -> list[tuple[int, ...]]:
     """Return choices among which every branch of an item stands wherever it can.
 
     Each stands with all that is optional left out, with all of it taken, and, where all before it can be left
-    out, as the first. At most three for each branch of an item; the first has most components.
+    out, as the first. At most three for each branch of an item. Where items that have to take an event would
+    not, another alternative has that reading.
     """
-    taken = [[_takes(branch) for branch in item] for item in items]
+    taken = found.taken
     fewest = [min(range(len(own)), key=own.__getitem__) for own in taken]
     most = [max(range(len(own)), key=own.__getitem__) for own in taken]
-    found = [tuple(most)]
+    choices = [tuple(most)]
     for place, own in enumerate(taken):
         for number in range(len(own)):
-            found += [(*rest[:place], number, *rest[place + 1 :]) for rest in (most, fewest)]
+            choices += [(*rest[:place], number, *rest[place + 1 :]) for rest in (most, fewest)]
             if not any(taken[k][fewest[k]] for k in range(place)):
-                found.append((*fewest[:place], number, *most[place + 1 :]))
-    return [
-        choice
-        for choice in dict.fromkeys(found)
-        if any(own[number] for own, number in zip(taken, choice, strict=True))
-    ]
+                choices.append((*fewest[:place], number, *most[place + 1 :]))
+    return [*filter(found.is_reading, dict.fromkeys(choices))]
 
 
 def some_expansions(pattern: Pattern) -> Iterator[Pattern]:
@@ -258,11 +324,9 @@ def some_expansions(pattern: Pattern) -> Iterator[Pattern]:
     if not has_countless_readings(pattern):
         yield from expansions(pattern)
         return
-    assert isinstance(pattern, Series)
-    items = branches_of_items(pattern)
-    for choice in covering_choices(items):
-        chosen = [item[number] for item, number in zip(items, choice, strict=True)]
-        yield joined_branch(pattern, chosen).pattern
+    for found in alternatives_of(pattern):
+        for choice in covering_choices(found):
+            yield found.branch_of(choice).pattern
 
 
 def _both(one: Term, other: Term) -> Term:
@@ -270,13 +334,13 @@ def _both(one: Term, other: Term) -> Term:
     return Term(one.weight * other.weight, one.negated | other.negated, one.is_reading and other.is_reading)
 
 
-def _alternatives(pattern: Disjunction) -> tuple[Branch, ...]:
+def _merged(branches: Iterable[Branch], position: Position) -> tuple[Branch, ...]:
     """Return the branches of an OR; those of its items that take no event are one, if lists are the same."""
     found: list[Branch] = []
     without: dict[frozenset[str], int] = {}
-    for branch in (branch for item in pattern.items for branch in branches_of(item)):
+    for branch in branches:
         absent = without.get(branch.left_out)
-        if not all(component.negated for component in components_of(branch.pattern)):
+        if _takes(branch):
             found.append(branch)
         elif absent is None:
             without[branch.left_out] = len(found)
@@ -287,7 +351,7 @@ def _alternatives(pattern: Disjunction) -> tuple[Branch, ...]:
             excluded = [Term(-term.weight, term.negated, False) for term in common]
             parts = (*components_of(known.pattern), *components_of(branch.pattern))
             terms = (*known.terms, *branch.terms, *excluded)
-            found[absent] = Branch(Series(parts, pattern.position), terms, branch.left_out)
+            found[absent] = Branch(Series(parts, position), terms, branch.left_out)
     return tuple(found)
 
 

@@ -129,10 +129,8 @@ def _set_faults(query: Query) -> Iterator[Fault]:
     if count > MOST_BRANCHES and not has_countless_readings(pattern):
         message = (
             f"OR and options make {count:,} patterns of this one, and at most {MOST_BRANCHES} are answered "
-            "together"
+            "together: give some alternatives of OR a query of their own"
         )
-        if any(not component.least for component in components_of(pattern)):
-            message += ": put the options into one SEQ, outside of OR, where there may be any number of them"
         yield _fault(message, pattern.position)
         return
     terms = count_of_terms(pattern)

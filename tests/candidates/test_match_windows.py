@@ -25,6 +25,7 @@ from tests.cases.naive import feasible as is_feasible
 from tests.cases.nested import NestedCase, nested_cases
 from tests.cases.sampling import FEWER
 from tests.cases.strategies import STRATEGIES, answer_of, text_of
+from tests.cases.times import distant_cases
 from tests.operators.test_medium import medium_case
 from uncertain_cep.candidates import match_windows as windows
 from uncertain_cep.candidates.match_windows import feasible
@@ -59,6 +60,14 @@ def test_sequences(strategy: Strategy, case: Case, evaluation: str) -> None:
 @given(data=st.data())
 def test_kleene_negation_and_contiguity(strategy: Strategy, data: st.DataObject) -> None:
     case: LanguageCase = data.draw(language_cases(strategy))
+    note(case.text())
+    with always():
+        case.check()
+
+
+@FEWER
+@given(distant_cases())
+def test_sequences_with_distances(case: LanguageCase) -> None:
     note(case.text())
     with always():
         case.check()

@@ -15,8 +15,10 @@ from confidence.config import NEVER
 from eventbased.gaps.next_match import next_limits
 from eventbased.search.sequences import completions
 from eventbased.search.state import SearchCandidates, SequenceLimits
+from tests.cases.sampling import sampled_from
 from uncertain_cep.candidates.match_windows import time_differences
 from uncertain_cep.query.branches import PartialOrder
+from uncertain_cep.query.time_conditions import FAR
 
 Interval = tuple[int, int]
 _INTERVALS = st.lists(
@@ -105,15 +107,27 @@ def _orders(draw: st.DrawFn) -> PartialOrder:
     return PartialOrder(tuple(before), (True,) * length, ())
 
 
-@given(_orders(), st.integers(1, 6), st.booleans())
-def test_how_far_events_of_two_components_are_apart(order: PartialOrder, window: int, chain: bool) -> None:
+_BOUNDS = st.tuples(sampled_from([-3, 0, 1, 1, 2, 3]), sampled_from([0, 1, 2, 3, FAR]))
+
+
+@given(_orders(), st.integers(1, 6), st.booleans(), st.none() | st.lists(_BOUNDS, min_size=4, max_size=4))
+def test_how_far_events_of_two_components_are_apart(
+    order: PartialOrder, window: int, chain: bool, bounds: list[tuple[int, int]] | None
+) -> None:
     length = len(order.before)
-    plan: Any = SimpleNamespace(components=[None] * length, order=None if chain else order)
+    bounds = bounds[:length] if chain and bounds else None
+    distances = bounds and SimpleNamespace(least=[g for g, _ in bounds], most=[h for _, h in bounds])
+    plan: Any = SimpleNamespace(
+        components=[None] * length, order=None if chain else order, distances=distances, clocks=False
+    )
     before = [(1 << j) - 1 for j in range(length)] if chain else order.before
     found = time_differences(plan, window)
     pairs = [(i, j) for j in range(length) for i in range(j) if before[j] >> i & 1]
     matches = [
-        times for times in product(range(window), repeat=length) if all(times[i] < times[j] for i, j in pairs)
+        times
+        for times in product(range(window), repeat=length)
+        if all(times[i] < times[j] for i, j in pairs)
+        and all(g <= times[j] - times[j - 1] <= h for j, (g, h) in enumerate(bounds or ()) if j)
     ]
     for i, j in combinations(range(length), 2):
         for one, other in ((i, j), (j, i)):

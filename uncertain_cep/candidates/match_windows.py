@@ -77,6 +77,7 @@ def time_differences(plan: EvaluationPlan, window: int) -> Int64:
 
     ``t[j] - t[i] >= least[i, j]`` for any events of two components in every match within ``window`` ticks;
     negative unless i comes before j: then it is 1, and 1 more for each component that has to lie between.
+    Where conditions bound the differences of neighbours, it is the longest path over all of these bounds.
     """
     length = len(plan.components)
     before = [(1 << j) - 1 for j in range(length)] if plan.order is None else plan.order.before
@@ -90,7 +91,17 @@ def time_differences(plan: EvaluationPlan, window: int) -> Int64:
     first, last = between.max(axis=0), between.max(axis=1)
     # What is before the one and what is behind the other has to fit the window too.
     reach = window - 1 - first[None, :] - last[:, None]
-    return np.where(between > 0, between, -reach)
+    found: Int64 = np.where(between > 0, between, -reach)
+    # Those of events that share clocks are not in the ticks of candidates.
+    if plan.distances is None or plan.clocks:
+        return found
+    for j in range(1, length):
+        found[j - 1, j] = max(found[j - 1, j], min(plan.distances.least[j], window))
+        found[j, j - 1] = max(found[j, j - 1], min(-plan.distances.most[j], window))
+    for k in range(length):
+        # No path is longer, unless no match fits.
+        found = np.minimum(np.maximum(found, found[:, k, None] + found[None, k, :]), max(length, window))
+    return found
 
 
 def _worth_while(selection: Selection, shift: Int64, times: Int64, order: list[int], least: Int64) -> bool:

@@ -147,19 +147,20 @@ def test_the_joins_of_the_comparison_find_the_same() -> None:
     exec(trace.split(">>> def show")[0].replace(">>> ", "").replace("... ", ""), names)
     connection = duckdb.connect()
     connection.register("events", names["events"])
-    joins = 0
+    found = []
     rest = {"host", "range_lower", "range_upper", "confidence"}
     for part in page.split("\n### ")[1:]:
         (query,) = blocks("sase", part)
-        for join in (text for text in blocks("sql", part) if text.startswith("SELECT")):
+        for join in (text for text in blocks("sql", part) if text.startswith(("SELECT", "WITH"))):
             rows = uc.match(names["events"], query).to_pylist()
             ids = [tuple(value for name, value in row.items() if name not in rest) for row in rows]
             # The two branches of an alternative have a column each.
             if "OR(" in query:
                 ids = [(s, c if n is None else n) for s, c, n in ids]
             assert sorted(connection.sql(join).fetchall(), key=str) == sorted(ids, key=str)
-            joins += 1
-    assert joins == 8
+            found.append(str(len(ids)))
+    assert len(found) == 10
+    assert f"| range join, of the intervals | {' | '.join(found)} |" in page
 
 
 def test_the_example_of_a_notebook_runs() -> None:

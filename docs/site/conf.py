@@ -34,6 +34,7 @@ nitpicky = False
 html_theme = "furo"
 html_title = f"uncertain-cep {version}"
 html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 

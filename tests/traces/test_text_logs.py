@@ -283,11 +283,14 @@ _pieces = st.sampled_from(
             '1 - - [t] "GET /a HTTP/1.0" 200 23 x',
         ),
         *('1 - - [t] "GET /\u00e9 H" 200 23 "r\nr" "a"', ""),
+        *("<34>1 2003-10-11T22:14:15Z h su - ID47 - a b", "<1>1 2003 - - - - -", "<1>1 2003 -x p 1\n2 - m"),
+        *(r'<1>1 2003 h p 1 2 [a@1 k="v \]"][b] m', "<1>1 2003 h p 1 2 x m", "<1>1 2003 h p - - - \nm"),
+        *("<1>1 2003 h p 1 2", "<1>1 2003 h p 1 2 -m", "<1>01 2003 h p 1 2 -", "<1>1 2003 h - - - [a] "),
     ]
 )
 
 
-@given(st.lists(_pieces, min_size=1, max_size=8), st.sampled_from(["log4j", "access"]))
+@given(st.lists(_pieces, min_size=1, max_size=8), st.sampled_from(["log4j", "access", "syslog5424"]))
 def test_expressions_in_stages_find_what_whole_ones_do(records: list[str], name: str) -> None:
     table = pa.table({"line": records})
     staged, *whole = PRESETS[name].patterns

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from uncertain_cep.errors import TraceError, TraceFault, warn
 from uncertain_cep.traces.faulty_rows import ROW
-from uncertain_cep.traces.text_lines import LINE, REST, RESTS
+from uncertain_cep.traces.text_lines import DASHED, LINE, REST, RESTS
 
 __all__ = [
     "Extraction",
@@ -177,11 +177,13 @@ def _groups(
     found = pc.extract_regex(text, f"(?s){plain}" if lines else plain)
     valid = found.is_valid()
     groups = {name: pc.struct_field(found, name) for name in kept.intersection(wanted)}
+    nothing = pa.scalar(None, pa.string())
+    if pattern in DASHED:
+        groups = {name: pc.if_else(pc.equal(values, "-"), nothing, values) for name, values in groups.items()}
     if pattern in RESTS:
         more, valid = _groups(pc.struct_field(found, REST), RESTS[pattern], wanted, lines=lines)
         groups |= more
         if not pc.all(valid).as_py():
-            nothing = pa.scalar(None, pa.string())
             groups = {name: pc.if_else(valid, values, nothing) for name, values in groups.items()}
     return groups, valid
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.traces.bounded import LONGEST_LINE
 
-__all__ = ["CONTINUATION", "LINE", "PRESETS", "REST", "RESTS", "Preset", "record_blocks"]
+__all__ = ["CONTINUATION", "DASHED", "LINE", "PRESETS", "REST", "RESTS", "Preset", "record_blocks"]
 
 LINE: Final = "line"
 """The column that has a record of a text file."""
@@ -60,6 +60,9 @@ PRESETS: Final = {
     ),
     "syslog5424": Preset(
         (
+            _HEADER := (
+                r"^<(?P<priority>[0-9]{1,3})>[1-9][0-9]? (?P<time>[0-9]\S+) (?P<host>\S+) (?P<_rest>.*)"
+            ),
             r"^<(?P<priority>[0-9]{1,3})>[1-9][0-9]? (?P<time>[0-9]\S+) (?:-|(?P<host>\S+)) "
             r"(?:-|(?P<program>\S+)) (?:-|(?P<pid>\S+)) (?:-|(?P<message_id>\S+)) "
             r"(?:-|(?P<data>(?:\[(?:[^\]\\]|\\.)*\])+))(?: (?P<message>.*))?$",
@@ -109,6 +112,8 @@ ship, and that of Logback; Apache HTTP Server, combined log format; Kubernetes, 
 
 REST: Final = "_rest"
 RESTS: Final = {
+    _HEADER: (_SENDER := r"^(?P<program>\S+) (?P<pid>\S+) (?P<message_id>\S+) (?P<_rest>.*)"),
+    _SENDER: r"^(?:-|(?P<data>(?:\[(?:[^\]\\]|\\.)*\])+))(?: (?P<message>.*))?$",
     PRESETS["log4j"].patterns[0]: r"^(?P<logger>[^\s:]+): (?P<message>.*)",
     PRESETS["access"].patterns[0]: (
         _REQUEST := r'^(?P<time>[^\]]+)\] "(?P<method>[A-Z]+) (?P<url>\S+) (?P<_rest>.*)'
@@ -121,6 +126,9 @@ RESTS: Final = {
 RE2 finds up to four groups of simple expressions several times as fast as more. Records that these do not fit
 go to the expressions that come next.
 """
+
+DASHED: Final = frozenset((_HEADER, _SENDER))
+"""Expressions whose groups hold a dash where there is nothing."""
 
 _OPEN: Final = r"^\S+ (?:stdout|stderr) P"
 _PART: Final = re.compile(r"\S+ (stdout|stderr) ([FP])(?::\S+)? ?")

@@ -83,23 +83,18 @@ def _records(source: Source) -> Iterator[Sequence[Any]]:
             kinds, records, places = [kinds[n] for n in kept], [records[n] for n in kept], places[kept]
         types = pa.array([line.type for line in block.values]).take(pa.array(places))
         yield (
-            _first([r.attempt_id for r in records], [r.taskid for r in records], [r.jobid for r in records]),
+            [record.attempt_id or record.taskid or record.jobid or None for record in records],
             [record.submit_time for record in records],
-            pc.coalesce(
-                pa.array([record.launch_time for record in records], pa.int64()),
-                pa.array([record.start_time for record in records], pa.int64()),
-            ),
+            [record.start_time if record.launch_time is None else record.launch_time for record in records],
             [record.shuffle_finish_time for record in records],
             [record.sort_finish_time for record in records],
             [record.finish_time for record in records],
             pa.repeat("ApplicationMaster", len(records)),
             [record.task_type for record in records],
-            hosts_of(_first([r.hostname for r in records], [r.tracker_name for r in records])),
+            hosts_of(_texts([record.hostname or record.tracker_name or None for record in records])),
             pc.coalesce(
-                _first(
-                    [record.status for record in records],
-                    [record.task_status for record in records],
-                    [record.job_status for record in records],
+                _texts(
+                    [record.status or record.task_status or record.job_status or None for record in records]
                 ),
                 pc.if_else(pc.is_in(types, _ENDS), "SUCCEEDED", NOTHING),
             ),
@@ -113,13 +108,10 @@ def _records(source: Source) -> Iterator[Sequence[Any]]:
         )
 
 
-def _first(*columns: Sequence[Text]) -> pa.Array:
-    """Return the first text of each row that some columns hold; Avro may write ``{"string": "..."}``."""
-    arrays = []
-    for column in columns:
-        try:
-            arrays.append(pa.array(column, pa.string()))
-        except pa.ArrowTypeError:
-            texts = [next(iter(text.values()), None) if isinstance(text, dict) else text for text in column]
-            arrays.append(pa.array(texts, pa.string()))
-    return pc.coalesce(*(pc.if_else(pc.equal(array, ""), NOTHING, array) for array in arrays))
+def _texts(given: Sequence[Text]) -> pa.Array:
+    """Return texts; Avro may write ``{"string": "..."}``."""
+    try:
+        return pa.array(given, pa.string())
+    except pa.ArrowTypeError:
+        texts = [next(iter(text.values()), None) if isinstance(text, dict) else text for text in given]
+        return pa.array([text or None for text in texts], pa.string())

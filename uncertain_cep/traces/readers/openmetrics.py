@@ -30,6 +30,9 @@ _MOST_SERIES: Final = 100_000
 _SECONDS_BELOW: Final = 100_000_000_000
 """The text of Prometheus has stamps in ms, that of OpenMetrics in s; this is in 1973 or 5138."""
 
+Sample = tuple[str, dict[str, str], str, float | None, int]
+"""The name, the labels, the series, the value and the ms since 1970."""
+
 
 @in_batches(ATTRIBUTES)
 def events(source: Source) -> Iterator[tuple[Any, ...]]:
@@ -39,39 +42,37 @@ def events(source: Source) -> Iterator[tuple[Any, ...]]:
     the first sample of a series has that of the second, and tells of T if there is none.
     """
     # The last stamp of each series, the step, and its first sample while there is no second.
-    known: dict[str, tuple[int, int | None, tuple[Any, ...] | None]] = {}
+    known: dict[str, tuple[int, int | None, Sample | None]] = {}
     samples = _Samples()
     for row, line in source.lines():
         if line.startswith(b"#"):
             if line == b"# EOF":
                 break
             continue
-        name, labels, series, value, time = samples.read(line, row)
+        sample = samples.read(line, row)
+        series, time = sample[2], sample[4]
         before = known.get(series)
-        event = (name, f"{series}:{time}", time, time, value, None, labels)
         if before is None:
-            known[series] = time, None, event
+            known[series] = time, None, sample
             continue
         last, step, first = before
         distance = abs(time - last)
-        if distance:
-            step = distance if step is None else min(step, distance)
-        if step is not None:
-            if first is not None:
-                yield _widened(first, step)
-                first = None
-            yield _widened(event, step)
-        else:
-            yield event
+        if distance and (step is None or distance < step):
+            step = distance
+        if first is not None and step is not None:
+            yield _event(*first, step)
+            first = None
+        yield _event(*sample, step)
         known[series] = time, step, first
     for _, _, first in known.values():
         if first is not None:
-            yield first
+            yield _event(*first, None)
 
 
-def _widened(event: tuple[Any, ...], step: int) -> tuple[Any, ...]:
-    name, identifier, _, time, value, _, labels = event
-    return name, identifier, time - step + 1, time, value, step, labels
+def _event(
+    name: str, labels: dict[str, str], series: str, value: float | None, time: int, step: int | None
+) -> tuple[Any, ...]:
+    return name, f"{series}:{time}", time - (step or 1) + 1, time, value, step, labels
 
 
 class _Samples:
@@ -80,8 +81,8 @@ class _Samples:
     def __init__(self) -> None:
         self._series: dict[str, tuple[str, dict[str, str], str]] = {}
 
-    def read(self, line: bytes, row: int) -> tuple[str, dict[str, str], str, float | None, int]:
-        """Return the name, the labels, the series, the value and the ms since 1970 of a sample."""
+    def read(self, line: bytes, row: int) -> Sample:
+        """Return the sample of a line."""
         try:
             text = line.decode()
         except UnicodeDecodeError:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import count
 from typing import Any, BinaryIO, Final, Generic, TypeVar
 
 import msgspec
@@ -29,7 +28,8 @@ MOST_BYTES: Final = 1 << 26
 MOST_DOCUMENT: Final = 1 << 28
 """Bytes of a document that can be read."""
 
-_BLOCK: Final = 1 << 20
+_BLOCK: Final = 1 << 21
+"""Bytes that are read at once; what is done a block costs as much as a thousand lines."""
 
 _ANY: Final = msgspec.json.Decoder()
 _BETWEEN: Final = re.compile(rb"\}\s*\{")
@@ -86,12 +86,8 @@ class Source:
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
         """Yield the number of each line, from 1, and its bytes without spaces around it; no blank ones."""
-        for number in count(1):
-            line = self.line(number)
-            if not line:
-                return
-            if text := line.strip():
-                yield number, text
+        for before, block in self.blocks():
+            yield from numbered_lines(block, before)
 
     def blocks(self, before: int = 0) -> Iterator[tuple[int, bytes]]:
         """Yield whole lines, many at a time, behind the number of lines before: ``before`` at first."""

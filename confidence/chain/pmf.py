@@ -1,9 +1,10 @@
 """Exact confidence and tight range of a chain whose times have explicit probability mass functions.
 
-Window out of reach: one pass of prefix sums over the ticks. Window in reach: the sum over the first
-time s of ``p_0(s) (M_{s+1} ... M_{s+W-1})[0, l-1]`` with ``M_t = I + sum_j p_j(t) E_{j-1,j}``; the product
-over a window is that of a suffix and a prefix of two blocks of W - 1 ticks, so every tick costs O(l^2)
-whatever the window. All terms are non-negative: nothing cancels.
+Window out of reach: one pass of prefix sums over the ticks of each event. Window in reach: where the times
+of two neighbours do not overlap, the sum over the first time of what may follow it within the window. Else
+the sum over the first time s of ``p_0(s) (M_{s+1} ... M_{s+W-1})[0, l-1]`` with ``M_t = I + sum_j p_j(t)
+E_{j-1,j}``; the product over a window is that of a suffix and a prefix of two blocks of W - 1 ticks, so every
+tick costs O(l^2) whatever the window. All terms are non-negative: nothing cancels.
 """
 
 from __future__ import annotations
@@ -81,18 +82,35 @@ def support_range(lower, upper, offset, pmf, window):
     return first, last
 
 
-@kernel(allocates=True)
-def _without_window(lower, upper, offset, pmf, first, last):
-    length = lower.shape[0]
-    reached = np.empty(length)
-    for j in range(length):
-        reached[j] = 0.0
-    for t in range(first, last + 1):
-        for j in range(length - 1, 0, -1):
-            if reached[j - 1] > 0.0:
-                reached[j] += reached[j - 1] * exactly(lower[j], upper[j], offset[j], pmf, t)
-        reached[0] += exactly(lower[0], upper[0], offset[0], pmf, t)
-    return reached[length - 1]
+@kernel
+def _running(bounds, lower, upper, offset, pmf, begin, end, step, sums):
+    """Write for each tick of event ``end`` the probability that it, and those from ``begin`` on, are by then.
+
+    They are to be in order, ``step`` of 1 or -1 from one to the next, and within their tight ``bounds``.
+    The sums are in the direction of ``step``, from the first tick of event ``begin`` on. Returns the last.
+    """
+    origin = bounds[0, begin] if step > 0 else -bounds[1, begin]
+    over = origin - 1
+    whole = 1.0
+    for k in range(abs(end - begin) + 1):
+        j = begin + step * k
+        first = bounds[0, j] if step > 0 else -bounds[1, j]
+        last = bounds[1, j] if step > 0 else -bounds[0, j]
+        explicit = offset[j] >= 0
+        start = offset[j] - lower[j]
+        each = 1.0 / float(upper[j] - lower[j] + 1)
+        earlier = sums[first - 1 - origin] if k > 0 else 1.0
+        total = 0.0
+        # In place: what stands where this event's sums go is of the event before, until that is over.
+        for t in range(first, min(over, last) + 1):
+            total += earlier * (pmf[start + step * t] if explicit else each)
+            earlier = sums[t - origin]
+            sums[t - origin] = total
+        for t in range(max(over + 1, first), last + 1):
+            total += whole * (pmf[start + step * t] if explicit else each)
+            sums[t - origin] = total
+        over, whole = last, total
+    return whole
 
 
 @kernel(allocates=True)
@@ -156,8 +174,57 @@ def chain_confidence_pmf(lower, upper, offset, pmf, window, first, last):
 
     Notes
     -----
-    O(sum U) if the window cannot bind, else O((U + W) l^2); memory O(W l).
+    Where the times of neighbours do not overlap the chain falls apart: into spans that are in order each for
+    itself, the window tying the first to the last. O(sum U), and nothing for a uniform event that overlaps
+    with none; O((U + W) l^2) and memory O(W l) where all are one span and the window binds.
     """
-    if last - first <= window - 1:
-        return _without_window(lower, upper, offset, pmf, first, last)
-    return _with_window(lower, upper, offset, pmf, window, first, last)
+    length = lower.shape[0]
+    bounds = np.empty((2, length), np.int64)
+    t = first
+    for j in range(length):
+        t = max(lower[j], t)
+        bounds[0, j] = t
+        t += 1
+    t = last
+    ticks = 0
+    for j in range(length - 1, -1, -1):
+        t = min(upper[j], t)
+        bounds[1, j] = t
+        t -= 1
+        ticks += bounds[1, j] - bounds[0, j] + 1
+    binding = last - first >= window
+    # Those of a span overlap, so it is no longer than they are together.
+    sums = np.empty((2, ticks))
+    first_end = 0
+    begin = end = 0
+    total = 1.0
+    while begin < length:
+        end = begin
+        while end < length - 1 and bounds[1, end] >= bounds[0, end + 1]:
+            end += 1
+        if binding and end - begin == length - 1:
+            return _with_window(lower, upper, offset, pmf, window, first, last)
+        is_end = binding and (begin == 0 or end == length - 1)
+        # Explicit probabilities may be a part of those of an event, which add up to less than 1.
+        partial = offset[end] >= 0 or bounds[0, end] > lower[end] or bounds[1, end] < upper[end]
+        if begin < end or partial or is_end:
+            # Of the first span what comes behind its first event is summed backwards.
+            back = 1 if binding and begin == 0 else 0
+            start, stop = (end, min(1, end)) if back else (begin, end)
+            span = _running(bounds, lower, upper, offset, pmf, start, stop, 1 - 2 * back, sums[back])
+            total *= 1.0 if is_end else span
+        if begin == 0:
+            first_end = end
+        elif end == length - 1:
+            break
+        begin = end + 1
+    if not binding:
+        return total
+    inside = 0.0
+    end = length - 1
+    for s in range(max(first, bounds[0, end] - window + 1), bounds[1, 0] + 1):
+        later = sums[1, bounds[1, first_end] - max(s + 1, bounds[0, 1])] if first_end > 0 else 1.0
+        until = min(s + window - 1, bounds[1, end])
+        at_first = pmf[offset[0] + s - lower[0]] if offset[0] >= 0 else 1.0 / float(upper[0] - lower[0] + 1)
+        inside += at_first * later * sums[0, until - bounds[0, begin]]
+    return total * inside

@@ -24,7 +24,9 @@ def event(draw: st.DrawFn) -> Event:
     weights = draw(st.lists(st.sampled_from([0, 0, 1, 2, 5]), min_size=size, max_size=size))
     if not any(weights):
         weights[0] = 1
-    return lower, tuple(weight / sum(weights) for weight in weights), True
+    # Of an event that is cut there is a part of its probabilities.
+    whole = sum(weights) * draw(st.sampled_from([1, 1, 2]))
+    return lower, tuple(weight / whole for weight in weights), True
 
 
 @given(st.lists(event(), min_size=1, max_size=5), st.integers(1, 13))

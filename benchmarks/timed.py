@@ -15,6 +15,7 @@ from benchmarks.timing import pin_to_one_core, take_turns
 from confidence.timed.bounded_matches import describe_bounded
 from confidence.timed.bounds import UNBOUND
 from confidence.timed.cycles import CycleWork
+from confidence.timed.ticks import describe_by_ticks
 from uncertain_cep.executor import execute
 from uncertain_cep.plan import EvaluationPlan, make_plan
 from uncertain_cep.query.binder import MAX_WINDOW
@@ -30,6 +31,9 @@ _SHAPES: Final[tuple[tuple[str, int, int, float, Target], ...]] = (
     ("all bounded, in a window", 6, 5, 1.0, at_most(120.0)),
 )
 """Name, events, differences bound from above, the window in lengths of an interval (0: none), us a match."""
+
+_BY_TICKS: Final = ((3, 130), (6, 65))
+"""Events, and the ticks of each: below 400 in all."""
 
 _MATCHES: Final = 20_000
 _CHAIN: Final = "PATTERN SEQ(A a, B b, C c, D d, E e)"
@@ -49,6 +53,15 @@ def measure(options: Options) -> Results:
             each = timing.seconds(options.clock) / _MATCHES * 1e6
             rounds = timing.rounds(options.clock)
             results.add(f"confidence, l={length}, {ticks:,} ticks, {name}", each, "us", target, rounds, "")
+    for length, ticks in _BY_TICKS:
+        timing = take_turns(
+            {"": partial(_added_up, _random(ticks, length, length - 1, 0.0))}, options.rounds
+        )[""]
+        each = timing.seconds(options.clock) / _MATCHES * 1e6
+        rounds = timing.rounds(options.clock)
+        results.add(
+            f"by ticks, l={length}, {ticks:,} ticks, all bounded", each, "us", at_most(1.5), rounds, ""
+        )
     _add_whole(options, results)
     _add_pruning(options, results)
     _add_options(options, results)
@@ -115,6 +128,16 @@ def _weighed(matches: tuple[Any, ...]) -> int:
     """Weigh matches, and return their number."""
     kernel: Any = describe_bounded
     kernel(*matches)
+    return _MATCHES
+
+
+def _added_up(matches: tuple[Any, ...]) -> int:
+    """Weigh matches tick by tick, and return their number."""
+    lower, upper, size, g, h, windows, _, *_, out = matches
+    length, longest = lower.shape[1], int(size.max())
+    work = np.empty((2, length), dtype=np.int64), np.empty((2, longest)), np.empty((2, longest))
+    kernel: Any = describe_by_ticks
+    kernel(lower, upper, np.zeros_like(lower), size, np.empty(0), g, h, windows, *work, out)
     return _MATCHES
 
 

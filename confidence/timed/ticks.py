@@ -19,21 +19,30 @@ __all__ = ["describe_by_ticks"]
 @kernel
 def _running(front, size, block, prefix, suffix):
     """Write the sums of each block from its start and to its end."""
-    for k in range(size):
-        prefix[k] = front[k] + (prefix[k - 1] if k % block > 0 else 0.0)
-    for k in range(size - 1, -1, -1):
-        suffix[k] = front[k] + (suffix[k + 1] if k + 1 < size and (k + 1) % block > 0 else 0.0)
+    for begin in range(0, size, block):
+        end = min(begin + block, size)
+        total = 0.0
+        for k in range(begin, end):
+            total += front[k]
+            prefix[k] = total
+        total = 0.0
+        for k in range(end - 1, begin - 1, -1):
+            total += front[k]
+            suffix[k] = total
 
 
 @kernel
-def _between(prefix, suffix, size, block, x, y):
-    """Return the sum over x..y, as long as a block or cut by the ends of the values."""
+def _between(prefix, suffix, size, following, x, y):
+    """Return the sum over x..y, as long as a block or cut by the ends of the values.
+
+    ``following`` is where the block behind that of x begins.
+    """
     if y < 0 or x >= size:
         return 0.0
     y = min(y, size - 1)
     if x <= 0:
         return prefix[y]
-    return suffix[x] + (prefix[y] if y // block > x // block else 0.0)
+    return suffix[x] + (prefix[y] if y >= following else 0.0)
 
 
 @kernel
@@ -58,6 +67,7 @@ def _pass(a, b, g, h, offset, size, values, step, front, sums):
         if h[edge] < UNBOUND:
             block = min(width, h[edge] - g[edge] + 1)
         _running(front[side], width, block, sums[0], sums[1])
+        behind = block
         for t in range(a[following], b[following] + 1):
             # A block as long as all there is reaches to its end, or from its start.
             x = t - h[edge] - a[j] if h[edge] < UNBOUND else -1
@@ -65,8 +75,10 @@ def _pass(a, b, g, h, offset, size, values, step, front, sums):
             if step < 0:
                 x = t + g[edge] - a[j]
                 y = t + h[edge] - a[j] if h[edge] < UNBOUND else width
+            while behind <= x:
+                behind += block
             weight = _weight(following, t, offset, size, values)
-            front[1 - side, t - a[following]] = weight * _between(sums[0], sums[1], width, block, x, y)
+            front[1 - side, t - a[following]] = weight * _between(sums[0], sums[1], width, behind, x, y)
         side = 1 - side
         j = following
     return side
@@ -113,7 +125,13 @@ def describe_by_ticks(lower, upper, offset, size, values, g, h, window, bounds, 
         if not total > 0.0:
             continue
         out_confidence[n] = total
-        side = _pass(a, b, g[m], h[m], offset[n], size[n], values, -1, front, sums)
         out_lower[n] = a[0]
+        explicit = False
+        for j in range(length):
+            explicit = explicit or size[n, j] == 0.0
+        if not explicit:
+            # The bounds are tight, and no tick between them is impossible.
+            continue
+        side = _pass(a, b, g[m], h[m], offset[n], size[n], values, -1, front, sums)
         while not front[side, out_lower[n] - a[0]] > 0.0:
             out_lower[n] += 1

@@ -170,7 +170,7 @@ def test_what_leaving_out_means_is_warned_of() -> None:
         ("SEQ(B? b[]) WITHIN 5", "unexpected"),
         ("SEQ(B* b) WITHIN 5", "ends too early|unexpected"),
         (f"SEQ({', '.join(f'B? b{k}' for k in range(60))}) WITHIN 50", None),
-        (f"OR(SEQ({', '.join(f'B? b{k}' for k in range(9))}), A a) WITHIN 50", "513 patterns"),
+        (f"OR(SEQ({', '.join(f'B? b{k}' for k in range(9))}), A a) WITHIN 50", None),
     ],
 )
 def test_what_is_refused(query: str, said: str | None) -> None:

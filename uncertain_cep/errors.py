@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 __all__ = [
+    "ConfidenceCostError",
     "Fault",
     "InternalError",
     "MatchLimitError",
@@ -285,12 +286,12 @@ class MemoryLimitError(UncertainCepError):
 
 
 class ConfidenceCostError(UncertainCepError):
-    """The exact confidence of a match is too dear: events that several of its gaps forbid couple these.
+    """The exact confidence of a match is too dear: it would take more steps than are spent on one.
 
     Attributes
     ----------
     steps : int
-        Multiplications that it would take.
+        Steps that it would take.
     limit : int
         Most that are spent on one match.
     """

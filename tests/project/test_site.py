@@ -123,11 +123,17 @@ def test_messages_of_queries_are_in_the_catalogue() -> None:
         ("TimeLimitError", "stopped after … s: that is the time limit."),
         ("MemoryLimitError", "stopped at the memory limit"),
         ("TraceError", "it is no XML, or cut off: …"),
+        ("ConfidenceCostError", "a match has several events of each of the clocks …, and its confidence"),
         ("RuntimeEnvironmentError", "Kafka at … has no topic …"),
     ],
 )
-def test_the_catalogue_has_each_kind_of_message(name: str, text: str) -> None:
+def test_the_catalogue_has_such_a_message(name: str, text: str) -> None:
     assert any(found.startswith(text) for found in messages()[name]), messages()[name]
+
+
+def test_the_catalogue_has_messages_of_every_error() -> None:
+    errors = {name for name in uc.__all__ if name.endswith("Error")} - {"UncertainCepError"}
+    assert messages().keys() == errors | {"warn"}
 
 
 @pytest.mark.parametrize("name", DRAWINGS)

@@ -1,4 +1,4 @@
-"""Predicates across components compiled to the stack programs that the join kernel interprets."""
+"""Predicates across components compiled to the bytecode that the join kernel interprets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
     "BytecodeCompiler",
     "PreparedPredicates",
     "binding_orders",
-    "compile_programs",
+    "compile_bytecode",
     "rank_strings",
     "strings_in",
 ]
@@ -398,7 +398,7 @@ def rank_strings(values: dict[Column, Values], predicates: Iterable[TypedExpress
 
 
 class PreparedPredicates:
-    """Predicates over a layout of candidates, and the programs that are compiled of them.
+    """Predicates over a layout of candidates, and the bytecode that they are compiled to.
 
     Parameters
     ----------
@@ -439,7 +439,7 @@ class PreparedPredicates:
         self._compiler = BytecodeCompiler(components, first, values, ranks, computes=True)
 
     def rows(self, predicates: Sequence[TypedExpression]) -> tuple[int, int]:
-        """Compile some of the predicates; return the first row of their programs and that behind the last.
+        """Compile some of the predicates; return the first row of their bytecode and that behind the last.
 
         Comparisons of two slots, which are cheapest, come first.
         """
@@ -451,7 +451,7 @@ class PreparedPredicates:
     def in_orders(self, orders: NDArray[np.int64]) -> NDArray[np.int64]:
         """Compile the predicates for (k, l) int64 orders of binding, each as soon as it can be run.
 
-        Returns the first row of the programs of each order and step, (k, l + 1) int64.
+        Returns the first row of the bytecode of each order and step, (k, l + 1) int64.
         """
         length = len(self._variables)
         start = np.zeros((len(orders), length + 1), dtype=np.int64)
@@ -466,12 +466,12 @@ class PreparedPredicates:
                 start[p, step + 1] = self.rows(ready)[1]
         return start
 
-    def programs(self, start: NDArray[np.int64]) -> JoinBytecode:
+    def bytecode(self, start: NDArray[np.int64]) -> JoinBytecode:
         """Return all that was compiled."""
         return JoinBytecode(start=start, **self._compiler.arrays())
 
 
-def compile_programs(
+def compile_bytecode(
     predicates: Sequence[TypedExpression],
     variables: Sequence[str],
     first: NDArray[np.int64],
@@ -479,13 +479,13 @@ def compile_programs(
 ) -> JoinBytecode:
     """Compile predicates for a layout, as :class:`PreparedPredicates` has it, and a search from any pivot."""
     if not predicates:
-        return _no_programs(len(variables))
+        return _no_bytecode(len(variables))
     prepared = PreparedPredicates(predicates, variables, first, load)
-    return prepared.programs(prepared.in_orders(binding_orders(len(variables))))
+    return prepared.bytecode(prepared.in_orders(binding_orders(len(variables))))
 
 
 @cache
-def _no_programs(length: int) -> JoinBytecode:
+def _no_bytecode(length: int) -> JoinBytecode:
     """Return the bytecode of a pattern of some components without predicates."""
     compiler = BytecodeCompiler({}, np.zeros(1, dtype=np.int64), {}, {})
     return JoinBytecode(start=np.zeros((length, length + 1), dtype=np.int64), **compiler.arrays())

@@ -135,7 +135,7 @@ def choices_of_singles(
     load = loader(plan, table, layout)
     prepared = PreparedPredicates(_among_singles(plan), variables, candidates.first, load)
     search = TreeSearch(tree, variables, layout, distance, prepared, counters=counters)
-    bytecode = prepared.programs(np.zeros((0, length + 1), dtype=np.int64))
+    bytecode = prepared.bytecode(np.zeros((0, length + 1), dtype=np.int64))
     kleene = [j for j, component in enumerate(plan.components) if component.kleene]
     for found in search.matches(bytecode, np.zeros(0, dtype=np.int64), last_rows):
         found[kleene] = -1

@@ -15,7 +15,7 @@ from eventbased.config import BLOCK_ROWS, MATCH_CUBES, SPARE
 from eventbased.narrowing import narrowed
 from uncertain_cep.candidates.layout import Layout, layouts, loader
 from uncertain_cep.config import LEAST_BLOCK_ROWS
-from uncertain_cep.expressions.bytecode import binding_orders, compile_programs
+from uncertain_cep.expressions.bytecode import binding_orders, compile_bytecode
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.operators.context import ExecutionContext
 from uncertain_cep.operators.counters import Counters
@@ -44,7 +44,7 @@ def _matches(context: ExecutionContext, layout: Layout) -> Iterator[MatchBatch]:
     length = len(plan.components)
     variables = [component.variable for component in plan.components]
     candidates, w, output = layout.candidates, layout.w, layout.payload(context.payload)
-    bytecode = compile_programs(
+    bytecode = compile_bytecode(
         joined_predicates(plan), variables, candidates.first, loader(plan, context.table, layout)
     )
     description = MatchDescription(context, layout, bytecode)

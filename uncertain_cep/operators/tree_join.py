@@ -66,7 +66,7 @@ def _matches(
     search = TreeSearch(
         tree, variables, layout, distance, prepared, is_next, context.counters, block_rows, materialised_rows
     )
-    bytecode = prepared.programs(start)
+    bytecode = prepared.bytecode(start)
     description = MatchDescription(context, layout, bytecode)
     output = layout.payload(context.payload)
     # Fewer at a time where what was found raises the threshold for what is to come.

@@ -87,6 +87,23 @@ def _segments(
     return begins, np.diff(begins, axis=1, append=last + 1)
 
 
+def _is_fewer(steps: float, most: float) -> bool:
+    """Return whether fewer steps than others are worth the while."""
+    return steps < most
+
+
+def _chances(clocks: Clocks, clock: int, begins: Int64, lengths: Int64) -> Float64:
+    """Return the probabilities of segments of a clock's offset, (n, k)."""
+    law, width = int(clocks.offsets.offset[clock]), int(clocks.widths[clock])
+    if law < 0:
+        return np.asarray(lengths / width)
+    values, found = clocks.values[law : law + width], np.zeros(lengths.shape)
+    for case, there in enumerate(lengths > 0):
+        places = begins[case, there] - clocks.offsets.lower[clock]
+        found[case, there] = np.add.reduceat(values, places)
+    return found
+
+
 def ends_of_segments(
     clocks: Clocks, rows: Int64, moving: int, other: int, window: int, most: float
 ) -> tuple[Int64, Float64] | None:
@@ -114,12 +131,12 @@ def ends_of_segments(
         also = first - lower, last - upper
         first, last = first - upper, last - lower
     still, moved = np.unique(own.lower[rows[stays]]), np.unique(own.lower[rows[moves]])
-    if 4.0 * len(still) * len(moved) >= most:
+    if not _is_fewer(4.0 * len(still) * len(moved), most):
         return None
     begins, lengths = (column[0] for column in _segments(still[None], moved, window, first, last, also))
     begins, lengths = begins[lengths > 0], lengths[lengths > 0]
     values = np.stack((begins, begins + lengths - 1), axis=1).ravel()
-    return (values, np.repeat(lengths / 2.0, 2)) if len(values) < most else None
+    return (values, np.repeat(lengths / 2.0, 2)) if _is_fewer(len(values), most) else None
 
 
 def one_by_one(
@@ -149,10 +166,10 @@ def one_by_one(
         rows = forbidden[own.clock[forbidden] == clock]
         reading = np.unique(own.lower[rows])
         few = 4.0 * len(match) * len(reading) + 1.0
-        cut = is_cut and offsets.offset[clock] < 0 and clocks.is_certain(rows) and few < widths[clock]
+        cut = is_cut and clocks.is_certain(rows) and _is_fewer(few, widths[clock])
         steps += few if cut else widths[clock]
         readings.append(reading if cut else None)
-    if float(widths[mine].prod()) * steps >= most:
+    if not _is_fewer(float(widths[mine].prod()) * steps, most):
         return None
     choices = np.ndindex(*widths[mine].astype(np.int64).tolist())
     value = np.array(list(choices), dtype=np.int64) + offsets.lower[mine]
@@ -170,5 +187,5 @@ def one_by_one(
             parts.append((np.broadcast_to(ticks, shape), np.broadcast_to(chance, shape)))
             continue
         begins, lengths = _segments(times, cut_at, window, first, last)
-        parts.append((begins, lengths / widths[clock]))
+        parts.append((begins, _chances(clocks, clock, begins, lengths)))
     return Apart(np.append(mine, others), value, weight, tuple(parts))

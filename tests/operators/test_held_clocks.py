@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from unittest.mock import patch
 
 import numpy as np
@@ -12,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import uncertain_cep as uc
-from eventbased.gaps import held_clocks
+from eventbased.gaps import fewer_offsets, held_clocks
 from tests.cases.clocks import by_clocks
 from tests.cases.existence import doubtful
 from tests.cases.language import LanguageCase, language_cases
@@ -71,15 +73,35 @@ def test_conditions_on_times_of_sets(case: NestedCase) -> None:
     case.check()
 
 
+@contextmanager
+def _fewer_offsets() -> Iterator[None]:
+    """Take the ways to fewer offsets wherever they lead, not only where they are worth the while."""
+    always = patch.object(fewer_offsets, "_is_fewer", lambda _steps, _most: True)
+    with patch.object(held_clocks, "_FEW_CHOICES", 0), always:
+        yield
+
+
 @given(by_clocks(language_cases(most=4)))
 def test_segments_that_matches_are_alike_in(case: LanguageCase) -> None:
-    with patch.object(held_clocks, "_FEW_CHOICES", 0):
+    with _fewer_offsets():
+        case.check()
+
+
+@given(by_clocks(language_cases("skip_till_next_match", most=4)))
+def test_segments_until_the_next_match(case: LanguageCase) -> None:
+    with _fewer_offsets():
         case.check()
 
 
 @given(by_clocks(nested_cases("SA", 4)))
 def test_segments_that_sets_are_alike_in(case: NestedCase) -> None:
-    with patch.object(held_clocks, "_FEW_CHOICES", 0):
+    with _fewer_offsets():
+        case.check()
+
+
+@given(doubtful(by_clocks(timed_cases(most=4))))
+def test_clocks_one_by_one_with_conditions_on_times(case: LanguageCase) -> None:
+    with _fewer_offsets():
         case.check()
 
 
@@ -154,3 +176,13 @@ def test_a_match_of_one_clock_and_what_others_forbid() -> None:
         free *= 1 - ((apart > 0) & (apart < 10)).any(axis=0).mean(axis=1)
     assert row["confidence"] == pytest.approx(free.mean(), rel=1e-9)
     assert (row["range_lower"], row["range_upper"]) == (0, widest + 10)
+
+
+def test_offsets_that_are_not_equally_likely_are_gone_through_one_by_one() -> None:
+    widest, law = 300, [0.5] + [0.4 / 299] * 299 + [0.1]
+    table = _events(("A", 0, None), ("B", 10, None), ("N", 0, "z"), ("N", 3, "z"), widest=widest)
+    laws = [law if name else None for name in table["source"].to_pylist()]
+    table = table.append_column("offset_pmf", pa.array(laws, pa.list_(pa.float64())))
+    (row,) = uc.match(table, f"PATTERN SEQ(A a, !N n, B b) WITHIN {2 * widest}").to_pylist()
+    # An event is in the gap but for offsets of 10 and more.
+    assert row["confidence"] == pytest.approx(sum(law[10:]), rel=1e-9)

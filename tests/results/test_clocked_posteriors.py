@@ -128,5 +128,8 @@ def test_a_pmf_of_one_tick_says_nothing_of_the_offset(pmf_ticks: int) -> None:
     )  # fmt: skip
     for pattern, mean, median in (("SEQ(B b)", 1.0, 1), ("SEQ(A a, B b)", 1.5, 1)):
         query = f"PATTERN {pattern} WITHIN 5"
-        *_, row = uc.posteriors(uc.match(table, query), table, query, pmf_ticks=pmf_ticks).to_pylist()
+        matches = uc.match(table, query)
+        *_, row = uc.posteriors(matches, table, query, pmf_ticks=pmf_ticks).to_pylist()
         assert (row["mean"], row["q50"]) == (mean, median)
+        nothing = uc.posteriors(matches.slice(0, 0), table.slice(0, 0), query, pmf_ticks=pmf_ticks)
+        assert nothing.num_rows == 0

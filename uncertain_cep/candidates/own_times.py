@@ -175,6 +175,8 @@ def shared_clocks(
     values = np.zeros(0) if pmfs is None else pmfs.values
     # A row of each clock, and how many it has; one more place for events without a clock, whose code is -1.
     count = int(codes.max(initial=-1)) + 1
+    if not count:
+        return None, pmfs
     row = np.zeros(count + 1, np.int64)
     row[codes] = np.arange(len(codes))
     size = np.bincount(codes + 1, minlength=count + 1)

@@ -21,34 +21,80 @@ def _running(front, size, block, prefix, suffix):
     """Write the sums of each block from its start and to its end."""
     for begin in range(0, size, block):
         end = min(begin + block, size)
-        total = 0.0
-        for k in range(begin, end):
-            total += front[k]
-            prefix[k] = total
-        total = 0.0
-        for k in range(end - 1, begin - 1, -1):
-            total += front[k]
-            suffix[k] = total
+        # Side by side: each sum waits for its last addition.
+        behind, ahead = 0.0, 0.0
+        for k in range(end - begin):
+            behind += front[begin + k]
+            ahead += front[end - 1 - k]
+            prefix[begin + k] = behind
+            suffix[end - 1 - k] = ahead
 
 
 @kernel
-def _between(prefix, suffix, size, following, x, y):
-    """Return the sum over x..y, as long as a block or cut by the ends of the values.
+def _fill(out, begin, end, value):
+    """Write a value to some places."""
+    part = out[begin : max(begin, end)]
+    for k in range(part.shape[0]):
+        part[k] = value
 
-    ``following`` is where the block behind that of x begins.
+
+@kernel
+def _windows(prefix, suffix, size, block, x, y, weight, out, count):
+    """Write the sums over windows that move by one tick each, the first one over x..y, times a weight.
+
+    A window is as long as a block or cut by the ends of the values; x is at most 0 if it does not move at its
+    start, and y at least ``size`` if not at its end.
     """
-    if y < 0 or x >= size:
-        return 0.0
-    y = min(y, size - 1)
-    if x <= 0:
-        return prefix[y]
-    return suffix[x] + (prefix[y] if y >= following else 0.0)
+    # Places where the windows reach the values, leave their first one, and leave their last one.
+    reached = min(max(-y, 0), count)
+    inside = max(min(max(1 - x, 0), count), reached)
+    done = max(min(max(size - x, 0), count), inside)
+    _fill(out, 0, reached, 0.0)
+    _fill(out, done, count, 0.0)
+    full = min(max(size - y, reached), inside)
+    part, source = out[reached:full], prefix[y + reached : y + full]
+    for k in range(part.shape[0]):
+        part[k] = weight * source[k]
+    _fill(out, full, inside, weight * prefix[size - 1])
+    n = inside
+    while n < done:
+        at = x + n
+        following = at - at % block + block
+        if at + block == following:
+            out[n] = weight * suffix[at]
+            n += 1
+            at += 1
+        stop = min(done, following - x)
+        if following >= size:
+            part, source = out[n:stop], suffix[at : at + stop - n]
+            for k in range(part.shape[0]):
+                part[k] = weight * source[k]
+        else:
+            middle = max(min(stop, size - block + 1 - x), n)
+            many = middle - n
+            part, source, others = out[n:middle], suffix[at : at + many], prefix[at + block - 1 :]
+            for k in range(many):
+                part[k] = weight * (source[k] + others[k])
+            rest = prefix[size - 1]
+            part, source = out[middle:stop], suffix[at + many : at + stop - n]
+            for k in range(part.shape[0]):
+                part[k] = weight * (source[k] + rest)
+        n = stop
 
 
 @kernel
-def _weight(j, t, offset, size, values):
-    """Return P(t_j = t)."""
-    return values[offset[j] + t] if size[j] == 0.0 else 1.0 / size[j]
+def _weight(size):
+    """Return the probability of each tick of a uniform time, 1 for an explicit one."""
+    return 1.0 if size == 0.0 else 1.0 / size
+
+
+@kernel
+def _weigh(first, count, offset, size, values, out):
+    """Multiply by the explicit probability of each tick from ``first`` on."""
+    if size == 0.0:
+        own = values[offset + first : offset + first + count]
+        for k in range(count):
+            out[k] *= own[k]
 
 
 @kernel
@@ -57,30 +103,28 @@ def _pass(a, b, g, h, offset, size, values, step, front, sums):
     length = a.shape[0]
     j = 0 if step > 0 else length - 1
     side = 0
-    for t in range(a[j], b[j] + 1):
-        front[side, t - a[j]] = _weight(j, t, offset, size, values)
+    width = b[j] - a[j] + 1
+    _fill(front[side], 0, width, _weight(size[j]))
+    _weigh(a[j], width, offset[j], size[j], values, front[side])
     for _ in range(length - 1):
         edge = j + 1 if step > 0 else j
         following = j + step
-        width = b[j] - a[j] + 1
-        block = width
-        if h[edge] < UNBOUND:
-            block = min(width, h[edge] - g[edge] + 1)
+        is_bound = h[edge] < UNBOUND
+        block = min(width, h[edge] - g[edge] + 1) if is_bound else width
+        count = b[following] - a[following] + 1
+        # Without a largest distance a window reaches to the end, or from the start.
+        shift = a[following] - a[j]
+        if step > 0:
+            x, y = shift - h[edge] if is_bound else -count, shift - g[edge]
+        else:
+            x, y = shift + g[edge], shift + h[edge] if is_bound else width
         _running(front[side], width, block, sums[0], sums[1])
-        behind = block
-        for t in range(a[following], b[following] + 1):
-            # A block as long as all there is reaches to its end, or from its start.
-            x = t - h[edge] - a[j] if h[edge] < UNBOUND else -1
-            y = t - g[edge] - a[j]
-            if step < 0:
-                x = t + g[edge] - a[j]
-                y = t + h[edge] - a[j] if h[edge] < UNBOUND else width
-            while behind <= x:
-                behind += block
-            weight = _weight(following, t, offset, size, values)
-            front[1 - side, t - a[following]] = weight * _between(sums[0], sums[1], width, behind, x, y)
+        weight = _weight(size[following])
+        _windows(sums[0], sums[1], width, block, x, y, weight, front[1 - side], count)
+        _weigh(a[following], count, offset[following], size[following], values, front[1 - side])
         side = 1 - side
         j = following
+        width = count
     return side
 
 

@@ -209,27 +209,26 @@ def weigh_matches(events, clock, reading, low, high, window, wanted, part, lower
 
 
 @kernel
-def keep_possible(events, ids, lower, upper, confidence, out):
+def keep_possible(events, ids, lower, upper, confidence):
     """Move the matches whose range is not empty to the front, in this order; return how many. O(l m).
 
     Parameters
     ----------
     events : (l, m) int64
-        The rows of the events of each match.
+        The rows of the events of each match. Overwritten.
     ids : (n,) int64, or (0,)
         What to write for each row; the row itself without any.
     lower, upper : (m,) int64; confidence : (m,) float64
-        Those of matches that cannot happen are overwritten.
-    out : (l, m) int64
-        Overwritten by the events of the others.
+        Overwritten.
     """
     length, count = events.shape
     kept = 0
     for n in range(count):
-        if lower[n] <= upper[n]:
-            for j in range(length):
-                row = events[j, n]
-                out[j, kept] = ids[row] if ids.shape[0] else row
-            lower[kept], upper[kept], confidence[kept] = lower[n], upper[n], confidence[n]
-            kept += 1
+        # Written in any case: a processor does not foresee which match can happen.
+        can_be = lower[n] <= upper[n]
+        for j in range(length):
+            row = events[j, n]
+            events[j, kept] = ids[row] if ids.shape[0] else row
+        lower[kept], upper[kept], confidence[kept] = lower[n], upper[n], confidence[n]
+        kept += can_be
     return kept

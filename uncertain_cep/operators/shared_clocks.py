@@ -56,7 +56,7 @@ def weigher(
     """Return what makes of matches, whose events are rows, what their clocks let them be.
 
     It takes batches with confidences of uniform, independent times, or without any where some times are not
-    uniform.
+    uniform, and overwrites them.
 
     Parameters
     ----------
@@ -74,11 +74,14 @@ def weigher(
     uneven = clocks.has_law if clocks.has_law.any() else None
 
     def weighed(chunk: MatchBatch) -> MatchBatch:
+        # The batch is this function's: its columns are overwritten.
         length, count = chunk.events.shape
-        events, found = np.ascontiguousarray(chunk.events), pooled(length * count, np.int64)
-        lower, upper, confidence = pooled(count, np.int64), pooled(count, np.int64), pooled(count, np.float64)
-        lower[:], upper[:] = chunk.lower, chunk.upper
-        confidence[:] = np.nan if chunk.confidence is None else chunk.confidence
+        events, lower, upper = pooled(length * count, np.int64), chunk.lower, chunk.upper
+        events = events.reshape(length, count)
+        events[:] = chunk.events
+        confidence = pooled(count, np.float64) if chunk.confidence is None else chunk.confidence
+        if chunk.confidence is None:
+            confidence[:] = np.nan
         many = max(int(multiplications_per_call()) // MULTIPLICATIONS_BY_CLOCKS, 1)
         for begin in range(0, count, many):
             checkpoint()
@@ -92,11 +95,10 @@ def weigher(
         elif wanted and np.isnan(confidence.sum()):
             left = np.isnan(confidence)
             _hold(clocks, window, events, wanted, lower, upper, confidence, np.flatnonzero(left))
-        found = found.reshape(length, count)
-        kept = keep_possible(events, payload, lower, upper, confidence, found)
+        kept = keep_possible(events, payload, lower, upper, confidence)
         return replace(
             chunk,
-            events=found[:, :kept],
+            events=events[:, :kept],
             lower=lower[:kept],
             upper=upper[:kept],
             confidence=confidence[:kept] if wanted else None,

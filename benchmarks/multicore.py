@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import time
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -37,6 +39,36 @@ def _serial_share(events: pa.Table, query: str, threads: int) -> float:
     return (time.thread_time() - own) / (time.process_time() - ran)
 
 
+_all_there: Any = None
+"""Where processes wait for each other before each round."""
+
+
+def _meet_at(barrier: Any) -> None:
+    global _all_there
+    _all_there = barrier
+
+
+def _alone(stream: Stream, query: str, rounds: int) -> float:
+    """Return the seconds that this process takes with one thread, while others do the same."""
+    events, seconds = stream.table(), []
+    _count(events, query, 1)
+    for _ in range(rounds):
+        _all_there.wait()
+        began = time.perf_counter()
+        _count(events, query, 1)
+        seconds.append(time.perf_counter() - began)
+    return median(seconds)
+
+
+def _seconds_beside(stream: Stream, query: str, processes: int, rounds: int) -> float:
+    """Return the seconds of a process beside others that share nothing with it."""
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(processes)
+    with ProcessPoolExecutor(processes, context, _meet_at, (barrier,)) as pool:
+        tasks = [pool.submit(_alone, stream, query, rounds) for _ in range(processes)]
+        return median(task.result() for task in tasks)
+
+
 def measure(options: Options) -> Results:
     """Compare one thread with as many as there are cores, confidences included, batch by batch."""
     results = Results()
@@ -56,6 +88,11 @@ def measure(options: Options) -> Results:
             f"{name}: one thread to {cores}", one / all_cores, "x",
             None if target is None or cores != 2 else at_least(target), (),
             f"{one:.3f} s and {all_cores:.3f} s",
+        )  # fmt: skip
+        beside = _seconds_beside(scaled, query, cores, options.rounds)
+        results.add(
+            f"{name}: {cores} processes, each for itself", cores * one / beside, "x", None, (),
+            "what the machine allows: they share no interpreter",
         )  # fmt: skip
         share = median(_serial_share(events, query, cores) for _ in range(options.rounds))
         amdahl = 1.0 / (share + (1.0 - share) / _MANY)

@@ -287,16 +287,14 @@ def describe_matches(
     if chains is None:
         found[:] = np.nan
         return True
-    confidences_of_spans(ordered, search, spans, count, w, candidates, longest, chains, found)
-    # A sum is NaN if anything in it is, and much cheaper to look at.
-    return bool(np.isnan(found.sum()))
+    return confidences_of_spans(ordered, search, spans, count, w, candidates, longest, chains, found)
 
 
 def confidences_of_spans(
     ordered: Int64, search: JoinState, spans: Int64, count: int, w: int, candidates: Candidates,
     longest: Int64, chains: Chains, out: Float64,
-) -> None:  # fmt: skip
-    """Fill the confidences of the matches of some spans as if all intervals were uniform.
+) -> bool:  # fmt: skip
+    """Fill the confidences of the matches of some spans as if all were uniform; return whether any is NaN.
 
     For ``out``, (m,) float64, see :func:`confidence.chain.side_by_side.fill_confidences`, for the other
     parameters :func:`describe_matches`.
@@ -304,10 +302,11 @@ def confidences_of_spans(
     length = ordered.shape[0]
     cursor, chosen, own = np.zeros(3, np.int64), np.empty((2, length), np.int64), np.empty(2 * length)
     # One call for all: between two of them a thread waits for the interpreter.
-    _CONFIDENCES[length](
+    lost = _CONFIDENCES[length](
         ordered, search.blocks, spans, count, cursor, candidates.lower, candidates.upper,
         longest[ordered[length - 1]], chosen, own, chains, float(w), out,
     )  # fmt: skip
+    return bool(lost)
 
 
 @kernel(allocates=True)

@@ -29,88 +29,123 @@ __all__ = [
 def confidences_of_2(
     ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, w, out
 ):
-    """Fill the confidences of matches of 2 events, see :mod:`eventbased.span_chains`."""
+    """Fill the confidences of matches of 2 events; return how many are NaN.
+
+    See :mod:`eventbased.span_chains`.
+    """
+    lost = 0
     while cursor[SPAN] < count:
         filled = chains_of_spans(
             ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, out
         )
         if filled:
-            chains_of_2(chains.bounds, w, filled, chains.place, chains.values, out)
+            lost += chains_of_2(chains.bounds, w, filled, chains.place, chains.values, out)
+    return lost
 
 
 @kernel
 def confidences_of_3(
     ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, w, out
 ):
-    """Fill the confidences of matches of 3 events, see :mod:`eventbased.span_chains`."""
+    """Fill the confidences of matches of 3 events; return how many are NaN.
+
+    See :mod:`eventbased.span_chains`.
+    """
+    lost = 0
     while cursor[SPAN] < count:
         filled = chains_of_spans(
             ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, out
         )
         if filled:
-            chains_of_3(chains.bounds, w, filled, chains.place, chains.values, out)
+            lost += chains_of_3(chains.bounds, w, filled, chains.place, chains.values, out)
+    return lost
 
 
 @kernel
 def confidences_of_4(
     ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, w, out
 ):
-    """Fill the confidences of matches of 4 events, see :mod:`eventbased.span_chains`."""
+    """Fill the confidences of matches of 4 events; return how many are NaN.
+
+    See :mod:`eventbased.span_chains`.
+    """
+    lost = 0
     while cursor[SPAN] < count:
         filled = chains_of_spans(
             ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, out
         )
         if filled:
-            chains_of_4(chains.bounds, w, filled, chains.place, chains.values, out)
+            lost += chains_of_4(chains.bounds, w, filled, chains.place, chains.values, out)
+    return lost
 
 
 @kernel
 def confidences_of_5(
     ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, w, out
 ):
-    """Fill the confidences of matches of 5 events, see :mod:`eventbased.span_chains`."""
+    """Fill the confidences of matches of 5 events; return how many are NaN.
+
+    See :mod:`eventbased.span_chains`.
+    """
+    lost = 0
     while cursor[SPAN] < count:
         filled = chains_of_spans(
             ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, out
         )
         if filled:
-            chains_of_5(chains.bounds, w, filled, chains.place, chains.values, out)
+            lost += chains_of_5(chains.bounds, w, filled, chains.place, chains.values, out)
+    return lost
 
 
 @kernel
 def confidences_of_6(
     ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, w, out
 ):
-    """Fill the confidences of matches of 6 events, see :mod:`eventbased.span_chains`."""
+    """Fill the confidences of matches of 6 events; return how many are NaN.
+
+    See :mod:`eventbased.span_chains`.
+    """
+    lost = 0
     while cursor[SPAN] < count:
         filled = chains_of_spans(
             ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, out
         )
         if filled:
-            chains_of_6(chains.bounds, w, filled, chains.place, chains.values, out)
+            lost += chains_of_6(chains.bounds, w, filled, chains.place, chains.values, out)
+    return lost
 
 
 @kernel
 def confidences_of_7(
     ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, w, out
 ):
-    """Fill the confidences of matches of 7 events, see :mod:`eventbased.span_chains`."""
+    """Fill the confidences of matches of 7 events; return how many are NaN.
+
+    See :mod:`eventbased.span_chains`.
+    """
+    lost = 0
     while cursor[SPAN] < count:
         filled = chains_of_spans(
             ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, out
         )
         if filled:
-            chains_of_7(chains.bounds, w, filled, chains.place, chains.values, out)
+            lost += chains_of_7(chains.bounds, w, filled, chains.place, chains.values, out)
+    return lost
 
 
 @kernel
 def confidences_of_8(
     ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, w, out
 ):
-    """Fill the confidences of matches of 8 events, see :mod:`eventbased.span_chains`."""
+    """Fill the confidences of matches of 8 events; return how many are NaN.
+
+    See :mod:`eventbased.span_chains`.
+    """
+    lost = 0
     while cursor[SPAN] < count:
         filled = chains_of_spans(
             ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, out
         )
         if filled:
-            chains_of_8(chains.bounds, w, filled, chains.place, chains.values, out)
+            lost += chains_of_8(chains.bounds, w, filled, chains.place, chains.values, out)
+    return lost

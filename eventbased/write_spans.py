@@ -36,13 +36,18 @@ _KERNEL: Final = '''
 def confidences_of_{length}(
     ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, w, out
 ):
-    """Fill the confidences of matches of {length} events, see :mod:`eventbased.span_chains`."""
+    """Fill the confidences of matches of {length} events; return how many are NaN.
+
+    See :mod:`eventbased.span_chains`.
+    """
+    lost = 0
     while cursor[SPAN] < count:
         filled = chains_of_spans(
             ordered, blocks, spans, count, cursor, lower, upper, longest, chosen, own, chains, out
         )
         if filled:
-            chains_of_{length}(chains.bounds, w, filled, chains.place, chains.values, out)
+            lost += chains_of_{length}(chains.bounds, w, filled, chains.place, chains.values, out)
+    return lost
 '''
 
 

@@ -45,12 +45,18 @@ _KERNEL: Final = '''
 
 @kernel
 def chains_of_{length}(bounds, w, chains, place, values, out):
-    """Fill the confidences of chains of {length} events, see :mod:`confidence.chain.side_by_side`."""
+    """Fill the confidences of chains of {length} events; return how many are NaN.
+
+    See :mod:`confidence.chain.side_by_side`.
+    """
     least = {bound!r} / WORST_CANCELLATION
     for n in range(chains):
 {body}
+    lost = 0
     for n in range(chains):
         out[place[n]] = values[n]
+        lost += values[n] != values[n]
+    return lost
 '''
 
 

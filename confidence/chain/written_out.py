@@ -22,7 +22,10 @@ REACH = float(MOST_EXACT_TICKS // 2)
 
 @kernel
 def chains_of_2(bounds, w, chains, place, values, out):
-    """Fill the confidences of chains of 2 events, see :mod:`confidence.chain.side_by_side`."""
+    """Fill the confidences of chains of 2 events; return how many are NaN.
+
+    See :mod:`confidence.chain.side_by_side`.
+    """
     least = 2.0 / WORST_CANCELLATION
     for n in range(chains):
         l0, h0 = bounds[0, n], bounds[1, n]
@@ -56,13 +59,19 @@ def chains_of_2(bounds, w, chains, place, values, out):
         value = count / sizes if count >= least * everything else np.nan
         value = value if fewest >= 1.0 else 0.0
         values[n] = value if max(high, -low) <= REACH else np.nan
+    lost = 0
     for n in range(chains):
         out[place[n]] = values[n]
+        lost += values[n] != values[n]
+    return lost
 
 
 @kernel
 def chains_of_3(bounds, w, chains, place, values, out):
-    """Fill the confidences of chains of 3 events, see :mod:`confidence.chain.side_by_side`."""
+    """Fill the confidences of chains of 3 events; return how many are NaN.
+
+    See :mod:`confidence.chain.side_by_side`.
+    """
     least = 3.0 / WORST_CANCELLATION
     for n in range(chains):
         l0, h0 = bounds[0, n], bounds[1, n]
@@ -125,13 +134,19 @@ def chains_of_3(bounds, w, chains, place, values, out):
         value = count / sizes if count >= least * everything else np.nan
         value = value if fewest >= 1.0 else 0.0
         values[n] = value if max(high, -low) <= REACH else np.nan
+    lost = 0
     for n in range(chains):
         out[place[n]] = values[n]
+        lost += values[n] != values[n]
+    return lost
 
 
 @kernel
 def chains_of_4(bounds, w, chains, place, values, out):
-    """Fill the confidences of chains of 4 events, see :mod:`confidence.chain.side_by_side`."""
+    """Fill the confidences of chains of 4 events; return how many are NaN.
+
+    See :mod:`confidence.chain.side_by_side`.
+    """
     least = 4.333333333333333 / WORST_CANCELLATION
     for n in range(chains):
         l0, h0 = bounds[0, n], bounds[1, n]
@@ -228,13 +243,19 @@ def chains_of_4(bounds, w, chains, place, values, out):
         value = count / sizes if count >= least * everything else np.nan
         value = value if fewest >= 1.0 else 0.0
         values[n] = value if max(high, -low) <= REACH else np.nan
+    lost = 0
     for n in range(chains):
         out[place[n]] = values[n]
+        lost += values[n] != values[n]
+    return lost
 
 
 @kernel
 def chains_of_5(bounds, w, chains, place, values, out):
-    """Fill the confidences of chains of 5 events, see :mod:`confidence.chain.side_by_side`."""
+    """Fill the confidences of chains of 5 events; return how many are NaN.
+
+    See :mod:`confidence.chain.side_by_side`.
+    """
     least = 6.25 / WORST_CANCELLATION
     for n in range(chains):
         l0, h0 = bounds[0, n], bounds[1, n]
@@ -377,13 +398,19 @@ def chains_of_5(bounds, w, chains, place, values, out):
         value = count / sizes if count >= least * everything else np.nan
         value = value if fewest >= 1.0 else 0.0
         values[n] = value if max(high, -low) <= REACH else np.nan
+    lost = 0
     for n in range(chains):
         out[place[n]] = values[n]
+        lost += values[n] != values[n]
+    return lost
 
 
 @kernel
 def chains_of_6(bounds, w, chains, place, values, out):
-    """Fill the confidences of chains of 6 events, see :mod:`confidence.chain.side_by_side`."""
+    """Fill the confidences of chains of 6 events; return how many are NaN.
+
+    See :mod:`confidence.chain.side_by_side`.
+    """
     least = 9.016666666666666 / WORST_CANCELLATION
     for n in range(chains):
         l0, h0 = bounds[0, n], bounds[1, n]
@@ -575,13 +602,19 @@ def chains_of_6(bounds, w, chains, place, values, out):
         value = count / sizes if count >= least * everything else np.nan
         value = value if fewest >= 1.0 else 0.0
         values[n] = value if max(high, -low) <= REACH else np.nan
+    lost = 0
     for n in range(chains):
         out[place[n]] = values[n]
+        lost += values[n] != values[n]
+    return lost
 
 
 @kernel
 def chains_of_7(bounds, w, chains, place, values, out):
-    """Fill the confidences of chains of 7 events, see :mod:`confidence.chain.side_by_side`."""
+    """Fill the confidences of chains of 7 events; return how many are NaN.
+
+    See :mod:`confidence.chain.side_by_side`.
+    """
     least = 13.008333333333335 / WORST_CANCELLATION
     for n in range(chains):
         l0, h0 = bounds[0, n], bounds[1, n]
@@ -836,13 +869,19 @@ def chains_of_7(bounds, w, chains, place, values, out):
         value = count / sizes if count >= least * everything else np.nan
         value = value if fewest >= 1.0 else 0.0
         values[n] = value if max(high, -low) <= REACH else np.nan
+    lost = 0
     for n in range(chains):
         out[place[n]] = values[n]
+        lost += values[n] != values[n]
+    return lost
 
 
 @kernel
 def chains_of_8(bounds, w, chains, place, values, out):
-    """Fill the confidences of chains of 8 events, see :mod:`confidence.chain.side_by_side`."""
+    """Fill the confidences of chains of 8 events; return how many are NaN.
+
+    See :mod:`confidence.chain.side_by_side`.
+    """
     least = 18.767063492063485 / WORST_CANCELLATION
     for n in range(chains):
         l0, h0 = bounds[0, n], bounds[1, n]
@@ -1161,5 +1200,8 @@ def chains_of_8(bounds, w, chains, place, values, out):
         value = count / sizes if count >= least * everything else np.nan
         value = value if fewest >= 1.0 else 0.0
         values[n] = value if max(high, -low) <= REACH else np.nan
+    lost = 0
     for n in range(chains):
         out[place[n]] = values[n]
+        lost += values[n] != values[n]
+    return lost

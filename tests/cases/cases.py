@@ -218,7 +218,7 @@ class Case:
         return Query(
             Seq(self.components),
             self.window,
-            tuple(_predicate(condition) for condition in self.conditions),
+            tuple(_predicate(part) for whole in self.conditions for part in conjuncts(whole)),
             agree=self.agree,
             chained=self.chained,
         )

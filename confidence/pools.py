@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
 from confidence.chain.distribution import running_sums
+from confidence.flat_lists import end_to_end
 
-__all__ = ["AttributePool", "AttributeValues", "PmfPool", "end_to_end", "grown", "repeated"]
+__all__ = ["AttributePool", "AttributeValues", "PmfPool", "grown", "repeated"]
 
 Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
@@ -29,23 +30,6 @@ def grown(array: NDArray[Any], size: int, axis: int = -1) -> NDArray[Any]:
     larger = np.zeros(shape, dtype=array.dtype)
     larger[tuple(slice(length) for length in array.shape)] = array
     return larger
-
-
-def end_to_end(first: Int64, sizes: Int64) -> tuple[Int64, Int64]:
-    """Return where each of some spans starts when they are put end to end, and the indices in them.
-
-    Parameters
-    ----------
-    first, sizes : (k,) int64
-        The first index of each span, and how many follow each other from there.
-
-    Returns
-    -------
-    starts : (k,) int64
-    indices : (sum of sizes,) int64
-    """
-    starts = np.cumsum(sizes) - sizes
-    return starts, np.arange(int(sizes.sum()), dtype=np.int64) + np.repeat(first - starts, sizes)
 
 
 def repeated(values: Int64) -> Mask:
@@ -91,13 +75,13 @@ class PmfPool:
         moved = np.full(len(offset), -1, dtype=np.int64)
         explicit = np.flatnonzero(offset >= 0)
         if len(explicit):
-            starts, indices = end_to_end(offset[explicit], (upper - lower + 1)[explicit])
+            indices, starts = end_to_end(offset[explicit], (upper - lower + 1)[explicit])
             stop = self._count + len(indices)
             self.pmf, self.head, self.tail = (
                 grown(array, stop) for array in (self.pmf, self.head, self.tail)
             )
             self.pmf[self._count : stop] = pmf[indices]
-            moved[explicit] = self._count + starts
+            moved[explicit] = self._count + starts[:-1]
             running_sums(lower[explicit], upper[explicit], moved[explicit], self.pmf, self.head, self.tail)
             self._count = stop
         return moved

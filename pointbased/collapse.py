@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 import pointbased.columns as col
 from confidence.chain.distribution import Intervals, Pmfs
 from confidence.chain.tick_pairs import MOST_EDGES
+from confidence.flat_lists import taken
 from confidence.gaps import chains
 from confidence.gaps.chains import BUDGET, DONE, INEXACT, NO_SPACE, SPENT, TOO_DEAR, Limits
 from confidence.gaps.describing import (
@@ -40,7 +41,6 @@ from confidence.gaps.describing import (
 from confidence.gaps.monte_carlo import weighed_gaps
 from confidence.gaps.unions import Union
 from confidence.kernel import kernel
-from confidence.pools import end_to_end
 from confidence.predicates.conditions import Conditions, Scratch, all_hold
 from pointbased.automaton import Automaton
 from pointbased.columns import NONE
@@ -81,10 +81,9 @@ class PointMatches(NamedTuple):
 
     def keep(self, chosen: slice | NDArray[np.bool_]) -> PointMatches:
         """Return some of the matches, of consecutive ones or where a mask is true."""
-        sizes = np.diff(self.start)[chosen]
-        starts, rows = end_to_end(self.start[:-1][chosen], sizes)
+        rows, start = taken(self.start, chosen)
         return PointMatches(
-            np.append(starts, len(rows)),
+            start,
             self.component[rows],
             self.event[rows],
             *(column[chosen] for column in self[3:]),

@@ -9,6 +9,7 @@ import numpy as np
 
 import pointbased.columns as col
 from confidence.config import EVER, NEVER
+from confidence.flat_lists import starts_of
 from confidence.kernel import kernel
 from pointbased.match_buffer import Candidates
 
@@ -62,7 +63,7 @@ def without(witnesses: Witnesses, pools: Collection[int]) -> Witnesses:
     sizes = np.diff(witnesses.start)
     left_out = np.isin(np.arange(len(sizes)) // max(witnesses.groups, 1), list(pools))
     kept = ~np.repeat(left_out, sizes)
-    start = np.concatenate(([0], np.cumsum(np.where(left_out, 0, sizes)))).astype(np.int64)
+    start = starts_of(np.where(left_out, 0, sizes))
     row, lower, highest, smallest = (column[kept] for column in witnesses[:4])
     return Witnesses(row, lower, highest, smallest, start, witnesses.groups)
 

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from confidence.chain import written_out
 from confidence.config import MOST_EXACT_TICKS
 
-__all__ = ["CHAINS", "LENGTHS", "Chains", "confidences", "fill_confidences", "new_chains"]
+__all__ = ["CHAINS", "LENGTHS", "Chains", "confidences", "fill_confidences", "new_chains", "tight_ranges"]
 
+Int64 = NDArray[np.int64]
 Float64 = NDArray[np.float64]
 
 CHAINS: Final = 8192
@@ -37,7 +38,7 @@ class Chains(NamedTuple):
 
     bounds: Float64
     """(2 l, k) float64. Lower and upper bounds, see above, in turns; k is a little more than CHAINS."""
-    place: NDArray[np.int64]
+    place: Int64
     """(k,) int64. Where the confidence of each chain belongs."""
     values: Float64
     """(k,) float64. Work array."""
@@ -72,7 +73,7 @@ def fill_confidences(chains: Chains, count: int, w: int, out: Float64) -> None:
     kernel(chains.bounds, float(w), count, chains.place, chains.values, out)
 
 
-def confidences(lower: NDArray[np.int64], upper: NDArray[np.int64], w: int) -> Float64:
+def confidences(lower: Int64, upper: Int64, w: int) -> Float64:
     """Return the confidences of chains, (m,) float64, NaN where they are not for vectors.
 
     Parameters
@@ -94,3 +95,32 @@ def confidences(lower: NDArray[np.int64], upper: NDArray[np.int64], w: int) -> F
         chains.place[:size] = np.arange(begin, part.stop)
         fill_confidences(chains, size, w, out)
     return out
+
+
+def tight_ranges(lower: Int64, upper: Int64, w: Int64 | int) -> tuple[Int64, Int64, NDArray[np.bool_]]:
+    """Return the tightest ranges of chains, and which chains can be. O(l) each.
+
+    Parameters
+    ----------
+    lower, upper : (l, m) int64
+        Bounds minus position, ticks, inclusive.
+    w : int or (m,) int64
+        ``W - l``, ticks; a chain cannot be where it is negative.
+
+    Returns
+    -------
+    first, last : (m,) int64
+        Ticks minus position, inclusive; of no meaning where a chain cannot be.
+    possible : (m,) bool
+
+    Notes
+    -----
+    These are the valid bounds, tightened by the window (Zhang, Diao, Immerman, PVLDB 3(1), 2010, sections 4.1
+    and C.1).
+    """
+    valid_low = np.maximum.accumulate(lower, axis=0)
+    valid_high = np.minimum.accumulate(upper[::-1], axis=0)[::-1]
+    first = np.maximum(valid_low[0], valid_low[-1] - w)
+    last = np.minimum(valid_high[-1], valid_high[0] + w)
+    possible = (valid_low <= valid_high).all(axis=0) & (valid_low[-1] - w <= valid_high[0])
+    return first, last, possible & np.greater_equal(w, 0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,17 @@ from confidence.budget import checkpoint
 from confidence.chain.tick_pairs import enlarged
 from confidence.gaps.chains import Forbidden, Workspace, room_for, workspace
 
-__all__ = ["ALL", "COSTLY", "PAUSED", "SPACE", "CostlyMatchError", "Described", "Space", "describe_each"]
+__all__ = [
+    "ALL",
+    "COSTLY",
+    "PAUSED",
+    "SPACE",
+    "CostlyMatchError",
+    "Described",
+    "Space",
+    "describe_each",
+    "numbered",
+]
 
 Described = tuple[int, int, Sequence[int]]
 """The matches done, ALL, COSTLY, SPACE or PAUSED, and what :meth:`Space.grow` takes or the steps."""
@@ -50,6 +61,18 @@ class CostlyMatchError(ValueError):
         self.steps = steps
         self.events = events
         super().__init__(f"match {match} takes {steps} steps")
+
+
+@contextmanager
+def numbered(which: NDArray[np.int64]) -> Iterator[None]:
+    """Raise :class:`CostlyMatchError` with the number that a match has among all.
+
+    ``which``, (k,), are these numbers of the matches described.
+    """
+    try:
+        yield
+    except CostlyMatchError as error:
+        raise CostlyMatchError(int(which[error.match]), error.steps, error.events) from None
 
 
 class Space:

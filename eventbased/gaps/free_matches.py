@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
-from confidence.chain.side_by_side import LENGTHS, confidences
+from confidence.chain.side_by_side import LENGTHS, confidences, tight_ranges
 from eventbased.gaps.gap_events import GapRules, MatchEvents, Placed
 
 __all__ = ["describe_free", "forbids"]
@@ -57,8 +57,7 @@ def describe_free(
 
     Notes
     -----
-    O(l^3) a match. The range is that of the valid bounds, tightened by the window (Zhang, Diao, Immerman,
-    PVLDB 3(1), 2010, sections 4.1 and C.1).
+    O(l^3) a match.
     """
     out_lower, out_upper, out_confidence, out_error = out
     sizes = np.diff(matches.start)
@@ -73,17 +72,12 @@ def describe_free(
         places = matches.place[matches.start[which] + position]
         shift = placed.base[places] + position
         low, high = placed.lower[places] - shift, placed.upper[places] - shift
-        w = window - size
-        valid_low = np.maximum.accumulate(low)
-        valid_high = np.minimum.accumulate(high[::-1])[::-1]
-        first = np.maximum(valid_low[0], valid_low[-1] - w)
-        last = np.minimum(valid_high[-1], valid_high[0] + w)
-        can_be = (valid_low <= valid_high).all(axis=0) & (valid_low[-1] - w <= valid_high[0])
+        first, last, can_be = tight_ranges(low, high, window - size)
         out_lower[which] = np.where(can_be, first, 0)
         out_upper[which] = np.where(can_be, last + size - 1, -1)
         values = np.where(can_be, 1.0, 0.0)
         if wanted and size > 1:
-            values[can_be] = np.minimum(confidences(low[:, can_be], high[:, can_be], w), 1.0)
+            values[can_be] = np.minimum(confidences(low[:, can_be], high[:, can_be], window - size), 1.0)
         out_confidence[which] = values
         out_error[which] = 0.0
         is_left[which] = (offsets[placed.row[places]] >= 0).any(axis=0) | np.isnan(values)

@@ -19,10 +19,10 @@ from confidence.gaps.describing import (
     COSTLY,
     PAUSED,
     SPACE,
-    CostlyMatchError,
     Described,
     Space,
     describe_each,
+    numbered,
 )
 from confidence.gaps.monte_carlo import weighed_gaps
 from confidence.kernel import kernel
@@ -183,10 +183,8 @@ class GapConfidences:
         left = describe_free(matches, candidates, offsets, self._window, wanted, out)
         if len(left):
             columns = np.empty(len(left), np.int64), np.empty(len(left), np.int64), *np.empty((2, len(left)))
-            try:
+            with numbered(left):
                 self._describe(some_of(matches, left), asked, columns, held)
-            except CostlyMatchError as error:
-                raise CostlyMatchError(int(left[error.match]), error.steps) from None
             for column, values in zip(out, columns, strict=True):
                 column[left] = values
 

@@ -7,6 +7,7 @@ at all, for a negated component no event that matches it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from confidence.chain.distribution import DOUBTFUL
 from confidence.chain.uniform import tight_bounds
+from confidence.flat_lists import taken
 from confidence.gaps import chains
 from confidence.kernel import kernel
 from confidence.predicates.conditions import accumulate, all_hold
@@ -30,6 +32,7 @@ __all__ = [
     "HeldOffsets",
     "MatchEvents",
     "Placed",
+    "by_counts",
     "collect",
     "contiguity_limits",
     "forbidden_in",
@@ -72,11 +75,26 @@ class MatchEvents(NamedTuple):
 
 def some_of(matches: MatchEvents, which: Int64) -> MatchEvents:
     """Return some matches, in this order; the same one may come several times."""
-    sizes = np.diff(matches.start)[which]
-    start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-    event = np.repeat(matches.start[:-1][which] - start[:-1], sizes) + np.arange(start[-1])
+    event, start = taken(matches.start, which)
     boxes = matches.boxes[:, event] if matches.boxes.shape[1] else matches.boxes
     return MatchEvents(start, matches.place[event], matches.component[event], np.ascontiguousarray(boxes))
+
+
+def by_counts(matches: MatchEvents, components: int) -> Iterator[tuple[tuple[int, ...], Int64]]:
+    """Yield numbers of events of each component, and the matches that have so many, (k,) int64 ascending."""
+    found = len(matches.start) - 1
+    if not found:
+        return
+    match = np.repeat(np.arange(found), np.diff(matches.start))
+    counts = np.bincount(match * components + matches.component, minlength=found * components)
+    counts = counts.reshape(found, components)
+    number = np.zeros(found, dtype=np.int64)
+    for column in counts.T:
+        # Dense again, so that the numbers stay small.
+        number = np.unique(number * (int(column.max()) + 1) + column, return_inverse=True)[1]
+    order = np.argsort(number, kind="stable")
+    for chosen in np.split(order, np.cumsum(np.bincount(number))[:-1]):
+        yield tuple(counts[chosen[0]].tolist()), chosen
 
 
 class Placed(NamedTuple):

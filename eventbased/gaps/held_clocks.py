@@ -17,11 +17,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from confidence import CostlyMatchError
 from confidence.budget import checkpoint
 from confidence.chain.distribution import Pmfs
 from confidence.config import FEWEST_DRAWS
+from confidence.flat_lists import starts_of
 from confidence.gaps.chains import Limits
+from confidence.gaps.describing import numbered
 from confidence.predicates.conditions import Conditions, Scratch
 from confidence.shared.held import tight_range
 from eventbased.gaps.fewer_offsets import Apart, Clocks, ends_of_segments, one_by_one
@@ -144,10 +145,8 @@ class HeldConfidences:
             many = len(some.start) - 1
             columns = np.empty(many, np.int64), np.empty(many, np.int64), np.zeros(many), np.zeros(many)
             arguments = (some, candidates, offsets, pools, rules, conditions, pmfs, wanted, scratch)
-            try:
+            with numbered(which):
                 self.inner.describe(*arguments, columns[: len(out)], *([] if held is None else [held]))
-            except CostlyMatchError as error:
-                raise CostlyMatchError(int(which[error.match]), error.steps) from None
             columns[2][columns[0] > columns[1]] = 0.0
             return columns
 
@@ -375,7 +374,7 @@ class HeldConfidences:
         weight[cut] *= pieces.share[at[cut]]
         kept = np.flatnonzero(weight > 0.0)
         count = there[:, kept].sum(axis=0)
-        start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(count)))
+        start = starts_of(count)
         chosen = there[:, kept].T
         given = HeldOffsets(self.clocks.own, start, clock[:, kept].T[chosen], value[:, kept].T[chosen], now)
         which = rest[n[kept]]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence import Pmfs
+from confidence.flat_lists import starts_of
 from eventbased.gaps.next_match import Bytecode, EventArrays, NextConfidences
 from eventbased.gaps.survival_tables import Classes
 from eventbased.incremental.candidate_pool import BytecodeArrays, CandidatePool
@@ -22,7 +23,7 @@ def _by_component(bytecode: BytecodeArrays, length: int) -> Bytecode:
     order = np.argsort(last, kind="stable")
     parts = [bytecode.code[bytecode.start[p] : bytecode.start[p + 1]] for p in order]
     sizes = np.array([len(part) for part in parts], dtype=np.int64)
-    ends = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
+    ends = starts_of(sizes)
     start = ends[np.searchsorted(last[order], np.arange(length + 1))]
     code = np.concatenate([np.zeros((0, 2), dtype=np.int64), *parts])
     return Bytecode(start, code, bytecode.ints, bytecode.floats, bytecode.nulls, bytecode.slots)

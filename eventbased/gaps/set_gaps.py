@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import accumulate as running_totals
 from typing import Any
 
@@ -23,6 +23,7 @@ from confidence.gaps.describing import (
     CostlyMatchError,
     Described,
     describe_each,
+    numbered,
 )
 from confidence.kernel import kernel
 from confidence.partial_order.ideals import Order, tight_order_bounds
@@ -36,6 +37,7 @@ from eventbased.gaps.gap_events import (
     HeldOffsets,
     MatchEvents,
     Placed,
+    by_counts,
     collect,
     take_match,
     unmark,
@@ -124,15 +126,6 @@ def _set_confidences(
     return chosen.shape[0], ALL, (0, 0, 0, 0)
 
 
-def _alike(counts: Int64) -> Iterator[Int64]:
-    """Yield the numbers of the rows that are equal, for each distinct row. O(rows) if all are."""
-    left = np.arange(len(counts))
-    while len(left):
-        same = (counts[left] == counts[left[0]]).all(axis=1)
-        yield left[same]
-        left = left[~same]
-
-
 class SetConfidences:
     """Ranges and confidences of matches of partially ordered components.
 
@@ -214,14 +207,9 @@ class SetConfidences:
             If a match takes too many steps.
         """
         kernel: Any = _set_confidences
-        found = len(matches.start) - 1
-        length = len(self._before)
-        match = np.repeat(np.arange(found), np.diff(matches.start))
-        counts = np.bincount(match * length + matches.component, minlength=found * length)
-        counts = counts.reshape(found, length)
         negations = np.column_stack((negated, self._gap_of))
-        for chosen in _alike(counts):
-            order = self._order(tuple(counts[chosen[0]].tolist()))
+        for counts, chosen in by_counts(matches, len(self._before)):
+            order = self._order(counts)
             if order is None:
                 raise CostlyMatchError(int(chosen[0]), MOST_STEPS_BETWEEN_IDEALS)
             work = OrderWork.of(len(order.before))
@@ -236,10 +224,8 @@ class SetConfidences:
                 )  # fmt: skip
                 return done + more, reason, need
 
-            try:
+            with numbered(chosen):
                 describe_each(call, self._grow)
-            except CostlyMatchError as error:
-                raise CostlyMatchError(int(chosen[error.match]), error.steps) from None
 
     def forbidden(
         self,

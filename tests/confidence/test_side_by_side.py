@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from confidence import exact_chain_confidence
-from confidence.chain.side_by_side import CHAINS, fill_confidences, new_chains
+from confidence import exact_chain_confidence, tight_bounds
+from confidence.chain.side_by_side import CHAINS, fill_confidences, new_chains, tight_ranges
 from confidence.chain.write_out import LENGTHS, PLACE, written_out
 from confidence.config import MOST_EXACT_TICKS
 from tests.cases.sampling import sampled_from
@@ -88,6 +88,21 @@ def test_no_value_depends_on_its_neighbours_or_the_origin(
     together = np.array(side_by_side(chains, window))
     alone = np.array([side_by_side([intervals], window, origin)[0] for intervals in chains])
     assert together.tobytes() == alone.tobytes()
+
+
+@given(cases(), st.lists(st.integers(-3, 3), min_size=4, max_size=4))
+def test_ranges_are_the_tightest_of_each_chain(case: tuple[list[Intervals], int], wider: list[int]) -> None:
+    chains, window = case
+    length = len(chains[0])
+    lower, upper = np.array(chains).transpose(2, 1, 0) - np.arange(length)[:, None]
+    w = window - length + np.array(wider[: len(chains)])
+    first, last, possible = tight_ranges(lower, upper, w)
+    for n, intervals in enumerate(chains):
+        a, b = np.empty((2, length), dtype=np.int64)
+        can_be = w[n] >= 0 and tight_bounds(lower[:, n].copy(), upper[:, n].copy(), int(w[n]), a, b)
+        assert possible[n] == can_be == (exact(intervals, length + int(w[n])) > 0)
+        if can_be:
+            assert (first[n], last[n]) == (a[0], b[-1])
 
 
 @pytest.mark.parametrize("length", LENGTHS)

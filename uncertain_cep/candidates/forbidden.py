@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from confidence.chain.distribution import DOUBTFUL
 from confidence.config import EVER
+from confidence.flat_lists import starts_of
 from confidence.gaps.unions import Term
 from eventbased.gaps.gap_events import ForbiddenEvents, GapRules, contiguity_limits
 from uncertain_cep.candidates.selection import Selection, coded, rows_taken
@@ -201,7 +202,7 @@ def _laid_out(
         row=columns[3],
         place=columns[4],
         offset=columns[5],
-        group_start=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        group_start=starts_of(counts),
         pool_start=np.cumsum([0, *(pool.groups for pool in pools)]).astype(np.int64),
         group_of=np.array([pool.of_candidate[:starts] for pool in pools], dtype=np.int64).reshape(-1, starts),
     )

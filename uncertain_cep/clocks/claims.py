@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from confidence.flat_lists import end_to_end
 from uncertain_cep.config import MOST_PAIRS
 from uncertain_cep.durations import parse_duration
 from uncertain_cep.errors import OptionError, TraceError, absent_columns
@@ -178,7 +179,7 @@ def _joined(
             f"a constraint would compare {total:,} pairs of events, and at most {MOST_PAIRS:,} are: equate "
             "an attribute of the two that tells which belong together, or use all_before"
         )
-    places = np.arange(total) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
+    places = end_to_end(begin, counts)[0]
     return np.repeat(left, counts), right[order[places]]
 
 

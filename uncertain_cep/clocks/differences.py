@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from confidence.flat_lists import end_to_end
 from uncertain_cep.errors import TraceError
 from uncertain_cep.traces.faulty_rows import BoolArray, IntArray
 
@@ -76,8 +77,7 @@ class _Graph:
     def leaving(self, nodes: IntArray) -> IntArray:
         """Return the constraints whose tail is one of some nodes."""
         counts = self.first[nodes + 1] - self.first[nodes]
-        before = np.cumsum(counts) - counts
-        found: IntArray = self.edges[np.arange(counts.sum()) + np.repeat(self.first[nodes] - before, counts)]
+        found: IntArray = self.edges[end_to_end(self.first[nodes], counts)[0]]
         return found
 
 

@@ -16,6 +16,7 @@ from confidence import CostlyMatchError, Limits, Pmfs
 from confidence.budget import checkpoint, steps_per_call
 from confidence.chain.distribution import DOUBTFUL
 from confidence.config import EVER
+from confidence.flat_lists import taken
 from confidence.gaps.unions import Term, Union
 from confidence.predicates.conditions import Conditions, Scratch, scratch
 from eventbased import Candidates
@@ -380,10 +381,8 @@ class BacktrackingSearch:
 
 def _kept(matches: FoundMatches, mask: NDArray[np.bool_]) -> FoundMatches:
     """Return the matches where ``mask``, (m,), is true."""
-    sizes = np.diff(matches.start)
-    kept = np.repeat(mask, sizes)
-    start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes[mask])))
-    return FoundMatches(start, matches.candidate[kept], matches.component[kept])
+    places, start = taken(matches.start, mask)
+    return FoundMatches(start, matches.candidate[places], matches.component[places])
 
 
 def _too_many_events() -> ConfidenceCostError:

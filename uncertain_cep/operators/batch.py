@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence.flat_lists import taken
+
 __all__ = ["MatchBatch", "Series", "chances", "happened"]
 
 Int64 = NDArray[np.int64]
@@ -28,10 +30,8 @@ class Series:
 
     def take(self, matches: Int64) -> Series:
         """Return those of some matches, in this order."""
-        sizes = np.diff(self.start)[matches]
-        start = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-        events = np.repeat(self.start[:-1][matches] - start[:-1], sizes) + np.arange(start[-1])
-        return Series(start, self.events[events])
+        places, start = taken(self.start, matches)
+        return Series(start, self.events[places])
 
     def followed_by(self, other: Series) -> Series:
         """Return those of the matches, and behind them those of others."""
@@ -68,6 +68,21 @@ class MatchBatch:
     def of_components(self) -> tuple[tuple[Int64, Series | None], ...]:
         """For each component the events, or the first ones, and all of a Kleene one."""
         return tuple(zip(self.events, self.series or (None,) * len(self.events), strict=True))
+
+    def by_match(self) -> tuple[Int64, Int64]:
+        """Return how many events each match has of each component, and its events in this order.
+
+        Returns
+        -------
+        counts : (l, k) int64
+        events : (m,) int64
+            One match behind the other.
+        """
+        many, parts = len(self.lower), self.of_components
+        counts = [np.ones(many, np.int64) if series is None else np.diff(series.start) for _, series in parts]
+        events = np.concatenate([own if series is None else series.events for own, series in parts])
+        match = np.concatenate([np.repeat(np.arange(many), count) for count in counts])
+        return np.stack(counts), events[np.argsort(match, kind="stable")]
 
     def keep(self, mask: NDArray[np.bool_]) -> MatchBatch:
         """Return the matches where ``mask`` is true."""

@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from confidence.chain.side_by_side import tight_ranges
+from confidence.flat_lists import starts_of
 from confidence.shared.contracted import (
     Apart,
     Node,
@@ -101,15 +103,9 @@ Counts = tuple[int, ...]
 
 def _by_counts(chunk: MatchBatch) -> Iterator[tuple[Int64, Int64, Counts]]:
     """Yield which matches have so many events, (k,) int64, the rows of these, (l, k) int64, and how many."""
-    many = len(chunk.lower)
-    parts = chunk.of_components
-    sizes = [np.ones(many, np.int64) if series is None else np.diff(series.start) for _, series in parts]
-    total = np.sum(sizes, axis=0)
-    rows = np.concatenate([own if series is None else series.events for own, series in parts])
-    match = np.concatenate([np.repeat(np.arange(many), size) for size in sizes])
-    rows = rows[np.argsort(match, kind="stable")]
-    start = np.cumsum(total) - total
-    kinds, kind = np.unique(np.stack(sizes), axis=1, return_inverse=True)
+    sizes, rows = chunk.by_match()
+    start = starts_of(sizes.sum(axis=0))
+    kinds, kind = np.unique(sizes, axis=1, return_inverse=True)
     for number, counts in enumerate(kinds.T.tolist()):
         which = np.flatnonzero(kind.reshape(-1) == number)
         yield which, rows[start[which] + np.arange(sum(counts))[:, None]], tuple(counts)
@@ -132,6 +128,9 @@ class Asked(NamedTuple):
     def kept(self) -> set[int]:
         """The events that are spoken of."""
         return {place for pair in self.apart for place in pair[:2]} | {place for place, _, _ in self.within}
+
+
+_NOTHING: Final = Asked()
 
 
 class SequenceWeigher:
@@ -256,7 +255,7 @@ class SequenceWeigher:
                     apart.append(Apart(other, one, -high, -low))
             yield Asked(tuple(apart), tuple(within)) if is_met else None
 
-    def _held(self, rows: Int64, least: Int64, asked: Asked = Asked()) -> Described | None:  # noqa: B008
+    def _held(self, rows: Int64, least: Int64, asked: Asked = _NOTHING) -> Described | None:
         """Weigh a match by going through the offsets of its sources; None if it cannot be."""
         total, begins, ends = 0.0, [], []
         for weight, moved in self._offsets(rows):
@@ -296,7 +295,7 @@ class SequenceWeigher:
         rows: Int64,
         moved: Int64,
         least: Int64,
-        asked: Asked = Asked(),  # noqa: B008
+        asked: Asked = _NOTHING,
     ) -> Described | None:
         """Weigh a match whose sources have these offsets; None if it cannot be."""
         nodes, kinds, base = self._nodes(rows, moved, least, asked)
@@ -467,11 +466,8 @@ def _ranges(first: Int64, last: Int64, least: Int64, window: int) -> tuple[Int64
     """
     steps = np.zeros(first.shape, np.int64)
     np.cumsum(least, axis=0, out=steps[1:])
-    spread = window - 1 - steps[-1]
-    begin = np.maximum.accumulate(first - steps, axis=0)
-    end = np.minimum.accumulate((last - steps)[::-1], axis=0)[::-1]
-    begin, end = np.maximum(begin, begin[-1] - spread), np.minimum(end, end[0] + spread)
-    return begin[0], end[-1] + steps[-1], (begin <= end).all(axis=0) & (spread >= 0)
+    begin, end, possible = tight_ranges(first - steps, last - steps, window - 1 - steps[-1])
+    return begin, end + steps[-1], possible
 
 
 def _too_many(names: list[str], choices: int) -> ConfidenceCostError:

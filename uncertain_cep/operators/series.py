@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from confidence.flat_lists import starts_of
 from eventbased.search.state import FoundMatches
 from uncertain_cep.errors import TraceError, TraceFault
 from uncertain_cep.expressions.codes import codes_of_values
@@ -118,7 +119,7 @@ def by_component(
             single[j] = events[own]
             series.append(None)
             continue
-        starts = np.concatenate(([0], np.cumsum(np.bincount(match[own], minlength=found))))
+        starts = starts_of(np.bincount(match[own], minlength=found))
         series.append(Series(starts, events[own]))
         single[j] = events[own][starts[:-1]]
     kleene = any(planned.kleene for planned in plan.components)

@@ -29,6 +29,7 @@ from eventbased.gaps.gap_events import (
     HeldOffsets,
     MatchEvents,
     Placed,
+    by_counts,
 )
 from eventbased.gaps.shape_rules import forbidden_by_rule
 from uncertain_cep.candidates.existence import Existence
@@ -90,7 +91,7 @@ class TimedConfidences:
         """
         for column in out[3:]:
             column[:] = 0.0
-        for counts, chosen in self._by_counts(matches):
+        for counts, chosen in by_counts(matches, len(self._plan.components)):
             checkpoint()
             shape = self._shapes.of(counts)
             sums = TimedSums(self._templates, shape, matches, chosen, candidates, offsets, held)
@@ -143,7 +144,7 @@ class TimedConfidences:
             If the tables of a match have too many cells.
         """
         rows: list[int] = []
-        for counts, chosen in self._by_counts(matches):
+        for counts, chosen in by_counts(matches, len(self._plan.components)):
             shape = self._shapes.of(counts)
             for n in chosen.tolist():
                 checkpoint()
@@ -164,26 +165,6 @@ class TimedConfidences:
                 rows += found
                 list_start[n + 1] = len(rows)
         return np.array(rows, dtype=np.int64)
-
-    def _by_counts(self, matches: MatchEvents) -> Iterator[tuple[tuple[int, ...], Int64]]:
-        """Yield the matches with the same numbers of events of each component, and these."""
-        found, length = len(matches.start) - 1, len(self._plan.components)
-        if not found:
-            return
-        if len(self._plan.singles) == length:
-            yield (1,) * length, np.arange(found)
-            return
-        match = np.repeat(np.arange(found), np.diff(matches.start))
-        counts = np.bincount(match * length + matches.component, minlength=found * length)
-        counts = counts.reshape(found, length)
-        number = np.zeros(found, dtype=np.int64)
-        for column in counts.T:
-            # Dense again, so that the numbers stay small.
-            number = np.unique(number * (int(column.max(initial=0)) + 1) + column, return_inverse=True)[1]
-        order = np.argsort(number, kind="stable")
-        ends = np.cumsum(np.bincount(number))
-        for chosen in np.split(order, ends[:-1]):
-            yield tuple(counts[chosen[0]].tolist()), chosen
 
     def _gathered(
         self,

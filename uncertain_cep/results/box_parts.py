@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from confidence.flat_lists import taken
 from uncertain_cep.config import BOXES_AT_ONCE
 
-__all__ = ["Boxes", "Events", "counting", "pieces_of"]
+__all__ = ["Boxes", "Events", "pieces_of"]
 
 Int64 = NDArray[np.int64]
 
@@ -30,8 +31,8 @@ class Events(NamedTuple):
 
     def of(self, some: Int64) -> tuple[Int64, Int64]:
         """Return the events of some matches, (n,) int64 places, behind the number of the match of each."""
-        sizes = np.diff(self.start)[some]
-        return np.repeat(some, sizes), np.repeat(self.start[some], sizes) + counting(sizes)
+        places, starts = taken(self.start, some)
+        return np.repeat(some, np.diff(starts)), places
 
 
 class Boxes(NamedTuple):
@@ -46,11 +47,6 @@ class Boxes(NamedTuple):
     def part(self, chosen: slice) -> Boxes:
         """Return some of them."""
         return Boxes(*(column[chosen] for column in self))
-
-
-def counting(sizes: Int64) -> Int64:
-    """Return 0, 1, ... for each size, one behind the other."""
-    return np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
 def pieces_of(sizes: Int64) -> Iterator[slice]:

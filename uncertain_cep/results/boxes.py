@@ -14,6 +14,7 @@ from confidence import Intervals, Pmfs
 from confidence.budget import checkpoint, pieces
 from confidence.chain.exact import redo_exactly
 from confidence.chain.side_by_side import new_chains
+from confidence.flat_lists import taken
 from confidence.gaps.chains import room_for
 from confidence.predicates.conditions import Scratch, scratch
 from eventbased import confidences_of_matches, describe_chosen, describe_uncertain
@@ -33,7 +34,7 @@ from uncertain_cep.operators.description import long_chain
 from uncertain_cep.operators.partial_orders import order_confidences
 from uncertain_cep.operators.sequenced_matches import SequenceWeigher
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.box_parts import Boxes, Events, counting, pieces_of
+from uncertain_cep.results.box_parts import Boxes, Events, pieces_of
 from uncertain_cep.results.clocked_boxes import ClockedChains, shared_and_held
 from uncertain_cep.results.matched_events import MatchedEvents, matched_events
 from uncertain_cep.results.piecewise import centres
@@ -395,11 +396,8 @@ class Searched:
 
     def _matches(self, match: Int64) -> tuple[FoundMatches, Int64]:
         """Return matches as kernels take them, and the places of their events."""
-        start = self._events.start
-        sizes = np.diff(start)[match]
-        event = np.repeat(start[match], sizes) + counting(sizes)
-        begins = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes)))
-        return FoundMatches(begins, self._places[event], self._events.component[event]), event
+        event, start = taken(self._events.start, match)
+        return FoundMatches(start, self._places[event], self._events.component[event]), event
 
     def _some(self, boxes: Boxes) -> Float64:
         matches, event = self._matches(boxes.match)

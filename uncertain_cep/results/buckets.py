@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from confidence.flat_lists import counting, taken
 from confidence.predicates.conditions import Scratch
 from eventbased.search.state import FAR, FoundMatches
 from uncertain_cep.config import COUNT_BATCH
@@ -78,11 +79,10 @@ def by_bucket(
         part = np.arange(begin, end)
         begin = end
         match = np.repeat(part, boxes[part])
-        turn = np.arange(len(match)) - np.repeat(np.cumsum(boxes[part]) - boxes[part], boxes[part])
+        turn = counting(boxes[part])
         many = candidates[match]
         bucket = (number[match] + turn // many) * every
-        new = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(sizes[match])))
-        event = np.repeat(start[match] - new[:-1], sizes[match]) + np.arange(new[-1])
+        event, new = taken(start, match)
         begins = np.repeat(bucket, sizes[match])
         ends_at = np.full(len(event), FAR)
         chosen = np.repeat(turn % many, sizes[match])

@@ -10,10 +10,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from confidence.flat_lists import end_to_end, starts_of
 from uncertain_cep.config import MOST_TICKS_OF_A_LAW
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.box_parts import Boxes, Events, counting, pieces_of
+from uncertain_cep.results.box_parts import Boxes, Events, pieces_of
 from uncertain_cep.results.boxes import Confidences, weighed_matches
 from uncertain_cep.results.matched_events import MatchedEvents
 
@@ -77,7 +78,7 @@ def match_times(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, at: st
         lower[number] = (first + int(support[0])) // unit * unit
         upper[number] = -(-(first + int(support[-1])) // unit) * unit
     sizes = upper - lower + 1
-    starts = np.concatenate(([0], np.cumsum(sizes)))
+    starts = starts_of(sizes)
     checkpoint(8 * int(starts[-1]))
     values = np.zeros(int(starts[-1]))
     for number, (first, law) in enumerate(laws):
@@ -151,7 +152,7 @@ def _laws(
     sizes = events.upper[event] - events.lower[event] + 1
     for part in pieces_of(sizes):
         own, which, ticks = some[part], event[part], sizes[part]
-        at = np.repeat(events.lower[which], ticks) + counting(ticks)
+        at = end_to_end(events.lower[which], ticks)[0]
         law = confidences.of(Boxes(np.repeat(own, ticks), np.repeat(which, ticks), at, at))
         each = np.split(law, np.cumsum(ticks)[:-1])
         yield from zip(own.tolist(), events.lower[which].tolist(), each, strict=True)

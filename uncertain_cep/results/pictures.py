@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence.flat_lists import counting, end_to_end, starts_of
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.box_parts import Boxes, counting, pieces_of
+from uncertain_cep.results.box_parts import Boxes, pieces_of
 from uncertain_cep.results.boxes import weighed_matches
 
 __all__ = ["Pictures", "pictures_of"]
@@ -80,11 +81,11 @@ def pictures_of(plan: EvaluationPlan, table: pa.Table, matches: pa.Table, parts:
     match, component, position, row, sizes = np.concatenate([np.stack(part) for part in columns], axis=1)
     order = np.lexsort((position, component, match))
     begins = np.cumsum(sizes) - sizes
-    flat = np.repeat(begins[order], sizes[order]) + counting(sizes[order])
+    flat = end_to_end(begins[order], sizes[order])[0]
     pairs = np.concatenate([np.zeros((2, 0), dtype=np.int64), *map(np.stack, between)], axis=1)
     begin, end = (plan.domain.ticks(table.column(name)) for name in (plan.names.lower, plan.names.upper))
     pairs = pairs[:, np.lexsort((end[pairs[1]], begin[pairs[1]], pairs[0]))]
     return Pictures(
         match[order], [variables[k] for k in order.tolist()], position[order], row[order],
-        np.concatenate(([0], np.cumsum(sizes[order]))), np.concatenate(shares)[flat], *pairs,
+        starts_of(sizes[order]), np.concatenate(shares)[flat], *pairs,
     )  # fmt: skip

@@ -17,6 +17,8 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 
+from confidence.flat_lists import end_to_end
+
 __all__ = ["centres", "chebyshev_sums", "weighted_sums"]
 
 Int64 = NDArray[np.int64]
@@ -75,8 +77,7 @@ def weighted_sums(
     found = np.zeros(count)
     short = size <= 2 * length * length
     ticks = size[short]
-    inner = np.arange(int(ticks.sum())) - np.repeat(np.cumsum(ticks) - ticks, ticks)
-    at, of = np.repeat(start[short], ticks) + inner, np.repeat(chain[short], ticks)
+    at, of = end_to_end(start[short], ticks)[0], np.repeat(chain[short], ticks)
     if len(at):
         np.add.at(found, of, law(of, at) * (at - first[of]))
     start, size, chain = start[~short], size[~short], chain[~short]

@@ -15,10 +15,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from confidence.budget import checkpoint
+from confidence.flat_lists import end_to_end, starts_of
 from uncertain_cep.config import CONFIDENCE_TOLERANCE
 from uncertain_cep.errors import OptionError
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.box_parts import Boxes, Events, counting, pieces_of
+from uncertain_cep.results.box_parts import Boxes, Events, pieces_of
 from uncertain_cep.results.boxes import Confidences, weighed_matches
 from uncertain_cep.results.matched_events import MatchedEvents
 from uncertain_cep.results.projection import taken
@@ -109,11 +110,11 @@ def _as_table(
     there = sizes > 0
     whole = np.where(there, end - begin + 1, 0)
     checkpoint(8 * int(whole.sum()))
-    begins = np.concatenate(([0], np.cumsum(whole[order])))
+    begins = starts_of(whole[order])
     into = np.empty(len(order), dtype=np.int64)
     into[order] = begins[:-1]
     values = np.zeros(int(begins[-1]))
-    values[np.repeat(into + lower - begin, sizes) + counting(sizes)] = flat
+    values[end_to_end(into + lower - begin, sizes)[0]] = flat
     lists = pa.LargeListArray.from_arrays(pa.array(begins), pa.array(values), mask=pa.array(~there[order]))
     columns["pmf"] = lists.cast(pa.list_(pa.float64())) if begins[-1] < 2**31 else lists
     return pa.table(columns)
@@ -128,18 +129,18 @@ def plan_id_type(plan: EvaluationPlan, table: pa.Table) -> pa.DataType:
 def _fill(laws: Laws, events: Events, some: Int64, confidences: Confidences, found: MatchedEvents) -> None:
     """Fill the laws of the events of some matches."""
     match, event = events.of(some)
-    of_pmf = np.concatenate(([0], np.cumsum(laws.sizes)))
+    of_pmf = starts_of(laws.sizes)
     listed = laws.sizes[event] > 0
     for part in pieces_of(laws.sizes[event[listed]]):
         chosen, own = event[listed][part], match[listed][part]
         ticks = laws.sizes[chosen]
-        at = np.repeat(events.lower[chosen], ticks) + counting(ticks)
+        at = end_to_end(events.lower[chosen], ticks)[0]
         law = confidences.of(Boxes(np.repeat(own, ticks), np.repeat(chosen, ticks), at, at))
         ends = np.cumsum(ticks)
         total = np.add.reduceat(law, ends - ticks)
         _check_possible(total, own, found)
         law /= np.repeat(total, ticks)
-        laws.pmf[np.repeat(of_pmf[chosen], ticks) + counting(ticks)] = law
+        laws.pmf[end_to_end(of_pmf[chosen], ticks)[0]] = law
         laws.mean[chosen] = np.add.reduceat(law * (at - np.repeat(events.lower[chosen], ticks)), ends - ticks)
         summed = np.concatenate(([0.0], np.cumsum(law)))
         for k, share in enumerate(QUANTILES.values()):

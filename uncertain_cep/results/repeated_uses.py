@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from confidence import Covered, Intervals, merged_intervals, repeated_choices, repeated_uses, running_totals
 from confidence.budget import checkpoint, multiplications_per_call, pieces
+from confidence.flat_lists import starts_of
 from uncertain_cep.candidates.pmfs import ExplicitPmfs, flat_pmfs
 from uncertain_cep.candidates.selection import Selection
 from uncertain_cep.config import (
@@ -61,7 +62,7 @@ class Segments:
         starts, stops = np.empty_like(lower), np.empty_like(lower)
         count = merged_intervals(order, lower, upper, starts, stops)
         lengths = stops[:count] - starts[:count]
-        places = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
+        places = starts_of(lengths)
         self.covered = Covered(starts[:count].copy(), places)
         self.ticks = int(places[-1]) if lengths.astype(np.float64).sum() < 2**62 else 2**62
         """All covered ticks."""

@@ -8,11 +8,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from confidence.flat_lists import end_to_end, starts_of
 from uncertain_cep.candidates.existence import Existence
 from uncertain_cep.candidates.sequenced import SequencedEvents
 from uncertain_cep.operators.batch import MatchBatch
 from uncertain_cep.plan import EvaluationPlan
-from uncertain_cep.results.box_parts import Boxes, Events, counting
+from uncertain_cep.results.box_parts import Boxes, Events
 from uncertain_cep.results.boxes import groups_in_order
 
 __all__ = ["buckets_in_order"]
@@ -45,7 +46,7 @@ def buckets_in_order(
             number = events.lower[event] // every
             counts = events.upper[event] // every - number + 1
             match, each = np.repeat(some, counts), np.repeat(event, counts)
-            first = (np.repeat(number, counts) + counting(counts)) * every
+            first = end_to_end(number, counts)[0] * every
             low = np.maximum(first, events.lower[each])
             high = np.minimum(first + every - 1, events.upper[each])
             value = confidences.of(Boxes(match, each, low, high))
@@ -57,15 +58,10 @@ def buckets_in_order(
 
 def _events_of(chunk: MatchBatch, sequences: SequencedEvents) -> Events:
     """Return the events of matches, one match behind the other."""
-    many = len(chunk.lower)
-    parts = chunk.of_components
-    sizes = [np.ones(many, np.int64) if series is None else np.diff(series.start) for _, series in parts]
-    match = np.concatenate([np.repeat(np.arange(many), size) for size in sizes])
-    order = np.argsort(match, kind="stable")
-    row = np.concatenate([own if series is None else series.events for own, series in parts])[order]
-    component = np.repeat(np.arange(len(parts)), [int(size.sum()) for size in sizes])[order]
-    start = np.concatenate(([0], np.cumsum(np.sum(sizes, axis=0))))
+    counts, row = chunk.by_match()
+    component = np.repeat(np.tile(np.arange(len(counts)), len(chunk.lower)), counts.T.ravel())
     lower, upper = sequences.lower + sequences.low, sequences.upper + sequences.high
+    start = starts_of(counts.sum(axis=0))
     return Events(start, component, row, lower[row], upper[row], sequences.pmfs.offset[row])
 
 

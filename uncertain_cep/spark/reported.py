@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
+from confidence.flat_lists import starts_of
 from uncertain_cep.candidates.diagnostics import Diagnostics
 from uncertain_cep.config import COMPARED_MATCHES, SHOWN_MATCHES
 from uncertain_cep.errors import OptionError
@@ -410,6 +411,6 @@ def _of_rows(plan: EvaluationPlan, rows: pa.Table, match: Int64, row: Int64) -> 
     sizes = np.asarray(pc.list_value_length(shares).to_numpy())
     return Pictures(
         match[mine], [names[k] for k in order.tolist()], position[order], row[mine],
-        np.concatenate(([0], np.cumsum(sizes))), np.asarray(pc.list_flatten(shares).to_numpy()),
+        starts_of(sizes), np.asarray(pc.list_flatten(shares).to_numpy()),
         match[others], row[others],
     )  # fmt: skip

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from confidence.config import EVER, NEVER
+from confidence.flat_lists import end_to_end
 from uncertain_cep.candidates.selection import rows_taken
 from uncertain_cep.config import CUT_AT_ONCE
 from uncertain_cep.errors import TraceError, TraceFault
@@ -203,7 +204,7 @@ def _cut(
     kept = first | later
     counts = np.where(kept, end - begin + 1, 0)
     rows = np.repeat(np.arange(len(lower)), counts)
-    slices = begin[rows] + np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    slices = end_to_end(begin, counts)[0]
     buckets = (hashes[rows] % layout.buckets + slices) % layout.buckets
     order = np.lexsort((slices, buckets))
     rows, slices, buckets = rows[order], slices[order], buckets[order]

@@ -9,6 +9,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from confidence.flat_lists import counting
+
 __all__ = [
     "CELL",
     "METRIC_WINDOW",
@@ -121,13 +123,11 @@ def schedule_maps(rng: np.random.Generator, jobs: Jobs, nodes: int) -> Attempts:
 
     The last attempt of a task succeeds, after at most MOST_FAILURES that failed.
     """
-    tasks = int(jobs.maps.sum())
     job_of_task = np.repeat(np.arange(len(jobs.maps)), jobs.maps)
-    task_in_job = np.arange(tasks) - np.repeat(np.cumsum(jobs.maps) - jobs.maps, jobs.maps)
-    failures = np.minimum(rng.geometric(1 - FAILURE_RATE, tasks) - 1, MOST_FAILURES)
-    first_attempt = np.cumsum(failures + 1) - (failures + 1)
-    count = tasks + int(failures.sum())
-    number = np.arange(count) - np.repeat(first_attempt, failures + 1)
+    task_in_job = counting(jobs.maps)
+    failures = np.minimum(rng.geometric(1 - FAILURE_RATE, len(job_of_task)) - 1, MOST_FAILURES)
+    number = counting(failures + 1)
+    count = len(number)
     failed = number < np.repeat(failures, failures + 1)
     length = _lognormal(rng, MEDIAN_MAP, 0.5, count)
     assignment_delay = rng.integers(50, 1_500, count)
@@ -137,7 +137,7 @@ def schedule_maps(rng: np.random.Generator, jobs: Jobs, nodes: int) -> Attempts:
     ready = [
         (submitted, attempt, -1)
         for submitted, attempt in zip(
-            jobs.submitted[job_of_task].tolist(), first_attempt.tolist(), strict=True
+            jobs.submitted[job_of_task].tolist(), np.flatnonzero(number == 0).tolist(), strict=True
         )
     ]
     heapq.heapify(ready)
@@ -205,7 +205,7 @@ def schedule_reduces(
             row += 1
     reduces = Attempts(
         job=job,
-        task=np.arange(count) - np.repeat(np.cumsum(jobs.reduces) - jobs.reduces, jobs.reduces),
+        task=counting(jobs.reduces),
         number=np.zeros(count, np.int64),
         node=node,
         start=start,
@@ -326,7 +326,7 @@ def measure(
     phase = rng.integers(0, METRIC_WINDOW // SECOND, nodes) * SECOND
     windows = (duration - phase) // METRIC_WINDOW
     node = np.repeat(np.arange(nodes), windows)
-    index = np.arange(len(node)) - np.repeat(np.cumsum(windows) - windows, windows)
+    index = counting(windows)
     begin = phase[node] + index * METRIC_WINDOW
     window_cells = (begin // CELL)[:, np.newaxis] + np.arange(of_window)
 
